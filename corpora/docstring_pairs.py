@@ -1,0 +1,72 @@
+"""The embedded training data: docstrings of the pinned dependencies, without any text of the held-out packages."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from corpora.cleaning import CLEANING_VERSION
+from corpora.docstrings import Docstring, package_versions, read_docstrings
+from corpora.near_copies import NearCopies, distinct
+from corpora.triples import Triple
+from records.atomic import replacing
+
+SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary
+BODY_CHARS = 80
+TEXT_COPY = 0.8  # raw text: drop what is almost the same
+PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
+
+
+def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
+    """Return the docstrings of `packages` that nearly copy neither one another nor any docstring of `held_out`.
+
+    Cached by the versions of all packages. Order: package, path, line.
+    """
+    overlap = set(packages) & set(held_out)
+    if overlap:
+        raise ValueError(f"Packages both trained on and held out: {sorted(overlap)}.")
+    key = json.dumps([package_versions([*packages, *held_out]), list(packages), CLEANING_VERSION, TEXT_COPY, PAIR_COPY])
+    path = Path(cache_dir) / "docstrings" / f"training-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl"
+    if not path.exists():
+        found = _without_copies(read_docstrings(packages, cache_dir), read_docstrings(held_out, cache_dir))
+        with replacing(path) as draft:
+            draft.write_text("".join(json.dumps(asdict(d)) + "\n" for d in found), encoding="utf-8")
+    with path.open(encoding="utf-8") as lines:
+        return [Docstring(**json.loads(line)) for line in lines]
+
+
+def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> list[Docstring]:
+    forbidden = NearCopies(PAIR_COPY)
+    exact: set[str] = set()
+    for d in held_out:
+        for part in (d.text, d.summary, d.body):  # a copied summary or body is a leak too
+            forbidden.add(part)
+            exact.add(part)
+    kept = [d for d in docstrings if not any(p in exact or p in forbidden for p in (d.text, d.summary, d.body) if p)]
+    return [kept[i] for i in distinct([d.text for d in kept], threshold=TEXT_COPY)]
+
+
+def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
+    """Return (summary, rest, rest of another docstring of the same module) for each docstring that has both.
+
+    The negative is the next usable docstring in the module, cyclically (of the package, where the module has but
+    one): a choice that depends on nothing but the text. A query or positive occurs once.
+    """
+    usable = [d for d in docstrings if SUMMARY_CHARS[0] <= len(d.summary) <= SUMMARY_CHARS[1] and len(d.body) > BODY_CHARS]
+    usable = [usable[i] for i in distinct([d.text for d in usable], threshold=PAIR_COPY)]
+    seen: set[str] = set()
+    usable = [d for d in usable if not ({d.summary, d.body} & seen or seen.update((d.summary, d.body)))]
+    module: dict[str, list[int]] = defaultdict(list)
+    package: dict[str, list[int]] = defaultdict(list)
+    for i, d in enumerate(usable):
+        module[d.module].append(i)
+        package[d.package].append(i)
+    triples = []
+    for i, d in enumerate(usable):
+        group = module[d.module] if len(module[d.module]) > 1 else package[d.package]
+        other = group[(group.index(i) + 1) % len(group)]
+        negatives = (usable[other].body,) if other != i else ()
+        triples.append(Triple(d.summary, d.body, negatives, source=d.package))
+    return triples

@@ -1,0 +1,146 @@
+"""Docstrings of installed packages and of the standard library, read from source with `ast`, never imported."""
+
+import ast
+import hashlib
+import importlib.metadata
+import json
+import os
+import sys
+import sysconfig
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from corpora.cleaning import CLEANING_VERSION, split_docstring
+from records.atomic import replacing
+from records.errors import UserError
+
+STDLIB = "stdlib"
+NOT_DOCUMENTATION = {"test", "tests", "testing", "idlelib", "lib2to3", "site-packages", "_vendor", "turtledemo"}
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """One cleaned docstring: where it stands, its summary paragraph and the rest."""
+
+    package: str  # import name, "sklearn"
+    module: str  # dotted path, "sklearn.linear_model._ridge"
+    name: str  # qualified name in the module, "Ridge.fit"; empty for the module's own docstring
+    kind: str  # "module", "class" or "function"
+    summary: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        """Summary and rest as one text."""
+        return f"{self.summary}\n\n{self.body}" if self.body else self.summary
+
+
+def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
+    """Read all docstrings of `packages` ("stdlib" for the standard library), in order of package, path and line.
+
+    The result is cached under `cache_dir` by package version and cleaning version; the first reading of all
+    packages takes about a minute on two cores.
+    Raises `UserError` for a package that is not installed.
+    """
+    missing = [p for p in packages if p not in _cached(packages, cache_dir)]
+    if missing:
+        workers = min(len(missing), os.cpu_count() or 1)
+        with ProcessPoolExecutor(workers) as pool:
+            for package, found in zip(missing, pool.map(_read_package, missing), strict=True):
+                with replacing(_cache_file(package, cache_dir)) as draft:
+                    draft.write_text("".join(json.dumps(asdict(d)) + "\n" for d in found), encoding="utf-8")
+    return [d for p in packages for d in _load(_cache_file(p, cache_dir))]
+
+
+def package_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Map each package to the version of the distribution that installed it (for the manifest)."""
+    return {p: _version(p) for p in packages}
+
+
+def _cached(packages: Sequence[str], cache_dir: Path | str) -> set[str]:
+    return {p for p in packages if _cache_file(p, cache_dir).exists()}
+
+
+def _load(path: Path) -> Iterator[Docstring]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield Docstring(**json.loads(line))
+
+
+def _cache_file(package: str, cache_dir: Path | str) -> Path:
+    key = hashlib.sha256(f"{package} {_version(package)} {CLEANING_VERSION}".encode()).hexdigest()[:12]
+    return Path(cache_dir) / "docstrings" / f"{package}-{_version(package)}-{key}.jsonl"
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(importlib.metadata.packages_distributions())
+
+
+@cache
+def _version(package: str) -> str:
+    if package == STDLIB:
+        return ".".join(map(str, sys.version_info[:3]))
+    owners = _distributions().get(package)
+    if not owners:
+        raise UserError(
+            f"The package '{package}', whose docstrings are asked for, is not installed. "
+            f"Install it (pip install -c constraints.txt {package}) or take it off the list in conf/data."
+        )
+    return importlib.metadata.version(owners[0])
+
+
+def _root(package: str) -> Path:
+    if package == STDLIB:
+        return Path(sysconfig.get_paths()["stdlib"])
+    for key in ("purelib", "platlib"):
+        base = Path(sysconfig.get_paths()[key])
+        for path in (base / package, base / f"{package}.py"):
+            if path.exists():
+                return path
+    raise UserError(f"The sources of the package '{package}' are not in site-packages. Reinstall it from a wheel.")
+
+
+def _read_package(package: str) -> list[Docstring]:
+    root = _root(package)
+    files = [root] if root.is_file() else sorted(root.rglob("*.py"))
+    found: list[Docstring] = []
+    for path in files:
+        inside = path.relative_to(root.parent if package != STDLIB else root).with_suffix("")
+        parts = inside.parts[:-1] if inside.name == "__init__" else inside.parts
+        if not NOT_DOCUMENTATION.intersection(parts) and not inside.name.startswith(("test_", "conftest")):
+            found.extend(_read_file(path, package, ".".join(parts)))
+    return found
+
+
+def _read_file(path: Path, package: str, module: str) -> Iterator[Docstring]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in other people's sources
+            tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        return  # templates and sources of other Python versions
+    for name, kind, node in _documented(tree, ""):
+        raw = ast.get_docstring(node)
+        summary, body = split_docstring(raw) if raw else ("", "")
+        if summary:
+            yield Docstring(package, module, name, kind, summary, body)
+
+
+DocumentedNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _documented(node: ast.AST, prefix: str) -> Iterator[tuple[str, str, DocumentedNode]]:
+    if isinstance(node, ast.Module):
+        yield "", "module", node
+    for child in ast.iter_child_nodes(node):
+        name = prefix
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            name = f"{prefix}.{child.name}" if prefix else child.name
+            yield name, "class" if isinstance(child, ast.ClassDef) else "function", child
+        if not isinstance(child, ast.expr):
+            yield from _documented(child, name)

@@ -1,0 +1,61 @@
+"""Near-copies: texts that share most of their word 5-grams, found by comparing the smallest shingle hashes."""
+
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+WORD = re.compile(r"[a-z0-9]+")
+SHINGLE = 5  # words
+SKETCH = 8  # smallest hashes by which candidates meet
+
+
+def shingles(text: str) -> frozenset[int]:
+    """Return the hashes of the word 5-grams of `text` (of the whole text where it has fewer words)."""
+    words = WORD.findall(text.lower())
+    grams = (" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1)))
+    return frozenset(zlib.crc32(gram.encode()) for gram in grams)
+
+
+class NearCopies:
+    """An index of texts that tells whether a new text nearly copies one of them.
+
+    Two texts are near-copies where the Jaccard similarity of their shingles reaches `threshold`
+    (Broder 1997, "On the resemblance and containment of documents"). Candidates are found by bottom-k sketches:
+    at similarity .5 two sketches of eight hashes fail to meet with a probability of about 2^-8.
+    """
+
+    def __init__(self, threshold: float = 0.5) -> None:
+        self.threshold = threshold
+        self._sets: list[frozenset[int]] = []
+        self._buckets: dict[int, list[int]] = defaultdict(list)
+
+    def add(self, text: str) -> bool:
+        """Add `text`; return False, and leave it out, where it nearly copies a text that is in."""
+        grams = shingles(text)
+        if self._known(grams):
+            return False
+        for key in sorted(grams)[:SKETCH]:
+            self._buckets[key].append(len(self._sets))
+        self._sets.append(grams)
+        return True
+
+    def __contains__(self, text: str) -> bool:
+        return self._known(shingles(text))
+
+    def _known(self, grams: frozenset[int]) -> bool:
+        candidates = {i for key in sorted(grams)[:SKETCH] for i in self._buckets.get(key, ())}
+        return any(self._similarity(grams, self._sets[i]) >= self.threshold for i in candidates)
+
+    @staticmethod
+    def _similarity(a: frozenset[int], b: frozenset[int]) -> float:
+        shared = len(a & b)
+        return shared / (len(a) + len(b) - shared)
+
+
+def distinct(texts: Sequence[str], seen: Iterable[str] = (), threshold: float = 0.5) -> list[int]:
+    """Return the indices of `texts` that copy neither a text of `seen` nor an earlier one, nearly or exactly."""
+    index = NearCopies(threshold)
+    for text in seen:
+        index.add(text)
+    return [i for i, text in enumerate(texts) if index.add(text)]

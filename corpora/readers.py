@@ -1,0 +1,37 @@
+"""What `data=...` calls: configuration in, triples out. One reader for each source of triples."""
+
+import hashlib
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from corpora.docstring_pairs import docstring_triples, training_side
+from corpora.docstrings import Docstring
+from corpora.triples import Triple
+
+Config = dict[str, Any]
+
+
+def read_triples(data: Config, cache_dir: str) -> list[Triple]:
+    """Return the triples of a `data` configuration by the function that `data.reader` names."""
+    module, _, function = data["reader"].rpartition(".")
+    reader: Callable[[Config, str], list[Triple]] = getattr(import_module(module), function)
+    return reader(data, cache_dir)
+
+
+def docstrings(data: Config, cache_dir: str) -> list[Triple]:
+    """`data=docstrings`: summary, rest, and the rest of another docstring of the same module."""
+    return docstring_triples(_training_side(data, cache_dir))
+
+
+def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tuple[list[str], list[str], str]:
+    """Return raw texts for pretraining, those held out by hash, and the sha256 of all of them."""
+    texts = [d.text for d in _training_side(data, cache_dir)]
+    digest = hashlib.sha256("\x1e".join(texts).encode()).hexdigest()
+    unseen = [int(hashlib.sha256(t.encode()).hexdigest(), 16) % 100 < held_out_percent for t in texts]
+    kept = [t for t, out in zip(texts, unseen, strict=True) if not out]
+    return kept, [t for t, out in zip(texts, unseen, strict=True) if out], digest
+
+
+def _training_side(data: Config, cache_dir: str) -> list[Docstring]:
+    return training_side(data["packages"], [*data["held_out"], *data["development"]], cache_dir)

@@ -1,0 +1,46 @@
+"""Files appear whole or not at all: written to a temporary name beside the target, then renamed."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from records.errors import UserError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path (file or folder) beside `path`; rename it to `path` when the block ends well.
+
+    On an error nothing remains and an older `path` stays as it was. A full disk becomes a `UserError`.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shelf = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        draft = shelf / path.name
+        yield draft
+        if path.is_dir():  # os.replace cannot put a folder over a full one: step the old one aside first
+            os.replace(path, shelf / "old")
+        os.replace(draft, path)
+    except OSError as error:
+        if error.errno in (28, 122):  # ENOSPC, EDQUOT
+            raise UserError(f"No space left while writing {path}; what was there before is kept. Free some disk and run the same command again.") from error
+        raise
+    finally:
+        shutil.rmtree(shelf, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` in one step."""
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as indented JSON to `path` in one step; NaN is refused, since JSON has none."""
+    write_text(path, json.dumps(value, indent=2, allow_nan=False, default=str) + "\n")

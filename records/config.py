@@ -1,0 +1,93 @@
+"""conf/ composed by Hydra; a misspelt key or group becomes one line with the nearest valid names."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import ConfigCompositionException, HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from records.errors import UserError, nearest
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+SWEEP_PROBES = 32  # a sweep is checked value by value before its first run, up to this many
+
+
+def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """Compose conf/<name>.yaml with Hydra overrides, without running anything.
+
+    Raises `UserError`, one line with the nearest valid names, for an unknown key, group or group member.
+    """
+    try:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return compose(name, overrides=list(overrides))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_explained(error, name)) from error
+
+
+def check_overrides(name: str, arguments: Sequence[str]) -> None:
+    """Compose once for every value that the command line asks for, so that a sweep fails before its first run."""
+    words = [a for a in arguments if not a.startswith("-")]
+    try:
+        parsed = OverridesParser.create().parse_overrides(words)
+    except HydraException as error:
+        raise UserError(f"An override cannot be read: {_first_line(error)} Write key=value, in quotes where the value has spaces.") from error
+    fixed, swept = [], {}
+    for word, override in zip(words, parsed, strict=True):
+        if override.is_sweep_override():
+            swept[override.get_key_element()] = list(override.sweep_string_iterator())
+        else:
+            fixed.append(word)
+    first = [f"{key}={values[0]}" for key, values in swept.items()]
+    composed(name, [*fixed, *first])
+    probes = [[*fixed, *first, f"{key}={value}"] for key, values in swept.items() for value in values[1:]]
+    for probe in probes[:SWEEP_PROBES]:
+        composed(name, probe)
+
+
+def plain(cfg: DictConfig) -> dict:
+    """Return the resolved config as plain dictionaries and lists."""
+    return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=False)  # type: ignore[return-value]
+
+
+def flat(value: object, prefix: str = "") -> dict[str, object]:
+    """Flatten nested dictionaries to dotted keys: {"lora": {"r": 16}} -> {"lora.r": 16}."""
+    if not isinstance(value, dict) or (not value and prefix):
+        return {prefix: value}
+    return {k: v for key, sub in value.items() for k, v in flat(sub, f"{prefix}.{key}" if prefix else str(key)).items()}
+
+
+def _explained(error: Exception, name: str) -> str:
+    text = str(error)
+    group = re.search(r"Could not find '([\w./-]+)/([^'/]+)'", text)
+    if group:
+        folder, member = group.groups()
+        return f"There is no {folder.split('/')[-1]} '{member}' in conf/{folder}. {nearest(member, _members(folder))}"
+    key = re.search(r"Could not override '([^']+)'", text)
+    if key and isinstance(error, ConfigCompositionException) and "not in struct" in text + str(error.__cause__):
+        return f"There is no key '{key.group(1)}' in conf/{name}.yaml. {nearest(key.group(1), _keys(name))}"
+    if key and "No match in the defaults list" in text:
+        return f"There is no group '{key.group(1)}' in conf/. {nearest(key.group(1), _groups())}"
+    return f"The configuration cannot be composed: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    parts = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(parts[:2]) if parts else type(error).__name__
+
+
+def _members(folder: str) -> list[str]:
+    return [str(p.relative_to(CONF / folder).with_suffix("")) for p in (CONF / folder).rglob("*.yaml")]
+
+
+def _groups() -> list[str]:
+    return [p.name for p in CONF.iterdir() if p.is_dir()]
+
+
+def _keys(name: str) -> Iterable[str]:
+    base = flat(OmegaConf.to_container(composed(name), resolve=False))
+    parents = {key.rsplit(".", 1)[0] for key in base if "." in key}
+    return {*base, *parents}

@@ -1,0 +1,131 @@
+"""Objective `clm`: pretrain a decoder from random weights on raw text, with the tokenizer it needs."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from omegaconf import DictConfig
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+from corpora.readers import docstring_texts
+from records.atomic import replacing, write_json, write_text
+from records.config import plain
+from training.bits import bits_per_byte, unigram_bits_per_byte
+from training.bpe import train_bpe
+from training.card import base_model_card
+from training.packing import PackedBatches
+
+
+class CausalLM(pl.LightningModule):
+    """Next-token prediction over packed sequences; learning rate warm-up, plateau, linear decay to zero."""
+
+    def __init__(self, model: PreTrainedModel, objective: DictConfig, steps: int) -> None:
+        super().__init__()
+        self.model, self.objective, self.steps = model, objective, steps
+        self._loss = torch.compile(self._plain_loss)  # sequences have one shape, so one compilation pays back
+
+    def _plain_loss(self, ids: Tensor) -> Tensor:
+        hidden = self.model.model(input_ids=ids, use_cache=False).last_hidden_state
+        logits = self.model.lm_head(hidden[:, :-1])
+        return F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+
+    def training_step(self, ids: Tensor, _: int) -> Tensor:
+        """Return the mean loss in nats a token; ids: [batch, length]."""
+        loss = self._loss(ids)
+        self.log("loss", loss, prog_bar=True)
+        return loss
+
+    def learning_rate_factor(self, step: int) -> float:
+        """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
+        warm = min(1.0, (step + 1) / self.objective.warmup)
+        left = (self.steps - step) / max(1.0, self.objective.decay * self.steps)
+        return warm * min(1.0, max(0.0, left))
+
+    def configure_optimizers(self) -> Any:
+        """AdamW; norms and biases are not decayed."""
+        decayed = [p for p in self.parameters() if p.ndim > 1]
+        others = [p for p in self.parameters() if p.ndim <= 1]
+        groups = [{"params": decayed, "weight_decay": self.objective.weight_decay}, {"params": others, "weight_decay": 0}]
+        optimizer = torch.optim.AdamW(groups, lr=self.objective.lr, betas=tuple(self.objective.betas))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def pretrain(cfg: DictConfig) -> None:
+    """Train tokenizer and decoder on the training side's text and export them to `objective.export`."""
+    pl.seed_everything(cfg.seed, verbose=False)
+    torch.set_num_threads(cfg.trainer.threads or torch.get_num_threads())
+    o = cfg.objective
+    texts, held_out, fingerprint = docstring_texts(plain(cfg.data), o.held_out_percent, cfg.cache_dir)
+    tokenizer = train_bpe(texts, cfg.model.vocab_size, cfg.model.architecture.max_position_embeddings)
+    documents, unseen = _ids(tokenizer, texts), _ids(tokenizer, held_out)
+    eos = tokenizer.eos_token_id
+    model = AutoModelForCausalLM.from_config(_architecture(cfg.model, tokenizer))
+    random_bits = bits_per_byte(model, unseen, held_out, eos, o.sequence_length)
+    model.train()
+
+    folder = Path(cfg.runs_dir) / cfg.study / "clm" / f"seed={cfg.seed}"
+    batches = PackedBatches(documents, eos, o.sequence_length, o.batch, cfg.seed)
+    seconds = _fit(cfg, CausalLM(model, o, cfg.trainer.max_steps), batches, folder)
+
+    figures = {
+        "steps": cfg.trainer.max_steps,
+        "tokens_seen": cfg.trainer.max_steps * o.batch * o.sequence_length,
+        "tokens_distinct": batches.tokens_an_epoch,
+        "hours": round(seconds / 3600, 2),
+        "threads": torch.get_num_threads(),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "data_sha256": fingerprint,
+        "held_out_documents": len(held_out),
+        "bits_per_byte": round(bits_per_byte(model, unseen, held_out, eos, o.sequence_length), 4),
+        "bits_per_byte_unigram": round(unigram_bits_per_byte(documents, unseen, held_out, eos, len(tokenizer)), 4),
+        "bits_per_byte_random_weights": round(random_bits, 4),
+    }
+    with replacing(Path(o.export)) as draft:
+        model.to(torch.bfloat16).save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
+        write_json(draft / "pretraining.json", {"figures": figures, "config": plain(cfg)})
+        write_text(draft / "README.md", base_model_card(figures))
+    print(base_model_card(figures))
+
+
+def _fit(cfg: DictConfig, module: CausalLM, batches: PackedBatches, folder: Path) -> float:
+    """Run Lightning, continuing from the last checkpoint where there is one; return the seconds of this process."""
+    from pytorch_lightning.callbacks import ModelCheckpoint
+    from pytorch_lightning.loggers import CSVLogger
+
+    trainer = pl.Trainer(
+        max_steps=cfg.trainer.max_steps,
+        accelerator=cfg.trainer.accelerator,
+        precision="bf16-mixed" if cfg.trainer.precision != "fp32" else "32-true",
+        gradient_clip_val=1.0,
+        logger=CSVLogger(folder, name="", version="logs"),
+        callbacks=[ModelCheckpoint(folder, filename="last", every_n_train_steps=cfg.trainer.checkpoint_every)],
+        enable_progress_bar=cfg.trainer.progress,
+        log_every_n_steps=25,
+        enable_model_summary=False,
+    )
+    last = folder / "last.ckpt"
+    start = time.perf_counter()
+    trainer.fit(module, batches, ckpt_path=str(last) if last.exists() and cfg.resume else None, weights_only=False)
+    return time.perf_counter() - start
+
+
+def _ids(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[list[int]]:
+    return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+
+
+def _architecture(model: DictConfig, tokenizer: PreTrainedTokenizerFast) -> PretrainedConfig:
+    shape = dict(plain(model.architecture))
+    return AutoConfig.for_model(
+        shape.pop("model_type"),
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+        **shape,
+    )
