@@ -1,4 +1,6 @@
-"""Write analysis/mteb_tasks.csv (task, type, main_score) from the installed mteb: `python benchmarks/make_mteb_tasks.py`.
+"""Write analysis/mteb_tasks.csv (task, type, main_score) from the installed mteb.
+
+    python benchmarks/make_mteb_tasks.py
 
 Offline: only mteb's metadata is read. Run it again after an upgrade of mteb.
 """

@@ -1,10 +1,12 @@
 """conf/ composed by Hydra; a misspelt key or group becomes one line with the nearest valid names."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException, HydraException
 from omegaconf import DictConfig, OmegaConf
@@ -16,14 +18,27 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 SWEEP_PROBES = 32  # a sweep is checked value by value before its first run, up to this many
 
 
+@contextmanager
+def composer() -> Iterator[Callable[..., DictConfig]]:
+    """Yield Hydra's `compose` on conf/, also from within a Hydra job, whose own state is put back afterwards."""
+    state = GlobalHydra.instance()
+    outer = state.hydra
+    state.clear()
+    try:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            yield compose
+    finally:
+        state.hydra = outer
+
+
 def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     """Compose conf/<name>.yaml with Hydra overrides, without running anything.
 
     Raises `UserError`, one line with the nearest valid names, for an unknown key, group or group member.
     """
     try:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            return compose(name, overrides=list(overrides))
+        with composer() as compose_:
+            return compose_(name, overrides=list(overrides))
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_explained(error, name)) from error
 

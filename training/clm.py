@@ -100,8 +100,8 @@ def _fit(cfg: DictConfig, module: CausalLM, batches: PackedBatches, folder: Path
 
     trainer = pl.Trainer(
         max_steps=cfg.trainer.max_steps,
-        accelerator=cfg.trainer.accelerator,
-        precision="bf16-mixed" if cfg.trainer.precision != "fp32" else "32-true",
+        accelerator=cfg.accelerator,
+        precision="bf16-mixed" if cfg.precision != "fp32" else "32-true",
         gradient_clip_val=1.0,
         logger=CSVLogger(folder, name="", version="logs"),
         callbacks=[ModelCheckpoint(folder, filename="last", every_n_train_steps=cfg.trainer.checkpoint_every)],

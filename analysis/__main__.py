@@ -1,0 +1,30 @@
+"""`python -m analysis scores=<results folder or csv>`: compose, analyse, print, write."""
+
+import sys
+
+from records.errors import guard
+
+
+def main() -> None:
+    """Run the command line; the heavy imports wait until the arguments are known to be good."""
+    from analysis.cli import help_page, read_arguments, wants_help
+
+    arguments = sys.argv[1:]
+    if wants_help(arguments):
+        print(help_page())
+        return
+    settings = read_arguments(arguments)
+
+    from analysis.render_markdown import document
+    from analysis.result import analyse
+    from analysis.write import output_folder, write_files
+
+    folder = output_folder(settings)
+    result = analyse(settings)
+    files = write_files(result, folder)
+    print(document(result, folder))
+    print("\n  ".join(["Files:", *map(str, files)]))
+
+
+if __name__ == "__main__":
+    guard(main)

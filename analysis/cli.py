@@ -1,0 +1,100 @@
+"""The command line: Hydra's override words over conf/analysis.yaml, without Hydra's own folders and logs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from analysis.settings import Settings, settings_from
+from records.errors import UserError, nearest
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+# Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
+PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against")
+
+USAGE = """\
+Paired significance tables from embedding scores.
+
+usage: python -m analysis scores=<results folder or csv> [key=value ...]
+
+It reads an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
+  long: columns model, task, score and optionally type, seed;   wide: first column model, one column a task.
+It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv and scores.csv.
+"""
+
+EXAMPLES = """\
+examples:
+  python -m analysis scores=runs/scores
+  python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=intersection out=tables
+  python -m analysis scores=runs/scores against=eos-causal
+  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
+  python -m analysis scores=[mine/results,theirs.csv] alpha=0.01
+
+Put quotes around a list that holds a name with a space or a bracket: "models=['eos-causal (untrained)',mean-bi]".
+exit code: 0 done, 2 something in the input that you can mend (one line says what)."""
+
+
+def wants_help(arguments: list[str]) -> bool:
+    """Whether the arguments ask for the manual."""
+    return any(word in ("-h", "--help", "help") for word in arguments)
+
+
+def help_page() -> str:
+    """Return the manual; the meaning of every key is its remark in conf/analysis.yaml."""
+    lines = [USAGE, "keys (default):"]
+    for key, default, meaning in key_remarks():
+        shown = "required" if default == "???" else default
+        lines.append(f"  {key:<13}{'(' + shown + ')' if shown else '':<12} {meaning}")
+    return "\n".join([*lines, "", EXAMPLES])
+
+
+def key_remarks() -> list[tuple[str, str, str]]:
+    """Return (key, default, remark) for every key of conf/analysis.yaml, in the file's order."""
+    found, above = [], ""
+    for line in (CONF / "analysis.yaml").read_text(encoding="utf-8").splitlines():
+        match = re.match(r"( *)(\w+):\s*(.*?)\s*(?:#\s*(.*))?$", line)
+        if not match:
+            continue
+        indent, key, default, meaning = match.groups()
+        above = above if indent else key
+        found.append((f"{above}.{key}" if indent else key, default, meaning or ""))
+    return found
+
+
+def read_arguments(arguments: list[str]) -> Settings:
+    """Compose the settings from `key=value` words.
+
+    Raises UserError for a word that is no override, an unknown key (with the nearest names), or a bad value.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    valid = [key for key, _, _ in key_remarks()]
+    words = [_checked(word, valid) for word in arguments]
+    try:
+        with initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="analysis"):
+            config = compose("analysis", overrides=words)
+        OmegaConf.resolve(config)
+        values: dict[str, Any] = OmegaConf.to_container(config, throw_on_missing=False)  # type: ignore[assignment]
+    except (HydraException, OmegaConfBaseException) as error:
+        reason = str(error).splitlines()[0]
+        mend = "Put a name with spaces or brackets into quotes; write lists as [a,b]."
+        raise UserError(f"Cannot read the arguments {' '.join(arguments)}: {reason} {mend}") from error
+    return settings_from(values)
+
+
+def _checked(word: str, valid: list[str]) -> str:
+    """Return one override, quoted for Hydra where its value is plain text."""
+    if word in ("-m", "--multirun"):
+        raise UserError("analysis compares all designs at once, so it has no sweep: leave out -m.")
+    key, equals, value = word.partition("=")
+    if not equals or word.startswith("-"):
+        raise UserError(f"{word!r} is not an override. Write key=value, for example scores=runs/scores.")
+    if key not in valid:
+        raise UserError(f"There is no key {key!r}. {nearest(key, valid)}")
+    if key in PLAIN_TEXT and value and value[0] not in "['\"" and value != "null":
+        return f"{key}='" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if "," in value and value[0] not in "[{'\"":
+        raise UserError(f"{word!r} looks like a sweep. Write a list: {key}=[{value}].")
+    return word

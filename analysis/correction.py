@@ -1,0 +1,33 @@
+"""Corrections for many tests. A new one is a function p -> adjusted p and a line in `CORRECTIONS`."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def holm(p: Floats) -> Floats:
+    """Return Holm's step-down adjusted p-values (Holm 1979), in the order given.
+
+    The k-th smallest of m is multiplied by m - k + 1; a running maximum keeps the order; at most 1.
+    """
+    order = np.argsort(p, kind="stable")
+    steps = p[order] * np.arange(len(p), 0, -1)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+def none(p: Floats) -> Floats:
+    """Return p as it is."""
+    return p.copy()
+
+
+CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "none": none}
+
+
+def passes(p: Floats, alpha: float) -> NDArray[np.bool_]:
+    """Whether p <= alpha, forgiving float noise: 10 x .005 is .05."""
+    return p <= alpha * (1 + 1e-9)

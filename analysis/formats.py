@@ -1,0 +1,39 @@
+"""Numbers as a table prints them."""
+
+
+def score(value: float, digits: int = 4) -> str:
+    """A score: .4312, 1.0000, -.0123."""
+    return _bare(f"{value:.{digits}f}")
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """A difference, always with its sign: +.0129, -.0040; +.0000 also for what rounds to zero."""
+    text = f"{value:+.{digits}f}"
+    return _bare(text if float(text) != 0 else f"+{0:.{digits}f}")
+
+
+def fraction(value: float) -> str:
+    """A probability, three digits: .25, .0312, .00781, 1; below .0001 so said."""
+    if value < 0.0001:
+        return "<.0001"
+    return _bare(f"{value:.3g}")
+
+
+def equals(value: float) -> str:
+    """What follows the letter p: "= .0312", or "< .0001"."""
+    text = fraction(value)
+    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
+def count(value: int | None) -> str:
+    """A number of parameters: 512, 41.9 M, 1.28 B; "-" where it is not known."""
+    if value is None:
+        return "-"
+    for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "K")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return str(value)
+
+
+def _bare(text: str) -> str:
+    return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text

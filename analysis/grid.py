@@ -1,0 +1,25 @@
+"""A table without a format: cells with their emphasis, which Markdown and LaTeX each print in their way."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`style`: "best", "second" or ""; `mark`: stars after the text; `below`: lines below, such as the p-value."""
+
+    text: str
+    style: str = ""
+    mark: str = ""
+    below: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`name` labels the table; `left` columns hold text, the others numbers; `rest` says what is not shown."""
+
+    name: str
+    caption: str
+    header: list[str]
+    rows: list[list[Cell]] = field(default_factory=list)
+    left: int = 1
+    rest: str = ""

@@ -1,0 +1,70 @@
+"""What a reader must know beside the tables: seeds, the test, and what the number of tasks allows."""
+
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from analysis.formats import fraction
+from analysis.names import listed
+from analysis.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ZEROS = {"wilcox": "differences of zero dropped before ranking", "pratt": "differences of zero ranked, then dropped"}
+
+
+def all_notes(frame: "pd.DataFrame", designs: list[str], pairs: "pd.DataFrame", settings: Settings) -> list[str]:
+    """Return the notes, one sentence or two each."""
+    return [*seed_notes(frame, designs), rounding(settings), *attainable(pairs, settings)]
+
+
+def seed_notes(frame: "pd.DataFrame", designs: list[str]) -> list[str]:
+    """Say which seeds each score is a mean of; designs with other seeds are named."""
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for design in designs:
+        seeds = set(frame.loc[frame["design"] == design, "seed"]) - {""}
+        groups[tuple(sorted(seeds, key=lambda s: (len(s), s)))].append(design)
+    if set(groups) == {()}:
+        return []
+    if len(groups) == 1:
+        shared = next(iter(groups))
+        what = "one seed" if len(shared) == 1 else f"{len(shared)} seeds, of which each score is the mean"
+        return [f"Every design has {what}: {', '.join(shared)}."]
+    parts = [f"{listed(names, 4)}: {', '.join(seeds) or 'none known'}" for seeds, names in groups.items()]
+    return [f"The designs have different seeds ({'; '.join(parts)}); each score is the mean over a design's own seeds."]
+
+
+def rounding(settings: Settings) -> str:
+    """Say at which decimal two differences tie."""
+    return f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank."
+
+
+def attainable(pairs: "pd.DataFrame", settings: Settings) -> list[str]:
+    """Say, for each type, the smallest p that its number of tasks allows, and whether alpha can be reached."""
+    parts, closed, after = [], [], []
+    for kind, rows in pairs.groupby("type", sort=False):
+        lowest = rows.iloc[int(rows["p_min_adjusted"].to_numpy().argmin())]
+        corrected = "" if settings.correction == "none" else f" ({fraction(lowest['p_min_adjusted'])})"
+        parts.append(f"{kind} n = {lowest['n_pairs']}: {fraction(lowest['p_min'])}{corrected}")
+        if (rows["reachable"] == "no").all():
+            closed.append(str(kind))
+        elif (rows["reachable"] != "yes").all():
+            after.append(str(kind))
+    name = "" if settings.correction == "none" else f" (in brackets after {settings.correction.capitalize()})"
+    notes = [f"Smallest two-sided p that the number of tasks allows{name}: {'; '.join(parts)}."]
+    alpha = fraction(settings.alpha)
+    if closed:
+        notes.append(f"Too few tasks: no difference on {', '.join(closed)} can reach {alpha}, whatever the scores.")
+    if after:
+        closed_after = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
+        notes.append(f"{closed_after} {_mend(pairs, settings)}")
+    return notes
+
+
+def _mend(pairs: "pd.DataFrame", settings: Settings) -> str:
+    """Say how many tasks the family would need: Holm's first step asks for family x 2 / 2^n <= alpha."""
+    family = int(pairs["family_size"].max())
+    needed = math.ceil(1 + math.log2(family / settings.alpha) - 1e-9)
+    other = "" if settings.against else ", or fewer pairs: against=<design>"
+    return f"A family of {family} needs {needed} tasks a type{other}."

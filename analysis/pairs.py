@@ -1,0 +1,61 @@
+"""Every pair of designs on every task type: difference, exact test, correction, and what could be reached at all."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.correction import CORRECTIONS, passes
+from analysis.settings import Settings
+from analysis.wilcoxon import signed_rank
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL = "All"
+
+
+def compare_pairs(
+    matrix: "pd.DataFrame", blocks: dict[str, list[str]], settings: Settings, control: str = ""
+) -> "pd.DataFrame":
+    """Return one row a (type, pair); with a `control` only the pairs that hold it.
+
+    matrix: tasks x designs, designs in config order; blocks: type -> its tasks. `difference` is the mean over tasks
+    of second minus first. `p_adjusted` corrects over the family; `p_min_adjusted` is the correction of the smallest
+    attainable p-values: Holm's result only grows with any p, so no data with so many tasks can go below it.
+    """
+    import pandas as pd
+
+    names = np.array(matrix.columns, dtype=object)
+    first, second = np.triu_indices(len(names), k=1)
+    if control:
+        held = (names[first] == control) | (names[second] == control)
+        first, second = first[held], second[held]
+    tables = []
+    for kind, tasks in blocks.items():
+        values = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
+        differences = values[second] - values[first]
+        test = signed_rank(differences, settings.zeros, settings.decimals)
+        means = values.mean(axis=1)
+        columns = {"type": kind, "first": names[first], "second": names[second]}
+        columns |= {"mean_first": means[first], "mean_second": means[second]}
+        columns |= {"difference": differences.mean(axis=1), **vars(test)}
+        tables.append(pd.DataFrame(columns))
+    return _corrected(pd.concat(tables, ignore_index=True), settings)
+
+
+def _corrected(pairs: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
+    """Add the family's size, the corrected p, and whether the row could ever pass: yes, uncorrected, or no."""
+    correct = CORRECTIONS[settings.correction]
+    family = pairs["type"] if settings.family == "type" else pairs["type"].map(lambda _: "table")
+    pairs["family_size"] = family.map(family.value_counts()).astype(int)
+    for column in ("p", "p_min"):
+        adjusted = [
+            correct(pairs.loc[rows, column].to_numpy()) for rows in family.groupby(family, sort=False).groups.values()
+        ]
+        order = np.concatenate([rows.to_numpy() for rows in family.groupby(family, sort=False).groups.values()])
+        pairs.loc[order, f"{column}_adjusted"] = np.concatenate(adjusted)
+    alpha = settings.alpha
+    pairs["significant"] = passes(pairs["p_adjusted"].to_numpy(), alpha)
+    raw_only = np.where(passes(pairs["p_min"].to_numpy(), alpha), "uncorrected", "no")
+    pairs["reachable"] = np.where(passes(pairs["p_min_adjusted"].to_numpy(), alpha), "yes", raw_only)
+    return pairs

@@ -1,0 +1,49 @@
+"""Grids -> Markdown, with columns padded so that the source reads as a table too."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.grid import Cell, Grid
+from analysis.tables import all_grids
+
+if TYPE_CHECKING:
+    from analysis.result import Result
+
+EMPHASIS = {"best": "**{}**", "second": "*{}*", "": "{}"}
+TITLES = {"by-type": "Scores by task type", "before-after": "Before and after training", "pairs": "Pairs of designs"}
+
+
+def document(result: "Result", folder: Path | None = None) -> str:
+    """Return the whole report: tables, notes, verdict. `folder` says where the rest of a list that is cut lies."""
+    parts = []
+    for grid in all_grids(result):
+        parts.append(f"## {TITLES[grid.name]}\n\n{markdown_grid(grid)}")
+        if grid.rest:
+            parts[-1] += f"\n{grid.rest}" + (f" Folder: {folder}." if folder else "") + "\n"
+    notes = "\n".join(f"- {note}" for note in result.notes)
+    return "\n".join([*parts, f"## Notes\n\n{notes}\n", f"{result.verdict}\n"])
+
+
+def markdown_grid(grid: Grid) -> str:
+    """Return one table with its caption below."""
+    texts = [[escape(name) for name in grid.header], *[[_cell(cell) for cell in row] for row in grid.rows]]
+    widths = [max(len(row[k]) for row in texts) for k in range(len(grid.header))]
+    rule = [("-" * w if k < grid.left else "-" * (w - 1) + ":") for k, w in enumerate(widths)]
+    lines = [_line(texts[0], widths, grid.left), _line(rule, widths, grid.left)]
+    lines += [_line(row, widths, grid.left) for row in texts[1:]]
+    return "\n".join([*lines, "", escape(grid.caption), ""])
+
+
+def _cell(cell: Cell) -> str:
+    text = EMPHASIS[cell.style].format(escape(cell.text)) + escape(cell.mark)
+    return f"{text} ({', '.join(cell.below)})" if cell.below else text
+
+
+def _line(texts: list[str], widths: list[int], left: int) -> str:
+    cells = [t.ljust(w) if k < left else t.rjust(w) for k, (t, w) in enumerate(zip(texts, widths, strict=True))]
+    return "| " + " | ".join(cells) + " |"
+
+
+def escape(text: str) -> str:
+    r"""Escape what Markdown would read as markup in a name or a legend: a|b -> a\|b, * -> \*."""
+    return text.replace("|", r"\|").replace("*", r"\*")

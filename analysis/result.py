@@ -1,0 +1,90 @@
+"""Scores -> one result, which every rendering reads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.by_type import seed_means, type_means
+from analysis.choose import choose_control, choose_designs, keep_tasks
+from analysis.missing import complete
+from analysis.notes import all_notes
+from analysis.pairs import ALL, compare_pairs
+from analysis.rows import Design, Reading
+from analysis.scale import normalise
+from analysis.scores import join
+from analysis.settings import Settings
+from analysis.task_types import read_types, sort_types
+from analysis.training_gain import training_gain
+from analysis.verdict import verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Result:
+    """All that the tables show. Scores are between -1 and 1; designs are in config order everywhere."""
+
+    settings: Settings
+    designs: dict[str, Design]  # label -> design, those compared
+    types: dict[str, list[str]]  # type -> its tasks
+    frame: "pd.DataFrame"  # the long table that was used
+    matrix: "pd.DataFrame"  # tasks x designs, mean over seeds
+    means: "pd.DataFrame"  # designs x types and means
+    gain: "pd.DataFrame | None"  # (design, before | after | gain) x types and means
+    pairs: "pd.DataFrame"  # one row a (type, pair)
+    notes: list[str]
+    verdict: str
+
+
+def analyse(settings: Settings) -> Result:
+    """Read, check, choose, test. Raises UserError for anything in the input that the user can mend."""
+    own_types = read_types(settings.task_types) if settings.task_types else {}
+    readings = [normalise(_read(path, settings, own_types), settings.scale) for path in settings.scores]
+    scores = join(readings, own_types)
+    designs = choose_designs(scores.designs, settings.models, settings.order)
+    control = choose_control(scores.designs, designs, settings.against)
+    kept = keep_tasks(scores, settings.types, settings.tasks).frame
+    tasks, dropped = complete(kept, designs, settings.missing)
+    types = _tasks_by_type(kept, tasks, settings.types)
+    matrix = seed_means(kept, designs, tasks)
+    gain, gain_notes = training_gain(kept, scores.designs, designs, types)
+    shown = {*designs, *_twins(gain, scores.designs, designs)}
+    frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
+    blocks = types if len(types) == 1 else {**types, ALL: tasks}
+    pairs = compare_pairs(matrix, blocks, settings, control)
+    notes = [*scores.notes, *dropped, *gain_notes, *all_notes(frame, designs, pairs, settings)]
+    named = {label: scores.designs[label] for label in designs}
+    means = type_means(matrix, types)
+    return Result(
+        settings, named, types, frame, matrix, means, gain, pairs, notes, verdict(matrix, pairs, settings, control)
+    )
+
+
+def _read(path: Path, settings: Settings, own_types: dict[str, str]) -> Reading:
+    if path.is_dir():
+        from analysis.read_results import read_results
+
+        return read_results(path, settings)
+    from analysis.read_csv import read_csv
+
+    beside = path.parent / "tasks.json"
+    types = read_types(beside) if beside.is_file() else {}
+    reading = read_csv(path, types | own_types)
+    reading.types |= types
+    return reading
+
+
+def _tasks_by_type(frame: "pd.DataFrame", tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:
+    kind = dict(zip(frame["task"], frame["type"], strict=True))
+    order = sort_types({kind[task] for task in tasks}, wanted)
+    return {name: [task for task in tasks if kind[task] == name] for name in order}
+
+
+def _twins(gain: "pd.DataFrame | None", designs: dict[str, Design], compared: list[str]) -> set[str]:
+    """The untrained references whose scores the before-and-after table uses."""
+    if gain is None:
+        return set()
+    rows = set(gain.index.get_level_values("design"))
+    factors = {(designs[d].study, designs[d].pooler, designs[d].attn) for d in compared if d in rows}
+    return {n for n, d in designs.items() if not d.trained and (d.study, d.pooler, d.attn) in factors}

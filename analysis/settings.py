@@ -1,0 +1,91 @@
+"""The settings of one analysis, checked: every later step may trust them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from records.errors import UserError, nearest
+
+CHOICES = {
+    "missing": ("fail", "intersection"),
+    "correction": ("holm", "none"),
+    "family": ("type", "table"),
+    "zeros": ("wilcox", "pratt"),
+    "scale": ("auto", "1", "100"),
+}
+LISTS = ("models", "types", "tasks", "subsets")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What conf/analysis.yaml and the command line say; the meaning of each key is its remark in that file."""
+
+    scores: tuple[Path, ...]
+    out: Path | None = None
+    models: tuple[str, ...] = ()
+    against: str = ""
+    types: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    missing: str = "fail"
+    alpha: float = 0.05
+    correction: str = "holm"
+    family: str = "type"
+    zeros: str = "wilcox"
+    decimals: int = 12
+    scale: str = "auto"
+    split: str = ""
+    subsets: tuple[str, ...] = ()
+    revision: str = ""
+    task_types: Path | None = None
+    rows_shown: int = 45
+    order: dict[str, list[str]] = field(default_factory=dict)
+
+
+def settings_from(values: dict[str, Any]) -> Settings:
+    """Check the composed values and return them as `Settings`. Raises UserError with the mend in one line."""
+    checked: dict[str, Any] = {key: _choice(key, values[key]) for key in CHOICES}
+    checked |= {key: _names(key, values[key]) for key in LISTS}
+    checked |= {key: "" if values[key] is None else str(values[key]) for key in ("split", "revision", "against")}
+    checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}
+    checked["scores"] = _scores(values["scores"])
+    checked["alpha"] = _number("alpha", values["alpha"], low=0.0, high=1.0)
+    checked["decimals"] = int(_number("decimals", values["decimals"], low=1, high=16))
+    checked["rows_shown"] = int(_number("rows_shown", values["rows_shown"], low=0, high=10**7))
+    checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
+    return Settings(**checked)
+
+
+def _scores(value: Any) -> tuple[Path, ...]:
+    if value in (None, "???", "", []):
+        raise UserError("scores= is missing. Write python -m analysis scores=<results folder or csv>.")
+    paths = tuple(Path(name) for name in _names("scores", value))
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"scores={path}: there is no such file or folder. Give an mteb results folder or a csv.")
+    return paths
+
+
+def _names(key: str, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, dict):
+        raise UserError(f"{key}= is a list of names. Write {key}=[a,b].")
+    items = [str(item) for item in (value if isinstance(value, list) else [value])]
+    if not items or not all(items):
+        raise UserError(f"{key}= is an empty list or holds an empty name. Leave it out to keep everything.")
+    return tuple(items)
+
+
+def _choice(key: str, value: Any) -> str:
+    word = "none" if value is None else str(value)
+    if word not in CHOICES[key]:
+        raise UserError(f"{key}={word} is not known. {nearest(word, CHOICES[key])}")
+    return word
+
+
+def _number(key: str, value: Any, low: float, high: float) -> float:
+    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    outside = number is None or not low <= number <= high or (key == "alpha" and number in (low, high))
+    if number is None or outside:
+        raise UserError(f"{key}={value} is out of range. Give a number between {low:g} and {high:g}.")
+    return number

@@ -1,0 +1,59 @@
+"""Before and after training: each trained design beside its untrained reference."""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from analysis.by_type import seed_means, type_means
+from analysis.names import listed
+from analysis.rows import Design
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STAGES = ("before", "after", "gain")
+
+
+def training_gain(
+    frame: "pd.DataFrame", all_designs: dict[str, Design], compared: list[str], types: dict[str, list[str]]
+) -> tuple["pd.DataFrame | None", list[str]]:
+    """Return (design, stage) x types for the compared designs that have an untrained twin, and notes on the others.
+
+    The twin shares study, pooler and attention. One that lacks a task is left out, with a note, since a mean over
+    other tasks would be no "before". None where no design has a twin.
+    """
+    import pandas as pd
+
+    tasks = [task for own in types.values() for task in own]
+    have = {label: set(rows) for label, rows in frame.groupby("design")["task"]}
+    parts, notes = {}, []
+    other_seeds: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for label in compared:
+        twin = _twin(label, all_designs)
+        if twin is None:
+            continue
+        lacking = [task for task in tasks if task not in have.get(twin, set())]
+        if lacking:
+            notes.append(f"No before-and-after row for {label}: {twin} lacks {listed(lacking, 4)}.")
+            continue
+        if _seeds(frame, twin) != _seeds(frame, label):
+            other_seeds[_seeds(frame, twin), _seeds(frame, label)].append(label)
+        both = type_means(seed_means(frame, [twin, label], tasks), types)
+        before, after = both.loc[twin], both.loc[label]
+        parts[label] = pd.DataFrame([before, after, after - before], index=list(STAGES))
+    for (before_seeds, after_seeds), names in other_seeds.items():
+        notes.append(f"Before training: seeds {before_seeds}, after it: {after_seeds} ({listed(names)}).")
+    if not parts:
+        return None, notes
+    return pd.concat(parts, names=["design", "stage"]), notes
+
+
+def _seeds(frame: "pd.DataFrame", label: str) -> str:
+    return ", ".join(sorted(set(frame.loc[frame["design"] == label, "seed"]), key=lambda s: (len(s), s)))
+
+
+def _twin(label: str, designs: dict[str, Design]) -> str | None:
+    mine = designs[label]
+    if not mine.trained or not mine.pooler:
+        return None
+    factors = (mine.study, mine.pooler, mine.attn)
+    return next((n for n, d in designs.items() if not d.trained and (d.study, d.pooler, d.attn) == factors), None)

@@ -1,0 +1,72 @@
+"""The files of one analysis, each written whole or not at all."""
+
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.render_latex import latex_document, latex_grid
+from analysis.render_markdown import document, markdown_grid
+from analysis.settings import Settings
+from analysis.tables import type_grid
+from records.atomic import write_text
+from records.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analysis.result import Result
+
+
+def output_folder(settings: Settings) -> Path:
+    """Return where the files go: `out=`, else beside the first scores. Raises UserError where a file is in the way."""
+    first = settings.scores[0]
+    stem = first.name.removesuffix(".gz").removesuffix(".csv")
+    folder = settings.out or (first / "analysis" if first.is_dir() else first.with_name(f"{stem}-analysis"))
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"out={folder} is a file. Name a folder with out=<folder>.")
+    return folder
+
+
+def write_files(result: "Result", folder: Path) -> list[Path]:
+    """Write the tables to `folder` and return their paths. Raises UserError where the folder cannot be written."""
+    grid = type_grid(result)
+    texts = {
+        "table.md": document(result),
+        "table.tex": latex_document(result),
+        "by_type.md": markdown_grid(grid),
+        "by_type.tex": latex_grid(grid),
+        "by_type.csv": _csv(_sized(result), index=True),
+        "pairs.csv": _csv(pairs_for_file(result.pairs, result.settings.correction)),
+        "scores.csv": _csv(result.frame),
+    }
+    if result.gain is not None:
+        texts["before_after.csv"] = _csv(result.gain, index=True)
+    try:
+        for name, text in texts.items():
+            write_text(folder / name, text)
+    except OSError as error:
+        raise UserError(
+            f"Cannot write to {folder}: {error.strerror}. Name another folder with out=<folder>."
+        ) from error
+    return [folder / name for name in texts]
+
+
+def pairs_for_file(pairs: "pd.DataFrame", correction: str) -> "pd.DataFrame":
+    """Name the corrected columns after the correction (`p_holm`); without one there are none."""
+    if correction == "none":
+        return pairs.drop(columns=["p_adjusted", "p_min_adjusted"])
+    return pairs.rename(columns={"p_adjusted": f"p_{correction}", "p_min_adjusted": f"p_min_{correction}"})
+
+
+def _sized(result: "Result") -> "pd.DataFrame":
+    table = result.means.rename_axis("design").copy()
+    if any(design.parameters is not None for design in result.designs.values()):
+        table.insert(0, "trainable", [result.designs[label].parameters for label in table.index])
+    return table
+
+
+def _csv(table: "pd.DataFrame", index: bool = False) -> str:
+    """Return the table as csv text, floats with all their digits."""
+    buffer = StringIO()
+    table.to_csv(buffer, index=index)
+    return buffer.getvalue()

@@ -1,0 +1,98 @@
+"""Base models and tokenizers by transformers' Auto classes, from the hub or from a folder; never by executing code."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from records.errors import UserError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def model_path(path: str | None) -> str:
+    """Return a hub name or an existing folder; relative folders are looked up here and in the repository.
+
+    Raises `UserError` for a folder that lacks weights or configuration.
+    """
+    if not path:
+        raise UserError("model.path is empty. Give a folder or a hub name: model.path=Qwen/Qwen2-0.5B.")
+    for folder in (Path(path).expanduser(), ROOT / path):
+        if folder.is_dir():
+            _check_folder(folder)
+            return str(folder)
+    if path.startswith((".", "/", "~", "assets/")) or path.count("/") > 1:
+        raise UserError(f"There is no model folder {path}. Give an existing folder or a hub name such as Qwen/Qwen2-0.5B.")
+    return path
+
+
+def _check_folder(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise UserError(f"The model folder {folder} has no config.json. Save the model with save_pretrained().")
+    weights = [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]
+    if not weights:
+        found = "; its pickled weights (*.bin) are not loaded, convert them to safetensors" if [*folder.glob("*.bin")] else ""
+        raise UserError(f"The model folder {folder} holds no *.safetensors weights{found}. Put model.safetensors there.")
+
+
+def load_config(model: dict[str, Any]) -> Any:
+    """Return the text configuration of `model`, its sliding windows taken out unless `model.sliding_window`."""
+    path = model_path(model["path"])
+    config = _loaded(path, AutoConfig, trust_remote_code=model["trust_remote_code"])
+    config = config.get_text_config()
+    if not model["sliding_window"] and getattr(config, "sliding_window", None) is not None:
+        config.sliding_window = None
+        config.use_sliding_window = False
+        if getattr(config, "layer_types", None):
+            config.layer_types = ["full_attention" for _ in config.layer_types]
+    return config
+
+
+def load_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
+    """Return the decoder without its language-model head, in `dtype`, all parameters frozen."""
+    config = load_config(model)
+    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": model["attn_implementation"]}
+    try:
+        backbone = _loaded(model_path(model["path"]), AutoModel, config=config, dtype=dtype, use_safetensors=True, **settings)
+    except (RuntimeError, json.JSONDecodeError) as error:
+        raise UserError(f"The weights of {model['path']} cannot be loaded: {_first(error)} Download or save them anew.") from error
+    return backbone.requires_grad_(False).eval()
+
+
+def empty_backbone(model: dict[str, Any]) -> PreTrainedModel:
+    """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale)."""
+    with torch.device("meta"):
+        return AutoModel.from_config(load_config(model)).requires_grad_(False)
+
+
+def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
+    """Return the fast tokenizer of `model`. Raises `UserError` where there is none."""
+    tokenizer = _loaded(model_path(model["path"]), AutoTokenizer, trust_remote_code=model["trust_remote_code"])
+    if not tokenizer.is_fast:
+        raise UserError(f"The tokenizer of {model['path']} has no tokenizer.json; token roles need its offsets.")
+    return tokenizer
+
+
+def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Module]:
+    """Return the decoder layers and the final norm."""
+    inner = getattr(backbone, "language_model", backbone)
+    return list(inner.layers), inner.norm
+
+
+def _loaded(path: str, auto: Any, **settings: Any) -> Any:
+    try:
+        return auto.from_pretrained(path, **settings)
+    except (OSError, ValueError) as error:
+        text = str(error)
+        if not Path(path).is_dir() and ("connect" in text.lower() or "couldn't" in text.lower() or "offline" in text.lower()):
+            raise UserError(
+                f"The hub model '{path}' is not in the local cache and the hub cannot be reached. "
+                "Connect once, or download it and give model.path=<folder>."
+            ) from error
+        raise UserError(f"'{path}' cannot be loaded as a model: {_first(error)}") from error
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,67 @@
+"""Backbone + pooler: one batch of tokens in, one vector a text out."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PreTrainedModel
+
+from encoders.backbone import parts
+from encoders.tokens import Batch
+from poolers.base import Pooler
+
+
+class Encoder(nn.Module):
+    """Runs the decoder and keeps of its states just what the pooler consumes.
+
+    backbone: the decoder, with or without LoRA inside its linear layers. Matrix products of the backbone run in
+    `compute` precision; pooler and output are float32 whatever the backbone's precision.
+    """
+
+    def __init__(self, backbone: PreTrainedModel, pooler: Pooler, normalize: bool, compute: torch.dtype) -> None:
+        super().__init__()
+        self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return [B, E] float32, of unit length if `normalize`."""
+        states = self._layers(batch) if self.pooler.consumes == "layers" else self._run(batch)
+        with torch.autocast(batch.roles.device.type, enabled=False):
+            vectors = self.pooler(states, batch.view)
+        return F.normalize(vectors, dim=-1) if self.normalize else vectors
+
+    def _run(self, batch: Batch) -> Tensor:
+        """[B, T, D] states of the last layer after the final norm."""
+        with torch.autocast(batch.roles.device.type, torch.bfloat16, enabled=self.compute is torch.bfloat16):
+            return self.backbone(
+                input_ids=batch.input_ids,
+                attention_mask=batch.attention_mask,
+                position_ids=batch.position_ids,
+                use_cache=False,
+            ).last_hidden_state
+
+    def _layers(self, batch: Batch) -> list[Tensor]:
+        """The pooler's reduction of each layer, taken by hooks while the layer's states are at hand.
+
+        Layer i < L-1 is the output of decoder layer i; the last one is taken after the final norm, as in
+        transformers' `hidden_states[1:]`.
+        """
+        layers, norm = parts(self.backbone)
+        reductions: dict[int, Tensor] = {}
+
+        def keep(index: int) -> Any:
+            def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
+                hidden = output[0] if isinstance(output, tuple) else output
+                with torch.autocast(hidden.device.type, enabled=False):
+                    reductions[index] = self.pooler.reduce(index, hidden, batch.view)
+
+            return hook
+
+        sites = [*layers[:-1], norm]
+        handles = [site.register_forward_hook(keep(i)) for i, site in enumerate(sites)]
+        try:
+            self._run(batch)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return [reductions[i] for i in range(len(sites))]

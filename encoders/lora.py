@@ -1,0 +1,28 @@
+"""LoRA by PEFT on the named linear layers, its start drawn from a random stream of its own."""
+
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from records.errors import UserError
+
+
+def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
+    """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
+
+    lora: r, alpha, dropout, targets (names of linear layers). Returns the PEFT model; `backbone` is changed in
+    place, so it can be called as before. Raises `UserError` where a target names no linear layer.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    names = {name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, torch.nn.Linear)}
+    absent = set(lora["targets"]) - names
+    if absent:
+        raise UserError(f"lora.targets names {sorted(absent)}, not in this model. Its linear layers: {sorted(names)}.")
+    config = LoraConfig(
+        r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=lora["dropout"], target_modules=list(lora["targets"])
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return get_peft_model(backbone, config)

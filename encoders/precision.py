@@ -1,0 +1,39 @@
+"""Which number formats a run uses, decided once and written into the manifest."""
+
+from dataclasses import dataclass
+
+import torch
+
+from records.errors import UserError
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Formats of the frozen base weights and of the backbone's matrix products; head, logits and loss are float32."""
+
+    name: str
+    weights: torch.dtype
+    compute: torch.dtype
+
+
+PRECISIONS = {
+    "fp32": Precision("fp32", torch.float32, torch.float32),
+    "mixed": Precision("mixed", torch.float32, torch.bfloat16),
+    "bf16": Precision("bf16", torch.bfloat16, torch.bfloat16),
+}
+
+
+def resolve_precision(name: str, device: torch.device) -> Precision:
+    """Return the precision of `name`; "auto" is bf16 on a GPU, mixed on a CPU with bf16 instructions, else fp32."""
+    if name == "auto":
+        fast_cpu = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+        name = "bf16" if device.type == "cuda" else "mixed" if fast_cpu else "fp32"
+    if name not in PRECISIONS:
+        raise UserError(f"precision is '{name}'; it must be auto, bf16, mixed or fp32.")
+    return PRECISIONS[name]
+
+
+def best_device(accelerator: str = "auto") -> torch.device:
+    """Return the GPU where there is one and `accelerator` allows it, else the CPU."""
+    wants_gpu = accelerator in ("auto", "gpu", "cuda")
+    return torch.device("cuda" if wants_gpu and torch.cuda.is_available() else "cpu")

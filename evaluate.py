@@ -1,0 +1,17 @@
+"""Score runs with mteb: `python evaluate.py run=<run folder or glob> benchmark=docs`; --help prints the manual."""
+
+import sys
+
+from records.errors import guard
+
+
+def main() -> None:
+    """Hand the command line to `evaluation`."""
+    from evaluation.command import main as command
+
+    command(sys.argv[1:])
+
+
+# The guard matters: a file evaluate.py at the root shadows the PyPI package `evaluate`, which libraries may import.
+if __name__ == "__main__":
+    guard(main)

@@ -1,0 +1,125 @@
+"""What is to be scored: finished runs, their untrained starts, or an untrained reference without any run."""
+
+import glob
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluation.embedding_cache import Encoder
+from records.errors import UserError
+from records.run_folder import read_manifest
+
+Config = dict[str, Any]
+NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
+UNTRAINED = (None, "also", "only")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One encoder to score. It is loaded only when its turn comes."""
+
+    manifest: Config  # the run's own; for an untrained one what stands in for it, status "untrained"
+    results: Path  # folder that gets results/ and tasks.json
+    folder: Path | None = None  # the run folder; None for an untrained one
+
+    @property
+    def trained(self) -> bool:
+        """Whether a run stands behind it."""
+        return self.folder is not None
+
+    @property
+    def name(self) -> str:
+        """The model name in mteb's form, "study/design": `study/pooler-attn`, with `-untrained` where it is so."""
+        m = self.manifest
+        study = str(m["study"]).replace("/", "_").replace(" ", "_")
+        return f"{study}/{m['pooler']}-{m['attn']}{'' if self.trained else '-untrained'}"
+
+    @property
+    def title(self) -> str:
+        """Name and seed, for people."""
+        return f"{self.name} seed={self.manifest['seed']}"
+
+    def load(self) -> Encoder:
+        """Return the encoder. Raises `UserError` for weights that are not there or of another version."""
+        from encoders import loading
+
+        if self.folder is not None:
+            return loading.load_run(self.folder, self.manifest["config"])
+        return loading.untrained(self.manifest["config"])
+
+
+def candidates(cfg: Config) -> list[Candidate]:
+    """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
+
+    Raises `UserError` for a pattern without match, or where no match is a finished run.
+    """
+    wanted = {True: "only", False: None}.get(cfg["untrained"], cfg["untrained"])
+    if wanted not in UNTRAINED:
+        raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
+    if cfg["run"] is None:
+        manifest = {"study": cfg["study"], "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
+        return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, _results(cfg, cfg["study"]))]
+    found = []
+    for folder, manifest in finished_runs(cfg["run"]):
+        results = Path(cfg["results"]) if cfg["results"] else folder.absolute().parents[1] / "scores"
+        if wanted:
+            found.append(Candidate({**manifest, **_untrained(manifest["config"])}, results))
+        if wanted != "only":
+            found.append(Candidate(manifest, results, folder))
+    return found
+
+
+def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:
+    """Return (run folder, manifest) of the finished runs that match, warning of each other match by name.
+
+    Raises `UserError` for a pattern without match, and where the only match is no finished run.
+    """
+    folders = [
+        folder for pattern in ([patterns] if isinstance(patterns, str) else patterns) for folder in _match(pattern)
+    ]
+    found, refused = [], []
+    for folder in dict.fromkeys(folders):
+        try:
+            found.append((folder, _manifest(folder)))
+        except UserError as error:
+            refused.append(str(error))
+    if not found:
+        raise UserError(
+            refused[0]
+            if len(refused) == 1
+            else f"None of {len(refused)} folders is a finished run; the first: {refused[0]}"
+        )
+    for line in refused:
+        print(f"skipped: {line}", file=sys.stderr)
+    return found
+
+
+def _match(pattern: str) -> list[Path]:
+    paths = [Path(pattern)] if Path(pattern).is_dir() else map(Path, sorted(glob.glob(pattern, recursive=True)))
+    folders = [p for p in paths if p.is_dir() and "scores" not in p.parts]
+    if not folders:
+        raise UserError(
+            f"No run folder matches {pattern}. Give run=<runs_dir>/<study>/<pooler>-<attn>/seed=<n>, or train first."
+        )
+    return folders
+
+
+def _manifest(folder: Path) -> Config:
+    manifest = read_manifest(folder)
+    lacking = [key for key in NEEDED if key not in manifest]
+    if lacking:
+        raise UserError(f"The manifest of {folder} has no key {', '.join(lacking)}. Train the run again.")
+    if manifest["status"] != "finished":
+        raise UserError(
+            f"{folder} is not finished (status {manifest['status']}). Give its train.py command again to continue it."
+        )
+    return manifest
+
+
+def _untrained(config: Config) -> Config:
+    return {"status": "untrained", "config": config, "weights_sha256": None}
+
+
+def _results(cfg: Config, study: str) -> Path:
+    return Path(cfg["results"]) if cfg["results"] else Path(cfg["runs_dir"]) / study / "scores"

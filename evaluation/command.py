@@ -1,0 +1,103 @@
+"""`python evaluate.py key=value ...`: configuration in, scores on disk, tables on the screen."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluation.candidates import Candidate, candidates
+from evaluation.instructions import read_instructions
+from evaluation.words import hydra_words, manual
+from records.config import composed, plain
+from records.errors import UserError
+
+Config = dict[str, Any]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Read the command line, score, print. Raises `UserError` for what the user can mend."""
+    if {"-h", "--help"} & set(arguments):
+        print(manual())
+        return
+    run(plain(composed("evaluate", hydra_words(arguments))))
+
+
+def run(cfg: Config) -> list[Any]:
+    """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
+    from evaluation.scoring import Options
+
+    found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
+    options = Options(read_instructions(cfg["instructions"]), cfg["predictions"])
+    from evaluation.benchmarks import task_set
+    from evaluation.plan import plan
+    from evaluation.report import report
+
+    _limit_threads(cfg["threads"])
+    tasks = task_set(cfg)
+    print(plan(found, tasks), flush=True)
+    outcomes = _score_all(found, tasks.tasks, options, cfg["progress"])
+    print(f"\n{report(outcomes)}\n")
+    for place in dict.fromkeys(str(candidate.results) for candidate in found):
+        print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
+    _name_older_scores(outcomes)
+    return outcomes
+
+
+def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bool) -> list[Any]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from evaluation.scoring import score
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[texts]:,} texts"),
+        console=Console(stderr=True),
+        disable=not shown,
+        transient=True,
+    )
+    outcomes = []
+    with bar:
+        line = bar.add_task("", total=len(found) * len(tasks), texts=0)
+        for i, candidate in enumerate(found):
+            texts = [0]
+
+            def on_texts(count: int, texts: list[int] = texts) -> None:
+                texts[0] += count
+                bar.update(line, texts=texts[0])
+
+            def on_task(name: str, candidate: Candidate = candidate, before: int = i * len(tasks)) -> None:
+                bar.update(line, description=f"{candidate.title} {name}", completed=before + position[name])
+
+            position = {task.metadata.name: n for n, task in enumerate(tasks)}
+            outcomes.append(score(candidate, tasks, options, on_task, on_texts))
+    return outcomes
+
+
+def _limit_threads(threads: int | None) -> None:
+    if threads is None:
+        return
+    if not isinstance(threads, int) or threads < 1:
+        raise UserError(f"threads={threads} must be a whole number above 0.")
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _name_older_scores(outcomes: Sequence[Any]) -> None:
+    """Scores of the same seed under other weights or settings stay; say so, since analysis asks which count."""
+    for outcome in outcomes:
+        seed = outcome.folder.name.split("@")[0]
+        older = [p.name for p in outcome.folder.parent.glob(f"{seed}@*") if p.is_dir() and p != outcome.folder]
+        if older:
+            print(f"Note: {outcome.folder.parent} also holds {', '.join(sorted(older))}; delete what no longer counts.")

@@ -1,0 +1,110 @@
+"""Files of a task folder, read with the file and line in every complaint."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from records.errors import UserError
+
+Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
+
+
+def read_rows(path: Path, columns: dict[str, Check]) -> list[dict[str, Any]]:
+    """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
+    if not path.is_file():
+        raise UserError(f"There is no {path}. A task folder needs it; see the README on folders of tasks.")
+    rows = []
+    with path.open(encoding="utf-8") as lines:
+        try:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    rows.append(_row(path, number, line, columns))
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
+    if not rows:
+        raise UserError(f"{path} is empty. It needs at least one line.")
+    return rows
+
+
+def _row(path: Path, number: int, line: str, columns: dict[str, Check]) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{path}, line {number}: no JSON ({error.msg}, column {error.colno}). Mend the line."
+        ) from error
+    if not isinstance(row, dict):
+        raise UserError(f"{path}, line {number}: an object is needed, as {{...}}, not {type(row).__name__}.")
+    for column, check in columns.items():
+        if column not in row:
+            have = ", ".join(map(str, row)) or "none"
+            raise UserError(f"{path}, line {number}: the column '{column}' is missing; the line has: {have}.")
+        wrong = check(row[column])
+        if wrong:
+            raise UserError(f"{path}, line {number}: the column '{column}' {wrong}.")
+    return row
+
+
+def read_qrels(path: Path, queries: dict[str, str], corpus: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Read `query-id corpus-id score` lines under a header, tab-separated. Raises `UserError` naming file and line."""
+    if not path.is_file():
+        raise UserError(f"There is no {path}. A Retrieval folder needs it: query-id, corpus-id, score, tab-separated.")
+    qrels: dict[str, dict[str, int]] = {}
+    with path.open(encoding="utf-8", newline="") as lines:
+        for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
+            if number == 1 and cells[-1:] == ["score"]:
+                continue
+            if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
+                raise UserError(f"{path}, line {number}: needs query-id, corpus-id and a whole score, tab-separated.")
+            query, document, score = cells
+            for name, key, known in (("query", query, queries), ("document", document, corpus)):
+                if key not in known:
+                    raise UserError(f"{path}, line {number}: the {name} '{key}' is not in the folder's {name} file.")
+            qrels.setdefault(query, {})[document] = int(score)
+    if not any(score > 0 for grades in qrels.values() for score in grades.values()):
+        raise UserError(f"{path} names no relevant document. It needs at least one line with a score above 0.")
+    return qrels
+
+
+def text(value: Any) -> str:
+    """Check: a text with something in it."""
+    if not isinstance(value, str):
+        return f"must be a text, not {type(value).__name__}"
+    return "" if value.strip() else "is an empty text"
+
+
+def texts(value: Any) -> str:
+    """Check: a list of texts with at least one member."""
+    if not isinstance(value, list) or not value:
+        return "must be a list with at least one text"
+    return next((f"has a member that {wrong}" for wrong in map(text, value) if wrong), "")
+
+
+def number(value: Any) -> str:
+    """Check: a finite number."""
+    good = (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and abs(value) != float("inf")
+        and value == value
+    )
+    return "" if good else "must be a number"
+
+
+def numbers(value: Any) -> str:
+    """Check: a list of numbers with at least one member."""
+    if not isinstance(value, list) or not value or any(map(number, value)):
+        return "must be a list of numbers"
+    return ""
+
+
+def label(value: Any) -> str:
+    """Check: a class, as text or whole number."""
+    return "" if isinstance(value, (str, int)) and value != "" else "must be a text or a whole number"
+
+
+def binary(value: Any) -> str:
+    """Check: 0 or 1."""
+    return "" if value in (0, 1) else "must be 0 or 1"

@@ -1,0 +1,91 @@
+"""Task and prompt type -> instruction sentence, from conf/instructions.yaml, from mteb, or none at all.
+
+The sentence alone: `Instruct: {sentence}\\nQuery: {text}` is the encoder's template.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from records.config import CONF
+from records.errors import UserError, nearest
+
+MODES = ("none", "table", "mteb")
+Sides = dict[str, str]  # {"query": ..., "document": ...}
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """`mode` none: no instruction anywhere. table: the task's entry, else its type's, else the default one.
+    mteb: the prompt that the task carries, else mteb's own sentence for its type; documents get one only where the
+    task names one."""
+
+    mode: str = "none"
+    table: dict[str, dict[str, Sides]] = field(default_factory=dict)
+
+    def of(self, metadata: Any, side: str) -> str:
+        """Return the instruction for `side` ("query", also for symmetric tasks, or "document") of a task."""
+        if self.mode == "none":
+            return ""
+        return _from_mteb(metadata, side) if self.mode == "mteb" else self._from_table(metadata)[side]
+
+    @property
+    def label(self) -> str:
+        """What tells scores with these instructions from scores with others: "", "mteb", or "table" and a digest."""
+        if self.mode != "table":
+            return "" if self.mode == "none" else self.mode
+        return "table" + hashlib.sha256(json.dumps(self.table, sort_keys=True).encode()).hexdigest()[:6]
+
+    def used(self, metadatas: list[Any]) -> dict[str, Sides]:
+        """Return {task: {query, document}} for the record beside the scores; empty without instructions."""
+        if self.mode == "none":
+            return {}
+        return {m.name: {side: self.of(m, side) for side in ("query", "document")} for m in metadatas}
+
+    def _from_table(self, metadata: Any) -> Sides:
+        tasks, types = self.table["tasks"], self.table["types"]
+        return tasks.get(metadata.name) or types.get(metadata.type) or self.table["default"]
+
+
+def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Instructions:
+    """Return the instructions for `mode`. Raises `UserError` for an unknown mode or a malformed table."""
+    if mode not in MODES:
+        raise UserError(f"There is no instructions={mode}. {nearest(str(mode), MODES)}")
+    if mode != "table":
+        return Instructions(mode)
+    raw = OmegaConf.to_container(OmegaConf.load(path))
+    if not isinstance(raw, dict) or set(raw) != {"default", "types", "tasks"}:
+        raise UserError(f"{path} must have the keys default, types and tasks.")
+    table = {
+        part: {name: _sides(path, name, entry) for name, entry in raw[part].items()} for part in ("types", "tasks")
+    }
+    return Instructions(mode, {**table, "default": _sides(path, "default", raw["default"])})
+
+
+def _sides(path: Path, name: Any, entry: Any) -> Sides:
+    """A bare sentence is the query's; documents then get none."""
+    if isinstance(entry, str):
+        return {"query": entry, "document": ""}
+    if isinstance(entry, dict) and entry and set(entry) <= {"query", "document"}:
+        return {side: str(entry.get(side) or "") for side in ("query", "document")}
+    raise UserError(f"{path}: the entry {name} must be a sentence, or have the keys query and document.")
+
+
+def _from_mteb(metadata: Any, side: str) -> str:
+    prompt = metadata.prompt
+    if isinstance(prompt, dict):
+        return str(prompt.get(side) or "")
+    if side == "document":
+        return ""
+    if prompt:
+        return str(prompt)
+    from mteb.abstasks.abstask import get_abstask_prompt
+
+    try:
+        return str(get_abstask_prompt(metadata.name))
+    except KeyError:  # a task of ours, which mteb's registry does not know
+        return ""

@@ -1,0 +1,60 @@
+"""Our encoder as mteb wants one: batches of dictionaries in, one matrix out."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from mteb.models.abs_encoder import AbsEncoder
+from mteb.models.model_meta import ModelMeta, ScoringFunction
+
+from evaluation.embedding_cache import EmbeddingCache, Encoder
+from evaluation.instructions import Instructions
+
+ENCODE_KWARGS: Mapping[str, Any] = {
+    "batch_size": 4096,
+    "show_progress_bar": False,
+}  # mteb's hand-over; not the encoder's
+
+
+class MtebEncoder(AbsEncoder):
+    """Adapter: looks up the instruction of (task, prompt type), embeds through the cache, counts the seconds."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        meta: ModelMeta,
+        instructions: Instructions,
+        on_texts: Callable[[int], None] | None = None,
+    ) -> None:
+        self.model = encoder
+        self.mteb_model_meta = meta
+        self.cache = EmbeddingCache(encoder)
+        self.instructions = instructions
+        self.on_texts = on_texts  # called with the number of texts done, for a progress bar
+        self.seconds = 0.0  # spent in here: encoding and looking up
+
+    def encode(  # type: ignore[override]
+        self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **kwargs: Any
+    ) -> np.ndarray:
+        """Return [N, E] float32 for the `text` column of `inputs`. Raises `UserError` for NaN."""
+        started = time.perf_counter()
+        texts = [text for batch in inputs for text in batch["text"]]
+        instruction = self.instructions.of(task_metadata, prompt_type.value if prompt_type else "query")
+        vectors = self.cache.embed(texts, instruction, self.on_texts)
+        self.seconds += time.perf_counter() - started
+        return vectors
+
+
+def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: bool) -> ModelMeta:
+    """Return mteb's description of a model; `name` has the form "study/design"."""
+    described = {
+        "name": name,
+        "revision": revision,
+        "max_tokens": encoder.max_length,
+        "embed_dim": encoder.embedding_dim,
+        "similarity_fn_name": ScoringFunction.COSINE,
+        "framework": ["PyTorch"],
+        "use_instructions": use_instructions,
+    }
+    return ModelMeta.create_empty(overwrites=described)

@@ -1,0 +1,103 @@
+"""The results folder in mteb's own layout, and what may be taken for a finished score in it.
+
+<results>/tasks.json                                      type and main score of every task scored here
+<results>/results/<study>__<design>/<revision>/<task>.json   mteb's TaskResult
+                                              .../model_meta.json, run_settings.jsonl    mteb's own
+                                              .../run/manifest.json   the run's manifest and how it was evaluated
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from evaluation.candidates import Candidate
+from evaluation.embedding_cache import Encoder
+from evaluation.instructions import Instructions
+from records.atomic import write_json, write_text
+
+MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
+
+
+def revision(candidate: Candidate, encoder: Encoder, instructions: Instructions) -> str:
+    """Return `seed=<n>@<8 hex of the encoder's fingerprint>`, and which instructions where there are any."""
+    label = f"-{instructions.label}" if instructions.label else ""
+    return f"seed={candidate.manifest['seed']}@{encoder.fingerprint[:8]}{label}"
+
+
+def model_folder(candidate: Candidate) -> Path:
+    """Return the folder that mteb makes for a model; its revisions lie below."""
+    return candidate.results / "results" / candidate.name.replace("/", "__")
+
+
+def finished(folder: Path, task: Any) -> bool:
+    """Tell whether `folder` holds the whole score of `task`.
+
+    A file that a kill left half-written, or that scores other data under the same name, is removed. One that lacks
+    some splits or subsets stays: mteb adds what is missing.
+    """
+    path = folder / f"{task.metadata.name}.json"
+    if not path.is_file():
+        return False
+    result = _read(path)
+    if result is None or result.get("dataset_revision") != task.metadata.revision:
+        path.unlink()
+        return False
+    return all(set(task.hf_subsets) <= {e["hf_subset"] for e in result["scores"].get(s, ())} for s in task.eval_splits)
+
+
+def main_score(folder: Path, task: Any) -> float:
+    """Return the mean of `main_score` over splits and subsets, which is mteb's rule; NaN where one has none."""
+    result = _read(folder / f"{task.metadata.name}.json") or {"scores": {}}
+    values = [float(e["main_score"]) for split in task.eval_splits for e in result["scores"].get(split, ())]
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def write_manifest(folder: Path, candidate: Candidate, evaluation: dict[str, Any]) -> None:
+    """Put the run's manifest beside its scores, with `evaluation`: how it was scored."""
+    write_json(folder / MANIFEST, {**candidate.manifest, "evaluation": evaluation})
+
+
+def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
+    """Add type, main score and source of `tasks` to <results>/tasks.json."""
+    path = results / "tasks.json"
+    known = (read_object(path) or {}) if path.is_file() else {}
+    for task in tasks:
+        meta = task.metadata
+        source = meta.description if meta.dataset["path"].startswith("local/") else meta.dataset["path"]
+        known[meta.name] = {"type": meta.type, "main_score": meta.main_score, "source": source}
+    write_json(path, dict(sorted(known.items())))
+
+
+def mend_settings(folder: Path) -> None:
+    """Drop lines of mteb's run_settings.jsonl that a kill left half-written; mteb would stumble over them."""
+    path = folder / "run_settings.jsonl"
+    if path.is_file():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        whole = [line for line in lines if _parsed(line) is not None]
+        if whole != lines:
+            write_text(path, "".join(f"{line}\n" for line in whole))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """The TaskResult in `path`; None where it is no whole one."""
+    result = read_object(path)
+    scores = (result or {}).get("scores")
+    return result if isinstance(scores, dict) and all(isinstance(v, list) for v in scores.values()) else None
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """Return the JSON object in `path`; None where there is none, or a broken one."""
+    try:
+        return _parsed(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

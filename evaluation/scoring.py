@@ -1,0 +1,141 @@
+"""One candidate x its tasks -> scores on disk. mteb computes them; this decides what is still to do, and counts."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evaluation.candidates import Candidate
+from evaluation.instructions import Instructions
+from evaluation.results import (
+    describe_tasks,
+    finished,
+    main_score,
+    mend_settings,
+    model_folder,
+    revision,
+    write_manifest,
+)
+from records.errors import UserError
+
+
+@dataclass
+class Outcome:
+    """What scoring one candidate gave and cost."""
+
+    title: str
+    folder: Path
+    scores: dict[str, tuple[str, float]] = field(default_factory=dict)  # task -> (type, main score)
+    computed: int = 0  # tasks; the others were finished before
+    seconds: float = 0.0  # in all, without loading the encoder
+    encoding: float = 0.0  # seconds of it in the encoder
+    texts: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to score, the same for all candidates of a command."""
+
+    instructions: Instructions = field(default_factory=Instructions)
+    predictions: bool = False
+
+
+def score(
+    candidate: Candidate,
+    tasks: list[Any],
+    options: Options,
+    on_task: Callable[[str], None] = lambda _: None,
+    on_texts: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Score one candidate on `tasks`, leaving out those that the same encoder has finished before.
+
+    on_task is called with the name before each task, on_texts with the number of texts of each batch.
+    Raises `UserError` for NaN embeddings or scores, and for a data set that cannot be fetched; what was finished
+    until then stays.
+    """
+    from evaluation.mteb_encoder import MtebEncoder, model_meta
+
+    encoder = candidate.load()
+    name = revision(candidate, encoder, options.instructions)
+    folder = model_folder(candidate) / name
+    mend_settings(folder)
+    meta = model_meta(candidate.name, name, encoder, use_instructions=options.instructions.mode != "none")
+    adapter = MtebEncoder(encoder, meta, options.instructions, on_texts)
+    outcome = Outcome(candidate.title, folder)
+    started = time.perf_counter()
+    for task in tasks:
+        on_task(task.metadata.name)
+        if not finished(folder, task):
+            _evaluate(adapter, task, candidate.results, options.predictions)
+            outcome.computed += 1
+        outcome.scores[task.metadata.name] = task.metadata.type, _score(folder, task)
+    describe_tasks(candidate.results, tasks)
+    outcome.seconds = time.perf_counter() - started
+    meter = encoder.meter
+    outcome.encoding, outcome.texts, outcome.tokens = meter.seconds, meter.texts, meter.tokens
+    if outcome.computed or not (folder / "run").is_dir():
+        write_manifest(folder, candidate, _record(encoder, options, tasks))
+    return outcome
+
+
+def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None:
+    import mteb
+
+    from evaluation.hub import hub_errors, unreachable
+    from evaluation.mteb_encoder import ENCODE_KWARGS
+    from evaluation.quiet import quiet
+
+    meta = adapter.mteb_model_meta
+    place = results / "predictions" / meta.model_name_as_path() / meta.revision
+    reseed(task)
+    try:
+        with quiet():
+            mteb.evaluate(
+                adapter,
+                task,
+                cache=mteb.ResultCache(results),
+                overwrite_strategy="only-missing",
+                encode_kwargs=dict(ENCODE_KWARGS),
+                prediction_folder=place if predictions else None,
+                show_progress_bar=False,
+                co2_tracker=False,
+            )
+    except hub_errors() as error:
+        raise unreachable(task, error) from error
+
+
+def reseed(task: Any) -> None:
+    """Put the task's random streams at their start: mteb does so only when it makes the task, so that the second
+    model of a command would be clustered on other samples than the first."""
+    import numpy as np
+
+    task.rng_state, task.np_rng = random.Random(task.seed), np.random.default_rng(task.seed)
+    random.seed(task.seed)
+    np.random.seed(task.seed)
+
+
+def _score(folder: Path, task: Any) -> float:
+    value = main_score(folder, task)
+    if value != value:
+        (folder / f"{task.metadata.name}.json").unlink(missing_ok=True)
+        raise UserError(
+            f"The {task.metadata.main_score} of {task.metadata.name} is not a number: all embeddings may be alike "
+            "(collapse). Look at the run's metrics; its score was not kept."
+        )
+    return value
+
+
+def _record(encoder: Any, options: Options, tasks: list[Any]) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    return {
+        "fingerprint": encoder.fingerprint,
+        "instructions": options.instructions.mode,
+        "instructions_used": options.instructions.used([task.metadata for task in tasks]),
+        "max_length": encoder.max_length,
+        "mteb": version("mteb"),
+        "tasks": {task.metadata.name: task.metadata.revision for task in tasks},
+    }

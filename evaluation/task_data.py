@@ -1,0 +1,53 @@
+"""The content of one task of ours, before mteb: plain lists and dictionaries that can be hashed and counted."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+TYPES = ("Retrieval", "Reranking", "Classification", "Clustering", "PairClassification", "STS", "Summarization")
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """One task. `content` is, by type:
+
+    * Retrieval, Reranking: {"corpus": {id: {"title", "text"}}, "queries": {id: text}, "qrels": {query: {doc: grade}},
+      "top_ranked": {query: [doc]} or None};
+    * the others: {split: {column: [value, one a row]}}, columns as in mteb's data sets of that type.
+
+    `settings` are attributes of the mteb task class (`n_experiments`, `min_score`, ...): they belong to the content,
+    since another value gives another score.
+    """
+
+    name: str
+    type: str
+    main_score: str
+    source: str
+    content: dict[str, Any]
+    prompt: str | dict[str, str] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of all that decides the score, whatever the order of dictionaries."""
+        text = json.dumps([self.type, self.main_score, self.content, self.settings], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def texts(self) -> set[str]:
+        """The distinct texts to encode, for a forecast of the cost (short labels and ids are among them)."""
+        content = {k: v for k, v in self.content.items() if k not in ("qrels", "top_ranked")}
+        return set(_strings(content))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _strings(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _strings(part)

@@ -1,0 +1,52 @@
+"""The command line before Hydra reads it: values that people write without quotes get them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from records.config import CONF
+from records.errors import UserError
+
+PATHS = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "=", which Hydra stops at
+QUOTES = "'\""
+OF_THE_RUN = ("model", "attn", "pooler", "seed", "study", "max_length", "padding_side")
+
+
+def hydra_words(arguments: Sequence[str]) -> list[str]:
+    """Return the overrides for conf/evaluate.yaml; without any task asked for, benchmark=docs is added.
+
+    Raises `UserError` for an argument that is no key=value, and for keys that run=... would leave without effect.
+    """
+    for argument in arguments:
+        if "=" not in argument:
+            raise UserError(f"The argument '{argument}' is no key=value. See python evaluate.py --help.")
+    given = {a.split("=", 1)[0]: a.split("=", 1)[1] for a in arguments}
+    if given.get("run", "null") != "null":
+        idle = [key for key in given if key.split(".")[0] in OF_THE_RUN]
+        if idle:
+            raise UserError(
+                f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null."
+            )
+    words = [word for key, value in given.items() for word in _words(key, value)]
+    return words if {"benchmark", "tasks_dir", "tasks"} & set(given) else [*words, "benchmark=docs"]
+
+
+def _words(key: str, value: str) -> list[str]:
+    if key in PATHS and value not in ("null", "") and value[0] not in QUOTES + "[":
+        return [f"{key}={_quoted(value)}"]
+    if key == "benchmark" and value not in ("null", "") and not _ours(value):
+        return ["benchmark=mteb", f"benchmark.name={value if value[0] in QUOTES else _quoted(value)}"]
+    return [f"{key}={value}"]
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _ours(name: str) -> bool:
+    return (CONF / "benchmark" / f"{Path(name).name}.yaml").is_file() and name != "mteb"
+
+
+def manual() -> str:
+    """Return the remarks of conf/evaluate.yaml, which are the manual."""
+    return (CONF / "evaluate.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,74 @@
+"""The contract of a pooler, and the token masks that all poolers share."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS = range(6)  # the role of each token
+
+
+@dataclass(frozen=True)
+class TokenView:
+    """What a pooler may know of the tokens. `roles`: [B, T], one of the constants above; padding may be anywhere."""
+
+    roles: Tensor
+
+    @property
+    def real(self) -> Tensor:
+        """[B, T] bool: every token that is not padding."""
+        return self.roles != PAD
+
+    def pooled(self, with_instruction: bool) -> Tensor:
+        """[B, T] bool: the real tokens, without the instruction's unless asked for."""
+        return self.real if with_instruction else self.real & (self.roles != INSTRUCTION)
+
+    def last(self) -> Tensor:
+        """[B] index of the last real token of each text: its EOS, whatever the padding side."""
+        positions = torch.arange(self.roles.shape[1], device=self.roles.device)
+        return (positions * self.real).argmax(dim=1)
+
+
+class Pooler(nn.Module, ABC):
+    """Turns hidden states into one float32 vector a text.
+
+    A subclass says in `consumes` what the encoder shall collect for it:
+
+    * "last": the last layer's states after the final norm, [B, T, D];
+    * "layers": for each of the L layers whatever small tensor `reduce` makes of its states, a list of L tensors.
+      The states themselves are dropped layer by layer, so that L x B x T x D is never kept in inference.
+
+    `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train.
+    """
+
+    consumes: ClassVar[Literal["last", "layers"]] = "last"
+    needs_training: ClassVar[bool] = False
+
+    def __init__(self, hidden_size: int, num_layers: int, pool_instruction: bool = False) -> None:
+        super().__init__()
+        self.hidden_size, self.num_layers, self.pool_instruction = hidden_size, num_layers, pool_instruction
+        self.embedding_dim = hidden_size
+
+    def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
+        """Shrink the states of one layer (0 is the first, L-1 the last, after the final norm); hidden: [B, T, D]."""
+        raise NotImplementedError(f"{type(self).__name__} consumes '{self.consumes}' and reduces no layers.")
+
+    @abstractmethod
+    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+        """Return [B, E] float32. states: [B, T, D], or the list of L reductions."""
+
+
+def last_token(hidden: Tensor, tokens: TokenView) -> Tensor:
+    """[B, D] state of the last real token; hidden: [B, T, D]."""
+    return hidden[torch.arange(len(hidden), device=hidden.device), tokens.last()].float()
+
+
+def weighted_mean(hidden: Tensor, weights: Tensor) -> Tensor:
+    """[B, D] mean of hidden [B, T, D] under weights [B, T], in float32.
+
+    Tokens of weight zero cannot reach the mean, not even as NaN.
+    """
+    kept = hidden.float().masked_fill((weights == 0)[..., None], 0.0)
+    return torch.einsum("btd,bt->bd", kept, weights.float()) / weights.float().sum(dim=1, keepdim=True)

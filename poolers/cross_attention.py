@@ -1,0 +1,88 @@
+"""The trainable head of the study: a few trainable queries attend to keys, an MLP follows, the queries are averaged."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class GegluMLP(nn.Module):
+    """Pre-norm GEGLU feed-forward with residual: x + W2 (a * gelu(b)), (a, b) = W1 norm(x)."""
+
+    def __init__(self, width: int, factor: float) -> None:
+        super().__init__()
+        inner = max(1, round(width * factor))
+        self.norm = nn.LayerNorm(width)
+        self.enter = nn.Linear(width, 2 * inner)
+        self.leave = nn.Linear(inner, width)
+        nn.init.zeros_(self.leave.weight)  # the MLP starts as the identity, so that the head starts as its attention
+        nn.init.zeros_(self.leave.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: [..., width]; the same shape comes back."""
+        value, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
+        return x + self.leave(value * F.gelu(gate))
+
+
+class CrossAttentionHead(nn.Module):
+    """Trainable queries Q [N, D] over keys and values made from K states a text, then MLP and mean over queries.
+
+    arXiv 2409.02727, "last-layer trainable pooling": attention softmax(Q W_q (X W_k)^T / sqrt(d)) X W_v, then an MLP.
+    Everything is float32. The query projection does not depend on the text and is computed once a batch.
+    Value and output projections start orthogonal and queries small, so that the head starts near a rotated mean
+    of its keys: a start from which LoRA's learning rate suffices.
+    """
+
+    def __init__(
+        self, width: int, num_queries: int, num_heads: int, head_dim: int | None, mlp: bool, mlp_factor: float
+    ) -> None:
+        super().__init__()
+        self.num_heads, self.head_dim = num_heads, head_dim or max(1, width // num_heads)
+        inner = self.num_heads * self.head_dim
+        self.queries = nn.Parameter(torch.randn(num_queries, width) * 0.02)
+        self.norm_queries, self.norm_keys = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query = nn.Linear(width, inner, bias=False)
+        self.key = nn.Linear(width, inner, bias=False)
+        self.value = nn.Linear(width, inner, bias=False)
+        self.output = nn.Linear(inner, width, bias=False)
+        for linear in (self.value, self.output):
+            nn.init.orthogonal_(linear.weight)
+        for linear in (self.query, self.key):
+            nn.init.normal_(linear.weight, std=width**-0.5 * 0.5)
+        self.mlp = GegluMLP(width, mlp_factor) if mlp else nn.Identity()
+
+    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return [B, D]. states: [B, K, D]; mask: [B, K] bool, the keys that exist (None: all of them)."""
+        out, _ = self.partial(states, mask)
+        return self.finish(out)
+
+    def partial(self, states: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Attention over one part of the keys: (result [B, H, N, d], log of the softmax's denominator [B, H, N, 1]).
+
+        Parts combine exactly by `merge`, so the keys of all layers need never be held together.
+        """
+        x = self.norm_keys(states.float())
+        if mask is not None:
+            x = x.masked_fill(~mask[..., None], 0.0)  # a NaN in a padded state must not pass through 0 * NaN
+        keys, values = self._split(self.key(x)), self._split(self.value(x))
+        queries = self._split(self.query(self.norm_queries(self.queries))[None])
+        scores = queries @ keys.transpose(-1, -2) / math.sqrt(self.head_dim)
+        if mask is not None:
+            scores = scores.masked_fill(~mask[:, None, None, :], -torch.inf)
+        return scores.softmax(dim=-1) @ values, scores.logsumexp(dim=-1, keepdim=True)
+
+    @staticmethod
+    def merge(parts: list[Tensor], logs: list[Tensor]) -> Tensor:
+        """Combine partial attentions into the attention over all keys: their mean under softmax of `logs`."""
+        weights = torch.stack(logs).softmax(dim=0)
+        return (torch.stack(parts) * weights).sum(dim=0)
+
+    def finish(self, attended: Tensor) -> Tensor:
+        """Output projection, MLP, mean over queries: [B, H, N, d] -> [B, D]."""
+        joined = attended.transpose(1, 2).flatten(2)
+        return self.mlp(self.output(joined)).mean(dim=1)
+
+    def _split(self, x: Tensor) -> Tensor:
+        """[B, K, H*d] -> [B, H, K, d]."""
+        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)

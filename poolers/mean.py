@@ -1,0 +1,14 @@
+"""Mean pooling: the average of the last layer's states over the real tokens."""
+
+from torch import Tensor
+
+from poolers.base import Pooler, TokenView, weighted_mean
+
+
+class Mean(Pooler):
+    """Mean over all real tokens, the instruction left out by default (GritLM, LLM2Vec). No parameters."""
+
+    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+        """Return [B, D]."""
+        assert isinstance(states, Tensor)
+        return weighted_mean(states, tokens.pooled(self.pool_instruction))

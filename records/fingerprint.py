@@ -1,0 +1,41 @@
+"""sha256 of what a run stands on: files, tensors, values."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def of_value(value: Any) -> str:
+    """sha256 of a JSON value, independent of key order."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def of_files(paths: Iterable[Path]) -> str:
+    """sha256 over the names and contents of files, in name order."""
+    digest = hashlib.sha256()
+    for path in sorted(paths, key=lambda p: p.name):
+        digest.update(path.name.encode())
+        digest.update(_of_file(path).encode())
+    return digest.hexdigest()
+
+
+def _of_file(path: Path) -> str:
+    blob = path.resolve().name
+    if path.is_symlink() and len(blob) == 64 and set(blob) <= set("0123456789abcdef"):
+        return blob  # the hub's cache names large files by their own sha256
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def of_tensors(tensors: Mapping[str, Any]) -> str:
+    """sha256 over the names, shapes, types and bytes of torch tensors, in name order."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,59 @@
+"""The facts of a run that a reviewer asks for: code, versions, machine, seeds."""
+
+import importlib.metadata
+import os
+import platform
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from records.streams import stream_seed
+
+PACKAGES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
+STREAMS = ("data", "dropout", "adapter", "head")
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def environment() -> dict[str, Any]:
+    """Return code commit and dirty flag, package versions, and the machine."""
+    return {
+        "code": {"commit": _git("rev-parse", "HEAD"), "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))},
+        "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
+        "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
+    }
+
+
+def stream_seeds(seed: int) -> dict[str, int]:
+    """Return the seed of each random stream."""
+    return {name: stream_seed(seed, name) for name in STREAMS}
+
+
+def peak_memory_bytes() -> int:
+    """Return the largest resident size of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None  # an unpacked archive has no history
+    return done.stdout.strip()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())

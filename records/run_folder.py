@@ -1,0 +1,128 @@
+"""Where a run lives: <runs_dir>/<study>/<pooler>-<attn>/seed=<n>, and who may use that place."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from records.atomic import write_json
+from records.config import composed, composer, flat, plain
+from records.errors import UserError
+
+MANIFEST_VERSION = 1
+# keys that cannot change a number, so runs that differ in them are the same run
+BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "seed", "study", "logging", "trainer.progress")
+UNNAMED = ("encoder", "cell", "sweep", "logging")  # groups that only list other groups, or change no number
+LONGEST_NAME = 120
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run."""
+
+    path: Path
+
+    @property
+    def manifest_path(self) -> Path:
+        """manifest.json."""
+        return self.path / "manifest.json"
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the manifest. Raises `UserError` where it is absent, not JSON, or of another version."""
+        return read_manifest(self.path)
+
+    def claim(self, config: dict[str, Any]) -> bool:
+        """Return True where the run is already finished; refuse a folder that holds another run.
+
+        config: the resolved configuration. Keys of `BOOKKEEPING` may differ.
+        """
+        if not self.manifest_path.exists():
+            return False
+        held = self.manifest()
+        differing = different_keys(held["config"], config)
+        if differing:
+            raise UserError(
+                f"{self.path} holds a run of another configuration ({'; '.join(differing[:4])}). "
+                "Choose another study=<name>, or delete that folder."
+            )
+        return held["status"] == "finished"
+
+    def write(self, manifest: Mapping[str, Any]) -> None:
+        """Write manifest.json in one step."""
+        write_json(self.manifest_path, {"manifest_version": MANIFEST_VERSION, **manifest})
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run folder."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise UserError(f"{folder} is no run folder: it has no manifest.json.")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON ({error}). Delete the run folder and train it again.") from error
+    version = manifest.get("manifest_version") if isinstance(manifest, dict) else None
+    if version != MANIFEST_VERSION:
+        raise UserError(
+            f"{path} is of version {version}; this program reads version {MANIFEST_VERSION}. "
+            "Delete the run folder and train it again, or use the program's version that wrote it."
+        )
+    return manifest
+
+
+def run_folder(config: dict[str, Any], choices: Mapping[str, str | None]) -> RunFolder:
+    """Return the folder of a configuration. choices: Hydra's group choices ({"model": "tiny", ...}).
+
+    The study's name is followed by every group and key that differs from the defaults, so that two runs that
+    differ in any key never share a folder: `embedded,lora.r=8`.
+    """
+    study = ",".join([config["study"], *_deviations(config, choices)])
+    cell = f"{config['pooler']['name']}-{config['attn']['name']}"
+    return RunFolder(Path(config["runs_dir"]) / _path_safe(study) / cell / f"seed={config['seed']}")
+
+
+def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+    """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ."""
+    left, right = flat(a), flat(b)
+    return [
+        f"{key}: {left.get(key, 'absent')} -> {right.get(key, 'absent')}"
+        for key in sorted(left.keys() | right.keys())
+        if left.get(key) != right.get(key) and not _bookkeeping(key)
+    ]
+
+
+def _deviations(config: dict[str, Any], choices: Mapping[str, str | None]) -> list[str]:
+    groups = {k: v for k, v in choices.items() if v and not k.startswith("hydra") and k not in UNNAMED}
+    usual = choices_of([])
+    named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != usual.get(k)]
+    base = flat(plain(composed("train", [f"{k}={v}" for k, v in groups.items()])))
+    mine = flat(config)
+    keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not _bookkeeping(k)]
+    return named + [f"{k}={_short(mine.get(k))}" for k in keys]
+
+
+def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
+    """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "cell": None, ...}."""
+    with composer() as compose:
+        return dict(compose("train", overrides=list(overrides), return_hydra_config=True).hydra.runtime.choices)
+
+
+def _bookkeeping(key: str) -> bool:
+    return any(key == k or key.startswith(k + ".") for k in BOOKKEEPING)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return "+".join(map(_short, value))
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def _path_safe(name: str) -> str:
+    """Replace what a folder name must not hold; cut long names, a hash keeping them distinct."""
+    safe = re.sub(r"[^\w.,=+-]", "_", name)
+    if safe == name and len(safe) <= LONGEST_NAME:
+        return safe
+    return f"{safe[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -1,0 +1,73 @@
+"""Write results folders of mteb's layout, as our evaluation does, and run the command inside the process."""
+
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TASKS = {f"{kind}{k}": kind for kind in ("Retrieval", "STS") for k in range(8)}
+
+
+def write_task(folder: Path, task: str, score: float | dict[str, float], split: str = "test") -> Path:
+    """Write one TaskResult; `score` may be a dict subset -> score."""
+    subsets = score if isinstance(score, dict) else {"default": score}
+    entries = [{"main_score": s, "hf_subset": name, "languages": ["eng-Latn"]} for name, s in subsets.items()]
+    value = {"task_name": task, "scores": {split: entries}, "mteb_version": "2.20.0", "dataset_revision": "r1"}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{task}.json"
+    path.write_text(json.dumps(value))
+    return path
+
+
+class Study:
+    """Builds `<root>/results/<model>/<revision>/` as `evaluate.py` leaves it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        types = {task: {"type": kind, "main_score": "x", "source": "numpy"} for task, kind in TASKS.items()}
+        root.mkdir(parents=True, exist_ok=True)
+        (root / "tasks.json").write_text(json.dumps(types))
+
+    def run(self, design: str, scores: dict[str, float], seed: int = 0, trained: bool = True, study: str = "s") -> Path:
+        pooler, attn = design.split("-")
+        model = f"{study}__{design}" + ("" if trained else "-untrained")
+        folder = self.root / "results" / model / f"seed={seed}@{zlib.crc32(model.encode()):08x}"
+        for task, score in scores.items():
+            write_task(folder, task, score)
+        status = "finished" if trained else "untrained"
+        manifest = {"study": study, "pooler": pooler, "attn": attn, "seed": seed, "status": status, "config": {}}
+        manifest["parameters"] = {"adapter": 590_000, "head": 10_000 if pooler == "multilayer" else 0}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        (folder / "model_meta.json").write_text("{}")
+        return folder
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return Study(tmp_path / "runs")
+
+
+@pytest.fixture
+def analyse_words() -> Callable:
+    """Return a function: override words -> result."""
+    from analysis.cli import read_arguments
+    from analysis.result import analyse
+
+    return lambda *words: analyse(read_arguments([str(word) for word in words]))
+
+
+def spread(base: float, step: float = 0.001) -> dict[str, float]:
+    """Scores on all tasks of `TASKS`: base, then a little more each."""
+    return {task: round(base + step * k, 6) for k, task in enumerate(TASKS)}
+
+
+@pytest.fixture
+def spread_scores() -> Callable:
+    return spread
+
+
+@pytest.fixture
+def task_writer() -> Callable:
+    return write_task

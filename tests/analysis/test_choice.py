@@ -1,0 +1,103 @@
+"""Which designs and tasks are compared, in which order, and what is dropped."""
+
+import pytest
+
+from records.errors import UserError
+
+DESIGNS = ["multilayer-bi", "eos-bi", "mean-causal", "eos-causal", "zeta-causal"]
+
+
+@pytest.fixture
+def filled(study, spread_scores):
+    for k, design in enumerate(DESIGNS):
+        study.run(design, spread_scores(0.3 + 0.01 * k))
+    study.run("eos-causal", spread_scores(0.1), trained=False)
+    return study
+
+
+def test_config_order_not_the_scores_nor_the_folder(filled, analyse_words):
+    result = analyse_words(f"scores={filled.root}")
+    assert list(result.designs) == ["eos-causal", "eos-bi", "mean-causal", "multilayer-bi", "zeta-causal"]
+    first = result.pairs.iloc[0]
+    assert (first["first"], first["second"]) == ("eos-causal", "eos-bi")
+    assert first["difference"] == pytest.approx(-0.02)
+
+
+def test_order_can_be_changed(filled, analyse_words):
+    words = (f"scores={filled.root}", "order.pooler=[multilayer,eos]", "order.attn=[bi,causal]")
+    assert list(analyse_words(*words).designs)[:3] == ["multilayer-bi", "eos-bi", "eos-causal"]
+
+
+def test_models_fix_the_order_and_take_globs(filled, analyse_words):
+    result = analyse_words(f"scores={filled.root}", "models=[mean-causal,eos-*]")
+    assert list(result.designs) == ["mean-causal", "eos-causal", "eos-bi"]
+    full = analyse_words(f"scores={filled.root}", "models=[s__multilayer-bi,*-causal]")
+    assert list(full.designs) == ["multilayer-bi", "eos-causal", "mean-causal", "zeta-causal"]
+
+
+@pytest.mark.parametrize("name", ["eos-causal-untrained", "'eos-causal (untrained)'", "*untrained"])
+def test_untrained_is_compared_only_when_named(filled, analyse_words, name):
+    result = analyse_words(f"scores={filled.root}", f"models=[{name},eos-causal]")
+    assert list(result.designs) == ["eos-causal (untrained)", "eos-causal"]
+    assert result.pairs.iloc[-1]["difference"] == pytest.approx(0.23)
+
+
+def test_only_untrained_designs_are_compared(study, analyse_words, spread_scores):
+    for design in ("mean-causal", "eos-causal"):
+        study.run(design, spread_scores(0.3), trained=False)
+    designs = list(analyse_words(f"scores={study.root}").designs)
+    assert designs == ["eos-causal (untrained)", "mean-causal (untrained)"]
+
+
+def test_unknown_names_have_neighbours(filled, analyse_words):
+    with pytest.raises(UserError, match=r"models= names 'mean-casual'.*Nearest: mean-causal"):
+        analyse_words(f"scores={filled.root}", "models=[mean-casual,eos-bi]")
+    with pytest.raises(UserError, match=r"types= names 'Retreival'.*Nearest: Retrieval"):
+        analyse_words(f"scores={filled.root}", "types=[Retreival]")
+    with pytest.raises(UserError, match=r"tasks= names 'SST\*'"):
+        analyse_words(f"scores={filled.root}", "tasks=[SST*]")
+    with pytest.raises(UserError, match=r"against=mean-casual is not among .*Nearest: mean-causal"):
+        analyse_words(f"scores={filled.root}", "against=mean-casual")
+    with pytest.raises(UserError, match="Only one design"):
+        analyse_words(f"scores={filled.root}", "models=eos-bi")
+
+
+def test_types_and_tasks(filled, analyse_words):
+    result = analyse_words(f"scores={filled.root}", "types=[sts,Retrieval]", "tasks=[STS*,Retrieval1]")
+    assert {kind: len(tasks) for kind, tasks in result.types.items()} == {"Retrieval": 1, "STS": 8}
+    one = analyse_words(f"scores={filled.root}", "types=[STS]")
+    assert set(one.pairs["type"]) == {"STS"}  # no row "All" that would repeat it
+    assert list(one.means.columns) == ["STS"]
+
+
+def test_missing_cells(filled, analyse_words, spread_scores):
+    folder = filled.run("lastlayer-bi", spread_scores(0.4), seed=0)
+    filled.run("lastlayer-bi", spread_scores(0.4), seed=1)
+    (folder / "STS3.json").unlink()
+    with pytest.raises(UserError, match=r"differ: lastlayer-bi \(seed 0\) lacks STS3\. .*missing=intersection"):
+        analyse_words(f"scores={filled.root}")
+    result = analyse_words(f"scores={filled.root}", "missing=intersection")
+    assert len(result.matrix) == 15
+    assert "STS3" not in set(result.frame["task"])
+    assert any(
+        "1 of 16 tasks were dropped" in n and "(lastlayer-bi (seed 0) lacks 1): STS3." in n for n in result.notes
+    )
+
+
+def test_too_few_common_tasks(study, analyse_words):
+    study.run("eos-causal", {"STS0": 0.1, "STS1": 0.2})
+    study.run("mean-bi", {"STS1": 0.1, "STS2": 0.2})
+    with pytest.raises(UserError, match="The 2 designs share 1 of 3 tasks"):
+        analyse_words(f"scores={study.root}", "missing=intersection")
+
+
+def test_before_and_after(filled, analyse_words, spread_scores):
+    filled.run("eos-bi", {"STS0": 0.1}, trained=False)
+    filled.run("eos-causal", spread_scores(0.33), seed=1)
+    result = analyse_words(f"scores={filled.root}")
+    assert list(result.gain.index.get_level_values("design").unique()) == ["eos-causal"]
+    assert result.gain.loc[("eos-causal", "gain"), "STS"] == pytest.approx(0.23)
+    assert result.gain.loc[("eos-causal", "after"), "STS"] == pytest.approx(result.means.loc["eos-causal", "STS"])
+    assert any("No before-and-after row for eos-bi" in note for note in result.notes)
+    assert "Before training: seeds 0, after it: 0, 1 (eos-causal)." in result.notes
+    assert set(result.frame["design"]) == {*result.designs, "eos-causal (untrained)"}

@@ -1,0 +1,128 @@
+"""The command as a user runs it: files, errors in one line, no torch, nothing in the working folder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.cli import CONF, help_page, key_remarks, read_arguments
+from records.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words, cwd, code=None):
+    start = [sys.executable, "-c", code] if code else [sys.executable, "-m", "analysis"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([*start, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def wide(tmp_path):
+    path = tmp_path / "in" / "wide.csv"
+    path.parent.mkdir()
+    rows = [f"{m},{','.join(str(50 + k + 2 * j) for k in range(8))}" for j, m in enumerate("abc")]
+    tasks = "SciFact,ArguAna,FiQA2018,NFCorpus,STS12,STS13,STS14,STS15"
+    path.write_text("\n".join([f"model,{tasks}", *rows]) + "\n")
+    return path
+
+
+def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
+    here = tmp_path / "cwd"
+    here.mkdir()
+    code = (
+        "import sys; sys.argv[0] = 'analysis'\n"
+        "from analysis.__main__ import main\n"
+        "main()\n"
+        "print('LOADED', *sorted({n.split('.')[0] for n in sys.modules}))\n"
+    )
+    done = run(f"scores={wide}", cwd=here, code=code)
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split("LOADED")[1].split())
+    ours = {p.name for p in ROOT.iterdir() if p.is_dir()} | {"train", "evaluate"}
+    assert not loaded & {"torch", "mteb", "transformers", "statsmodels"}
+    assert loaded & ours <= {"analysis", "records"}
+    assert list(here.iterdir()) == []
+    out = wide.parent / "wide-analysis"
+    names = ["by_type.csv", "by_type.md", "by_type.tex", "pairs.csv", "scores.csv", "table.md", "table.tex"]
+    assert sorted(p.name for p in out.iterdir()) == names
+    assert (out / "table.md").read_text().split("## Notes")[1].split("Verdict")[0] in done.stdout
+    assert str(out / "pairs.csv") in done.stdout
+    pairs = pd.read_csv(out / "pairs.csv")
+    assert {"n_pairs", "n_zero", "w_plus", "w_minus", "p", "p_holm", "rank_biserial"} <= set(pairs.columns)
+    assert pairs["difference"].round(12).tolist() == [0.02, 0.04, 0.02] * 3
+    assert len(pd.read_csv(out / "scores.csv")) == 24
+
+
+def test_errors_are_one_line_and_leave_nothing(wide, tmp_path):
+    done = run(f"scores={wide}", "modles=[a,b]", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "no key 'modles'. Nearest: models" in done.stderr
+    assert not (wide.parent / "wide-analysis").exists()
+
+
+def test_help_needs_no_heavy_import(tmp_path):
+    code = (
+        "import sys; sys.argv = ['analysis', '--help']\n"
+        "from analysis.__main__ import main\n"
+        "main()\n"
+        "print('HEAVY', *(n for n in ('numpy', 'pandas', 'scipy', 'hydra', 'omegaconf') if n in sys.modules))"
+    )
+    done = run(cwd=tmp_path, code=code)
+    assert done.stdout.rstrip().endswith("HEAVY")
+    assert help_page() in done.stdout
+
+
+def test_help_explains_every_key():
+    remarks = {key: (default, meaning) for key, default, meaning in key_remarks()}
+    composed = read_arguments([f"scores={ROOT}"])
+    assert set(vars(composed)) == {key for key in remarks if "." not in key}
+    assert all(meaning for key, (_, meaning) in remarks.items() if "." not in key)
+    assert all(f"\n  {key} " in help_page() for key in remarks)
+    assert (CONF / "analysis.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "scores= is missing"),
+        (["scores=/nowhere"], "scores=/nowhere: there is no such file"),
+        (["score=x"], "no key 'score'. Nearest: scores"),
+        (["order.poler=[a]"], "no key 'order.poler'. Nearest: order.pooler"),
+        (["-m", "scores=x"], "leave out -m"),
+        (["--scores", "x"], "Write key=value"),
+        (["models=a,b"], r"Write a list: models=\[a,b\]"),
+        (["models=[a(]"], "Cannot read the arguments"),
+        (["models=[]"], "models= is an empty list"),
+        (["missing=drop"], "missing=drop is not known"),
+        (["family=tabel"], "family=tabel is not known. Nearest: table"),
+        (["alpha=5"], "alpha=5 is out of range"),
+        (["alpha=high"], "alpha=high is out of range"),
+        (["alpha=0"], "alpha=0 is out of range"),
+    ],
+)
+def test_bad_words(words, message, tmp_path):
+    rest = [f"scores={tmp_path}"] if not any(w.startswith("scores") for w in words) and words else []
+    with pytest.raises(UserError, match=message):
+        read_arguments([*words, *rest])
+
+
+def test_paths_are_taken_as_typed(tmp_path):
+    odd = tmp_path / "seed=0, it's (new)"
+    odd.mkdir()
+    assert read_arguments([f"scores={odd}"]).scores == (odd,)
+    assert read_arguments([f"scores=[{tmp_path},{tmp_path}]", "out=a b"]).out == Path("a b")
+    assert read_arguments([f"scores={tmp_path}", "correction=null"]).correction == "none"
+
+
+def test_a_folder_that_cannot_be_written(wide, tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        done = run(f"scores={wide}", f"out={out}", cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert "out=" in done.stderr

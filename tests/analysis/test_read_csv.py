@@ -1,0 +1,89 @@
+"""Csv files, long and wide, and the scale of their scores."""
+
+import gzip
+
+import pytest
+
+from records.errors import UserError
+
+WIDE = "model,n_tasks,SciFact,BIOSSES,STS12,mean_all\nb,3,70,80,75,75\na,3,60,81,70,70.3\n"
+
+
+@pytest.fixture
+def run(tmp_path, analyse_words):
+    def run_on(text, *words):
+        path = tmp_path / "scores.csv"
+        path.write_text(text)
+        return analyse_words(f"scores={path}", *words)
+
+    return run_on
+
+
+def test_wide_in_percent(run):
+    result = run(WIDE)
+    assert list(result.designs) == ["b", "a"]  # file order
+    assert result.matrix.loc["SciFact", "b"] == 0.7
+    assert result.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS12"]}
+    assert any("0-100" in note for note in result.notes)
+    assert any("n_tasks, mean_all" in note for note in result.notes)
+
+
+def test_long_equals_wide_and_gz(run, tmp_path, analyse_words):
+    lines = ["score,task,model"]
+    for model, scores in (("b", (0.7, 0.8, 0.75)), ("a", (0.6, 0.81, 0.7))):
+        lines += [f"{s},{t},{model}" for t, s in zip(("SciFact", "BIOSSES", "STS12"), scores, strict=True)]
+    path = tmp_path / "long scores, final=1.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    long = analyse_words(f"scores={path}")
+    assert long.matrix.equals(run(WIDE).matrix)
+    assert not any("0-100" in note for note in long.notes)
+
+
+def test_long_with_type_and_seed(run):
+    text = "model,task,score,type,seed\n"
+    text += "".join(f"{m},t{k},{s / 10},Own,{seed}\n" for m, s in (("a", 1), ("b", 3)) for k in "xy" for seed in (0, 1))
+    result = run(text.replace("b,ty,0.3,Own,1", "b,ty,0.5,Own,1"))
+    assert result.types == {"Own": ["tx", "ty"]}
+    assert result.matrix.loc["ty", "b"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model,SciFact,BIOSSES\n", "holds no scores"),
+        ("model,SciFact,SciFact\na,1,1\n", "two columns 'SciFact'"),
+        ("model,SciFact,BIOSSES\na,1\n", "line 2: 2 cells where the header has 3"),
+        ("model,SciFact,BIOSSES\na,.1,.2\na,.1,.2\n", "line 3: model 'a' is there twice"),
+        ("model,SciFact,BIOSSES\n,.1,.2\n", "line 2: the model has no name"),
+        ("model,SciFact,BIOSSES\na,.1,x\n", "line 2: the score of BIOSSES is 'x'"),
+        ("model,SciFact,BIOSSES\na,.1,nan\n", "line 2: the score of BIOSSES is 'nan'"),
+        ("model,SciFact,BIOSESS\na,.1,.2\n", "column 'BIOSESS' is no task that is known. Nearest: BIOSSES"),
+        ("model,task,scroe\na,SciFact,1\n", "lacks model or score"),
+        ("model,task,score\na,SciFact,\n", "line 2: the score of SciFact is ''"),
+        ("model,task,score\na,SciFact,.1\na,SciFact,.1\n", "a has two scores on SciFact: .*line 2 and .*line 3"),
+        ("model,task,score,type\na,x,.1,STS\nb,x,.1,Retrieval\n", "task x has the type Retrieval, elsewhere STS"),
+        ("model,SciFact,BIOSSES\na,70,80\nb,.7,.8\n", "all 2 of model b lie within 1, so the scales are mixed"),
+        ("model,SciFact,BIOSSES\na,70,.8\nb,71,.9\n", "all 2 of task BIOSSES lie within 1"),
+        ("model,SciFact,BIOSSES\na,70,101\nb,71,80\n", "is 101, outside -100 to 100"),
+        ("model,SciFact,BIOSSES\na,.7,1.2\nb,.7,.8\n", "is 1.2, outside -1 to 1"),
+        ("model,SciFact,BIOSSES\na,.7,.2\n", "Only one design"),
+        ("model,SciFact\na,.7\nb,.8\n", "Only one task is left: SciFact"),
+    ],
+)
+def test_bad_csv_is_told_in_one_line(run, text, message):
+    with pytest.raises(UserError, match=message):
+        run(text)
+
+
+def test_scale_can_be_said(run):
+    text = "model,SciFact,BIOSSES\na,0.7,0.2\nb,0.9,80\n"
+    with pytest.raises(UserError, match="mixed"):
+        run(text)
+    assert run(text, "scale=100").matrix.loc["SciFact", "b"] == pytest.approx(0.009)
+
+
+def test_a_broken_gz_is_no_trace(tmp_path, analyse_words):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(WIDE.encode())[:-12])
+    with pytest.raises(UserError, match="cannot be read as a csv"):
+        analyse_words(f"scores={path}")

@@ -1,0 +1,150 @@
+"""Folders of mteb's layout: ours with manifests, and foreign ones."""
+
+import json
+
+import pytest
+
+from records.errors import UserError
+
+
+def by_task(result, design):
+    rows = result.frame[result.frame["design"] == design]
+    return dict(zip(rows["task"], rows["score"], strict=True))
+
+
+@pytest.mark.parametrize("where", ["runs/results", "runs", "."])
+def test_found_from_any_height(study, analyse_words, spread_scores, tmp_path, where):
+    study.run("eos-causal", spread_scores(0.3))
+    study.run("mean-bi", spread_scores(0.4))
+    result = analyse_words(f"scores={tmp_path / where}")
+    assert list(result.designs) == ["eos-causal", "mean-bi"]
+    assert by_task(result, "mean-bi") == spread_scores(0.4)
+    assert {kind: len(tasks) for kind, tasks in result.types.items()} == {"Retrieval": 8, "STS": 8}
+
+
+def test_seeds_are_averaged_and_counted(study, analyse_words, spread_scores):
+    for seed, base in enumerate((0.2, 0.3, 0.7)):
+        study.run("eos-causal", spread_scores(base), seed=seed)
+        study.run("mean-bi", spread_scores(base + 0.1), seed=seed)
+    result = analyse_words(f"scores={study.root}")
+    assert result.matrix.loc["STS0", "eos-causal"] == pytest.approx((0.208 + 0.308 + 0.708) / 3)
+    assert any("3 seeds" in note and "0, 1, 2" in note for note in result.notes)
+
+
+def test_other_seeds_are_said(study, analyse_words, spread_scores):
+    study.run("eos-causal", spread_scores(0.2), seed=0)
+    study.run("eos-causal", spread_scores(0.2), seed=1)
+    study.run("mean-bi", spread_scores(0.3), seed=1)
+    notes = analyse_words(f"scores={study.root}").notes
+    assert any("different seeds (eos-causal: 0, 1; mean-bi: 1)" in note for note in notes)
+
+
+def test_a_seed_twice_names_both_folders(study, analyse_words, spread_scores):
+    one = study.run("eos-causal", spread_scores(0.2))
+    two = one.rename(one.with_name("seed=0@zzzz"))
+    again = study.run("eos-causal", spread_scores(0.2))
+    study.run("mean-bi", spread_scores(0.3))
+    with pytest.raises(UserError, match="Two folders hold seed 0 of eos-causal") as error:
+        analyse_words(f"scores={study.root}")
+    assert str(again) in str(error.value)
+    assert str(two) in str(error.value)
+    assert len(analyse_words(f"scores={study.root}", "revision=seed=0@zzzz").designs) == 2
+
+
+def test_two_studies_get_full_names(study, analyse_words, spread_scores):
+    study.run("eos-causal", spread_scores(0.2), study="s")
+    study.run("eos-causal", spread_scores(0.3), study="t")
+    assert list(analyse_words(f"scores={study.root}").designs) == ["s__eos-causal", "t__eos-causal"]
+
+
+def test_foreign_folder(tmp_path, analyse_words, task_writer):
+    for model, shift in (("org__one", 0.0), ("org__two", 0.1)):
+        for task in ("SciFact", "STSBenchmark", "BIOSSES"):
+            task_writer(tmp_path / "results" / model / "abc", task, 0.5 + shift)
+        task_writer(tmp_path / "results" / model / "abc", "STS17", {"en-en": 0.2 + shift, "es-es": 0.4 + shift})
+    result = analyse_words(f"scores={tmp_path}")
+    assert result.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS17", "STSBenchmark"]}
+    assert by_task(result, "org__one")["STS17"] == pytest.approx(0.3)
+    narrow = analyse_words(f"scores={tmp_path}", "subsets=[default,en-*]")
+    assert by_task(narrow, "org__two")["STS17"] == pytest.approx(0.3)
+
+
+def test_experiments_are_designs_of_their_own(tmp_path, analyse_words, task_writer):
+    folder = tmp_path / "results" / "org__one" / "abc"
+    for place in (folder, folder / "experiments" / "dim_256"):
+        for task in ("SciFact", "BIOSSES"):
+            task_writer(place, task, 0.5 if place == folder else 0.4)
+    assert list(analyse_words(f"scores={tmp_path}").designs) == ["org__one", "org__one/dim_256"]
+
+
+def test_two_revisions_need_a_word(tmp_path, analyse_words, task_writer):
+    for model, revision in (("one", "r1"), ("one", "1234"), ("two", "x")):
+        for task in ("SciFact", "BIOSSES"):
+            task_writer(tmp_path / "results" / model / revision, task, 0.5)
+    with pytest.raises(UserError, match=r"Two folders hold one: .*revision="):
+        analyse_words(f"scores={tmp_path}")
+    assert len(analyse_words(f"scores={tmp_path}", "revision=1234").frame) == 4
+    with pytest.raises(UserError, match=r"no revision 'r9'\. It has 1234, r1"):
+        analyse_words(f"scores={tmp_path}", "revision=r9")
+
+
+def test_splits(tmp_path, analyse_words, task_writer):
+    for model in ("one", "two"):
+        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
+        task_writer(tmp_path / "results" / model / "r", "MSMARCO", 0.4, split="dev")
+    assert by_task(analyse_words(f"scores={tmp_path}"), "one") == {"SciFact": 0.5, "MSMARCO": 0.4}
+    path = tmp_path / "results" / "one" / "r" / "MSMARCO.json"
+    value = json.loads(path.read_text())
+    value["scores"]["train"] = value["scores"]["dev"]
+    path.write_text(json.dumps(value))
+    with pytest.raises(UserError, match="the splits dev, train and no test"):
+        analyse_words(f"scores={tmp_path}")
+
+
+def test_designs_on_other_subsets_are_not_compared(tmp_path, analyse_words, task_writer):
+    for model, subsets in (("one", {"en-en": 0.5, "es-es": 0.1}), ("two", {"en-en": 0.5})):
+        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
+        task_writer(tmp_path / "results" / model / "r", "STS17", subsets)
+    with pytest.raises(UserError, match=r"STS17 was scored on test \(en-en, es-es\) for one and on test \(en-en\)"):
+        analyse_words(f"scores={tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"SciFact.json, line 1: not valid JSON"),
+        ("[]", "no JSON object"),
+        ('{"test": 1}', "no mteb result"),
+        ('{"scores": {"test": []}}', "empty or odd list"),
+        ('{"scores": {"test": [{"main_score": NaN}]}}', "'default' is nan, not a number"),
+        ('{"scores": {"test": [{"hf_subset": "en"}]}}', "'en' is None"),
+        ('{"scores": {"test": [{"main_score": 1.2}]}}', r"is 1\.2, outside -1 to 1"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, analyse_words, task_writer, text, message):
+    for model in ("one", "two"):
+        task_writer(tmp_path / "results" / model / "r", "BIOSSES", 0.5)
+        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
+    (tmp_path / "results" / "one" / "r" / "SciFact.json").write_text(text)
+    with pytest.raises(UserError, match=message) as error:
+        analyse_words(f"scores={tmp_path}")
+    assert "SciFact.json" in str(error.value)
+
+
+def test_empty_folder_and_unknown_task(tmp_path, analyse_words, task_writer):
+    with pytest.raises(UserError, match="No scores below"):
+        analyse_words(f"scores={tmp_path}")
+    for model in ("one", "two"):
+        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
+        task_writer(tmp_path / "results" / model / "r", "SciFacts", 0.5)
+    with pytest.raises(UserError, match=r"'SciFacts' is not known. Nearest: .*SciFact.*task_types="):
+        analyse_words(f"scores={tmp_path}")
+    (tmp_path / "mine.json").write_text('{"SciFacts": {"type": "Probing"}}')
+    assert "Probing" in analyse_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").types
+
+
+def test_a_manifest_without_a_key_is_named(study, analyse_words, spread_scores):
+    folder = study.run("eos-causal", spread_scores(0.2))
+    (folder / "manifest.json").write_text('{"study": "s", "pooler": "eos"}')
+    with pytest.raises(UserError, match=r"manifest.json has no key attn, seed, status"):
+        analyse_words(f"scores={study.root}")

@@ -1,0 +1,147 @@
+"""Objective `infonce`: from a configuration to a finished run folder."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from corpora.docstrings import package_versions
+from corpora.readers import read_triples
+from corpora.triples import Triple, fingerprint
+from encoders.loading import base_fingerprints, build_encoder, build_tokenizer
+from encoders.lora import add_lora
+from encoders.precision import Precision, best_device, resolve_precision
+from encoders.text_encoder import TextEncoder
+from records.config import plain
+from records.errors import UserError
+from records.manifest import environment, peak_memory_bytes, stream_seeds
+from records.quiet import quieten
+from records.run_folder import RunFolder, run_folder
+from records.streams import stream_seed
+from training.batches import BatchOrder
+from training.checkpoints import LAST
+from training.health import collapse
+from training.large_batch import ChunkPlan, LargeBatch
+from training.loop import fit
+from training.module import ContrastiveModule
+from training.saving import save_trained
+from training.validation import Validation
+
+Config = dict[str, Any]
+
+
+def finetune(cfg: DictConfig) -> None:
+    """Train the cell of `cfg` unless its folder says it is finished; continue it where it was interrupted."""
+    config = plain(cfg)
+    folder = run_folder(config, HydraConfig.get().runtime.choices)
+    if folder.claim(config):
+        print(f"{folder.path} is finished; nothing to do.")
+        return
+    check_sizes(config)
+    quieten()
+    torch.set_num_threads(config["trainer"]["threads"] or torch.get_num_threads())
+    train_cell(config, folder)
+
+
+def check_sizes(config: Config) -> None:
+    """Refuse sizes that do not fit together, before anything is loaded."""
+    t = config["trainer"]
+    batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
+    if chunk and chunk > batch:
+        raise UserError(f"trainer.global_batch_size={batch} is smaller than trainer.chunk_size={chunk}. Lower chunk_size.")
+    if batch % devices:
+        raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
+    if batch < 2:
+        raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
+    if t["max_steps"] < 1:
+        raise UserError(f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null.")
+    if not config["objective"]["temperature"] > 0:
+        raise UserError(f"objective.temperature={config['objective']['temperature']} must be above zero.")
+
+
+def train_cell(config: Config, folder: RunFolder) -> None:
+    """Train one cell into `folder`."""
+    start = time.perf_counter()
+    device = best_device(config["accelerator"])
+    precision = resolve_precision(config["precision"], device)
+    triples = read_triples(config["data"], config["cache_dir"])
+    kept, held_out = split_validation(triples, config["data"]["validation"])
+    encoder = build_encoder(config, precision, device)
+    adapted = add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
+    if config["trainer"]["gradient_checkpointing"]:
+        encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
+        encoder.backbone.enable_input_require_grads()
+    tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
+    order = BatchOrder([t.source for t in kept], config["trainer"]["global_batch_size"], config["seed"], config["data"]["one_source"])
+    plan = ChunkPlan(config["token_budget"], config["trainer"]["chunk_size"], config["trainer"]["gradcache"])
+    module = ContrastiveModule(LargeBatch(encoder.train(), tokenizer, plan, config["seed"]), kept, order, config)
+
+    manifest = opening_manifest(config, module, triples, precision)
+    folder.write(manifest)
+    validation = Validation(
+        TextEncoder(encoder, tokenizer, "", config["token_budget"]), held_out, config["data"].get("instruction"), config["trainer"]["validate_every"]
+    )
+    losses = fit(config, module, validation, folder.path)
+    closing = closing_facts(module, validation, losses, time.perf_counter() - start)
+    save_trained(encoder, adapted, folder.path)
+    folder.write({**manifest, **closing, "status": "finished"})
+    (folder.path / LAST).unlink(missing_ok=True)
+    print(f"{folder.path}: loss {closing['loss']:.3f}, validation nDCG@10 {closing['validation_ndcg_at_10']:.3f}")
+    if closing["collapse"]:
+        print(f"warning: {folder.path} collapsed: {closing['collapse']}.")
+
+
+def split_validation(triples: list[Triple], count: int) -> tuple[list[Triple], list[Triple]]:
+    """Return (training, validation): every k-th triple is kept out, so that all sources are among them."""
+    if not 0 < count < len(triples) / 2:
+        raise UserError(f"data.validation={count} does not fit {len(triples)} triples. Give between 1 and half of them.")
+    stride = len(triples) // count
+    held_out = set(range(0, stride * count, stride))
+    return [t for i, t in enumerate(triples) if i not in held_out], [triples[i] for i in sorted(held_out)]
+
+
+def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Triple], precision: Precision) -> Config:
+    """What is known before the first step."""
+    data = {"sha256": fingerprint(triples), "triples": len(triples), "trained_on": len(module.triples)}
+    if "packages" in config["data"]:
+        data["packages"] = package_versions(config["data"]["packages"])
+    encoder = module.encoder
+    return {
+        "study": config["study"],
+        "pooler": config["pooler"]["name"],
+        "attn": config["attn"]["name"],
+        "seed": config["seed"],
+        "status": "running",
+        "config": config,
+        "data": data,
+        **base_fingerprints(config["model"]),
+        "precision": precision.name,
+        "kernel": encoder.backbone.config._attn_implementation,
+        "parameters": {
+            "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
+            "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
+            "base": sum(p.numel() for p in encoder.backbone.parameters() if not p.requires_grad),
+        },
+        "seeds": stream_seeds(config["seed"]),
+        "threads": torch.get_num_threads(),
+        **environment(),
+    }
+
+
+def closing_facts(module: ContrastiveModule, validation: Validation, losses: list[float], seconds: float) -> Config:
+    """What is known after the last step."""
+    loss = sum(losses[-10:]) / len(losses[-10:])
+    return {
+        "batch_order_sha256": module.batch_order_sha256,
+        "steps": module.cfg["trainer"]["max_steps"],
+        "tokens": module.tokens,
+        "seconds": round(seconds, 1),
+        "peak_memory_bytes": peak_memory_bytes(),
+        "loss": loss,
+        "validation_ndcg_at_10": validation.ndcg,
+        "collapse": collapse(loss, module.candidates, validation.vectors),
+    }

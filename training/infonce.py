@@ -1,0 +1,59 @@
+"""InfoNCE over in-batch and hard negatives, float32, with false negatives masked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from corpora.triples import Triple
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Who is compared with whom, as places in a list of distinct (instruction, text) pairs.
+
+    texts: the distinct pairs. queries: [B] places. documents: [K] places, the B positives first, then all hard
+    negatives. masked: [B, K] bool, pairs that the loss must not push apart.
+    """
+
+    texts: list[tuple[str, str]]
+    queries: Tensor
+    documents: Tensor
+    masked: Tensor
+
+
+def candidates(triples: Sequence[Triple], instruction: str | None, hard_negatives: int | None) -> Candidates:
+    """Lay out a batch. `hard_negatives` bounds those of each query (None: all it has, 0: in-batch negatives only).
+
+    Masked for query i: every other document whose text is i's positive or i's query, and the positives of other
+    examples with the same query.
+    """
+    places: dict[tuple[str, str], int] = {}
+
+    def place(text: str, instruct: str = "") -> int:
+        return places.setdefault((instruct, text), len(places))
+
+    queries = [place(t.query, t.instruction or instruction or "") for t in triples]
+    positives = [place(t.positive) for t in triples]
+    negatives = [place(n) for t in triples for n in t.negatives[:hard_negatives]]
+    q, p = torch.tensor(queries), torch.tensor(positives)
+    documents = torch.tensor([*positives, *negatives])
+    as_documents = torch.tensor([places.get(("", t.query), -1) for t in triples])
+    masked = (documents[None] == p[:, None]) | (documents[None] == as_documents[:, None])
+    masked[:, : len(triples)] |= q[:, None] == q[None]
+    masked.diagonal().fill_(False)
+    return Candidates(list(places), q, documents, masked)
+
+
+def infonce(queries: Tensor, documents: Tensor, masked: Tensor, temperature: float) -> Tensor:
+    """Mean over queries of -log softmax(cos(q_i, d_i) / temperature) over the unmasked documents (scalar, nats).
+
+    queries: [B, E]; documents: [K, E], the positive of query i at place i; masked: [B, K] bool.
+    van den Oord et al. 2018 (arXiv 1807.03748), equation 4; cosine as similarity. Zero vectors give log K.
+    """
+    with torch.autocast(queries.device.type, enabled=False):
+        logits = F.normalize(queries.float(), dim=-1) @ F.normalize(documents.float(), dim=-1).T / temperature
+        logits = logits.masked_fill(masked, -torch.inf)
+        return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device))

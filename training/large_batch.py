@@ -1,0 +1,102 @@
+"""One true batch of any size: chunked forward passes, one loss over all texts, gradients equal to the full batch's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from encoders.chunks import by_token_budget
+from encoders.encoder import Encoder
+from encoders.tokens import TextTokenizer, Tokens
+from records.streams import stream_seed
+
+
+@dataclass(frozen=True)
+class ChunkPlan:
+    """How texts become forward passes: padded tokens and texts of a chunk at most, and whether graphs are kept.
+
+    gradcache: False keeps the graph of every chunk (fastest, memory grows with the batch); True runs each chunk
+    twice and keeps one graph at a time (Gao et al. 2021, arXiv 2101.06983), so memory is that of one chunk.
+    """
+
+    token_budget: int
+    chunk_size: int | None
+    gradcache: bool
+
+
+class LargeBatch:
+    """Embeds the distinct texts of a global batch and sends the loss's gradient back through all of them.
+
+    Chunks are dealt out over the processes; every process then holds all vectors and computes the same loss, so
+    the gradient does not depend on the number of processes. The dropout of a chunk is drawn from (seed, step,
+    chunk) alone: the second pass of GradCache replays the first, and a resumed run draws what it would have drawn.
+    """
+
+    def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, plan: ChunkPlan, seed: int) -> None:
+        self.encoder, self.tokenizer, self.plan, self.seed = encoder, tokenizer, plan, seed
+
+    def tokenize(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
+        """Tokenise (instruction, text) pairs."""
+        rows: list[Tokens | None] = [None] * len(texts)
+        for instruction in {i for i, _ in texts}:
+            places = [k for k, (i, _) in enumerate(texts) if i == instruction]
+            for k, row in zip(places, self.tokenizer([texts[k][1] for k in places], instruction), strict=True):
+                rows[k] = row
+        return [r for r in rows if r is not None]
+
+    def backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
+        """Add the gradient of `loss_of(vectors)` to the parameters; vectors: [N, E] float32 in the order of `rows`.
+
+        Returns the loss. With several processes the gradients are summed over them here.
+        """
+        chunks = by_token_budget([len(r) for r in rows], self.plan.token_budget, self.plan.chunk_size)
+        mine = range(rank(), len(chunks), world_size())
+        device = next(self.encoder.parameters()).device
+        vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
+        kept: dict[int, Tensor] = {}
+        for k in mine:
+            with torch.set_grad_enabled(not self.plan.gradcache):
+                out = self._chunk(rows, chunks[k], step, k)
+            vectors[chunks[k]] = out.detach()
+            if not self.plan.gradcache:
+                kept[k] = out
+        if world_size() > 1:
+            dist.all_reduce(vectors)
+        vectors.requires_grad_(True)
+        loss = loss_of(vectors)
+        (gradient,) = torch.autograd.grad(loss, vectors)
+        for k in mine:
+            out = kept.pop(k) if k in kept else self._chunk(rows, chunks[k], step, k)
+            out.backward(gradient[chunks[k]])
+        self._sum_gradients()
+        return loss.detach()
+
+    def _chunk(self, rows: Sequence[Tokens], chunk: list[int], step: int, number: int) -> Tensor:
+        torch.manual_seed(stream_seed(self.seed, "dropout", step, number))
+        batch = self.tokenizer.batch([rows[i] for i in chunk])
+        return self.encoder(batch.to(next(self.encoder.parameters()).device))
+
+    def _sum_gradients(self) -> None:
+        """One all-reduce of all trainable gradients, flattened (LoRA and head are small)."""
+        if world_size() == 1:
+            return
+        trainable = [p for p in self.encoder.parameters() if p.requires_grad]
+        for p in trainable:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+        grads = [p.grad for p in trainable if p.grad is not None]
+        flat = torch.cat([g.flatten() for g in grads])
+        dist.all_reduce(flat)
+        for g, part in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
+            g.copy_(part.view_as(g))
+
+
+def world_size() -> int:
+    """Number of processes that train together."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """Number of this process, from zero."""
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0

@@ -1,0 +1,73 @@
+"""Lightning runs the steps: progress, logs, checkpoints, several processes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import Callback, RichProgressBar
+from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
+from pytorch_lightning.strategies import DDPStrategy
+
+from training.checkpoints import LAST, Clock, SaveLast
+from training.module import ContrastiveModule
+from training.validation import Validation
+
+Config = dict[str, Any]
+
+
+class GatheredStrategy(DDPStrategy):
+    """Processes as in DDP, without its wrapper: `LargeBatch` sums the gradients itself, once a step."""
+
+    def configure_ddp(self) -> None:
+        """Leave the module as it is."""
+
+
+class Losses(Callback):
+    """Keeps the loss of every step of this process."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, *_: Any) -> None:
+        """Append the step's loss."""
+        self.values.append(float(trainer.callback_metrics["loss"]))
+
+
+def fit(config: Config, module: ContrastiveModule, validation: Validation, folder: Path) -> list[float]:
+    """Run the steps that are left; return the losses of this process's steps."""
+    t = config["trainer"]
+    losses = Losses()
+    callbacks: list[Callback] = [losses, validation, SaveLast(folder, t["checkpoint_every"])]
+    if t["progress"]:
+        callbacks.append(RichProgressBar(leave=True))
+    trainer = pl.Trainer(
+        max_steps=t["max_steps"],
+        max_epochs=1,  # of the clock; the epochs of the data are BatchOrder's
+        accelerator={"gpu": "gpu", "cuda": "gpu"}.get(config["accelerator"], config["accelerator"]),
+        devices=t["devices"],
+        strategy=GatheredStrategy() if t["devices"] > 1 else "auto",
+        logger=loggers(config, folder),
+        callbacks=callbacks,
+        enable_checkpointing=False,
+        enable_progress_bar=t["progress"],
+        enable_model_summary=False,
+        log_every_n_steps=1,
+        num_sanity_val_steps=0,
+    )
+    last = folder / LAST
+    resumed = last if last.exists() and config["resume"] else None
+    trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
+    return losses.values
+
+
+def loggers(config: Config, folder: Path) -> list[Logger]:
+    """CSV and TensorBoard by default, wandb by flag; all inside the run folder."""
+    chosen = config["logging"]
+    made: list[Logger] = []
+    if chosen["csv"]:
+        made.append(CSVLogger(folder, name="", version="logs"))
+    if chosen["tensorboard"]:
+        made.append(TensorBoardLogger(folder, name="", version="tensorboard"))
+    if chosen["wandb"]:
+        made.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
+    return made

@@ -1,0 +1,107 @@
+"""The LightningModule of a cell: one optimiser step on one global batch."""
+
+import math
+import time
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+
+from corpora.triples import Triple
+from records.errors import UserError
+from training.batches import BatchOrder, roll
+from training.infonce import candidates, infonce
+from training.large_batch import LargeBatch
+
+
+class ContrastiveModule(pl.LightningModule):
+    """InfoNCE on the batches of `order`; only adapter and head are trained and saved.
+
+    The step number alone decides which batch is seen and what dropout draws; the data loader is only a clock.
+    """
+
+    def __init__(self, work: LargeBatch, triples: list[Triple], order: BatchOrder, cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.strict_loading = False  # checkpoints hold what is trained, not the frozen base
+        self.encoder = work.encoder
+        self.work, self.triples, self.order, self.cfg = work, triples, order, cfg
+        self.batch_order_sha256 = ""
+        self.tokens = 0
+        self.candidates = 0
+
+    def training_step(self, _tick: Any, _index: int) -> Tensor:
+        """One step: chunked forward passes, loss over the global batch, backward, clip, update."""
+        start = time.perf_counter()
+        step = self.global_step
+        examples = self.order.batch(step)
+        o = self.cfg["objective"]
+        layout = candidates(
+            [self.triples[i] for i in examples], self.cfg["data"].get("instruction"), o["hard_negatives"]
+        )
+        rows = self.work.tokenize(layout.texts)
+
+        def loss_of(vectors: Tensor) -> Tensor:
+            queries, documents = vectors[layout.queries], vectors[layout.documents]
+            return infonce(queries, documents, layout.masked.to(vectors.device), o["temperature"])
+
+        loss = self.work.backward(rows, loss_of, step)
+        self._refuse_nan(loss, step, examples)
+        self._update()
+        self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
+        self.tokens += sum(map(len, rows))
+        self.candidates = len(layout.documents)
+        rate = sum(map(len, rows)) / (time.perf_counter() - start)
+        self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
+        return loss
+
+    def _update(self) -> None:
+        optimizer, schedule = self.optimizers(), self.lr_schedulers()
+        clip = self.cfg["trainer"]["gradient_clip"]
+        if clip:
+            torch.nn.utils.clip_grad_norm_([p for p in self.parameters() if p.requires_grad], clip)
+        optimizer.step()  # type: ignore[union-attr]
+        schedule.step()  # type: ignore[union-attr]
+        optimizer.zero_grad()  # type: ignore[union-attr]
+
+    def _refuse_nan(self, loss: Tensor, step: int, examples: list[int]) -> None:
+        if not math.isfinite(loss.item()):
+            first = self.triples[examples[0]]
+            raise UserError(
+                f"The loss is {loss.item()} at step {step} (examples {examples[:4]}..., first query {first.query[:40]!r}). "
+                "Lower objective.lr or set precision=fp32; the last checkpoint is kept."
+            )
+
+    def learning_rate_factor(self, step: int) -> float:
+        """Linear warm-up over `warmup` steps, then linear decay that would reach zero one step after the last."""
+        steps, warmup = self.cfg["trainer"]["max_steps"], self.cfg["objective"]["warmup"]
+        if step < warmup:
+            return (step + 1) / warmup
+        return (steps - step) / max(1, steps - warmup)
+
+    def configure_optimizers(self) -> Any:
+        """AdamW over adapter and head, each with its own learning rate."""
+        o = self.cfg["objective"]
+        adapter = [p for p in self.encoder.backbone.parameters() if p.requires_grad]
+        head = [p for p in self.encoder.pooler.parameters() if p.requires_grad]
+        groups = [{"params": adapter, "lr": o["lr"]}, {"params": head, "lr": o["head_lr"] or o["lr"]}]
+        optimizer = torch.optim.AdamW([g for g in groups if g["params"]], weight_decay=o["weight_decay"])
+        return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)}
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep trained parameters only, and the position."""
+        trained = {name for name, p in self.named_parameters() if p.requires_grad}
+        checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
+        checkpoint["position"] = {"batch_order_sha256": self.batch_order_sha256, "tokens": self.tokens}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take up the position; refuse a checkpoint that lacks a trained parameter."""
+        trained = {name for name, p in self.named_parameters() if p.requires_grad}
+        lost = trained - set(checkpoint["state_dict"])
+        if lost:
+            raise UserError(f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew.")
+        self.batch_order_sha256 = checkpoint["position"]["batch_order_sha256"]
+        self.tokens = checkpoint["position"]["tokens"]
+
+
