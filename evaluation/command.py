@@ -67,6 +67,7 @@ def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bo
         transient=True,
     )
     outcomes = []
+    position = {task.metadata.name: n for n, task in enumerate(tasks)}
     with bar:
         line = bar.add_task("", total=len(found) * len(tasks), texts=0)
         for i, candidate in enumerate(found):
@@ -79,7 +80,6 @@ def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bo
             def on_task(name: str, candidate: Candidate = candidate, before: int = i * len(tasks)) -> None:
                 bar.update(line, description=f"{candidate.title} {name}", completed=before + position[name])
 
-            position = {task.metadata.name: n for n, task in enumerate(tasks)}
             outcomes.append(score(candidate, tasks, options, on_task, on_texts))
     return outcomes
 

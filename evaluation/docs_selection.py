@@ -101,7 +101,7 @@ def cut(text: str, chars: int) -> str:
 
 
 def _by_module(members: Sequence[Document]) -> list[Document]:
-    """Order documents so that a prefix holds whole groups: up to ten of a module, then of the next; last what is left."""
+    """Order documents so that a prefix holds whole groups: ten of a module, ten of the next; last what is left."""
     groups: dict[str, list[Document]] = defaultdict(list)
     for d in members:
         groups[d.module].append(d)

@@ -13,18 +13,35 @@ CACHE_BYTES = 2 * 2**30  # older embeddings are let go beyond this (a hub corpus
 class Meter(Protocol):
     """What an encoder has done so far, truncated and repeated texts counted as they were really run."""
 
-    texts: int
-    tokens: int
-    seconds: float
+    @property
+    def texts(self) -> int:
+        """Distinct texts."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens after truncation."""
+
+    @property
+    def seconds(self) -> float:
+        """Inside `encode`."""
 
 
 class Encoder(Protocol):
     """The part of `encoders.text_encoder.TextEncoder` that evaluation uses."""
 
-    embedding_dim: int
     fingerprint: str  # sha256 of weights and settings: same fingerprint, same vectors
-    max_length: int
-    meter: Meter
+
+    @property
+    def embedding_dim(self) -> int:
+        """E."""
+
+    @property
+    def max_length(self) -> int:
+        """Tokens; longer texts are cut."""
+
+    @property
+    def meter(self) -> Meter:
+        """Counters."""
 
     def encode(
         self, texts: Sequence[str], instruction: str = "", progress: Callable[[int], None] | None = None

@@ -2,7 +2,8 @@
 
 import csv
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from records.errors import UserError
 Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
 
 
-def read_rows(path: Path, columns: dict[str, Check]) -> list[dict[str, Any]]:
+def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
     """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
     if not path.is_file():
         raise UserError(f"There is no {path}. A task folder needs it; see the README on folders of tasks.")
@@ -28,7 +29,7 @@ def read_rows(path: Path, columns: dict[str, Check]) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(path: Path, number: int, line: str, columns: dict[str, Check]) -> dict[str, Any]:
+def _row(path: Path, number: int, line: str, columns: Mapping[str, Check]) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
@@ -84,12 +85,7 @@ def texts(value: Any) -> str:
 
 def number(value: Any) -> str:
     """Check: a finite number."""
-    good = (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and abs(value) != float("inf")
-        and value == value
-    )
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     return "" if good else "must be a number"
 
 

@@ -81,7 +81,7 @@ def reranking(folder: Path) -> Content:
 
 
 def retrieval(folder: Path) -> Content:
-    """corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv. Queries without an answer fall out."""
+    """corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv; only judged queries are kept."""
     documents = read_rows(folder / "corpus.jsonl", {"_id": label, "text": _string})
     asked = read_rows(folder / "queries.jsonl", {"_id": label, "text": text})
     corpus = {str(r["_id"]): {"title": str(r.get("title") or ""), "text": r["text"]} for r in documents}

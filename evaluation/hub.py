@@ -4,22 +4,16 @@ from typing import Any
 
 from records.errors import UserError
 
+CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
 
-def hub_errors() -> tuple[type[BaseException], ...]:
-    """Return the exceptions that mean: the hub cannot be reached, or does not have the data set."""
-    import httpx
+
+def is_hub_error(error: BaseException) -> bool:
+    """Tell whether `error` means: the hub cannot be reached, or does not have the data set (or asks for a login)."""
     from datasets.exceptions import DatasetNotFoundError
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
-    return (
-        ConnectionError,
-        TimeoutError,
-        httpx.HTTPError,
-        DatasetNotFoundError,
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-    )
+    if isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError)):
+        return True
+    return any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
 
 
 def unreachable(task: Any, error: BaseException) -> UserError:

@@ -3,9 +3,7 @@
 The sentence alone: `Instruct: {sentence}\\nQuery: {text}` is the encoder's template.
 """
 
-import hashlib
-import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,23 @@ from omegaconf import OmegaConf
 
 from records.config import CONF
 from records.errors import UserError, nearest
+from records.fingerprint import of_value
 
 MODES = ("none", "table", "mteb")
 Sides = dict[str, str]  # {"query": ..., "document": ...}
+
+
+@dataclass(frozen=True)
+class Table:
+    """The entries of conf/instructions.yaml."""
+
+    tasks: dict[str, Sides]
+    types: dict[str, Sides]
+    default: Sides
+
+    def entry(self, name: str, kind: str) -> Sides:
+        """The task's own entry, else its type's, else the default."""
+        return self.tasks.get(name) or self.types.get(kind) or self.default
 
 
 @dataclass(frozen=True)
@@ -25,30 +37,28 @@ class Instructions:
     task names one."""
 
     mode: str = "none"
-    table: dict[str, dict[str, Sides]] = field(default_factory=dict)
+    table: Table | None = None
 
     def of(self, metadata: Any, side: str) -> str:
         """Return the instruction for `side` ("query", also for symmetric tasks, or "document") of a task."""
         if self.mode == "none":
             return ""
-        return _from_mteb(metadata, side) if self.mode == "mteb" else self._from_table(metadata)[side]
+        if self.table is None:
+            return _from_mteb(metadata, side)
+        return self.table.entry(metadata.name, metadata.type)[side]
 
     @property
     def label(self) -> str:
         """What tells scores with these instructions from scores with others: "", "mteb", or "table" and a digest."""
-        if self.mode != "table":
+        if self.table is None:
             return "" if self.mode == "none" else self.mode
-        return "table" + hashlib.sha256(json.dumps(self.table, sort_keys=True).encode()).hexdigest()[:6]
+        return "table" + of_value(asdict(self.table))[:6]
 
     def used(self, metadatas: list[Any]) -> dict[str, Sides]:
         """Return {task: {query, document}} for the record beside the scores; empty without instructions."""
         if self.mode == "none":
             return {}
         return {m.name: {side: self.of(m, side) for side in ("query", "document")} for m in metadatas}
-
-    def _from_table(self, metadata: Any) -> Sides:
-        tasks, types = self.table["tasks"], self.table["types"]
-        return tasks.get(metadata.name) or types.get(metadata.type) or self.table["default"]
 
 
 def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Instructions:
@@ -60,10 +70,10 @@ def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Ins
     raw = OmegaConf.to_container(OmegaConf.load(path))
     if not isinstance(raw, dict) or set(raw) != {"default", "types", "tasks"}:
         raise UserError(f"{path} must have the keys default, types and tasks.")
-    table = {
-        part: {name: _sides(path, name, entry) for name, entry in raw[part].items()} for part in ("types", "tasks")
-    }
-    return Instructions(mode, {**table, "default": _sides(path, "default", raw["default"])})
+    tasks, types = (
+        {name: _sides(path, name, entry) for name, entry in raw[part].items()} for part in ("tasks", "types")
+    )
+    return Instructions(mode, Table(tasks, types, _sides(path, "default", raw["default"])))
 
 
 def _sides(path: Path, name: Any, entry: Any) -> Sides:

@@ -1,20 +1,18 @@
 """Our encoder as mteb wants one: batches of dictionaries in, one matrix out."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
+from mteb.types import EncodeKwargs
 
 from evaluation.embedding_cache import EmbeddingCache, Encoder
 from evaluation.instructions import Instructions
 
-ENCODE_KWARGS: Mapping[str, Any] = {
-    "batch_size": 4096,
-    "show_progress_bar": False,
-}  # mteb's hand-over; not the encoder's
+ENCODE_KWARGS: EncodeKwargs = {"batch_size": 4096, "show_progress_bar": False}  # mteb's hand-over only
 
 
 class MtebEncoder(AbsEncoder):
@@ -34,7 +32,7 @@ class MtebEncoder(AbsEncoder):
         self.on_texts = on_texts  # called with the number of texts done, for a progress bar
         self.seconds = 0.0  # spent in here: encoding and looking up
 
-    def encode(  # type: ignore[override]
+    def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **kwargs: Any
     ) -> np.ndarray:
         """Return [N, E] float32 for the `text` column of `inputs`. Raises `UserError` for NaN."""

@@ -18,7 +18,7 @@ def score_table(outcomes: Sequence[Outcome]) -> str:
     means = [type_means(outcome) for outcome in outcomes]
     seen = {kind for mean in means for kind in mean}
     kinds = [k for k in TYPES if k in seen] + sorted(seen - set(TYPES))
-    counts = defaultdict(int)
+    counts: dict[str, int] = defaultdict(int)
     for kind, _ in outcomes[0].scores.values():
         counts[kind] += 1
     head = ["mean main score", *(f"{kind} ({counts[kind]})" for kind in kinds), "mean of types"]

@@ -1,5 +1,6 @@
 """One candidate x its tasks -> scores on disk. mteb computes them; this decides what is still to do, and counts."""
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -57,8 +58,10 @@ def score(
     until then stays.
     """
     from evaluation.mteb_encoder import MtebEncoder, model_meta
+    from evaluation.quiet import quiet
 
-    encoder = candidate.load()
+    with quiet():
+        encoder = candidate.load()
     name = revision(candidate, encoder, options.instructions)
     folder = model_folder(candidate) / name
     mend_settings(folder)
@@ -84,7 +87,7 @@ def score(
 def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None:
     import mteb
 
-    from evaluation.hub import hub_errors, unreachable
+    from evaluation.hub import is_hub_error, unreachable
     from evaluation.mteb_encoder import ENCODE_KWARGS
     from evaluation.quiet import quiet
 
@@ -98,13 +101,13 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
                 task,
                 cache=mteb.ResultCache(results),
                 overwrite_strategy="only-missing",
-                encode_kwargs=dict(ENCODE_KWARGS),
+                encode_kwargs=ENCODE_KWARGS,
                 prediction_folder=place if predictions else None,
                 show_progress_bar=False,
                 co2_tracker=False,
             )
-    except hub_errors() as error:
-        raise unreachable(task, error) from error
+    except Exception as error:
+        raise (unreachable(task, error) if is_hub_error(error) else error) from error
 
 
 def reseed(task: Any) -> None:
@@ -119,7 +122,7 @@ def reseed(task: Any) -> None:
 
 def _score(folder: Path, task: Any) -> float:
     value = main_score(folder, task)
-    if value != value:
+    if math.isnan(value):
         (folder / f"{task.metadata.name}.json").unlink(missing_ok=True)
         raise UserError(
             f"The {task.metadata.main_score} of {task.metadata.name} is not a number: all embeddings may be alike "

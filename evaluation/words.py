@@ -12,7 +12,8 @@ OF_THE_RUN = ("model", "attn", "pooler", "seed", "study", "max_length", "padding
 
 
 def hydra_words(arguments: Sequence[str]) -> list[str]:
-    """Return the overrides for conf/evaluate.yaml; without any task asked for, benchmark=docs is added.
+    """Return the overrides for conf/evaluate.yaml; where only tasks or a folder are asked for, the
+    default benchmark is taken out.
 
     Raises `UserError` for an argument that is no key=value, and for keys that run=... would leave without effect.
     """
@@ -27,7 +28,7 @@ def hydra_words(arguments: Sequence[str]) -> list[str]:
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null."
             )
     words = [word for key, value in given.items() for word in _words(key, value)]
-    return words if {"benchmark", "tasks_dir", "tasks"} & set(given) else [*words, "benchmark=docs"]
+    return words if "benchmark" in given or not {"tasks_dir", "tasks"} & set(given) else [*words, "~benchmark"]
 
 
 def _words(key: str, value: str) -> list[str]:

@@ -56,6 +56,8 @@ def check_overrides(name: str, arguments: Sequence[str]) -> None:
             swept[override.get_key_element()] = list(override.sweep_string_iterator())
         else:
             fixed.append(word)
+    if swept and not {"-m", "--multirun"}.intersection(arguments) and not any(w.startswith("sweep=") for w in fixed):
+        raise UserError(f"{', '.join(swept)} has several values. Add -m to run them all: python {name}.py -m ...")
     first = [f"{key}={values[0]}" for key, values in swept.items()]
     composed(name, [*fixed, *first])
     probes = [[*fixed, *first, f"{key}={value}"] for key, values in swept.items() for value in values[1:]]

@@ -85,8 +85,8 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     validation = Validation(
         TextEncoder(encoder, tokenizer, "", config["token_budget"]), held_out, config["data"].get("instruction"), config["trainer"]["validate_every"]
     )
-    losses = fit(config, module, validation, folder.path)
-    closing = closing_facts(module, validation, losses, time.perf_counter() - start)
+    fit(config, module, validation, folder.path)
+    closing = closing_facts(module, validation, time.perf_counter() - start)
     save_trained(encoder, adapted, folder.path)
     folder.write({**manifest, **closing, "status": "finished"})
     (folder.path / LAST).unlink(missing_ok=True)
@@ -132,9 +132,9 @@ def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Tr
     }
 
 
-def closing_facts(module: ContrastiveModule, validation: Validation, losses: list[float], seconds: float) -> Config:
+def closing_facts(module: ContrastiveModule, validation: Validation, seconds: float) -> Config:
     """What is known after the last step."""
-    loss = sum(losses[-10:]) / len(losses[-10:])
+    loss = sum(module.recent_losses) / len(module.recent_losses)
     return {
         "batch_order_sha256": module.batch_order_sha256,
         "steps": module.cfg["trainer"]["max_steps"],

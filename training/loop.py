@@ -22,22 +22,10 @@ class GatheredStrategy(DDPStrategy):
         """Leave the module as it is."""
 
 
-class Losses(Callback):
-    """Keeps the loss of every step of this process."""
-
-    def __init__(self) -> None:
-        self.values: list[float] = []
-
-    def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, *_: Any) -> None:
-        """Append the step's loss."""
-        self.values.append(float(trainer.callback_metrics["loss"]))
-
-
-def fit(config: Config, module: ContrastiveModule, validation: Validation, folder: Path) -> list[float]:
-    """Run the steps that are left; return the losses of this process's steps."""
+def fit(config: Config, module: ContrastiveModule, validation: Validation, folder: Path) -> None:
+    """Run the steps that are left."""
     t = config["trainer"]
-    losses = Losses()
-    callbacks: list[Callback] = [losses, validation, SaveLast(folder, t["checkpoint_every"])]
+    callbacks: list[Callback] = [validation, SaveLast(folder, t["checkpoint_every"])]
     if t["progress"]:
         callbacks.append(RichProgressBar(leave=True))
     trainer = pl.Trainer(
@@ -57,17 +45,17 @@ def fit(config: Config, module: ContrastiveModule, validation: Validation, folde
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
     trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
-    return losses.values
 
 
 def loggers(config: Config, folder: Path) -> list[Logger]:
-    """CSV and TensorBoard by default, wandb by flag; all inside the run folder."""
+    """CSV and TensorBoard by default, wandb by flag; all inside the run folder, each attempt in a file of its own."""
     chosen = config["logging"]
+    attempt = f"attempt={len(list((folder / 'logs').glob('attempt=*')))}"
     made: list[Logger] = []
     if chosen["csv"]:
-        made.append(CSVLogger(folder, name="", version="logs"))
+        made.append(CSVLogger(folder, name="logs", version=attempt))
     if chosen["tensorboard"]:
-        made.append(TensorBoardLogger(folder, name="", version="tensorboard"))
+        made.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))
     if chosen["wandb"]:
         made.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
     return made

@@ -14,6 +14,9 @@ from training.batches import BatchOrder, roll
 from training.infonce import candidates, infonce
 from training.large_batch import LargeBatch
 
+RECENT = 10  # losses whose mean is the run's final loss
+POSITION = ("batch_order_sha256", "tokens", "candidates", "recent_losses")  # saved with a checkpoint
+
 
 class ContrastiveModule(pl.LightningModule):
     """InfoNCE on the batches of `order`; only adapter and head are trained and saved.
@@ -30,6 +33,7 @@ class ContrastiveModule(pl.LightningModule):
         self.batch_order_sha256 = ""
         self.tokens = 0
         self.candidates = 0
+        self.recent_losses: list[float] = []
 
     def training_step(self, _tick: Any, _index: int) -> Tensor:
         """One step: chunked forward passes, loss over the global batch, backward, clip, update."""
@@ -52,6 +56,7 @@ class ContrastiveModule(pl.LightningModule):
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += sum(map(len, rows))
         self.candidates = len(layout.documents)
+        self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
         rate = sum(map(len, rows)) / (time.perf_counter() - start)
         self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
         return loss
@@ -93,7 +98,7 @@ class ContrastiveModule(pl.LightningModule):
         """Keep trained parameters only, and the position."""
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
-        checkpoint["position"] = {"batch_order_sha256": self.batch_order_sha256, "tokens": self.tokens}
+        checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up the position; refuse a checkpoint that lacks a trained parameter."""
@@ -101,7 +106,7 @@ class ContrastiveModule(pl.LightningModule):
         lost = trained - set(checkpoint["state_dict"])
         if lost:
             raise UserError(f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew.")
-        self.batch_order_sha256 = checkpoint["position"]["batch_order_sha256"]
-        self.tokens = checkpoint["position"]["tokens"]
+        for name in POSITION:
+            setattr(self, name, checkpoint["position"][name])
 
 

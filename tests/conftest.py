@@ -1,0 +1,62 @@
+"""What all tests share: a small real decoder made here, and composed configurations."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaModel
+
+from records.config import composed, plain
+from training.bpe import train_bpe
+
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+WORDS = "the sum of two arrays is returned as a new array with the same shape and type of its first argument".split()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_threads():
+    torch.set_num_threads(min(2, torch.get_num_threads()))
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory) -> Path:
+    """A folder with a Llama of two layers (random weights) and a BPE tokenizer, in transformers' format."""
+    folder = tmp_path_factory.mktemp("model")
+    texts = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
+    tokenizer = train_bpe(texts, 320, 128)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=320,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+        initializer_range=0.2,  # large enough that attention patterns differ from uniform
+    )
+    LlamaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def compose_cell(small_model):
+    """Compose the configuration of a cell on the small model: compose_cell("eos", "bi", "seed=1")."""
+
+    def compose(pooler: str, attn: str, *overrides: str) -> dict:
+        words = [f"pooler={pooler}", f"attn={attn}", f"model.path={small_model}", "precision=fp32", "max_length=48"]
+        return plain(composed("train", [*words, "accelerator=cpu", *overrides]))
+
+    return compose
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data beside the checkout; skips where there is none."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no real data at {SHARED}")
+    return SHARED

@@ -1,0 +1,165 @@
+"""Each pooler against a literal expression, text by text, without padding, in float64."""
+
+import pytest
+import torch
+
+from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.cross_attention import CrossAttentionHead
+from poolers.registry import build_pooler, pooler_names
+from records.config import CONF, composed, plain
+from records.errors import UserError
+from tests.cells import CELLS
+
+D, L, T = 8, 3, 7
+ROLES = torch.tensor(
+    [
+        [BOS, INSTRUCTION, INSTRUCTION, TEXT, TEXT, TEXT, EOS],
+        [BOS, INSTRUCTION, TEXT, EOS, PAD, PAD, PAD],
+        [PAD, PAD, PAD, PAD, BOS, TEXT, EOS],
+    ]
+)
+
+
+def states():
+    torch.manual_seed(1)
+    hidden = torch.randn(L, len(ROLES), T, D)
+    hidden[:, ROLES == PAD] = torch.nan  # whatever stands at padding must not matter
+    return hidden
+
+
+def pooler_of(name, attn="bi", *overrides):
+    cfg = plain(composed("train", [f"pooler={name}", f"attn={attn}", *overrides]))["pooler"]
+    return build_pooler({**cfg, "num_heads": 2, "num_queries": 3} if "num_heads" in cfg else cfg, D, L, seed=0).eval()
+
+
+def run(pooler, hidden, view):
+    if pooler.consumes == "layers":
+        return pooler([pooler.reduce(i, hidden[i], view) for i in range(L)], view)
+    return pooler(hidden[-1], view)
+
+
+def real(row, instruction=False):
+    return [t for t in range(T) if ROLES[row, t] != PAD and (instruction or ROLES[row, t] != INSTRUCTION)]
+
+
+def test_eos_is_the_last_real_token():
+    hidden = states()
+    out = run(pooler_of("eos"), hidden, TokenView(ROLES))
+    assert torch.equal(out, torch.stack([hidden[-1, 0, 6], hidden[-1, 1, 3], hidden[-1, 2, 6]]))
+
+
+@pytest.mark.parametrize("instruction", [False, True])
+@pytest.mark.parametrize("name", ["mean", "weightedmean"])
+def test_means_count_real_tokens_only(name, instruction):
+    hidden = states()
+    out = run(pooler_of(name, "bi", f"pooler.pool_instruction={instruction}"), hidden, TokenView(ROLES))
+    for b in range(len(ROLES)):
+        places = real(b, instruction)
+        weights = range(1, len(places) + 1) if name == "weightedmean" else [1] * len(places)
+        wanted = sum(w * hidden[-1, b, t].double() for w, t in zip(weights, places, strict=True)) / sum(weights)
+        assert torch.allclose(out[b].double(), wanted, atol=1e-6)
+
+
+def literal_head(head: CrossAttentionHead, keys: torch.Tensor) -> torch.Tensor:
+    """The head for one text and keys [K, D], query by query and head by head, float64."""
+    head = head.double()
+    norm = torch.nn.functional.layer_norm
+    x = norm(keys.double(), (D,), head.norm_keys.weight, head.norm_keys.bias)
+    q = norm(head.queries, (D,), head.norm_queries.weight, head.norm_queries.bias)
+    d = head.head_dim
+    outputs = []
+    for n in range(len(q)):
+        parts = []
+        for h in range(head.num_heads):
+            rows = slice(h * d, (h + 1) * d)
+            query = head.query.weight[rows] @ q[n]
+            scores = torch.stack([(head.key.weight[rows] @ k) @ query / d**0.5 for k in x])
+            weights = torch.exp(scores - scores.max()) / torch.exp(scores - scores.max()).sum()
+            parts.append(sum(w * (head.value.weight[rows] @ k) for w, k in zip(weights, x, strict=True)))
+        outputs.append(head.output.weight @ torch.cat(parts))
+    y = torch.stack(outputs)
+    if isinstance(head.mlp, torch.nn.Identity):
+        return y.mean(dim=0)
+    mlp = head.mlp
+    a, b = (mlp.enter.weight @ norm(y, (D,), mlp.norm.weight, mlp.norm.bias).T + mlp.enter.bias[:, None]).chunk(2)
+    gelu = b * 0.5 * (1 + torch.erf(b / 2**0.5))
+    return (y + (mlp.leave.weight @ (a * gelu) + mlp.leave.bias[:, None]).T).mean(dim=0)
+
+
+def randomise(pooler):
+    torch.manual_seed(2)
+    for p in pooler.parameters():
+        p.data.normal_(std=0.5)
+    return pooler
+
+
+@pytest.mark.parametrize("mlp", [True, False])
+@pytest.mark.parametrize("tokens", ["all", "last", "mean"])
+def test_lastlayer_equals_the_literal_head(tokens, mlp):
+    pooler = randomise(pooler_of("lastlayer", "bi", f"pooler.tokens={tokens}", f"pooler.mlp={mlp}"))
+    hidden = states()
+    out = run(pooler, hidden, TokenView(ROLES))
+    for b in range(len(ROLES)):
+        own = hidden[-1, b, real(b)]
+        keys = {"all": own, "last": own[-1:], "mean": own.mean(dim=0, keepdim=True)}[tokens]
+        assert torch.allclose(out[b].double(), literal_head(pooler.head, keys), atol=1e-5)
+        pooler.head.float()
+
+
+@pytest.mark.parametrize("weights", [True, False])
+@pytest.mark.parametrize("tokens", ["all", "last", "mean"])
+def test_multilayer_equals_the_literal_head(tokens, weights):
+    pooler = randomise(pooler_of("multilayer", "bi", f"pooler.tokens={tokens}", f"pooler.layer_weights={weights}"))
+    hidden = states()
+    out = run(pooler, hidden, TokenView(ROLES))
+    added = pooler.layer_weights.detach() if weights else torch.zeros(L, D)
+    for b in range(len(ROLES)):
+        layers = [hidden[i, b, real(b)] for i in range(L)]
+        reduced = {
+            "all": lambda h: h,
+            "last": lambda h: h[-1:],
+            "mean": lambda h: h.mean(dim=0, keepdim=True),
+        }[tokens]
+        keys = torch.cat([reduced(h) + added[i] for i, h in enumerate(layers)])
+        assert torch.allclose(out[b].double(), literal_head(pooler.head, keys), atol=1e-5)
+        pooler.head.float()
+
+
+def test_paper_defaults_of_what_a_multilayer_head_reads():
+    assert pooler_of("multilayer", "causal").tokens == "last"
+    assert pooler_of("multilayer", "bi").tokens == "mean"
+
+
+@pytest.mark.parametrize(("name", "attn"), CELLS)
+def test_contract(name, attn):
+    pooler = pooler_of(name, attn)
+    hidden = states().to(torch.bfloat16)
+    out = run(pooler, hidden, TokenView(ROLES))
+    assert out.shape == (len(ROLES), pooler.embedding_dim)
+    assert out.dtype == torch.float32
+    assert torch.isfinite(out).all()
+    assert pooler.needs_training == any(p.requires_grad for p in pooler.parameters())
+    if pooler.needs_training:
+        (out * torch.linspace(-1, 1, D)).sum().backward()
+        unused = [n for n, p in pooler.named_parameters() if p.grad is None]
+        assert not unused, f"parameters outside the graph: {unused}"
+
+
+@pytest.mark.parametrize("name", pooler_names())
+def test_one_design_one_yaml(name):
+    assert (CONF / "pooler" / f"{name}.yaml").is_file()
+
+
+def test_the_heads_start_is_its_own_stream():
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    one, same, other = (build_pooler(plain(composed("train", ["pooler=lastlayer"]))["pooler"], 16, L, s) for s in (1, 1, 2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.equal(one.head.queries, same.head.queries)
+    assert not torch.equal(one.head.queries, other.head.queries)
+
+
+def test_nothing_but_a_pooler_can_be_named():
+    for name in ("os", "base", "registry", "../train"):
+        with pytest.raises(UserError, match="no pooler"):
+            build_pooler({"name": name}, D, L, 0)

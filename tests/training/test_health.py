@@ -1,0 +1,34 @@
+"""Collapse is named, and only collapse."""
+
+import math
+
+import torch
+
+from training.health import collapse, mean_cosine
+from training.validation import ndcg_at_10
+
+
+def test_mean_cosine_equals_the_literal_mean():
+    torch.manual_seed(0)
+    v = torch.randn(6, 4)
+    pairs = [torch.cosine_similarity(v[i], v[j], dim=0) for i in range(6) for j in range(6) if i != j]
+    assert abs(mean_cosine(v) - float(torch.stack(pairs).mean())) < 1e-6
+
+
+def test_collapse_is_named():
+    torch.manual_seed(0)
+    varied = torch.randn(50, 16)
+    assert collapse(1.0, 128, varied) is None
+    assert "at chance" in (collapse(math.log(128), 128, varied) or "")
+    alike = torch.ones(50, 16) + 0.01 * torch.randn(50, 16)
+    assert "alike" in (collapse(1.0, 128, alike) or "")
+
+
+def test_ndcg_with_one_relevant_document():
+    import numpy as np
+
+    documents = np.eye(12, dtype=np.float32)
+    queries = documents[[3, 5]].copy()
+    queries[1, 7] = 2.0  # document 7 comes first, the right one second
+    assert ndcg_at_10(queries, documents, [3, 5]) == (1 + 1 / math.log2(3)) / 2
+    assert ndcg_at_10(np.ones((1, 12), np.float32), documents, [0]) == 0.0, "all tied: no credit for luck"

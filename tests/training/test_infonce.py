@@ -1,0 +1,75 @@
+"""InfoNCE against closed forms and a literal double loop in float64."""
+
+import math
+
+import pytest
+import torch
+
+from corpora.triples import Triple
+from training.infonce import candidates, infonce
+
+
+def literal(queries, documents, masked, temperature):
+    q, d = queries.double(), documents.double()
+    total = 0.0
+    for i in range(len(q)):
+        s = [float(torch.dot(q[i], d[k]) / q[i].norm() / d[k].norm()) / temperature for k in range(len(d))]
+        allowed = [s[k] for k in range(len(d)) if not masked[i, k]]
+        total += math.log(sum(math.exp(x - s[i]) for x in allowed))
+    return total / len(q)
+
+
+def test_zero_vectors_give_log_of_the_candidates():
+    loss = infonce(torch.zeros(4, 8), torch.zeros(10, 8), torch.zeros(4, 10, dtype=torch.bool), 0.05)
+    assert loss.item() == pytest.approx(math.log(10))
+
+
+@pytest.mark.parametrize("temperature", [0.02, 0.05, 1.0])
+def test_equals_the_literal_sum(temperature):
+    torch.manual_seed(0)
+    q, d = torch.randn(5, 7), torch.randn(12, 7) * 3
+    masked = torch.rand(5, 12) < 0.3
+    masked[range(5), range(5)] = False
+    assert infonce(q, d, masked, temperature).item() == pytest.approx(literal(q, d, masked, temperature), rel=1e-5)
+
+
+def test_float32_tells_cosines_apart_that_bf16_would_not():
+    q = torch.tensor([[1.0, 0.0]])
+    d = torch.tensor([[0.9000, 0.435890], [0.9001, 0.435683]])
+    masked = torch.zeros(1, 2, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = infonce(q, d, masked, 0.0001)
+    assert loss.item() == pytest.approx(literal(q, d, masked, 0.0001), rel=1e-2)
+    assert loss.item() > 1.2, "the harder negative wins by 1e-4 of cosine"
+
+
+def test_layout_masks_false_negatives():
+    triples = [
+        Triple("q0", "a", ("n0", "b")),  # its hard negative b is example 1's positive
+        Triple("q1", "b", ("b", "n1")),  # a negative equal to its own positive
+        Triple("q2", "a"),  # example 0's positive once more
+        Triple("q0", "c"),  # example 0's query with another positive
+    ]
+    layout = candidates(triples, None, None)
+    texts = [t for _, t in layout.texts]
+    documents = [texts[k] for k in layout.documents]
+    assert documents == ["a", "b", "a", "c", "n0", "b", "b", "n1"]
+    masked = [{(k, documents[k]) for k in range(8) if row[k]} for row in layout.masked]
+    assert masked == [{(2, "a"), (3, "c")}, {(5, "b"), (6, "b")}, {(0, "a")}, {(0, "a")}]
+    assert len(texts) == len(set(texts)), "each text is encoded once"
+
+
+def test_hard_negatives_none_one_many():
+    triples = [Triple("q0", "a", ("x", "y", "z")), Triple("q1", "b")]
+    assert [len(candidates(triples, None, k).documents) for k in (0, 1, 2, None)] == [2, 3, 4, 5]
+
+
+def test_a_document_that_is_the_query_is_masked():
+    layout = candidates([Triple("same", "a"), Triple("q1", "same")], None, None)
+    assert layout.masked.tolist() == [[False, True], [False, False]]
+
+
+def test_instruction_makes_a_text_another_one():
+    layout = candidates([Triple("same", "a"), Triple("q1", "same")], "find", None)
+    assert ("find", "same") in layout.texts
+    assert ("", "same") in layout.texts
