@@ -13,8 +13,9 @@ RULE = re.compile(r"^\s*[=\-~^*#+\"']{3,}\s*$", re.MULTILINE)
 DIRECTIVE = re.compile(r"^\s*\.\.\s+([\w-]+)::\s*", re.MULTILINE)
 CODE_DIRECTIVES = ("code", "code-block", "sourcecode", "plot", "math", "image", "figure", "testcode", "ipython")
 FIELDS = re.compile(  # where a summary ends although no blank line ends it
-    r"\n(?=\s*(?::(?:param|arg|type|return|returns|rtype|raises|keyword)\b|(?:Args|Arguments|Parameters|Returns|Yields|Raises|"
-    r"Example|Examples|Note|Notes|Attributes|Keyword Args|Inputs?|Outputs?|Shape|Usage|versionadded|deprecated)\s*:?\s*(?:\n|$)|"
+    r"\n(?=\s*(?::(?:param|arg|type|return|returns|rtype|raises|keyword)\b|"
+    r"(?:Args|Arguments|Parameters|Returns|Yields|Raises|Example|Examples|Note|Notes|Attributes|Keyword Args|Inputs?|"
+    r"Outputs?|Shape|Usage|versionadded|deprecated)\s*:?\s*(?:\n|$)|"
     r"(?:versionadded|versionchanged|deprecated|note|warning): ))"
 )
 SPACES = re.compile(r"[ \t]+")

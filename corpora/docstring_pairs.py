@@ -16,6 +16,7 @@ from records.atomic import replacing
 SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary
 BODY_CHARS = 80
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
+SELECTION_VERSION = 2  # raise when the choice of texts changes: it is cached
 PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
 
 
@@ -27,7 +28,16 @@ def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: P
     overlap = set(packages) & set(held_out)
     if overlap:
         raise ValueError(f"Packages both trained on and held out: {sorted(overlap)}.")
-    key = json.dumps([package_versions([*packages, *held_out]), list(packages), CLEANING_VERSION, TEXT_COPY, PAIR_COPY])
+    key = json.dumps(
+        [
+            package_versions([*packages, *held_out]),
+            list(packages),
+            CLEANING_VERSION,
+            SELECTION_VERSION,
+            TEXT_COPY,
+            PAIR_COPY,
+        ]
+    )
     path = Path(cache_dir) / "docstrings" / f"training-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl"
     if not path.exists():
         found = _without_copies(read_docstrings(packages, cache_dir), read_docstrings(held_out, cache_dir))
@@ -42,8 +52,9 @@ def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> l
     exact: set[str] = set()
     for d in held_out:
         for part in (d.text, d.summary, d.body):  # a copied summary or body is a leak too
-            forbidden.add(part)
-            exact.add(part)
+            if part not in exact:
+                forbidden.keep(part)
+                exact.add(part)
     kept = [d for d in docstrings if not any(p in exact or p in forbidden for p in (d.text, d.summary, d.body) if p)]
     return [kept[i] for i in distinct([d.text for d in kept], threshold=TEXT_COPY)]
 
@@ -54,10 +65,17 @@ def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
     The negative is the next usable docstring in the module, cyclically (of the package, where the module has but
     one): a choice that depends on nothing but the text. A query or positive occurs once.
     """
-    usable = [d for d in docstrings if SUMMARY_CHARS[0] <= len(d.summary) <= SUMMARY_CHARS[1] and len(d.body) > BODY_CHARS]
+    usable = [
+        d for d in docstrings if SUMMARY_CHARS[0] <= len(d.summary) <= SUMMARY_CHARS[1] and len(d.body) > BODY_CHARS
+    ]
     usable = [usable[i] for i in distinct([d.text for d in usable], threshold=PAIR_COPY)]
     seen: set[str] = set()
-    usable = [d for d in usable if not ({d.summary, d.body} & seen or seen.update((d.summary, d.body)))]
+    unique = []
+    for d in usable:
+        if seen.isdisjoint((d.summary, d.body)):
+            seen.update((d.summary, d.body))
+            unique.append(d)
+    usable = unique
     module: dict[str, list[int]] = defaultdict(list)
     package: dict[str, list[int]] = defaultdict(list)
     for i, d in enumerate(usable):

@@ -83,25 +83,28 @@ def _distributions() -> dict[str, list[str]]:
 
 @cache
 def _version(package: str) -> str:
-    if package == STDLIB:
-        return ".".join(map(str, sys.version_info[:3]))
-    owners = _distributions().get(package)
-    if not owners:
+    return ".".join(map(str, sys.version_info[:3])) if package == STDLIB else _owner(package).version
+
+
+def _owner(package: str) -> importlib.metadata.Distribution:
+    names = _distributions().get(package)
+    if not names:
         raise UserError(
             f"The package '{package}', whose docstrings are asked for, is not installed. "
             f"Install it (pip install -c constraints.txt {package}) or take it off the list in conf/data."
         )
-    return importlib.metadata.version(owners[0])
+    return importlib.metadata.distribution(names[0])
 
 
 def _root(package: str) -> Path:
+    """The package's folder, or its one file: where the distribution that gives the version has put it."""
     if package == STDLIB:
         return Path(sysconfig.get_paths()["stdlib"])
-    for key in ("purelib", "platlib"):
-        base = Path(sysconfig.get_paths()[key])
-        for path in (base / package, base / f"{package}.py"):
-            if path.exists():
-                return path
+    owner = _owner(package)
+    for name in (package, f"{package}.py"):
+        path = Path(str(owner.locate_file(name)))
+        if path.exists():
+            return path
     raise UserError(f"The sources of the package '{package}' are not in site-packages. Reinstall it from a wheel.")
 
 

@@ -35,10 +35,17 @@ class NearCopies:
         grams = shingles(text)
         if self._known(grams):
             return False
+        self._insert(grams)
+        return True
+
+    def keep(self, text: str) -> None:
+        """Add `text` whatever is in: what copies it need not copy the text that it copies."""
+        self._insert(shingles(text))
+
+    def _insert(self, grams: frozenset[int]) -> None:
         for key in sorted(grams)[:SKETCH]:
             self._buckets[key].append(len(self._sets))
         self._sets.append(grams)
-        return True
 
     def __contains__(self, text: str) -> bool:
         return self._known(shingles(text))

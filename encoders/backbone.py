@@ -12,36 +12,47 @@ from records.errors import UserError
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def model_path(path: str | None) -> str:
+def model_path(path: str | None, weights: bool = True) -> str:
     """Return a hub name or an existing folder; relative folders are looked up here and in the repository.
 
-    Raises `UserError` for a folder that lacks weights or configuration.
+    Raises `UserError` for a folder that lacks configuration, or weights where they are asked for.
     """
     if not path:
         raise UserError("model.path is empty. Give a folder or a hub name: model.path=Qwen/Qwen2-0.5B.")
     for folder in (Path(path).expanduser(), ROOT / path):
         if folder.is_dir():
-            _check_folder(folder)
+            _check_folder(folder, weights)
             return str(folder)
     if path.startswith((".", "/", "~", "assets/")) or path.count("/") > 1:
-        raise UserError(f"There is no model folder {path}. Give an existing folder or a hub name such as Qwen/Qwen2-0.5B.")
+        raise UserError(
+            f"There is no model folder {path}. Give an existing folder or a hub name such as Qwen/Qwen2-0.5B."
+        )
     return path
 
 
-def _check_folder(folder: Path) -> None:
+def _check_folder(folder: Path, needs_weights: bool) -> None:
     if not (folder / "config.json").is_file():
         raise UserError(f"The model folder {folder} has no config.json. Save the model with save_pretrained().")
     weights = [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]
-    if not weights:
-        found = "; its pickled weights (*.bin) are not loaded, convert them to safetensors" if [*folder.glob("*.bin")] else ""
-        raise UserError(f"The model folder {folder} holds no *.safetensors weights{found}. Put model.safetensors there.")
+    if needs_weights and not weights:
+        found = (
+            "; its pickled weights (*.bin) are not loaded, convert them to safetensors"
+            if [*folder.glob("*.bin")]
+            else ""
+        )
+        raise UserError(
+            f"The model folder {folder} holds no *.safetensors weights{found}. Put model.safetensors there."
+        )
 
 
 def load_config(model: dict[str, Any]) -> Any:
     """Return the text configuration of `model`, its sliding windows taken out unless `model.sliding_window`."""
-    path = model_path(model["path"])
+    path = model_path(model["path"], weights=False)
     config = _loaded(path, AutoConfig, trust_remote_code=model["trust_remote_code"])
-    config = config.get_text_config()
+    return _without_windows(config.get_text_config(), model)
+
+
+def _without_windows(config: Any, model: dict[str, Any]) -> Any:
     if not model["sliding_window"] and getattr(config, "sliding_window", None) is not None:
         config.sliding_window = None
         config.use_sliding_window = False
@@ -55,16 +66,32 @@ def load_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
     config = load_config(model)
     settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": model["attn_implementation"]}
     try:
-        backbone = _loaded(model_path(model["path"]), AutoModel, config=config, dtype=dtype, use_safetensors=True, **settings)
+        backbone = _loaded(
+            model_path(model["path"]), AutoModel, config=config, dtype=dtype, use_safetensors=True, **settings
+        )
     except (RuntimeError, json.JSONDecodeError) as error:
-        raise UserError(f"The weights of {model['path']} cannot be loaded: {_first(error)} Download or save them anew.") from error
+        raise UserError(
+            f"The weights of {model['path']} cannot be loaded: {_first(error)} Download or save them anew."
+        ) from error
     return backbone.requires_grad_(False).eval()
 
 
-def empty_backbone(model: dict[str, Any]) -> PreTrainedModel:
-    """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale)."""
+def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
+    """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale).
+
+    The shape is that of `model.architecture` where this describes `model.path`, so that no hub is needed.
+    """
+    published = dict(model.get("architecture") or {})
+    if published and published.pop("of", None) == model["path"]:
+        config = _without_windows(AutoConfig.for_model(**published), model)
+    else:
+        config = load_config(model)
+    kernel = (
+        "eager" if model["attn_implementation"] == "eager" else "sdpa"
+    )  # others need a GPU, and have the same shapes
     with torch.device("meta"):
-        return AutoModel.from_config(load_config(model)).requires_grad_(False)
+        empty = AutoModel.from_config(config, dtype=dtype, attn_implementation=kernel)
+    return empty.requires_grad_(False)
 
 
 def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
@@ -77,7 +104,7 @@ def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
 
 def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Module]:
     """Return the decoder layers and the final norm."""
-    inner = getattr(backbone, "language_model", backbone)
+    inner: Any = getattr(backbone, "language_model", backbone)
     return list(inner.layers), inner.norm
 
 
@@ -86,7 +113,9 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
         return auto.from_pretrained(path, **settings)
     except (OSError, ValueError) as error:
         text = str(error)
-        if not Path(path).is_dir() and ("connect" in text.lower() or "couldn't" in text.lower() or "offline" in text.lower()):
+        if not Path(path).is_dir() and (
+            "connect" in text.lower() or "couldn't" in text.lower() or "offline" in text.lower()
+        ):
             raise UserError(
                 f"The hub model '{path}' is not in the local cache and the hub cannot be reached. "
                 "Connect once, or download it and give model.path=<folder>."

@@ -27,7 +27,7 @@ class TextEncoder:
     """An encoder with its tokenizer. Same `fingerprint` (weights and settings), same vectors."""
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, fingerprint: str, token_budget: int) -> None:
-        self.encoder, self.tokenizer, self.fingerprint = encoder.eval(), tokenizer, fingerprint
+        self.encoder, self.tokenizer, self.fingerprint = encoder, tokenizer, fingerprint
         self.token_budget = token_budget
         self.device = next(encoder.backbone.parameters()).device
         self.meter = Meter()
@@ -50,6 +50,8 @@ class TextEncoder:
         Raises `UserError` for an empty text.
         """
         start = time.perf_counter()
+        training = self.encoder.training
+        self.encoder.eval()  # dropout off, also where a run in training is validated
         place: dict[str, int] = {}
         for text in texts:
             place.setdefault(text, len(place))
@@ -57,6 +59,7 @@ class TextEncoder:
         vectors = np.empty((len(distinct), self.embedding_dim), dtype=np.float32)
         for offset in range(0, len(distinct), WINDOW):
             self._window(distinct[offset : offset + WINDOW], instruction, vectors[offset : offset + WINDOW], progress)
+        self.encoder.train(training)
         self.meter.texts += len(distinct)
         self.meter.seconds += time.perf_counter() - start
         return vectors[[place[t] for t in texts]]

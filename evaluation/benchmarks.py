@@ -82,7 +82,7 @@ def _by_name(names: Sequence[str] | None) -> list[Any]:
         raise UserError("Nothing to score on. Give benchmark=docs, tasks_dir=<folder> or tasks=[<mteb task>, ...].")
     for name in names:
         _known(name, _TASKS_REGISTRY, "in mteb")
-    return [mteb.get_task(name, languages=["eng"]) for name in names]
+    return [mteb.get_task(name, languages=["eng"], exclusive_language_filter=True) for name in names]
 
 
 def _known(name: str, known: Any, where: str) -> str:
@@ -95,10 +95,17 @@ def _known(name: str, known: Any, where: str) -> str:
 def _characters(tasks: Sequence[Any]) -> int | None:
     """The texts' characters by mteb's descriptive statistics."""
     total = 0
-    for task in tasks:
-        statistics = task.metadata.descriptive_stats or {}
-        found = [statistics[s].get("number_of_characters") for s in task.eval_splits if s in statistics]
-        if not found or None in found:
+    for part in [part for task in tasks for part in getattr(task.metadata, "tasks", [task])]:
+        statistics = part.metadata.descriptive_stats or {}
+        found = [_text_length(statistics[split]) for split in statistics if split in (*part.eval_splits, "train")]
+        if not sum(found):
             return None
         total += sum(found)
     return total
+
+
+def _text_length(statistics: Any) -> int:
+    if not isinstance(statistics, dict):
+        return 0
+    own = statistics.get("number_of_characters") or statistics.get("total_text_length")
+    return own or sum(_text_length(part) for part in statistics.values())

@@ -59,10 +59,11 @@ def candidates(cfg: Config) -> list[Candidate]:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
         manifest = {"study": cfg["study"], "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
-        return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, _results(cfg, cfg["study"]))]
+        results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
+        return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
     for folder, manifest in finished_runs(cfg["run"]):
-        results = Path(cfg["results"]) if cfg["results"] else folder.absolute().parents[1] / "scores"
+        results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:
             found.append(Candidate({**manifest, **_untrained(manifest["config"])}, results))
         if wanted != "only":
@@ -114,12 +115,14 @@ def _manifest(folder: Path) -> Config:
         raise UserError(
             f"{folder} is not finished (status {manifest['status']}). Give its train.py command again to continue it."
         )
-    return manifest
+    return {**manifest, "study": _study(folder, manifest["study"])}
+
+
+def _study(folder: Path, study: str) -> str:
+    """The study's name with what deviates from the defaults (`embedded,lora.r=8`), as train.py names the folder."""
+    named = folder.absolute().parents[1].name
+    return named if named.startswith(f"{study},") else study
 
 
 def _untrained(config: Config) -> Config:
-    return {"status": "untrained", "config": config, "weights_sha256": None}
-
-
-def _results(cfg: Config, study: str) -> Path:
-    return Path(cfg["results"]) if cfg["results"] else Path(cfg["runs_dir"]) / study / "scores"
+    return {"status": "untrained", "config": config}

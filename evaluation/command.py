@@ -1,5 +1,6 @@
 """`python evaluate.py key=value ...`: configuration in, scores on disk, tables on the screen."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ Config = dict[str, Any]
 
 def main(arguments: Sequence[str]) -> None:
     """Read the command line, score, print. Raises `UserError` for what the user can mend."""
+    os.environ.setdefault("TQDM_DISABLE", "1")  # bars inside mteb would tear ours; tqdm reads it when first imported
     if {"-h", "--help"} & set(arguments):
         print(manual())
         return
@@ -81,6 +83,8 @@ def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bo
                 bar.update(line, description=f"{candidate.title} {name}", completed=before + position[name])
 
             outcomes.append(score(candidate, tasks, options, on_task, on_texts))
+            bar.update(line, completed=(i + 1) * len(tasks))
+            print(f"{candidate.title}: {outcomes[-1].computed} new scores in {outcomes[-1].seconds:.0f} s", flush=True)
     return outcomes
 
 

@@ -61,17 +61,23 @@ def _description(path: Path) -> dict[str, Any]:
 
 def _task(folder: Path, about: dict[str, Any]) -> TaskData:
     kind = about["type"]
+    content = READERS[kind](folder)
     settings: dict[str, Any] = {}
     if kind in ("STS", "Summarization"):
         settings = _grades(folder / "task.json", about)
     if kind == "Clustering":
-        settings = {"max_fraction_of_documents_to_embed": None, "max_document_to_embed": EMBEDDED}
+        embedded = min(EMBEDDED, len(content["test"]["labels"]))
+        settings = {
+            "max_fraction_of_documents_to_embed": None,  # mteb's default, 4 %, is meant for huge data sets
+            "max_document_to_embed": embedded,
+            "max_documents_per_cluster": embedded,  # of each bootstrap
+        }
     return TaskData(
         name=about["name"],
         type=kind,
         main_score=about.get("main_score") or MAIN_SCORE[kind],
         source=str(about.get("source") or folder),
-        content=READERS[kind](folder),
+        content=content,
         prompt=about.get("prompt"),
         settings=settings,
     )

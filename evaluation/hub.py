@@ -18,8 +18,9 @@ def is_hub_error(error: BaseException) -> bool:
 
 def unreachable(task: Any, error: BaseException) -> UserError:
     """Return the error for a task whose data set cannot be had."""
+    parts = getattr(task.metadata, "tasks", None) or [task]  # an aggregate, as CQADupstack, has no data of its own
     return UserError(
-        f"The data set {task.metadata.dataset['path']} of task {task.metadata.name} cannot be fetched from the hub "
+        f"The data set {parts[0].metadata.dataset['path']} of task {task.metadata.name} cannot be fetched from the hub "
         f"({type(error).__name__}). Connect to the network, or fill HF_HOME on a machine that has it; "
         "benchmark=docs and tasks_dir=<folder> need no network."
     )

@@ -2,7 +2,7 @@
 
 from evaluation.benchmarks import TaskSet
 from evaluation.candidates import Candidate
-from evaluation.results import MANIFEST, finished, model_folder, read_object
+from evaluation.results import MANIFEST, as_json, finished, model_folder, read_object
 
 CHARACTERS_A_TOKEN = 4.0  # of the tiny model's vocabulary on docstrings
 TOKENS_A_SECOND = 25_000  # the tiny model on two cores; a forecast, the report has what was measured
@@ -29,12 +29,13 @@ def plan(candidates: list[Candidate], task_set: TaskSet) -> str:
 def finished_before(candidate: Candidate, task_set: TaskSet) -> int:
     """Return how many of the tasks are scored for this candidate, as far as can be told without loading it.
 
-    It goes by the weights (untrained: the configuration) in the manifests beside the scores.
+    It goes by the copies of the manifest beside the scores.
     """
     best = 0
     for path in model_folder(candidate).glob(f"*/{MANIFEST}"):
         beside = read_object(path) or {}
-        if all(beside.get(k) == candidate.manifest.get(k) for k in ("seed", "weights_sha256", "config")):
+        beside.pop("evaluation", None)
+        if beside == as_json(candidate.manifest):
             best = max(best, sum(finished(path.parents[1], task) for task in task_set.tasks))
     return best
 

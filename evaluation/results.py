@@ -59,6 +59,11 @@ def write_manifest(folder: Path, candidate: Candidate, evaluation: dict[str, Any
     write_json(folder / MANIFEST, {**candidate.manifest, "evaluation": evaluation})
 
 
+def as_json(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return `manifest` as it comes back from a file."""
+    return json.loads(json.dumps(manifest, default=str))
+
+
 def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
     """Add type, main score and source of `tasks` to <results>/tasks.json."""
     path = results / "tasks.json"

@@ -40,7 +40,7 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         with composer() as compose_:
             return compose_(name, overrides=list(overrides))
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_explained(error, name)) from error
+        raise UserError(_explained(error, name, overrides)) from error
 
 
 def check_overrides(name: str, arguments: Sequence[str]) -> None:
@@ -49,7 +49,9 @@ def check_overrides(name: str, arguments: Sequence[str]) -> None:
     try:
         parsed = OverridesParser.create().parse_overrides(words)
     except HydraException as error:
-        raise UserError(f"An override cannot be read: {_first_line(error)} Write key=value, in quotes where the value has spaces.") from error
+        raise UserError(
+            f"An override cannot be read: {_first_line(error)} Write key=value, in quotes where the value has spaces."
+        ) from error
     fixed, swept = [], {}
     for word, override in zip(words, parsed, strict=True):
         if override.is_sweep_override():
@@ -77,15 +79,17 @@ def flat(value: object, prefix: str = "") -> dict[str, object]:
     return {k: v for key, sub in value.items() for k, v in flat(sub, f"{prefix}.{key}" if prefix else str(key)).items()}
 
 
-def _explained(error: Exception, name: str) -> str:
+def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
     text = str(error)
-    group = re.search(r"Could not find '([\w./-]+)/([^'/]+)'", text)
+    group = re.search(r"Could not find '(\w+)/([^']+)'", text)
     if group:
         folder, member = group.groups()
-        return f"There is no {folder.split('/')[-1]} '{member}' in conf/{folder}. {nearest(member, _members(folder))}"
+        return f"There is no {folder} '{member}' in conf/{folder}. {nearest(member, _members(folder))}"
     key = re.search(r"Could not override '([^']+)'", text)
     if key and isinstance(error, ConfigCompositionException) and "not in struct" in text + str(error.__cause__):
-        return f"There is no key '{key.group(1)}' in conf/{name}.yaml. {nearest(key.group(1), _keys(name))}"
+        owners = _owners(key.group(1))
+        mend = f"It belongs to {', '.join(owners)}." if owners else nearest(key.group(1), _keys(name, overrides))
+        return f"There is no key '{key.group(1)}' in conf/{name}.yaml. {mend}"
     if key and "No match in the defaults list" in text:
         return f"There is no group '{key.group(1)}' in conf/. {nearest(key.group(1), _groups())}"
     return f"The configuration cannot be composed: {_first_line(error)}"
@@ -104,7 +108,15 @@ def _groups() -> list[str]:
     return [p.name for p in CONF.iterdir() if p.is_dir()]
 
 
-def _keys(name: str) -> Iterable[str]:
-    base = flat(OmegaConf.to_container(composed(name), resolve=False))
+def _owners(key: str) -> list[str]:
+    """The members of a group that do have `key`: data.path belongs to data=jsonl and data=ir_data."""
+    group, _, rest = key.partition(".")
+    files = sorted((CONF / group).rglob("*.yaml")) if group and rest else []
+    return [f"{group}={f.stem}" for f in files if OmegaConf.select(OmegaConf.load(f), rest, default=files) is not files]
+
+
+def _keys(name: str, overrides: Sequence[str]) -> Iterable[str]:
+    chosen = [o for o in overrides if o.partition("=")[0] in _groups()]
+    base = flat(OmegaConf.to_container(composed(name, chosen), resolve=False))
     parents = {key.rsplit(".", 1)[0] for key in base if "." in key}
     return {*base, *parents}

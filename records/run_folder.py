@@ -14,7 +14,7 @@ from records.errors import UserError
 
 MANIFEST_VERSION = 1
 # keys that cannot change a number, so runs that differ in them are the same run
-BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "seed", "study", "logging", "trainer.progress")
+BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "logging", "trainer.progress")
 UNNAMED = ("encoder", "cell", "sweep", "logging")  # groups that only list other groups, or change no number
 LONGEST_NAME = 120
 

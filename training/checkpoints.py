@@ -20,6 +20,9 @@ class SaveLast(pl.Callback):
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Write the checkpoint when its step has come; a full disk leaves the last good one in place."""
         if self.every and trainer.global_step % self.every == 0 and trainer.global_step < trainer.max_steps:
+            if not trainer.is_global_zero:
+                trainer.save_checkpoint(self.path)  # takes part in the barrier; only the first process writes
+                return
             with replacing(self.path) as draft:
                 trainer.save_checkpoint(draft)
 

@@ -14,18 +14,23 @@ from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, Pre
 from corpora.readers import docstring_texts
 from records.atomic import replacing, write_json, write_text
 from records.config import plain
+from records.errors import UserError
+from records.quiet import quieten
 from training.bits import bits_per_byte, unigram_bits_per_byte
 from training.bpe import train_bpe
 from training.card import base_model_card
+from training.checkpoints import LAST, Clock, SaveLast
 from training.packing import PackedBatches
 
 
 class CausalLM(pl.LightningModule):
     """Next-token prediction over packed sequences; learning rate warm-up, plateau, linear decay to zero."""
 
-    def __init__(self, model: PreTrainedModel, objective: DictConfig, steps: int) -> None:
+    def __init__(self, model: PreTrainedModel, batches: PackedBatches, objective: DictConfig, steps: int) -> None:
         super().__init__()
-        self.model, self.objective, self.steps = model, objective, steps
+        self.model, self.batches, self.objective, self.steps = model, batches, objective, steps
+        self.seconds = 0.0  # of all attempts, kept in the checkpoint
+        self._start = time.perf_counter()
         self._loss = torch.compile(self._plain_loss)  # sequences have one shape, so one compilation pays back
 
     def _plain_loss(self, ids: Tensor) -> Tensor:
@@ -33,11 +38,27 @@ class CausalLM(pl.LightningModule):
         logits = self.model.lm_head(hidden[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
 
-    def training_step(self, ids: Tensor, _: int) -> Tensor:
-        """Return the mean loss in nats a token; ids: [batch, length]."""
-        loss = self._loss(ids)
+    def training_step(self, _tick: int, _index: int) -> Tensor:
+        """Return the mean loss in nats a token of the step's batch."""
+        loss = self._loss(self.batches.batch(self.global_step).to(self.device))
         self.log("loss", loss, prog_bar=True)
         return loss
+
+    def on_train_start(self) -> None:
+        """Start the clock of this attempt."""
+        self._start = time.perf_counter()
+
+    def seconds_so_far(self) -> float:
+        """Training time over all attempts."""
+        return self.seconds + time.perf_counter() - self._start
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep the time spent."""
+        checkpoint["seconds"] = self.seconds_so_far()
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take up the time spent."""
+        self.seconds = checkpoint["seconds"]
 
     def learning_rate_factor(self, step: int) -> float:
         """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
@@ -57,6 +78,9 @@ class CausalLM(pl.LightningModule):
 
 def pretrain(cfg: DictConfig) -> None:
     """Train tokenizer and decoder on the training side's text and export them to `objective.export`."""
+    if cfg.check:
+        raise UserError("check=true counts a contrastive run; objective=clm has no check. Take check=true away.")
+    quieten()
     pl.seed_everything(cfg.seed, verbose=False)
     torch.set_num_threads(cfg.trainer.threads or torch.get_num_threads())
     o = cfg.objective
@@ -70,7 +94,7 @@ def pretrain(cfg: DictConfig) -> None:
 
     folder = Path(cfg.runs_dir) / cfg.study / "clm" / f"seed={cfg.seed}"
     batches = PackedBatches(documents, eos, o.sequence_length, o.batch, cfg.seed)
-    seconds = _fit(cfg, CausalLM(model, o, cfg.trainer.max_steps), batches, folder)
+    seconds = _fit(cfg, CausalLM(model, batches, o, cfg.trainer.max_steps), folder)
 
     figures = {
         "steps": cfg.trainer.max_steps,
@@ -93,26 +117,26 @@ def pretrain(cfg: DictConfig) -> None:
     print(base_model_card(figures))
 
 
-def _fit(cfg: DictConfig, module: CausalLM, batches: PackedBatches, folder: Path) -> float:
-    """Run Lightning, continuing from the last checkpoint where there is one; return the seconds of this process."""
-    from pytorch_lightning.callbacks import ModelCheckpoint
+def _fit(cfg: DictConfig, module: CausalLM, folder: Path) -> float:
+    """Run Lightning, continuing from the last checkpoint where there is one; return the seconds of all attempts."""
     from pytorch_lightning.loggers import CSVLogger
 
     trainer = pl.Trainer(
         max_steps=cfg.trainer.max_steps,
+        max_epochs=1,  # of the clock; the epochs of the text are PackedBatches'
         accelerator=cfg.accelerator,
         precision="bf16-mixed" if cfg.precision != "fp32" else "32-true",
         gradient_clip_val=1.0,
-        logger=CSVLogger(folder, name="", version="logs"),
-        callbacks=[ModelCheckpoint(folder, filename="last", every_n_train_steps=cfg.trainer.checkpoint_every)],
+        logger=CSVLogger(folder, name="logs"),
+        callbacks=[SaveLast(folder, cfg.trainer.checkpoint_every)],
+        enable_checkpointing=False,
         enable_progress_bar=cfg.trainer.progress,
         log_every_n_steps=25,
         enable_model_summary=False,
     )
-    last = folder / "last.ckpt"
-    start = time.perf_counter()
-    trainer.fit(module, batches, ckpt_path=str(last) if last.exists() and cfg.resume else None, weights_only=False)
-    return time.perf_counter() - start
+    last = folder / LAST
+    trainer.fit(module, Clock(cfg.trainer.max_steps), ckpt_path=last if last.exists() and cfg.resume else None, weights_only=True)
+    return module.seconds_so_far()
 
 
 def _ids(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[list[int]]:

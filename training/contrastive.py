@@ -1,13 +1,12 @@
 """Objective `infonce`: from a configuration to a finished run folder."""
 
 import time
-from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
+from pytorch_lightning.utilities import rank_zero_only
 
 from corpora.docstrings import package_versions
 from corpora.readers import read_triples
@@ -23,6 +22,7 @@ from records.quiet import quieten
 from records.run_folder import RunFolder, run_folder
 from records.streams import stream_seed
 from training.batches import BatchOrder
+from training.check import check
 from training.checkpoints import LAST
 from training.health import collapse
 from training.large_batch import ChunkPlan, LargeBatch
@@ -37,13 +37,18 @@ Config = dict[str, Any]
 def finetune(cfg: DictConfig) -> None:
     """Train the cell of `cfg` unless its folder says it is finished; continue it where it was interrupted."""
     config = plain(cfg)
+    if config["check"]:
+        check_sizes(config)
+        quieten()
+        check(config)
+        return
     folder = run_folder(config, HydraConfig.get().runtime.choices)
     if folder.claim(config):
         print(f"{folder.path} is finished; nothing to do.")
         return
     check_sizes(config)
     quieten()
-    torch.set_num_threads(config["trainer"]["threads"] or torch.get_num_threads())
+    torch.set_num_threads(config["trainer"]["threads"] or max(1, torch.get_num_threads() // config["trainer"]["devices"]))
     train_cell(config, folder)
 
 
@@ -52,21 +57,35 @@ def check_sizes(config: Config) -> None:
     t = config["trainer"]
     batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
     if chunk and chunk > batch:
-        raise UserError(f"trainer.global_batch_size={batch} is smaller than trainer.chunk_size={chunk}. Lower chunk_size.")
+        raise UserError(
+            f"trainer.global_batch_size={batch} is smaller than trainer.chunk_size={chunk}. Lower chunk_size."
+        )
     if batch % devices:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
     if batch < 2:
         raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
     if t["max_steps"] < 1:
-        raise UserError(f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null.")
+        raise UserError(
+            f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
+        )
     if not config["objective"]["temperature"] > 0:
         raise UserError(f"objective.temperature={config['objective']['temperature']} must be above zero.")
+
+
+def check_devices(devices: int, device: torch.device) -> None:
+    """Refuse more processes than GPUs."""
+    if device.type == "cuda" and devices > torch.cuda.device_count():
+        raise UserError(
+            f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. "
+            "Lower trainer.devices: batches and gradients stay the same."
+        )
 
 
 def train_cell(config: Config, folder: RunFolder) -> None:
     """Train one cell into `folder`."""
     start = time.perf_counter()
     device = best_device(config["accelerator"])
+    check_devices(config["trainer"]["devices"], device)
     precision = resolve_precision(config["precision"], device)
     triples = read_triples(config["data"], config["cache_dir"])
     kept, held_out = split_validation(triples, config["data"]["validation"])
@@ -76,17 +95,27 @@ def train_cell(config: Config, folder: RunFolder) -> None:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
         encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
-    order = BatchOrder([t.source for t in kept], config["trainer"]["global_batch_size"], config["seed"], config["data"]["one_source"])
+    order = BatchOrder(
+        [t.source for t in kept], config["trainer"]["global_batch_size"], config["seed"], config["data"]["one_source"]
+    )
     plan = ChunkPlan(config["token_budget"], config["trainer"]["chunk_size"], config["trainer"]["gradcache"])
     module = ContrastiveModule(LargeBatch(encoder.train(), tokenizer, plan, config["seed"]), kept, order, config)
 
+    assert module.training and encoder.training, "dropout would be off"
     manifest = opening_manifest(config, module, triples, precision)
-    folder.write(manifest)
+    first = rank_zero_only.rank == 0  # of several processes, one writes
+    if first:
+        folder.write(manifest)
     validation = Validation(
-        TextEncoder(encoder, tokenizer, "", config["token_budget"]), held_out, config["data"].get("instruction"), config["trainer"]["validate_every"]
+        TextEncoder(encoder, tokenizer, "", config["token_budget"]),
+        held_out,
+        config["data"].get("instruction"),
+        config["trainer"]["validate_every"],
     )
     fit(config, module, validation, folder.path)
     closing = closing_facts(module, validation, time.perf_counter() - start)
+    if not first:
+        return
     save_trained(encoder, adapted, folder.path)
     folder.write({**manifest, **closing, "status": "finished"})
     (folder.path / LAST).unlink(missing_ok=True)
@@ -98,7 +127,9 @@ def train_cell(config: Config, folder: RunFolder) -> None:
 def split_validation(triples: list[Triple], count: int) -> tuple[list[Triple], list[Triple]]:
     """Return (training, validation): every k-th triple is kept out, so that all sources are among them."""
     if not 0 < count < len(triples) / 2:
-        raise UserError(f"data.validation={count} does not fit {len(triples)} triples. Give between 1 and half of them.")
+        raise UserError(
+            f"data.validation={count} does not fit {len(triples)} triples. Give between 1 and half of them."
+        )
     stride = len(triples) // count
     held_out = set(range(0, stride * count, stride))
     return [t for i, t in enumerate(triples) if i not in held_out], [triples[i] for i in sorted(held_out)]

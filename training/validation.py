@@ -42,14 +42,12 @@ class Validation(pl.Callback):
         """Score when the step has come."""
         step = trainer.global_step
         if step == trainer.max_steps or (self.every and step % self.every == 0):
-            module.log("validation nDCG@10", self.score(module), prog_bar=True, batch_size=1)
+            module.log("validation nDCG@10", self.score(), prog_bar=True, batch_size=1)
 
-    def score(self, module: pl.LightningModule) -> float:
-        """Encode and rank; dropout is off meanwhile, and no random stream of training is touched."""
-        module.eval()
+    def score(self) -> float:
+        """Encode and rank; no random stream of training is touched."""
         queries = self.encoder.encode(self.queries, self.instruction)
         documents = self.encoder.encode(self.documents)
-        module.train()
         self.ndcg = ndcg_at_10(queries, documents, self.relevant)
         self.vectors = torch.from_numpy(documents)
         return self.ndcg

@@ -1,0 +1,33 @@
+# Each target works on a fresh clone: it makes .venv itself. Python >= 3.11 is all it needs.
+PYTHON ?= python3
+VENV   ?= .venv
+RUN    := $(VENV)/bin/python
+SEEDS  ?= 1
+RUNS   ?= runs
+comma  := ,
+space  := $(subst ,, )
+SEED_LIST := $(subst $(space),$(comma),$(shell seq 0 $$(( $(SEEDS) - 1 ))))
+
+.PHONY: study test lint bench clean
+
+study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare
+	$(RUN) train.py sweep=paper seed=$(SEED_LIST) runs_dir=$(RUNS)
+	$(RUN) evaluate.py "run=$(RUNS)/embedded/*/seed=*" benchmark=docs untrained=also runs_dir=$(RUNS)
+	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables
+
+test: $(VENV)/.installed ## unit tests, offline
+	$(RUN) -m pytest tests -n 2 --dist loadfile
+
+lint: $(VENV)/.installed ## style and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/.installed ## speed and exactness, printed with ratios
+	$(RUN) -m benchmarks.invariance
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --constraint constraints.txt ".[dev]"
+	touch $@

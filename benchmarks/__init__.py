@@ -1,0 +1,1 @@
+"""Measurements: exactness and speed, printed with what they are compared with."""

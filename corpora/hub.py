@@ -1,0 +1,89 @@
+"""`data=ir_data`: triples of a hub data set, or of a local copy of it, by the datasets library."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+from corpora.files import data_files, file_triples
+from corpora.triple_maker import BadRecordError, TripleMaker
+from corpora.triples import Triple
+from records.errors import UserError
+
+BATCH = 1000  # rows that are turned into Python objects at a time
+REACH_SECONDS = 5.0
+
+
+def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
+    """Return the triples of `data.dataset` at `data.revision`, or of the local folder or file `data.path`.
+
+    Raises `UserError` where the hub cannot be reached and nothing is cached, for an unknown data set, split or
+    revision, and with the row for a record that cannot be used.
+    """
+    path = data["path"]
+    if path and not Path(path).is_dir():
+        return [t for file in data_files(path) for t in file_triples(file, data["columns"])]
+    rows = _loaded(data)
+    make = TripleMaker(data["columns"], data["name"])
+    found: list[Triple] = []
+    try:
+        make.check_keys(rows.column_names)
+        read = rows.select_columns([c for c in rows.column_names if c in make.names()])
+        for batch in read.iter(batch_size=BATCH):
+            for values in zip(*batch.values(), strict=True):
+                found.append(make(dict(zip(batch, values, strict=True))))
+    except BadRecordError as error:
+        raise UserError(f"{path or data['dataset']}, row {len(found) + 1} {error}") from error
+    return found
+
+
+def _loaded(data: dict[str, Any]) -> Any:
+    """The split as a `datasets.Dataset`, its rows on disk."""
+    import datasets
+    from huggingface_hub.errors import HfHubHTTPError
+
+    path = data["path"]
+    offline = not path and not hub_reachable()
+    faults = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError, HfHubHTTPError)
+    datasets.disable_progress_bars()
+    was_offline = datasets.config.HF_HUB_OFFLINE
+    try:
+        datasets.config.HF_HUB_OFFLINE = was_offline or offline  # what is cached still loads, without long retries
+        if path and (Path(path) / "state.json").exists():
+            return datasets.load_from_disk(path)
+        return datasets.load_dataset(path or data["dataset"], split=data["split"], revision=data["revision"])
+    except faults as error:
+        raise UserError(_explained(error, data, offline)) from error
+    finally:
+        datasets.config.HF_HUB_OFFLINE = was_offline
+
+
+def hub_reachable() -> bool:
+    """Whether the hub's host answers within a few seconds; behind a proxy it is taken to."""
+    from urllib.parse import urlparse
+    from urllib.request import getproxies
+
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    url = urlparse(constants.ENDPOINT)
+    if getproxies().get(url.scheme):
+        return True
+    try:
+        with socket.create_connection(
+            (url.hostname or "", url.port or (443 if url.scheme == "https" else 80)), REACH_SECONDS
+        ):
+            return True
+    except OSError:
+        return False
+
+
+def _explained(error: Exception, data: dict[str, Any], offline: bool) -> str:
+    if offline:
+        return (
+            f"The hub data set '{data['dataset']}' is not in the local cache and the hub cannot be reached. "
+            "Connect once, or download it and give data.path=<folder>."
+        )
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    name = data["path"] or f"{data['dataset']}, revision {data['revision']}"
+    return f"The data set {name}, split {data['split']}, cannot be loaded: {first}"

@@ -1,0 +1,47 @@
+"""What benchmark=, tasks= and tasks_dir= give."""
+
+import pytest
+
+from evaluation.benchmarks import task_set
+from records.config import composed, plain
+
+DATA = composed("train", ["data=docstrings"]).data
+
+
+@pytest.mark.parametrize(("benchmark", "kept_out"), [("docs", "held_out"), ("docs_dev", "development")])
+def test_what_is_scored_is_what_training_leaves_out(benchmark: str, kept_out: str) -> None:
+    scored = composed("evaluate", [f"benchmark={benchmark}"]).benchmark.packages
+    assert set(scored) == set(DATA[kept_out])
+    assert not set(scored) & set(DATA.packages)
+
+
+@pytest.mark.parametrize(("name", "size"), [("MTEB(eng, v1)", 56), ("MTEB(eng, v2)", 41)])
+def test_a_benchmark_of_mteb_comes_whole_and_with_a_forecast(name: str, size: int) -> None:
+    found = task_set(plain(composed("evaluate", ["benchmark=mteb", f"benchmark.name='{name}'"])))
+    assert len(found.tasks) == size
+    assert found.characters is not None
+    assert found.characters > 1e9
+
+
+def test_tasks_narrow_a_benchmark_down_in_the_order_given(docstring_cache) -> None:
+    cfg = plain(composed("evaluate", ["benchmark=docs_smoke", f"cache_dir='{docstring_cache}'"]))
+    names = ["DocsNetworkxReranking", "DocsNetworkxRetrieval"]
+    assert [t.metadata.name for t in task_set(cfg | {"tasks": names}).tasks] == names
+
+
+def test_tasks_alone_are_of_mteb() -> None:
+    (task,) = task_set(plain(composed("evaluate", ["~benchmark", "tasks=[STS22.v2]"]))).tasks
+    assert task.metadata.name == "STS22.v2"
+    assert task.hf_subsets == ["en"]  # English alone, not the pairs with another language
+
+
+def test_a_folder_is_read(folder) -> None:
+    found = task_set(plain(composed("evaluate", ["~benchmark", f"tasks_dir='{folder}'"])))
+    assert len(found.tasks) == 7
+    assert found.characters == len("".join(_texts(folder)))
+
+
+def _texts(folder) -> set[str]:
+    from evaluation.folder_tasks import folder_tasks
+
+    return set().union(*(data.texts for data in folder_tasks(folder)))

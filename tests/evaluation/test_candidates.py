@@ -1,0 +1,100 @@
+"""run=, untrained= -> what is scored, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation.candidates import candidates
+from records.config import composed, plain
+from records.errors import UserError
+from records.run_folder import MANIFEST_VERSION
+
+
+def make_run(root: Path, cell: str = "eos-causal", seed: int = 0, **changes) -> Path:
+    folder = root / "embedded" / cell / f"seed={seed}"
+    folder.mkdir(parents=True)
+    pooler, attn = cell.split("-")
+    manifest = {"study": "embedded", "pooler": pooler, "attn": attn, "seed": seed, "status": "finished",
+                "manifest_version": MANIFEST_VERSION, "config": {"seed": seed}, "parameters": {"head": 3}}  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(manifest | changes))
+    return folder
+
+
+def ask(**keys) -> list:
+    cfg = plain(composed("evaluate"))
+    return candidates(cfg | {key: str(v) if isinstance(v, Path) else v for key, v in keys.items()})
+
+
+def test_a_glob_finds_runs_in_path_order(tmp_path: Path) -> None:
+    for cell in ("mean-bi", "eos-causal"):
+        make_run(tmp_path, cell)
+    found = ask(run=f"{tmp_path}/*/*/seed=*")
+    assert [c.name for c in found] == ["embedded/eos-causal", "embedded/mean-bi"]
+    assert {c.results for c in found} == {tmp_path / "embedded" / "scores"}
+
+
+def test_before_and_after(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    also, only = ask(run=folder, untrained="also"), ask(run=folder, untrained=True)
+    assert [c.name for c in also] == ["embedded/eos-causal-untrained", "embedded/eos-causal"]
+    assert [c.name for c in only] == ["embedded/eos-causal-untrained"]
+    assert only[0].manifest["status"] == "untrained"
+    assert only[0].manifest["parameters"] == {"head": 3}
+
+
+def test_without_a_run_the_groups_describe_the_encoder(tmp_path: Path) -> None:
+    cfg = plain(composed("evaluate", ["pooler=mean", "attn=bi", "seed=4", f"runs_dir='{tmp_path}'"]))
+    (reference,) = candidates(cfg)
+    assert reference.title == "embedded/mean-bi-untrained seed=4"
+    assert reference.results == tmp_path / "embedded" / "scores"
+    assert not reference.trained
+
+
+def test_a_study_keeps_what_deviates_in_its_name(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    moved = tmp_path / "embedded,lora.r=8"
+    folder.parents[1].rename(moved)
+    (found,) = ask(run=f"{moved}/*/*")
+    assert found.name == "embedded,lora.r=8/eos-causal"
+    assert found.manifest["study"] == "embedded,lora.r=8"
+
+
+def test_results_can_lie_elsewhere(tmp_path: Path) -> None:
+    assert ask(run=make_run(tmp_path), results=tmp_path / "there")[0].results == tmp_path / "there"
+
+
+def test_an_unfinished_run_is_skipped_by_name_among_several(tmp_path: Path, capsys) -> None:
+    make_run(tmp_path, "eos-causal")
+    broken = make_run(tmp_path, "mean-causal", status="running")
+    assert [c.name for c in ask(run=f"{tmp_path}/*/*/*")] == ["embedded/eos-causal"]
+    assert f"skipped: {broken} is not finished (status running)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"status": "running"}, "is not finished"),
+        ({"manifest_version": 99}, "version 99"),
+        ({"config": None, "status": "nan"}, "status nan"),
+    ],
+)
+def test_the_only_match_must_be_a_finished_run(tmp_path: Path, changes: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        ask(run=make_run(tmp_path, **changes))
+
+
+def test_a_folder_without_manifest_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "seed=0").mkdir()
+    with pytest.raises(UserError, match=r"seed=0.*manifest.json"):
+        ask(run=tmp_path / "seed=0")
+
+
+def test_no_match_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No run folder matches"):
+        ask(run=f"{tmp_path}/*/x")
+
+
+def test_an_unknown_untrained_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="untrained=also"):
+        ask(run=make_run(tmp_path), untrained="both")

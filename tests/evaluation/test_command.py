@@ -1,0 +1,96 @@
+"""The command line: what people type, the whole way with a real encoder, and errors of one line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluation.command import main
+from evaluation.words import hydra_words
+from records.config import CONF, composed
+from records.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("typed", "key", "value"),
+    [
+        (["benchmark=MTEB(eng, v2)"], "benchmark.name", "MTEB(eng, v2)"),
+        (["benchmark='MTEB(eng, v2)'"], "benchmark.name", "MTEB(eng, v2)"),
+        (["benchmark=docs_dev"], "benchmark.name", "docs_dev"),
+        ([], "benchmark.name", "docs"),
+        (["benchmark=docs", "benchmark.queries=7"], "benchmark.queries", 7),
+        (["run=runs/a,lora.r=8/eos-causal/seed=0"], "run", "runs/a,lora.r=8/eos-causal/seed=0"),
+        (["run=['a b','c']"], "run", ["a b", "c"]),
+        (["run=it's here"], "run", "it's here"),
+        (["run=null", "pooler=mean"], "pooler.name", "mean"),
+        (["tasks=[SciFact,STS22.v2]"], "tasks", ["SciFact", "STS22.v2"]),
+        (["tasks_dir=/a b/c=d"], "tasks_dir", "/a b/c=d"),
+    ],
+)
+def test_what_is_typed_is_understood(typed: list[str], key: str, value: object) -> None:
+    cfg = composed("evaluate", hydra_words(typed))
+    for part in key.split("."):
+        cfg = cfg[part]
+    assert cfg == value
+
+
+def test_tasks_alone_are_not_narrowed_to_docs() -> None:
+    assert "benchmark" not in composed("evaluate", hydra_words(["tasks=[SciFact]"]))
+    assert "benchmark" not in composed("evaluate", hydra_words(["tasks_dir=x"]))
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["docs"], "no key=value"),
+        (["benhcmark=docs"], "Nearest: benchmark"),
+        (["run=runs/x", "pooler=eos"], "pooler= has no effect"),
+        (["run=runs/none"], "No run folder matches"),
+        (["pooler=maen"], "Nearest: mean"),
+        (["instructions=tabel"], "Nearest: table"),
+        (["benchmark=MTEB(eng, v3)"], r"Nearest: MTEB\(eng, v2\)"),
+        (["benchmark=dcos"], "Nearest: docs"),
+        (["tasks=[SciFct]"], "Nearest: SciFact"),
+        (["benchmark=docs", "tasks_dir=x"], "Give one of them"),
+        (["benchmark=docs_smoke", "tasks=[DocsNetworkxSTS]"], "Nearest: DocsNetworkx"),
+        (["threads=0"], "threads=0"),
+    ],
+)
+def test_a_mistake_names_the_mend(typed: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        main(typed)
+
+
+def test_the_whole_way_with_a_real_decoder(stories: Path, tmp_path: Path, capsys) -> None:
+    words = [
+        "run=null",
+        "pooler=mean",
+        "attn=causal",
+        f"model.path={stories}",
+        "benchmark=docs_smoke",
+        f"runs_dir={tmp_path}",
+    ]
+    main([*words, f"cache_dir={CONF.parent / 'cache'}", "progress=false"])
+    said = capsys.readouterr().out
+    assert "1 encoder x 5 tasks = 5 scores; 0 are there" in said
+    assert "tokens/s" in said
+    scores = list(tmp_path.glob("embedded/scores/results/embedded__mean-causal-untrained/seed=0@*/Docs*.json"))
+    assert len(scores) == 5
+
+
+def test_help_is_the_manual_and_imports_nothing_slow() -> None:
+    slow = "sorted({'mteb', 'torch', 'datasets'} & set(sys.modules))"
+    code = f"import sys, evaluation.command as c; c.main(['--help']); print({slow})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=CONF.parent, capture_output=True, text=True, check=True)
+    assert "benchmark=docs" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_error_is_one_line_with_exit_code_2() -> None:
+    done = subprocess.run(
+        [sys.executable, "evaluate.py", "run=nowhere"], cwd=CONF.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1

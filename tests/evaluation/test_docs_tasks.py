@@ -1,0 +1,144 @@
+"""The docs benchmark: what its tasks hold, and that nothing but the texts decides it."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from corpora.docstrings import read_docstrings
+from corpora.near_copies import distinct
+from evaluation.docs_selection import Sizes, cut, select, subpackages
+from evaluation.docs_tasks import neighbours, package_tasks
+from records.config import CONF, composed
+from records.errors import UserError
+
+SIZES = Sizes(documents=120, queries=50, classes=5)
+PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages
+
+
+@pytest.fixture(scope="module")
+def docstrings() -> list:
+    return read_docstrings(["networkx"], CONF.parent / "cache")
+
+
+@pytest.fixture(scope="module")
+def documents(docstrings: list) -> list:
+    return select(docstrings, SIZES)
+
+
+@pytest.fixture(scope="module")
+def tasks(documents: list) -> dict:
+    return {task.type: task for task in package_tasks("networkx", "here", documents, SIZES)}
+
+
+def test_selection_does_not_depend_on_the_order_of_docstrings(docstrings: list, documents: list) -> None:
+    shuffled = list(docstrings)
+    random.Random(0).shuffle(shuffled)
+    assert select(shuffled, SIZES) == documents
+
+
+def test_no_query_has_two_answers(documents: list) -> None:
+    assert len(documents) == SIZES.documents
+    for texts in ([d.summary for d in documents], [d.body for d in documents]):
+        assert len(distinct(texts)) == len(texts)
+
+
+def test_retrieval_asks_for_the_own_body_among_neighbours(tasks: dict, documents: list) -> None:
+    content = tasks["Retrieval"].content
+    by_key = {d.key: d for d in documents}
+    assert len(content["corpus"]) == SIZES.documents
+    assert len(content["queries"]) == SIZES.queries
+    for query, answers in content["qrels"].items():
+        (answer,) = answers
+        assert content["queries"][query] == by_key[answer].summary
+        assert content["corpus"][answer]["text"] == by_key[answer].body
+    shares_module = [sum(o.module == d.module for o in documents) > 1 for d in documents]
+    assert sum(shares_module) > 0.6 * len(documents)
+
+
+def test_candidates_to_rerank_hold_the_answer_and_nearest_others(tasks: dict, documents: list) -> None:
+    content = tasks["Reranking"].content
+    by_key = {d.key: d for d in documents}
+    for query, ranked in content["top_ranked"].items():
+        own = by_key[query[1:]]
+        assert own.key in ranked
+        assert len(set(ranked)) == SIZES.candidates
+        assert set(ranked) <= set(content["corpus"])
+        same_module = {d.key for d in documents if d.module == own.module}
+        assert len(same_module & set(ranked)) == min(len(same_module), SIZES.candidates)
+
+
+def test_false_pairs_come_from_the_nearest_module(tasks: dict, documents: list) -> None:
+    pairs = tasks["PairClassification"].content["test"]
+    assert sorted(pairs["labels"]) == [0] * SIZES.queries + [1] * SIZES.queries
+    summary = {d.summary: d for d in documents}
+    body = {d.body: d for d in documents}
+    for left, right, label in zip(pairs["sentence1"], pairs["sentence2"], pairs["labels"], strict=True):
+        assert (summary[left].key == body[right].key) == (label == 1)
+        if label == 0 and any(d.module == summary[left].module and d != summary[left] for d in documents):
+            assert body[right].module == summary[left].module
+
+
+def test_classification_is_balanced_and_its_splits_are_apart(tasks: dict) -> None:
+    train, test = tasks["Classification"].content["train"], tasks["Classification"].content["test"]
+    assert not set(train["text"]) & set(test["text"])
+    counts = {label: test["label"].count(label) for label in test["label"]}
+    assert set(counts) == set(train["label"]) == set(range(SIZES.classes))
+    assert len(set(counts.values())) == 1
+    assert min(train["label"].count(c) for c in counts) >= 8  # the shots mteb draws
+
+
+def test_all_five_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -> None:
+    texts = {d.summary for d in documents} | {d.body for d in documents}
+    contents = set().union(*(task.texts for task in tasks.values()))
+    labels = {d.label for d in documents} | {""}
+    assert contents - labels <= texts
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_held_out_package_gives_four_classes_and_full_corpora(package: str, docstring_cache: Path) -> None:
+    found = select(read_docstrings([package], docstring_cache), Sizes())
+    assert len(found) == Sizes().documents
+    assert len({d.label for d in found} - {""}) >= 4
+
+
+def test_a_subpackage_with_over_a_third_is_divided() -> None:
+    modules = ["p.core.a"] * 4 + ["p.core.b"] * 3 + ["p.io.x"] * 3 + ["p.util"] * 2 + ["p.misc"] * 2
+    expected = {
+        "p.core.a": "p.core.a",
+        "p.core.b": "p.core.b",
+        "p.io.x": "p.io",
+        "p.util": "p.util",
+        "p.misc": "p.misc",
+    }
+    assert subpackages(modules) == expected
+
+
+def test_a_module_that_cannot_be_divided_stays_whole() -> None:
+    assert subpackages(["p.core"] * 9 + ["p.io"]) == {"p.core": "p.core", "p.io": "p.io"}
+
+
+def test_nearest_module_first(documents: list) -> None:
+    own = documents[0]
+    order = neighbours(own, documents)
+    shared = [d.module == own.module for d in order]
+    assert shared == sorted(shared, reverse=True)
+    assert own not in order
+
+
+def test_cut_keeps_whole_words() -> None:
+    assert cut("one two three", 8) == "one two"
+    assert cut("one two", 7) == "one two"
+
+
+def test_the_content_decides_the_sha(tasks: dict, documents: list) -> None:
+    again = {t.type: t for t in package_tasks("networkx", "elsewhere", documents, SIZES)}
+    fewer = {t.type: t for t in package_tasks("networkx", "here", documents[:-1], SIZES)}
+    for kind, task in tasks.items():
+        assert again[kind].sha256 == task.sha256
+    assert fewer["Retrieval"].sha256 != tasks["Retrieval"].sha256
+
+
+def test_too_little_text_is_refused(docstrings: list) -> None:
+    with pytest.raises(UserError, match="fewer than two subpackages"):
+        select(docstrings[:30], SIZES)

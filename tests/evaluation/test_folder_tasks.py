@@ -1,0 +1,90 @@
+"""Folders of tasks: all seven types give mteb's scores; malformed files are named with line and column."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation.folder_tasks import folder_tasks
+from evaluation.local_tasks import mteb_task
+from evaluation.scoring import Options, score
+from records.errors import UserError
+
+
+def test_bag_of_words_is_perfect_on_all_seven_types(folder: Path, candidate) -> None:
+    tasks = [mteb_task(data) for data in folder_tasks(folder)]
+    outcome = score(candidate(), tasks, Options())
+    assert {kind for kind, _ in outcome.scores.values()} == {
+        "Retrieval", "Reranking", "Classification", "Clustering", "PairClassification", "STS", "Summarization"
+    }  # fmt: skip
+    for name, (_, value) in outcome.scores.items():
+        assert value == pytest.approx(1.0, abs=1e-6), name
+
+
+def test_the_scale_of_grades_and_the_main_score_reach_mteb(folder: Path) -> None:
+    about = {"name": "Graded", "type": "STS", "main_score": "pearson", "min_score": 1, "max_score": 4, "prompt": "p"}
+    (folder / "Graded" / "task.json").write_text(json.dumps(about))
+    task = mteb_task(folder_tasks(folder, ["Graded"])[0])
+    assert (task.min_score, task.max_score) == (1, 4)
+    assert (task.metadata.main_score, task.metadata.prompt) == ("pearson", "p")
+
+
+def test_all_real_tasks_are_read(shared_tasks: Path) -> None:
+    found = {task.name: task for task in folder_tasks(shared_tasks)}
+    assert {task.type for task in found.values()} == {
+        "Retrieval", "Reranking", "Classification", "Clustering", "PairClassification", "STS", "Summarization"
+    }  # fmt: skip
+    assert len(found["SciFact"].content["corpus"]) == 5183
+    assert len(found["SciFact"].content["queries"]) == 300
+    assert len(found["STSBenchmark"].content["test"]["score"]) == 1379
+    assert len(found["Banking77Classification"].content["test"]["text"]) == 3080
+    assert len(found["SummEval"].content["test"]["text"]) == 100
+    assert len(found["MSRParaphrase"].content["test"]["labels"]) == 1725
+    assert found["SICK-R"].settings == {"min_score": 1, "max_score": 5}
+
+
+UNEQUAL = '{"text": "a", "human_summaries": ["b"], "machine_summaries": ["c"], "relevance": [1, 2]}'
+BROKEN = [
+    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b"}', "line 1: the column 'score' is missing"),
+    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n{oops', "line 2: no JSON"),
+    ("Graded/test.jsonl", '{"sentence1": " ", "sentence2": "b", "score": 1}', "'sentence1' is an empty text"),
+    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": NaN}', "'score' must be a number"),
+    ("Graded/test.jsonl", "[1]", "line 1: an object is needed"),
+    ("Graded/test.jsonl", "", "is empty"),
+    ("Pairs/test.jsonl", '{"sentence1": "a", "sentence2": "b", "labels": 2}', "'labels' must be 0 or 1"),
+    ("Pairs/test.jsonl", '{"sentence1": "a", "sentence2": "b", "labels": 1}', "pairs of one label only"),
+    ("Classes/test.jsonl", '{"text": "a", "label": "unheard"}', "label 'unheard' does not occur in train.jsonl"),
+    ("Clusters/test.jsonl", '{"sentences": "a", "labels": "x"}', "one label only"),
+    ("Ranked/test.jsonl", '{"query": "a", "positive": "b", "negative": ["c"]}', "'positive' must be a list"),
+    ("Ranked/test.jsonl", '{"query": "a", "positive": ["b"], "negative": []}', "both a positive and a negative"),
+    ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: the document 'nowhere'"),
+    ("Asked/qrels/test.tsv", "q0 d0 1\n", "line 1: needs query-id, corpus-id"),
+    ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
+    ("Asked/corpus.jsonl", '{"_id": "d0", "text": ""}', "the document 'd0' has neither title nor text"),
+    ("Summaries/test.jsonl", UNEQUAL, "equal length"),
+    ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
+    ("Asked/task.json", '{"type": "Retrieval"}', "the key 'name' is missing"),
+    ("Asked/task.json", "{\n{", "task.json, line 2: no JSON"),
+    ("Asked/task.json", '{"name": "Pairs", "type": "Retrieval"}', "call themselves 'Pairs'"),
+    ("Graded/task.json", '{"name": "Graded", "type": "STS", "min_score": 5}', "min_score and max_score"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "content", "message"), BROKEN)
+def test_a_broken_file_is_named(folder: Path, file: str, content: str, message: str) -> None:
+    (folder / file).write_text(content)
+    with pytest.raises(UserError) as caught:
+        folder_tasks(folder)
+    assert message in str(caught.value)
+    assert file.split("/", maxsplit=1)[0] in str(caught.value) or "call themselves" in message
+
+
+def test_an_absent_file_is_named(folder: Path) -> None:
+    (folder / "Classes" / "train.jsonl").unlink()
+    with pytest.raises(UserError, match=r"There is no .*Classes/train.jsonl"):
+        folder_tasks(folder)
+
+
+def test_an_unknown_task_brings_the_nearest_names(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"no task 'Cluster'.*Nearest: Clusters"):
+        folder_tasks(folder, ["Cluster"])

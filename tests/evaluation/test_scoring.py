@@ -1,0 +1,137 @@
+"""Scores on disk: mteb's layout, nothing computed twice, nothing stale or half-written taken for finished."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluation.folder_tasks import folder_tasks
+from evaluation.local_tasks import mteb_task
+from evaluation.plan import finished_before
+from evaluation.results import MANIFEST
+from evaluation.scoring import Options, Outcome, score
+from records.errors import UserError
+
+
+@pytest.fixture
+def tasks(folder: Path) -> list:
+    return [mteb_task(d) for d in folder_tasks(folder, ["Asked", "Graded", "Pairs"])]
+
+
+def test_mteb_reads_the_folder_back(tasks: list, candidate) -> None:
+    import mteb
+
+    run = candidate()
+    outcome = score(run, tasks, Options())
+    assert outcome.folder.parent.name == "test__eos-causal"
+    assert outcome.folder.name == f"seed=0@{run.encoder.fingerprint[:8]}"
+    (model,) = mteb.ResultCache(run.results).load_results().model_results
+    assert model.model_name == "test/eos-causal"
+    assert {r.task_name: r.get_score() for r in model.task_results} == pytest.approx(
+        {name: value for name, (_, value) in outcome.scores.items()}
+    )
+
+
+def test_tasks_and_manifest_lie_beside_the_scores(tasks: list, candidate) -> None:
+    run = candidate()
+    outcome = score(run, tasks, Options())
+    listed = json.loads((run.results / "tasks.json").read_text())
+    assert {name: entry["type"] for name, entry in listed.items()} == {
+        "Asked": "Retrieval", "Graded": "STS", "Pairs": "PairClassification"
+    }  # fmt: skip
+    manifest = json.loads((outcome.folder / MANIFEST).read_text())
+    assert {k: manifest[k] for k in ("study", "pooler", "attn", "seed", "status")} == {
+        "study": "test", "pooler": "eos", "attn": "causal", "seed": 0, "status": "finished"
+    }  # fmt: skip
+    assert manifest["evaluation"]["fingerprint"] == run.encoder.fingerprint
+
+
+def test_a_finished_task_is_not_computed_again(tasks: list, candidate, bag) -> None:
+    first = score(candidate(), tasks, Options())
+    encoder = bag()
+    second = score(candidate(encoder=encoder), tasks, Options())
+    assert (first.computed, second.computed) == (3, 0)
+    assert encoder.seen == []
+    assert second.scores == first.scores
+
+
+def test_other_weights_are_scored_again_beside_the_old(tasks: list, candidate) -> None:
+    first = score(candidate(), tasks, Options())
+    second = score(candidate(salt="trained on"), tasks, Options())
+    assert second.computed == 3
+    assert first.folder != second.folder
+    assert first.folder.parent == second.folder.parent
+
+
+@pytest.mark.parametrize("left", ['{"task_name": "Graded", "scor', '{"scores": 3}'])
+def test_a_half_written_file_is_computed_again(tasks: list, candidate, left: str) -> None:
+    first = score(candidate(), tasks, Options())
+    (first.folder / "Graded.json").write_text(left)
+    with (first.folder / "run_settings.jsonl").open("a") as settings:
+        settings.write('{"task": "Gra')
+    second = score(candidate(), tasks, Options())
+    assert second.computed == 1
+    assert second.scores == first.scores
+
+
+def test_other_data_under_the_same_name_is_computed_again(tasks: list, candidate, folder: Path) -> None:
+    score(candidate(), tasks, Options())
+    path = folder / "Graded" / "test.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row | {"score": 5 - row["score"]}) + "\n" for row in rows))
+    changed = [mteb_task(d) for d in folder_tasks(folder, ["Asked", "Graded", "Pairs"])]
+    outcome = score(candidate(), changed, Options())
+    assert outcome.computed == 1
+    assert outcome.scores["Graded"][1] == pytest.approx(-1.0)
+
+
+def test_a_score_does_not_depend_on_who_was_scored_before(candidate, folder: Path, tmp_path: Path) -> None:
+    (data,) = folder_tasks(folder, ["Clusters"])
+    sentences = data.content["test"]["sentences"]
+    vague = {"sentences": sentences, "labels": [str(len(text) % 3) for text in sentences]}
+    hard = replace(data, content={"test": vague}, settings=data.settings | {"max_documents_per_cluster": 12})
+    shared = [mteb_task(hard)]
+    after = [score(candidate(pooler=p, salt=p), shared, Options()) for p in ("eos", "mean")][1]
+    alone = score(candidate("mean", "mean", results=tmp_path / "alone"), [mteb_task(hard)], Options())
+    values = [_scores(outcome, "Clusters")["v_measures"]["Level 0"] for outcome in (after, alone)]
+    assert values[0] == values[1]
+    assert len(set(values[0])) > 1  # the samples do matter here
+
+
+def _scores(outcome: Outcome, task: str) -> dict:
+    return json.loads((outcome.folder / f"{task}.json").read_text())["scores"]["test"][0]
+
+
+def test_a_collapsed_encoder_gets_no_score(tasks: list, candidate, bag) -> None:
+    class Collapsed(bag):
+        def encode(self, texts, instruction="", progress=None):
+            return np.ones((len(texts), self.embedding_dim), dtype=np.float32)
+
+    run = candidate(encoder=Collapsed())
+    with pytest.raises(UserError, match=r"cosine_spearman of Graded is not a number.*collapse"):
+        score(run, tasks, Options())
+    assert not list(run.results.rglob("Graded.json"))
+
+
+def test_predictions_are_kept_on_request(tasks: list, candidate) -> None:
+    run = candidate()
+    score(run, tasks, Options(predictions=True))
+    (path,) = run.results.glob("predictions/test__eos-causal/*/Asked_predictions.json")
+    assert len(json.loads(path.read_text())["default"]["test"]) == 9
+
+
+def test_the_plan_knows_what_is_finished(tasks: list, candidate) -> None:
+    from evaluation.benchmarks import TaskSet
+
+    run = candidate()
+    assert finished_before(run, TaskSet(tasks, 0)) == 0
+    score(run, tasks[:2], Options())
+    assert finished_before(run, TaskSet(tasks, 0)) == 2
+    assert finished_before(candidate(salt="other"), TaskSet(tasks, 0)) == 0
+
+
+def test_the_settings_of_a_task_are_part_of_its_content(folder: Path) -> None:
+    (data,) = folder_tasks(folder, ["Graded"])
+    assert replace(data, settings={"max_score": 9}).sha256 != data.sha256

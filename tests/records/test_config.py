@@ -1,0 +1,41 @@
+"""A misspelt word on the command line is one line with the nearest valid names."""
+
+import pytest
+
+from records.config import check_overrides, composed, flat
+from records.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("pooler=multilayr", "no pooler 'multilayr' in conf/pooler. Nearest: multilayer"),
+        ("attn=bidi", "Nearest: bi"),
+        ("trainer.max_step=3", "no key 'trainer.max_step' in conf/train.yaml. Nearest: trainer.max_steps"),
+        ("modle=tiny", "Nearest: model"),
+        ("experiment=paper/mistrl", "Nearest: paper/mistral_7b"),
+        ("lora.r", "key=value"),
+        ("seed=0,1", "Add -m"),
+    ],
+)
+def test_misspelt(word, message):
+    with pytest.raises(UserError, match=message.replace(".", r"\.")):
+        check_overrides("train", [word])
+
+
+def test_every_value_of_a_sweep_is_checked_before_its_first_run():
+    with pytest.raises(UserError, match="no pooler 'meen'"):
+        check_overrides("train", ["-m", "pooler=eos,meen"])
+    check_overrides("train", ["-m", "pooler=eos,mean", "attn=causal,bi", "seed=0,1"])
+
+
+def test_flat():
+    assert flat({"a": {"b": 1, "c": {}}, "d": [1]}) == {"a.b": 1, "a.c": {}, "d": [1]}
+
+
+def test_composing_inside_a_composition_puts_the_outer_one_back():
+    from hydra.core.global_hydra import GlobalHydra
+
+    before = GlobalHydra.instance().hydra
+    composed("train")
+    assert GlobalHydra.instance().hydra is before

@@ -1,0 +1,70 @@
+"""Two runs that differ in any key never share a folder; a folder of another run is refused."""
+
+import json
+
+import pytest
+
+from records.config import composed, plain
+from records.errors import UserError
+from records.run_folder import MANIFEST_VERSION, RunFolder, choices_of, run_folder
+
+
+def folder(*overrides):
+    return run_folder(plain(composed("train", overrides)), choices_of(overrides)).path
+
+
+def test_the_default_cell():
+    assert folder("pooler=multilayer", "attn=bi", "seed=3", "runs_dir=r").parts == ("r", "embedded", "multilayer-bi", "seed=3")
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["lora.r=8", "trainer.max_steps=3", "max_length=64", "pooler.num_queries=8", "data.one_source=true", "precision=fp32",
+     "attn.tokens=last", "objective.lr=2e-4", "lora.targets=[q_proj]", "model=qwen2_0_5b", "token_budget=9", "study=mine"],
+)  # fmt: skip
+def test_any_other_key_moves_the_study(other):
+    usual = folder("pooler=multilayer", "attn=bi")
+    moved = folder("pooler=multilayer", "attn=bi", other)
+    assert moved != usual
+    assert moved.parts[-2:] == usual.parts[-2:]
+
+
+def test_cells_of_a_study_stand_side_by_side():
+    assert folder("cell=m5").parent.parent == folder("cell=m1").parent.parent == folder().parent.parent
+    assert folder("cell=m5") == folder("pooler=multilayer", "attn=bi")
+
+
+def test_bookkeeping_moves_nothing():
+    assert folder("resume=false", "logging.csv=false", "trainer.progress=false", "cache_dir=x") == folder()
+
+
+def test_long_and_odd_names_stay_apart_and_safe():
+    one, other = folder("model.path=/a/b c"), folder("model.path=/a/b:c")
+    assert one != other
+    assert " " not in one.parts[1]
+    many = [f"lora.targets=[{','.join(['q_proj'] * n)}]" for n in (40, 41)]
+    long, longer = (folder(m) for m in many)
+    assert long != longer
+    assert len(long.parts[1]) < 140
+
+
+def test_claim(tmp_path):
+    config = plain(composed("train"))
+    run = RunFolder(tmp_path / "run")
+    assert run.claim(config) is False
+    run.write({"config": config, "status": "running"})
+    assert run.claim(config) is False
+    run.write({"config": config, "status": "finished"})
+    assert run.claim({**config, "runs_dir": "elsewhere"}) is True
+    with pytest.raises(UserError, match="max_length: 128 -> 64"):
+        run.claim({**config, "max_length": 64})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("{", "not JSON"), ("[]", "version None"), (json.dumps({"manifest_version": 99}), "version 99")]
+)
+def test_broken_manifests_are_named(tmp_path, text, message):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(UserError, match=message):
+        RunFolder(tmp_path).manifest()
+    assert MANIFEST_VERSION != 99

@@ -1,0 +1,130 @@
+"""`check=true`: a study composed and counted without weights, data or hub, on tensors that have shapes only."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from encoders.attention import set_attention
+from encoders.backbone import empty_backbone, parts
+from encoders.encoder import Encoder
+from encoders.lora import add_lora
+from encoders.precision import best_device, resolve_precision
+from poolers.registry import build_pooler
+from records.errors import UserError
+from training.dry_run import DryRun, dry_run
+
+Config = dict[str, Any]
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a run would be. base, adapter, head: numbers of parameters.
+
+    targets: the linear layers that LoRA adapts, for each decoder layer. rows, chunks: texts and forward passes of a
+    step over all processes, if no text occurs twice and all have full length.
+    """
+
+    layers: int
+    base: int
+    adapter: int
+    head: int
+    targets: list[Counter]
+    rows: int
+    chunks: int
+    chunk: tuple[int, int]  # texts, tokens of each
+    base_bytes: int
+    trained_bytes: int
+    run: DryRun
+
+
+def check(config: Config) -> None:
+    """Print what the run of `config` would be. Raises `UserError` for what would stop it."""
+    print("\n".join(f"{name:<12}{text}" for name, text in described(config, facts(config))))
+
+
+def facts(config: Config) -> Facts:
+    """Build backbone, LoRA and pooler of `config` without memory and run one chunk through them."""
+    encoder = _empty_encoder(config)
+    layers, _ = parts(encoder.backbone)
+    trained = [p for p in encoder.parameters() if p.requires_grad]
+    base = [p for p in encoder.backbone.parameters() if not p.requires_grad]
+    head = sum(p.numel() for p in encoder.pooler.parameters())
+    rows, chunk, chunks = _work(config)
+    return Facts(
+        layers=len(layers),
+        base=sum(p.numel() for p in base),
+        adapter=sum(p.numel() for p in trained) - head,
+        head=head,
+        targets=[_targets(layer) for layer in layers],
+        rows=rows,
+        chunks=chunks,
+        chunk=chunk,
+        base_bytes=sum(p.numel() * p.element_size() for p in base),
+        trained_bytes=sum(p.numel() * p.element_size() for p in trained),
+        run=dry_run(encoder, *chunk),  # last: it takes the encoder's parameters off the meta device
+    )
+
+
+def described(config: Config, f: Facts) -> list[tuple[str, str]]:
+    """Return (name, text) lines."""
+    t, run = config["trainer"], f.run
+    batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"]
+    texts, length = f.chunk
+    activations = run.saved_bytes
+    if t["gradient_checkpointing"]:  # the inputs of all layers, and one layer at a time
+        activations = activations // f.layers + f.layers * run.layer_bytes
+    kept = activations * (1 if t["gradcache"] else -(-f.chunks // devices))
+    fixed = f.base_bytes + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
+    return [
+        ("model", f"{config['model']['path']}: {f.layers} layers, attn={config['attn']['name']}"),
+        ("base", f"{f.base:,} parameters, frozen, {f.base_bytes / GIB:.2f} GiB"),
+        ("adapter", f"{f.adapter:,} parameters: {_targets_text(f.targets)}"),
+        ("head", f"{f.head:,} parameters ({config['pooler']['name']})"),
+        ("embedding", f"{run.embedding_dim} dimensions, {run.dtype}"),
+        ("steps", f"{steps:,} of {batch:,} queries ({f.rows:,} texts): {steps * batch:,} examples seen"),
+        ("chunks", f"at most {f.chunks:,} a step over {devices} processes, {texts} texts of {length} tokens each"),
+        (
+            "memory",
+            f"weights, gradients, AdamW {fixed / GIB:.2f} GiB; activations kept about {kept / GIB:.2f} GiB a process",
+        ),
+    ]
+
+
+def _empty_encoder(config: Config) -> Encoder:
+    precision = resolve_precision(config["precision"], best_device(config["accelerator"]))
+    backbone = empty_backbone(config["model"], precision.weights)
+    shape = backbone.config.get_text_config()
+    if config["max_length"] > shape.max_position_embeddings:
+        raise UserError(
+            f"max_length={config['max_length']} is more than the {shape.max_position_embeddings} positions of "
+            f"{config['model']['path']}. Lower max_length."
+        )
+    set_attention(backbone, config["attn"]["is_causal"])
+    with torch.device("meta"):
+        add_lora(backbone, config["lora"], seed=0)
+        pooler = build_pooler(config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0)
+    return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
+
+
+def _targets(layer: torch.nn.Module) -> Counter:
+    """The linear layers of a decoder layer that LoRA adapts, by name."""
+    return Counter(name.rsplit(".", 1)[-1] for name, m in layer.named_modules() if hasattr(m, "lora_A"))
+
+
+def _work(config: Config) -> tuple[int, tuple[int, int], int]:
+    """Texts of a step, (texts, tokens) of a chunk, and chunks of a step, if every text is distinct and full length."""
+    negatives = config["objective"]["hard_negatives"]
+    rows = config["trainer"]["global_batch_size"] * (2 + (1 if negatives is None else negatives))
+    texts = max(1, config["token_budget"] // config["max_length"])
+    texts = min(texts, config["trainer"]["chunk_size"] or texts, rows)
+    return rows, (texts, config["max_length"]), -(-rows // texts)
+
+
+def _targets_text(targets: list[Counter]) -> str:
+    kinds = Counter(tuple(sorted(c.items())) for c in targets)
+    return "; ".join(
+        f"{', '.join(f'{n} {k}' if n > 1 else k for k, n in kind)} in {many} layers" for kind, many in kinds.items()
+    )
