@@ -73,8 +73,8 @@ def _by_model(folders: list[tuple[str, Path, Path]]) -> dict[str, Found]:
     """Group the folders by model, in file order, each with its design and seed."""
     models: dict[str, Found] = defaultdict(list)
     for model, revision, folder in folders:
-        if (folder / "manifest.json").exists():
-            design, seed = read_manifest(folder / "manifest.json", model)
+        if (folder / "run" / "manifest.json").exists():
+            design, seed = read_manifest(folder / "run" / "manifest.json", model)
         else:
             match = SEED.match(revision.name)
             design, seed = Design(model=model), match.group(1) if match else ""

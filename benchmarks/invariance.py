@@ -1,6 +1,6 @@
 """How far an embedding moves with padding side and batch mates, and a gradient with GradCache: measured, per cell.
 
-    python -m benchmarks.invariance [model.path=<folder>] [precision=fp32]
+python -m benchmarks.invariance [model.path=<folder>] [precision=fp32]
 """
 
 import sys
@@ -54,7 +54,7 @@ def padding_errors(cfg: dict, texts: list[str]) -> list[float]:
 
 
 def gradient_error(cfg: dict, texts: list[str]) -> float:
-    """Largest difference of a gradient entry between GradCache in chunks of seven and one plain batch, over the largest."""
+    """Largest difference of a gradient entry, GradCache in chunks of 7 against one plain batch, over the largest."""
 
     def gradients(plan: ChunkPlan | None) -> dict[str, torch.Tensor]:
         device = torch.device("cpu")

@@ -1,7 +1,9 @@
 """What `data=...` calls: configuration in, triples out. One reader for each source of triples."""
 
 import hashlib
+import json
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -14,9 +16,15 @@ Config = dict[str, Any]
 
 def read_triples(data: Config, cache_dir: str) -> list[Triple]:
     """Return the triples of a `data` configuration by the function that `data.reader` names."""
-    module, _, function = data["reader"].rpartition(".")
+    return list(_read(json.dumps(data, sort_keys=True), cache_dir))
+
+
+@lru_cache(maxsize=1)  # the cells of a sweep read the same data
+def _read(data: str, cache_dir: str) -> tuple[Triple, ...]:
+    config: Config = json.loads(data)
+    module, _, function = config["reader"].rpartition(".")
     reader: Callable[[Config, str], list[Triple]] = getattr(import_module(module), function)
-    return reader(data, cache_dir)
+    return tuple(reader(config, cache_dir))
 
 
 def docstrings(data: Config, cache_dir: str) -> list[Triple]:

@@ -17,7 +17,7 @@ def set_attention(backbone: PreTrainedModel, is_causal: bool) -> None:
     backbone.config.is_causal = is_causal
     for module in backbone.modules():
         if isinstance(getattr(module, "is_causal", None), bool):
-            module.is_causal = is_causal
+            module.is_causal = is_causal  # type: ignore[assignment]
 
 
 @torch.no_grad()

@@ -23,7 +23,8 @@ Config = dict[str, Any]
 
 def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> Encoder:
     """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks."""
-    backbone = load_backbone(cfg["model"], precision.weights).to(device)
+    backbone = load_backbone(cfg["model"], precision.weights)
+    backbone.to(device)  # type: ignore[arg-type]
     set_attention(backbone, cfg["attn"]["is_causal"])
     probe(backbone, cfg["attn"]["is_causal"])
     shape = backbone.config.get_text_config()
@@ -37,7 +38,8 @@ def build_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
     """Build the tokenizer of `cfg`; `positions` is what the model was made for, `max_length` must fit in."""
     if cfg["max_length"] > positions:
         raise UserError(
-            f"max_length={cfg['max_length']} is more than the {positions} positions of {cfg['model']['path']}. Lower max_length."
+            f"max_length={cfg['max_length']} is more than the {positions} positions of {cfg['model']['path']}. "
+            "Lower max_length."
         )
     if cfg["max_length"] < 4:
         raise UserError(f"max_length={cfg['max_length']} leaves no room for text. Give at least 4.")
@@ -48,7 +50,7 @@ def base_fingerprints(model: Config) -> dict[str, str]:
     """sha256 of the base weights' files and of the tokenizer's."""
     path = Path(model_path(model["path"]))
     if not path.is_dir():
-        path = Path(cached_file(str(path), "config.json")).parent
+        path = Path(str(cached_file(str(path), "config.json"))).parent
     weights = sorted(path.glob("*.safetensors"))
     tokenizer = [p for p in path.iterdir() if p.name.startswith(("tokenizer", "special_tokens", "vocab", "merges"))]
     return {"base_weights_sha256": of_files(weights), "tokenizer_sha256": of_files(tokenizer)}
@@ -67,7 +69,9 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
     """
     for part in ("adapter/adapter_model.safetensors", "head.safetensors"):
         if not (folder / part).is_file():
-            raise UserError(f"The run folder {folder} has no {part}. Train it again: delete the folder and run train.py.")
+            raise UserError(
+                f"The run folder {folder} has no {part}. Train it again: delete the folder and run train.py."
+            )
     return _text_encoder(cfg, folder)
 
 

@@ -60,7 +60,9 @@ class TextTokenizer:
         self.tokenizer, self.max_length, self.padding_side = tokenizer, max_length, padding_side
         eos = [i for i in (tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) if i is not None]
         if not eos:
-            raise UserError("The tokenizer has neither an EOS nor a separator token, so there is no last token to pool.")
+            raise UserError(
+                "The tokenizer has neither an EOS nor a separator token, so there is no last token to pool."
+            )
         self.eos: int = eos[0]
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.eos
         self.bos: int | None = self._own_bos()

@@ -35,7 +35,7 @@ class CrossAttentionHead(nn.Module):
     """
 
     def __init__(
-        self, width: int, num_queries: int, num_heads: int, head_dim: int | None, mlp: bool, mlp_factor: float
+        self, width: int, *, num_queries: int, num_heads: int, head_dim: int | None, mlp: bool, mlp_factor: float
     ) -> None:
         super().__init__()
         self.num_heads, self.head_dim = num_heads, head_dim or max(1, width // num_heads)

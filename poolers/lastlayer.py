@@ -17,7 +17,9 @@ class LastLayerTrainable(Pooler):
 
     needs_training: ClassVar[bool] = True
 
-    def __init__(self, hidden_size: int, num_layers: int, tokens: str, pool_instruction: bool = False, **head: Any) -> None:
+    def __init__(
+        self, hidden_size: int, num_layers: int, tokens: str, pool_instruction: bool = False, **head: Any
+    ) -> None:
         super().__init__(hidden_size, num_layers, pool_instruction)
         self.tokens = tokens
         self.head = CrossAttentionHead(hidden_size, **head)

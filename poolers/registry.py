@@ -27,7 +27,11 @@ def build_pooler(config: dict[str, Any], hidden_size: int, num_layers: int, seed
     if name not in pooler_names():
         raise UserError(f"There is no pooler '{name}'. {nearest(name, pooler_names())}")
     module = import_module(f"poolers.{name}")
-    (cls,) = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pooler) and v.__module__ == module.__name__]
+    (cls,) = [
+        v
+        for v in vars(module).values()
+        if isinstance(v, type) and issubclass(v, Pooler) and v.__module__ == module.__name__
+    ]
     settings = {k: v for k, v in config.items() if k not in OUTSIDE}
     if settings.get("tokens", "all") not in ("last", "mean", "all"):
         raise UserError(f"pooler.tokens is '{settings['tokens']}'; it must be last, mean or all.")

@@ -29,7 +29,10 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(draft, path)
     except OSError as error:
         if error.errno in (28, 122):  # ENOSPC, EDQUOT
-            raise UserError(f"No space left while writing {path}; what was there before is kept. Free some disk and run the same command again.") from error
+            raise UserError(
+                f"No space left while writing {path}; what was there before is kept. "
+                "Free some disk and run the same command again."
+            ) from error
         raise
     finally:
         shutil.rmtree(shelf, ignore_errors=True)

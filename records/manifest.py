@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 def environment() -> dict[str, Any]:
     """Return code commit and dirty flag, package versions, and the machine."""
     return {
-        "code": {"commit": _git("rev-parse", "HEAD"), "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))},
+        "code": {
+            "commit": _git("rev-parse", "HEAD"),
+            "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        },
         "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
     }
@@ -56,4 +59,6 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )

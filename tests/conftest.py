@@ -10,7 +10,29 @@ from records.config import composed, plain
 from training.bpe import train_bpe
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-WORDS = "the sum of two arrays is returned as a new array with the same shape and type of its first argument".split()
+WORDS = [
+    "the",
+    "sum",
+    "of",
+    "two",
+    "arrays",
+    "is",
+    "returned",
+    "as",
+    "a",
+    "new",
+    "array",
+    "with",
+    "the",
+    "same",
+    "shape",
+    "and",
+    "type",
+    "of",
+    "its",
+    "first",
+    "argument",
+]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,7 +22,8 @@ class BatchOrder:
         if not len(self.epoch(0)):
             of = "any one source" if one_source else "the data"
             raise UserError(
-                f"trainer.global_batch_size={batch_size} is more than {of} holds ({len(sources)} examples in all). Lower it."
+                f"trainer.global_batch_size={batch_size} is more than {of} holds "
+                f"({len(sources)} examples in all). Lower it."
             )
 
     @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)

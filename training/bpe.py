@@ -12,7 +12,7 @@ WORDS = (
 
 
 def train_bpe(texts: Iterable[str], vocab_size: int, max_length: int) -> PreTrainedTokenizerFast:
-    """Train a byte-level BPE of `vocab_size` tokens, three of them special; any text can be encoded, none is unknown."""
+    """Train a byte-level BPE of `vocab_size` tokens, three of them special; any text can be encoded."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())

@@ -70,7 +70,10 @@ class CausalLM(pl.LightningModule):
         """AdamW; norms and biases are not decayed."""
         decayed = [p for p in self.parameters() if p.ndim > 1]
         others = [p for p in self.parameters() if p.ndim <= 1]
-        groups = [{"params": decayed, "weight_decay": self.objective.weight_decay}, {"params": others, "weight_decay": 0}]
+        groups = [
+            {"params": decayed, "weight_decay": self.objective.weight_decay},
+            {"params": others, "weight_decay": 0},
+        ]
         optimizer = torch.optim.AdamW(groups, lr=self.objective.lr, betas=tuple(self.objective.betas))
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
@@ -135,7 +138,12 @@ def _fit(cfg: DictConfig, module: CausalLM, folder: Path) -> float:
         enable_model_summary=False,
     )
     last = folder / LAST
-    trainer.fit(module, Clock(cfg.trainer.max_steps), ckpt_path=last if last.exists() and cfg.resume else None, weights_only=True)
+    trainer.fit(
+        module,
+        Clock(cfg.trainer.max_steps),
+        ckpt_path=last if last.exists() and cfg.resume else None,
+        weights_only=True,
+    )
     return module.seconds_so_far()
 
 

@@ -48,7 +48,9 @@ def finetune(cfg: DictConfig) -> None:
         return
     check_sizes(config)
     quieten()
-    torch.set_num_threads(config["trainer"]["threads"] or max(1, torch.get_num_threads() // config["trainer"]["devices"]))
+    torch.set_num_threads(
+        config["trainer"]["threads"] or max(1, torch.get_num_threads() // config["trainer"]["devices"])
+    )
     train_cell(config, folder)
 
 
@@ -101,9 +103,9 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     plan = ChunkPlan(config["token_budget"], config["trainer"]["chunk_size"], config["trainer"]["gradcache"])
     module = ContrastiveModule(LargeBatch(encoder.train(), tokenizer, plan, config["seed"]), kept, order, config)
 
-    assert module.training and encoder.training, "dropout would be off"
+    assert encoder.training, "dropout would be off"
     manifest = opening_manifest(config, module, triples, precision)
-    first = rank_zero_only.rank == 0  # of several processes, one writes
+    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
     if first:
         folder.write(manifest)
     validation = Validation(

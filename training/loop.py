@@ -31,7 +31,7 @@ def fit(config: Config, module: ContrastiveModule, validation: Validation, folde
     trainer = pl.Trainer(
         max_steps=t["max_steps"],
         max_epochs=1,  # of the clock; the epochs of the data are BatchOrder's
-        accelerator={"gpu": "gpu", "cuda": "gpu"}.get(config["accelerator"], config["accelerator"]),
+        accelerator="gpu" if config["accelerator"] == "cuda" else config["accelerator"],
         devices=t["devices"],
         strategy=GatheredStrategy() if t["devices"] > 1 else "auto",
         logger=loggers(config, folder),

@@ -74,7 +74,8 @@ class ContrastiveModule(pl.LightningModule):
         if not math.isfinite(loss.item()):
             first = self.triples[examples[0]]
             raise UserError(
-                f"The loss is {loss.item()} at step {step} (examples {examples[:4]}..., first query {first.query[:40]!r}). "
+                f"The loss is {loss.item()} at step {step} (examples {examples[:4]}..., "
+                f"first query {first.query[:40]!r}). "
                 "Lower objective.lr or set precision=fp32; the last checkpoint is kept."
             )
 
@@ -92,7 +93,10 @@ class ContrastiveModule(pl.LightningModule):
         head = [p for p in self.encoder.pooler.parameters() if p.requires_grad]
         groups = [{"params": adapter, "lr": o["lr"]}, {"params": head, "lr": o["head_lr"] or o["lr"]}]
         optimizer = torch.optim.AdamW([g for g in groups if g["params"]], weight_decay=o["weight_decay"])
-        return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor),
+        }
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep trained parameters only, and the position."""
@@ -105,8 +109,8 @@ class ContrastiveModule(pl.LightningModule):
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         lost = trained - set(checkpoint["state_dict"])
         if lost:
-            raise UserError(f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew.")
+            raise UserError(
+                f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
+            )
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
-
-

@@ -32,7 +32,9 @@ class Validation(pl.Callback):
     def __init__(self, encoder: TextEncoder, triples: Sequence[Triple], instruction: str | None, every: int) -> None:
         self.encoder, self.every, self.instruction = encoder, every, instruction or ""
         self.queries = [t.query for t in triples]
-        self.documents = list(dict.fromkeys([t.positive for t in triples] + [n for t in triples for n in t.negatives[:1]]))
+        self.documents = list(
+            dict.fromkeys([t.positive for t in triples] + [n for t in triples for n in t.negatives[:1]])
+        )
         place = {d: i for i, d in enumerate(self.documents)}
         self.relevant = [place[t.positive] for t in triples]
         self.ndcg: float | None = None

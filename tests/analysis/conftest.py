@@ -39,7 +39,8 @@ class Study:
         status = "finished" if trained else "untrained"
         manifest = {"study": study, "pooler": pooler, "attn": attn, "seed": seed, "status": status, "config": {}}
         manifest["parameters"] = {"adapter": 590_000, "head": 10_000 if pooler == "multilayer" else 0}
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        (folder / "run").mkdir(parents=True, exist_ok=True)
+        (folder / "run" / "manifest.json").write_text(json.dumps(manifest))
         (folder / "model_meta.json").write_text("{}")
         return folder
 

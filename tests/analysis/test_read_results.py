@@ -145,6 +145,6 @@ def test_empty_folder_and_unknown_task(tmp_path, analyse_words, task_writer):
 
 def test_a_manifest_without_a_key_is_named(study, analyse_words, spread_scores):
     folder = study.run("eos-causal", spread_scores(0.2))
-    (folder / "manifest.json").write_text('{"study": "s", "pooler": "eos"}')
+    (folder / "run" / "manifest.json").write_text('{"study": "s", "pooler": "eos"}')
     with pytest.raises(UserError, match=r"manifest.json has no key attn, seed, status"):
         analyse_words(f"scores={study.root}")

@@ -153,7 +153,9 @@ def test_one_design_one_yaml(name):
 def test_the_heads_start_is_its_own_stream():
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
-    one, same, other = (build_pooler(plain(composed("train", ["pooler=lastlayer"]))["pooler"], 16, L, s) for s in (1, 1, 2))
+    one, same, other = (
+        build_pooler(plain(composed("train", ["pooler=lastlayer"]))["pooler"], 16, L, s) for s in (1, 1, 2)
+    )
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.equal(one.head.queries, same.head.queries)
     assert not torch.equal(one.head.queries, other.head.queries)

@@ -14,14 +14,32 @@ def folder(*overrides):
 
 
 def test_the_default_cell():
-    assert folder("pooler=multilayer", "attn=bi", "seed=3", "runs_dir=r").parts == ("r", "embedded", "multilayer-bi", "seed=3")
+    found = folder("pooler=multilayer", "attn=bi", "seed=3", "runs_dir=r")
+    assert found.parts == (
+        "r",
+        "embedded",
+        "multilayer-bi",
+        "seed=3",
+    )
 
 
 @pytest.mark.parametrize(
     "other",
-    ["lora.r=8", "trainer.max_steps=3", "max_length=64", "pooler.num_queries=8", "data.one_source=true", "precision=fp32",
-     "attn.tokens=last", "objective.lr=2e-4", "lora.targets=[q_proj]", "model=qwen2_0_5b", "token_budget=9", "study=mine"],
-)  # fmt: skip
+    [
+        "lora.r=8",
+        "trainer.max_steps=3",
+        "max_length=64",
+        "pooler.num_queries=8",
+        "data.one_source=true",
+        "precision=fp32",
+        "attn.tokens=last",
+        "objective.lr=2e-4",
+        "lora.targets=[q_proj]",
+        "model=qwen2_0_5b",
+        "token_budget=9",
+        "study=mine",
+    ],
+)
 def test_any_other_key_moves_the_study(other):
     usual = folder("pooler=multilayer", "attn=bi")
     moved = folder("pooler=multilayer", "attn=bi", other)
@@ -61,7 +79,8 @@ def test_claim(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "not JSON"), ("[]", "version None"), (json.dumps({"manifest_version": 99}), "version 99")]
+    ("text", "message"),
+    [("{", "not JSON"), ("[]", "version None"), (json.dumps({"manifest_version": 99}), "version 99")],
 )
 def test_broken_manifests_are_named(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)

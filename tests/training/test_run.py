@@ -1,4 +1,4 @@
-"""A whole run in its folder: what it leaves, that an interrupted one ends bit-equal, that a finished one is left alone."""
+"""A whole run in its folder: what it leaves, and that an interrupted one ends bit-equal."""
 
 import json
 
@@ -19,14 +19,25 @@ from training.module import ContrastiveModule
 def cell(compose_cell, tmp_path_factory):
     """Compose a cell that trains four quick steps on forty triples in a file."""
     path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
-    words = "sum array shape type argument value index column row matrix".split()
+    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
     with path.open("w") as file:
         for i, a in enumerate(words):
             for b in words[i + 1 : i + 5]:
                 row = {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"}
                 file.write(json.dumps(row) + "\n")
-    quick = ["trainer.max_steps=4", "trainer.global_batch_size=8", "trainer.checkpoint_every=2", "trainer.progress=false"]
-    quick += ["data=jsonl", f"data.path='{path}'", "data.validation=4", "trainer.validate_every=2", "objective.warmup=1"]
+    quick = [
+        "trainer.max_steps=4",
+        "trainer.global_batch_size=8",
+        "trainer.checkpoint_every=2",
+        "trainer.progress=false",
+    ]
+    quick += [
+        "data=jsonl",
+        f"data.path='{path}'",
+        "data.validation=4",
+        "trainer.validate_every=2",
+        "objective.warmup=1",
+    ]
 
     def compose(pooler="multilayer", attn="bi", *overrides):
         return compose_cell(pooler, attn, *quick, "logging.tensorboard=false", *overrides)

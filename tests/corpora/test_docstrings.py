@@ -1,0 +1,117 @@
+"""The docstring reader, on small packages written here; nothing is imported, and only the list decides."""
+
+import pytest
+
+from corpora.docstring_pairs import training_side
+from corpora.docstrings import package_versions, read_docstrings
+from records.errors import UserError
+
+SOURCE = '''"""What the module is for."""
+
+raise RuntimeError("a reader that imports would stop here")
+
+
+class Shelf:
+    """A shelf of books.
+
+    It holds them in order.
+    """
+
+    def add(self, book):
+        """Put a book on the shelf."""
+
+        def slot():
+            """Find a free slot."""
+
+
+async def fetch():
+    """Fetch a book."""
+
+
+def bare():
+    return "not a docstring"
+
+
+if True:
+    def late():
+        """Defined under a condition."""
+'''
+
+
+def read(packages, tmp_path):
+    return read_docstrings(packages, tmp_path / "cache")
+
+
+def test_all_kinds_of_docstrings_are_read_without_importing(install_package, tmp_path):
+    install_package("booksh", {"__init__.py": SOURCE, "inner/deep.py": '"""Deep inside."""'})
+    found = [(d.module, d.name, d.kind, d.summary, d.body) for d in read(["booksh"], tmp_path)]
+    assert found == [
+        ("booksh", "", "module", "What the module is for.", ""),
+        ("booksh", "Shelf", "class", "A shelf of books.", "It holds them in order."),
+        ("booksh", "Shelf.add", "function", "Put a book on the shelf.", ""),
+        ("booksh", "Shelf.add.slot", "function", "Find a free slot.", ""),
+        ("booksh", "fetch", "function", "Fetch a book.", ""),
+        ("booksh", "late", "function", "Defined under a condition.", ""),
+        ("booksh.inner.deep", "", "module", "Deep inside.", ""),
+    ]
+
+
+def test_tests_and_broken_sources_are_left_out(install_package, tmp_path):
+    files = {
+        "__init__.py": '"""Kept."""',
+        "tests/test_it.py": '"""A test."""',
+        "test_more.py": '"""A test too."""',
+        "template.py": "def {{ name }}(): pass",
+    }
+    install_package("booksh", files)
+    assert [d.summary for d in read(["booksh"], tmp_path)] == ["Kept."]
+
+
+def test_a_new_version_is_read_anew_and_an_old_one_from_the_cache(site, install_package, tmp_path):
+    install_package("booksh", {"__init__.py": '"""Old words."""'})
+    assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words."]
+    (site / "booksh" / "__init__.py").write_text('"""New words."""')
+    assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words."]
+    (site / "booksh-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: booksh\nVersion: 1.1\n")
+    install_package("other", {"__init__.py": ""})
+    assert package_versions(["booksh"]) == {"booksh": "1.1"}
+    assert [d.summary for d in read(["booksh"], tmp_path)] == ["New words."]
+
+
+def test_a_missing_package_is_named_with_the_mend(tmp_path):
+    with pytest.raises(UserError, match=r"'no_such_package'.*not installed.*pip install"):
+        read(["no_such_package"], tmp_path)
+
+
+def test_a_package_outside_the_list_changes_nothing(install_package, tmp_path):
+    """Also one that says the same words, and one whose name sorts first: only packages of the list are read."""
+    lesson = '"""Count the books on all shelves of a library and return their number as an integer."""'
+    install_package("booksh", {"__init__.py": SOURCE, "count.py": lesson})
+    install_package("heldout", {"__init__.py": '"""Held out."""'})
+    before = training_side(["booksh"], ["heldout"], tmp_path / "one")
+    install_package("aaa_new", {"__init__.py": SOURCE, "count.py": lesson})
+    after = training_side(["booksh"], ["heldout"], tmp_path / "two")
+    assert before == after
+    assert "Count the books" in " ".join(d.summary for d in after)
+
+
+def test_a_package_cannot_be_on_both_sides(install_package, tmp_path):
+    install_package("booksh", {"__init__.py": SOURCE})
+    with pytest.raises(ValueError, match="booksh"):
+        training_side(["booksh"], ["booksh"], tmp_path)
+
+
+def test_copies_of_held_out_text_are_taken_out(install_package, tmp_path):
+    """A docstring goes if its text, summary or body nearly copies one held out, also a copy of a held-out copy."""
+    kept = "Pour the water from the blue jug into the glass on the left side of the table."
+    same = "Return the number of rows in the file."
+    alike = "The number of rows in the file"
+    install_package("heldout", {"a.py": f'"""{same}"""', "b.py": f'"""{alike}."""'})
+    files = {
+        "a.py": f'"""{kept}"""',
+        "b.py": f'"""{same}"""',
+        "c.py": f'"""Something of its own that no other text says.\n\n{alike}\n"""',
+        "d.py": f'"""{alike}!\n\nA body of its own that no other text says in these words.\n"""',
+    }
+    install_package("booksh", files)
+    assert [d.summary for d in training_side(["booksh"], ["heldout"], tmp_path)] == [kept]

@@ -1,0 +1,154 @@
+"""`data=jsonl`: the same triples from every format, and one line naming file, line and mend for what cannot be used."""
+
+import csv
+import gzip
+import json
+import re
+
+import pytest
+
+from corpora.files import data_files
+from corpora.readers import read_triples
+from corpora.triples import Triple
+from records.config import composed, plain
+from records.errors import UserError
+
+ROWS = [
+    {"query": "what is a sum", "positive": "all, added", "negative": 'a "product"', "source": "maths"},
+    {"query": "größe", "positive": "two\nlines", "negative": ["one", "two"], "instruction": "Translate"},
+    {"query": "none", "positive": "without a negative", "id": 7},
+]
+TRIPLES = [
+    Triple("what is a sum", "all, added", ('a "product"',), "maths", None),
+    Triple("größe", "two\nlines", ("one", "two"), "pairs", "Translate"),
+    Triple("none", "without a negative", (), "pairs", None),
+]
+
+
+def read(path, **changes) -> list[Triple]:
+    data = plain(composed("train", ["data=jsonl"]))["data"]
+    return read_triples({**data, "path": str(path), **changes}, "unused")
+
+
+def write_jsonl(path, rows=ROWS):
+    lines = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows)
+    path.write_bytes(gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode())
+
+
+def write_csv(path):
+    opened = gzip.open(path, "wt", encoding="utf-8", newline="") if path.suffix == ".gz" else path.open("w", newline="")
+    with opened as file:
+        table = csv.DictWriter(file, ["query", "positive", "negative", "source", "instruction"], extrasaction="ignore")
+        table.writeheader()
+        for row in ROWS:
+            negative = row.get("negative")
+            table.writerow({**row, "negative": json.dumps(negative) if isinstance(negative, list) else negative})
+
+
+def write_parquet(path):
+    import pyarrow
+    from pyarrow import parquet
+
+    rows = [{**r, "negative": [n] if isinstance(n := r.get("negative"), str) else n} for r in ROWS]
+    columns = ("query", "positive", "negative", "source", "instruction")
+    parquet.write_table(pyarrow.table({c: [r.get(c) for r in rows] for c in columns}), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("pairs.jsonl", write_jsonl),
+        ("pairs.jsonl.gz", write_jsonl),
+        ("pairs.csv", write_csv),
+        ("pairs.csv.gz", write_csv),
+        ("pairs.parquet", write_parquet),
+    ],
+)
+def test_every_format_gives_the_same_triples(tmp_path, name, write):
+    write(tmp_path / name)
+    assert read(tmp_path / name) == TRIPLES
+
+
+def test_negatives_is_another_name_of_negative(tmp_path):
+    write_jsonl(tmp_path / "pairs.jsonl", [{"query": "q", "positive": "p", "negatives": ["a", "b"]}])
+    assert read(tmp_path / "pairs.jsonl")[0].negatives == ("a", "b")
+
+
+def test_columns_of_other_names(tmp_path):
+    write_jsonl(tmp_path / "pairs.jsonl", [{"question": "q", "answer": "p", "wrong": "n"}])
+    columns = {"query": "question", "positive": "answer", "negative": "wrong", "source": "s", "instruction": "i"}
+    assert read(tmp_path / "pairs.jsonl", columns=columns) == [Triple("q", "p", ("n",), "pairs")]
+
+
+def test_several_files_and_globs_in_the_order_given(tmp_path):
+    for name in ("b.jsonl", "a.jsonl.gz", "c,d.jsonl"):
+        write_jsonl(tmp_path / name)
+    a, b, comma = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl", tmp_path / "c,d.jsonl"
+    assert data_files(f"{b},{a}") == [b, a]
+    assert data_files([str(b), str(a)]) == [b, a]
+    assert data_files(f"{b},{tmp_path}/[ab].*") == [b, a]
+    assert data_files(str(comma)) == [comma]
+    assert [t.source for t in read(f"{b}, {a}")] == ["maths", "b", "b", "maths", "a", "a"]
+
+
+GOOD = '{"query": "q", "positive": "p"}\n'
+FAULTS = [
+    ("a.jsonl", "", "a.jsonl holds no record"),
+    ("a.jsonl", "\n \n", "a.jsonl holds no record"),
+    ("a.jsonl", GOOD + '{"query": "q"', "a.jsonl, line 2 is not JSON .*one JSON object a line"),
+    ("a.jsonl", GOOD + "\n[1]\n", "a.jsonl, line 3 is not a JSON object"),
+    ("a.jsonl", '{"query": "q", "postive": "p"}', "line 1 has no 'positive'; nearest is 'postive'. Rename it"),
+    ("a.jsonl", GOOD + '{"positive": "p", "text": "q"}', "line 2 has no 'query'; it has 'text'. .*data.columns.query="),
+    ("a.jsonl", '{"query": "q", "positive": ""}', "line 1 has an empty string as 'positive'"),
+    ("a.jsonl", '{"query": " \\n", "positive": "p"}', "line 1 has only white space as 'query'"),
+    ("a.jsonl", '{"query": 3, "positive": "p"}', "line 1 has int '3' as 'query'. It must be a text"),
+    ("a.jsonl", '{"query": null, "positive": "p"}', "line 1 has NoneType 'None' as 'query'"),
+    ("a.jsonl", GOOD[:-2] + ', "negative": ["n", 4]}', r"line 1 has int '4' as 'negative\[1\]'"),
+    ("a.jsonl", GOOD[:-2] + ', "negative": {"a": 1}}', "as 'negative'. It must be a text or a list of texts"),
+    ("a.jsonl", GOOD[:-2] + ', "negtive": "n"}', "has a key 'negtive', which is not read. Rename it to 'negative'"),
+    ("a.jsonl", GOOD[:-2] + ', "negative": "n", "negatives": []}', "has both 'negative' and 'negatives'"),
+    ("a.jsonl", '{"query": "\\ud800", "positive": "p"}', "line 1 has half a character"),
+    ("a.jsonl", GOOD.encode() + b'{"query": "\xff"}', "line 2 is not UTF-8"),
+    ("a.jsonl.gz", GOOD, "a.jsonl.gz is a damaged gzip file"),
+    ("a.jsonl.gz", gzip.compress(GOOD.encode() * 999)[:-20], "a.jsonl.gz is a damaged gzip file"),
+    ("a.csv", "what,then\nq,p\n", "a.csv, line 2 has no 'query'; it has 'what', 'then'. .*The first line must name"),
+    ("a.csv", "query,positive\n", "a.csv holds no record"),
+    ("a.csv", "query,positive\nq,\n", "line 2 has NoneType 'None' as 'positive'"),
+    ("a.csv", "query,positive\nq,p\nq,p,n\n", "a.csv, line 3 has more cells than the first line"),
+    ("a.csv", 'query,positive\nq,"p\n', "a.csv, line 2 is not CSV"),
+    ("a.csv", "query,positive,negative\nq,p,\"['a', 'b']\"\n", "line 2 has a list in Python's spelling"),
+    ("a.parquet", "no parquet", "a.parquet is not a whole parquet file"),
+    ("a.txt", "q p", "a.txt is of no known kind. Give .jsonl or .csv"),
+    ("a.json", "[]", "a.json is of no known kind"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), FAULTS, ids=[f[2][:40] for f in FAULTS])
+def test_what_cannot_be_used_is_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError) as raised:
+        read(tmp_path / name)
+    assert re.search(message, str(raised.value))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", r"data.path is empty. Name the files: data.path=a.jsonl.gz,b.csv"),
+        ("nowhere.jsonl", "There is no data file nowhere.jsonl. .*relative paths start at"),
+        ("nowhere-*.jsonl", r"No file matches nowhere-\*.jsonl"),
+        (".", r"is a folder. Name its files: data.path='./\*.jsonl.gz'"),
+    ],
+)
+def test_files_that_are_not_there(path, message):
+    with pytest.raises(UserError, match=message):
+        read(path)
+
+
+def test_real_pairs(shared_data):
+    """Three published sets: every line becomes a triple, and no text is changed on the way."""
+    made = read(shared_data / "pairs" / "*.jsonl.gz")
+    lines = [json.loads(x) for f in sorted((shared_data / "pairs").glob("*.jsonl.gz")) for x in gzip.open(f, "rt")]
+    assert {t.source for t in made} == {"medquad", "squad", "wordnet"}
+    assert [(t.query, t.positive) for t in made] == [(x["query"], x["positive"]) for x in lines]

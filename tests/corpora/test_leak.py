@@ -1,0 +1,86 @@
+"""No text of the eight held-out packages, nor of the development package, in any training text: exact or near.
+
+On the real packages, by an exact count of shared word 5-grams that has no part in common with the program's search.
+"""
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from corpora.docstrings import read_docstrings
+from corpora.near_copies import shingles
+from corpora.readers import docstring_texts, docstrings
+from records.config import composed, plain
+from records.manifest import ROOT
+
+CACHE = str(ROOT / "cache")
+ALIKE = 0.5  # Jaccard similarity from which a text is a near-copy
+
+
+@pytest.fixture(scope="module")
+def data() -> dict:
+    return plain(composed("train"))["data"]
+
+
+@pytest.fixture(scope="module")
+def held_out(data) -> set[str]:
+    """Texts, summaries and bodies of the nine packages."""
+    found = read_docstrings([*data["held_out"], *data["development"]], CACHE)
+    return {part for d in found for part in (d.text, d.summary, d.body) if part}
+
+
+@pytest.fixture(scope="module")
+def trained_on(data) -> set[str]:
+    """All that training reads: queries, positives and negatives of the triples, and the text of pretraining."""
+    texts, _, _ = docstring_texts(data, 1, CACHE)
+    triples = docstrings(data, CACHE)
+    assert len(texts) > 10_000
+    assert len(triples) > 5_000
+    return {*texts, *(part for t in triples for part in (t.query, t.positive, *t.negatives))}
+
+
+def near_copies(left: set[str], right: set[str], threshold: float) -> list[tuple[float, str, str]]:
+    """All pairs of a text of `left` and one of `right` whose shingles have that Jaccard similarity, exactly.
+
+    A pair shares at least `threshold` of the shingles of each of the two, so only texts count that have so many
+    of the shingles that occur on both sides.
+    """
+    a, b = {x: shingles(x) for x in left}, {x: shingles(x) for x in right}
+    common = set().union(*a.values()) & set().union(*b.values())
+    place = defaultdict(list)
+    for text, grams in b.items():
+        if len(grams & common) >= threshold * len(grams):
+            for gram in grams:
+                place[gram].append(text)
+    found = []
+    for text, grams in a.items():
+        if len(grams & common) >= threshold * len(grams):
+            for other, shared in Counter(o for g in grams for o in place.get(g, ())).items():
+                similarity = shared / (len(grams) + len(b[other]) - shared)
+                if similarity >= threshold:
+                    found.append((similarity, text, other))
+    return sorted(found, reverse=True)
+
+
+def test_the_lists_are_those_of_the_study(data):
+    assert {"numpy", "pandas", "scipy", "sklearn", "sympy", "networkx", "matplotlib", "statsmodels"} == set(
+        data["held_out"]
+    )
+    assert data["development"]
+    assert not {*data["held_out"], *data["development"]} & set(data["packages"])
+
+
+def test_no_text_of_the_held_out_packages_is_trained_on(trained_on, held_out):
+    assert not trained_on & held_out
+
+
+def test_no_near_copy_of_them_is_trained_on(trained_on, held_out):
+    assert near_copies(trained_on, held_out, ALIKE) == []
+
+
+def test_the_search_would_find_a_leak(held_out):
+    """The test above can fail: one text with its last word taken away is found among three thousand."""
+    texts = sorted(held_out)[:3000]
+    copy = next(t for t in texts if len(t.split()) > 20).rsplit(" ", 1)[0]
+    found = near_copies({copy, "one text that no package has in its documentation"}, set(texts), ALIKE)
+    assert {text for _, text, _ in found} == {copy}

@@ -1,0 +1,78 @@
+"""Near-copies against Jaccard similarity counted by brute force on sets of words."""
+
+import random
+
+import pytest
+
+from corpora.near_copies import WORD, NearCopies, distinct
+
+
+def jaccard(a: str, b: str) -> float:
+    """Of the sets of word 5-grams, written out."""
+
+    def grams(text):
+        words = WORD.findall(text.lower())
+        return {tuple(words[i : i + 5]) for i in range(max(1, len(words) - 4))}
+
+    return len(grams(a) & grams(b)) / len(grams(a) | grams(b))
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    """Forty texts of 100 words, each followed by seven copies of it with 1 to 30 words changed."""
+    draw = random.Random(0)
+    words = [f"w{i}" for i in range(500)]
+    made = []
+    for _ in range(40):
+        base = draw.choices(words, k=100)
+        for edits in (0, 1, 2, 3, 5, 8, 15, 30):
+            copy = list(base)
+            for place in draw.sample(range(100), edits):
+                copy[place] = draw.choice(words)
+            made.append(" ".join(copy))
+    return made
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.8])
+def test_same_answer_as_brute_force(texts, threshold):
+    """Each text against the one it was made from."""
+    truth, found = [], []
+    for i, text in enumerate(texts):
+        index = NearCopies(threshold)
+        index.keep(texts[i // 8 * 8])
+        truth.append(jaccard(text, texts[i // 8 * 8]) >= threshold)
+        found.append(text in index)
+    assert 80 < sum(truth) < len(texts) - 80
+    assert found == truth
+
+
+def test_distinct_leaves_no_two_alike_and_drops_none_without_a_reason(texts):
+    kept = distinct(texts, threshold=0.5)
+    for i in kept:
+        assert all(jaccard(texts[i], texts[k]) < 0.5 for k in kept if k != i)
+    for i in set(range(len(texts))) - set(kept):
+        assert any(jaccard(texts[i], texts[k]) >= 0.5 for k in kept if k < i)
+
+
+def test_seen_texts_are_left_out():
+    assert distinct(["a b c d e f", "g h i j k l"], seen=["A, b; c d e f!"]) == [1]
+
+
+def test_keep_holds_what_add_would_leave_out():
+    """Between A and B, and between B and C, but not between A and C: B must be found out by C's side too."""
+    a, b, c = "1 2 3 4 5 6 7 8", "2 3 4 5 6 7 8", "3 4 5 6 7 8"
+    assert jaccard(a, b) > 0.5 > jaccard(a, c) - 1e-9
+    added, kept = NearCopies(0.6), NearCopies(0.6)
+    for text in (a, b):
+        added.add(text)
+        kept.keep(text)
+    assert c not in added
+    assert c in kept
+
+
+@pytest.mark.parametrize("text", ["", "...", "one two"])
+def test_texts_shorter_than_a_shingle_are_compared_whole(text):
+    index = NearCopies()
+    assert index.add(text)
+    assert text in index
+    assert "one two three" not in index

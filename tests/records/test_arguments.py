@@ -1,0 +1,45 @@
+"""File names on the command line reach the configuration as they were written."""
+
+import pytest
+
+from records.arguments import quoted_files
+from records.config import check_overrides, composed
+from records.errors import UserError
+
+
+@pytest.mark.parametrize(
+    "path", ["a.jsonl.gz,b.jsonl", "a.jsonl", "my pairs/a (1).jsonl", "it's.jsonl", "pairs/*.jsonl", "a=b.jsonl"]
+)
+def test_the_value_arrives_unchanged(path):
+    words = quoted_files(["data=jsonl", f"data.path={path}"])
+    check_overrides("train", words)
+    assert composed("train", words).data.path == path
+
+
+@pytest.mark.parametrize(("written", "value"), [("'a,b'", "a,b"), ("[a,b]", ["a", "b"]), ("null", None)])
+def test_what_is_quoted_or_a_list_already_is_left_alone(written, value):
+    words = quoted_files(["data=jsonl", f"data.path={written}"])
+    assert words[1] == f"data.path={written}"
+    assert composed("train", words).data.path == value
+
+
+def test_a_sweep_over_data_sets_is_still_possible():
+    words = quoted_files(["data=jsonl", "data.path=choice(a.jsonl,b.jsonl)"])
+    check_overrides("train", ["-m", *words])
+    with pytest.raises(UserError, match="Add -m"):
+        check_overrides("train", words)
+
+
+def test_other_arguments_stay():
+    words = ["-m", "pooler=eos,mean", "model.path=a,b", "data.paths=a,b"]
+    assert quoted_files(words) == words
+
+
+def test_a_key_of_another_member_is_traced_to_it():
+    with pytest.raises(UserError, match="no key 'data.path'.*It belongs to data=ir_data, data=jsonl"):
+        composed("train", ["data.path=a"])
+
+
+def test_the_nearest_key_is_of_the_chosen_member():
+    with pytest.raises(UserError, match="no key 'data.paht'.*Nearest: data.path"):
+        composed("train", ["data=jsonl", "data.paht=a"])
