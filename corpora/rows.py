@@ -71,21 +71,19 @@ def _jsonl(path: Path) -> Rows:
 def _csv(path: Path) -> Rows:
     csv.field_size_limit(LONGEST_CELL)
     with _opened(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-        reader = csv.DictReader(text, strict=True)
+        table = csv.DictReader(text, strict=True)
         try:
-            for row in reader:
+            for row in table:
                 if None in row:
                     raise UserError(
-                        f"{path}, line {reader.line_num} has more cells than the first line. Quote cells with commas."
+                        f"{path}, line {table.line_num} has more cells than the first line. Quote cells with commas."
                     )
-                yield reader.line_num, {k: _cell(v, path, reader.line_num) for k, v in row.items()}
+                yield table.line_num, {k: _cell(v, path, table.line_num) for k, v in row.items()}
         except csv.Error as error:
-            raise UserError(f"{path}, line {reader.line_num} is not CSV ({error}). Mend its quotes.") from error
+            raise UserError(f"{path}, line {table.reader.line_num} is not CSV ({error}). Mend its quotes.") from error
         except UnicodeDecodeError as error:
-            after = reader.line_num
-            raise UserError(
-                f"{path} is not UTF-8 after line {after} ({error.reason}). Save the file as UTF-8."
-            ) from error
+            line = table.reader.line_num
+            raise UserError(f"{path} is not UTF-8 after line {line} ({error.reason}). Save it as UTF-8.") from error
 
 
 def _cell(value: str | None, path: Path, line: int) -> Any:

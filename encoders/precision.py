@@ -1,5 +1,6 @@
 """Which number formats a run uses, decided once and written into the manifest."""
 
+import os
 from dataclasses import dataclass
 
 import torch
@@ -34,6 +35,7 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
 
 
 def best_device(accelerator: str = "auto") -> torch.device:
-    """Return the GPU where there is one and `accelerator` allows it, else the CPU."""
-    wants_gpu = accelerator in ("auto", "gpu", "cuda")
-    return torch.device("cuda" if wants_gpu and torch.cuda.is_available() else "cpu")
+    """Return this process's own GPU where there is one and `accelerator` allows it, else the CPU."""
+    if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available():
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))  # set by Lightning, torchrun and Slurm
+    return torch.device("cpu")

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import re
 
@@ -36,13 +37,14 @@ def write_jsonl(path, rows=ROWS):
 
 
 def write_csv(path):
-    opened = gzip.open(path, "wt", encoding="utf-8", newline="") if path.suffix == ".gz" else path.open("w", newline="")
-    with opened as file:
-        table = csv.DictWriter(file, ["query", "positive", "negative", "source", "instruction"], extrasaction="ignore")
-        table.writeheader()
-        for row in ROWS:
-            negative = row.get("negative")
-            table.writerow({**row, "negative": json.dumps(negative) if isinstance(negative, list) else negative})
+    file = io.StringIO(newline="")
+    table = csv.DictWriter(file, ["query", "positive", "negative", "source", "instruction"], extrasaction="ignore")
+    table.writeheader()
+    for row in ROWS:
+        negative = row.get("negative")
+        table.writerow({**row, "negative": json.dumps(negative) if isinstance(negative, list) else negative})
+    content = file.getvalue().encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
 
 
 def write_parquet(path):
@@ -149,6 +151,7 @@ def test_files_that_are_not_there(path, message):
 def test_real_pairs(shared_data):
     """Three published sets: every line becomes a triple, and no text is changed on the way."""
     made = read(shared_data / "pairs" / "*.jsonl.gz")
-    lines = [json.loads(x) for f in sorted((shared_data / "pairs").glob("*.jsonl.gz")) for x in gzip.open(f, "rt")]
+    packed = [f.read_bytes() for f in sorted((shared_data / "pairs").glob("*.jsonl.gz"))]
+    lines = [json.loads(line) for content in packed for line in gzip.decompress(content).splitlines()]
     assert {t.source for t in made} == {"medquad", "squad", "wordnet"}
     assert [(t.query, t.positive) for t in made] == [(x["query"], x["positive"]) for x in lines]

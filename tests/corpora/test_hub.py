@@ -70,7 +70,8 @@ def test_without_a_network_the_data_set_and_the_mend_are_named_at_once(monkeypat
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     else:
         monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # the discard port: refused
-        monkeypatch.setenv("no_proxy", "*")
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
     start = time.perf_counter()
     with pytest.raises(UserError, match=r"'yixuantt/ir_data' is not in the local cache.*data.path=<folder>"):
         read(None)

@@ -36,10 +36,10 @@ def test_other_arguments_stay():
 
 
 def test_a_key_of_another_member_is_traced_to_it():
-    with pytest.raises(UserError, match="no key 'data.path'.*It belongs to data=ir_data, data=jsonl"):
+    with pytest.raises(UserError, match=r"no key 'data.path'.*It belongs to data=ir_data, data=jsonl"):
         composed("train", ["data.path=a"])
 
 
 def test_the_nearest_key_is_of_the_chosen_member():
-    with pytest.raises(UserError, match="no key 'data.paht'.*Nearest: data.path"):
+    with pytest.raises(UserError, match=r"no key 'data.paht'.*Nearest: data.path"):
         composed("train", ["data=jsonl", "data.paht=a"])

@@ -10,6 +10,7 @@ from encoders.precision import PRECISIONS
 from records.config import composed, plain
 from records.errors import UserError
 from training.check import check, facts
+from training.contrastive import check_devices
 
 SEVEN = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 
@@ -18,7 +19,7 @@ def compose(*words: str) -> dict:
     return plain(composed("train", [*words, "check=true", "accelerator=cpu"]))
 
 
-def decoder(layers: int, hidden: int, key_value: int, inner: int, vocab: int, bias: bool) -> int:
+def decoder(layers: int, hidden: int, key_value: int, inner: int, vocab: int, *, bias: bool) -> int:
     """Parameters of a Llama-like decoder without its language-model head; key_value: width of keys and of values."""
     attention = 2 * hidden * hidden + 2 * hidden * key_value + bias * (hidden + 2 * key_value)
     return vocab * hidden + layers * (attention + 3 * hidden * inner + 2 * hidden) + hidden
@@ -112,3 +113,9 @@ def test_it_is_printed(small_model, capsys):
 def test_what_would_stop_the_run_stops_the_check(small_model, word, message):
     with pytest.raises(UserError, match=message):
         check(compose(f"model.path={small_model}", "pooler=lastlayer", word))
+
+
+def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
+    with pytest.raises(UserError, match=r"trainer.devices=99, but this machine has \d+ GPU. Lower trainer.devices"):
+        check_devices(99, torch.device("cuda"))
+    check_devices(99, torch.device("cpu"))
