@@ -9,6 +9,9 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 
 from records.errors import UserError
 
+# Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also
+# decides its rotary base, so kinds must stay.
+WINDOWLESS = ("mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe")
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -53,11 +56,16 @@ def load_config(model: dict[str, Any]) -> Any:
 
 
 def _without_windows(config: Any, model: dict[str, Any]) -> Any:
-    if not model["sliding_window"] and getattr(config, "sliding_window", None) is not None:
-        config.sliding_window = None
-        config.use_sliding_window = False
-        if getattr(config, "layer_types", None):
-            config.layer_types = ["full_attention" for _ in config.layer_types]
+    """Let every token see all others that `attn` allows it to, unless the model shall keep its windows."""
+    if model["sliding_window"] or getattr(config, "sliding_window", None) is None:
+        return config
+    if config.model_type not in WINDOWLESS:  # elsewhere a window must exist: make it wider than any text
+        config.sliding_window = 2 * config.max_position_embeddings
+        return config
+    config.sliding_window = None
+    config.use_sliding_window = False
+    if getattr(config, "layer_types", None):
+        config.layer_types = ["full_attention" for _ in config.layer_types]
     return config
 
 

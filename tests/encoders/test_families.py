@@ -1,0 +1,106 @@
+"""Every decoder family of the study: the attention switch holds, padding has no effect, LoRA finds its layers."""
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel
+
+from encoders.attention import probe, set_attention, sight
+from encoders.backbone import load_backbone, parts
+from encoders.encoder import Encoder
+from encoders.lora import add_lora
+from encoders.tokens import Batch
+from poolers.base import EOS, PAD, TEXT
+from poolers.registry import build_pooler
+from records.config import composed, plain
+from records.errors import UserError
+
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "intermediate_size": 48,
+    "moe_intermediate_size": 48,
+    "shared_expert_intermediate_size": 48,
+    "vocab_size": 160,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.3,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2}
+FAMILIES = {
+    "llama": {},
+    "mistral": {"sliding_window": 1},
+    "qwen2": {"sliding_window": 1, "use_sliding_window": True, "max_window_layers": 0},
+    "qwen3": {},
+    "gemma3_text": {"sliding_window": 1, "query_pre_attn_scalar": 8},
+    "olmo2": {},
+    "olmoe": EXPERTS,
+    "mixtral": EXPERTS,
+    "qwen2_moe": EXPERTS,
+    "qwen3_moe": EXPERTS,
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def folder(request, tmp_path_factory):
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(request.param, **{**SIZES, **FAMILIES[request.param]})
+    path = tmp_path_factory.mktemp(request.param)
+    AutoModel.from_config(config).save_pretrained(path)
+    return path
+
+
+def loaded(folder, attn, *overrides):
+    cfg = plain(composed("train", [f"model.path={folder}", f"attn={attn}", "pooler=multilayer", *overrides]))
+    backbone = load_backbone(cfg["model"], torch.float32)
+    set_attention(backbone, cfg["attn"]["is_causal"])
+    return backbone, cfg
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_switch_padding_and_lora(folder, attn):
+    backbone, cfg = loaded(folder, attn)
+    probe(backbone, cfg["attn"]["is_causal"])
+    pooler = build_pooler(cfg["pooler"], 32, len(parts(backbone)[0]), seed=0)
+    encoder = Encoder(backbone, pooler, normalize=True, compute=torch.float32).eval()
+    ids = torch.randint(3, 160, (3, 12), generator=torch.Generator().manual_seed(1))
+    lengths = [12, 7, 2]
+    with torch.no_grad():
+        together = encoder(batch_of(ids, lengths, 12))
+        alone = torch.cat([encoder(batch_of(ids[i : i + 1], [n], n)) for i, n in enumerate(lengths)])
+    assert (together - alone).abs().max() < 5e-6
+    add_lora(backbone, {**cfg["lora"], "targets": ["q_proj", "v_proj"]}, seed=0)
+    adapted = {n for n, p in backbone.named_parameters() if p.requires_grad}
+    assert len(adapted) == 3 * 2 * 2
+
+
+def batch_of(ids, lengths, width):
+    roles = torch.full((len(lengths), width), PAD)
+    for i, n in enumerate(lengths):
+        roles[i, : n - 1], roles[i, n - 1] = TEXT, EOS
+    positions = torch.arange(width).repeat(len(lengths), 1)
+    return Batch(ids[:, :width].masked_fill(roles == PAD, 0), roles, positions * (roles != PAD))
+
+
+def test_sliding_windows_are_cut_unless_asked_for(folder):
+    backbone, _ = loaded(folder, "bi", "model.sliding_window=true")
+    if folder.name.startswith(("mistral", "qwen20", "gemma3")):
+        assert not sight(backbone).all(), "the window is kept by flag"
+        with pytest.raises(UserError, match="attn=bi does not hold"):
+            probe(backbone, is_causal=False)
+
+
+def test_modules_alone_do_not_fool_the_probe(folder):
+    """Setting is_causal on the attention modules but not in the configuration is the silent confound."""
+    backbone, _ = loaded(folder, "causal")
+    for module in backbone.modules():
+        if isinstance(getattr(module, "is_causal", None), bool):
+            module.is_causal = False
+    backbone.config.is_causal = True
+    if not sight(backbone).all():
+        with pytest.raises(UserError, match="attn=bi does not hold"):
+            probe(backbone, is_causal=False)
