@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
+from encoders.dropout import use_quick_dropout
 from records.errors import UserError
 
 
@@ -25,4 +26,6 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return get_peft_model(backbone, config)
+        adapted = get_peft_model(backbone, config)
+    use_quick_dropout(backbone)
+    return adapted
