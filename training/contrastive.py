@@ -1,6 +1,7 @@
 """Objective `infonce`: from a configuration to a finished run folder."""
 
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -70,6 +71,8 @@ def check_sizes(config: Config) -> None:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
         )
+    if config["logging"]["wandb"] and not find_spec("wandb"):
+        raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
     if not config["objective"]["temperature"] > 0:
         raise UserError(f"objective.temperature={config['objective']['temperature']} must be above zero.")
 

@@ -154,3 +154,23 @@ def test_two_processes_give_the_same_run(cell, tmp_path):
     manifests = RunFolder(tmp_path / "one").manifest(), RunFolder(folder).manifest()
     assert manifests[0]["batch_order_sha256"] == manifests[1]["batch_order_sha256"]
     assert manifests[0]["tokens"] == manifests[1]["tokens"]
+
+
+@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+def test_the_trained_encoder_is_the_loaded_one(cell, tmp_path, monkeypatch, pooler, attn):
+    """In memory with LoRA apart, or from the folder with LoRA merged: the same vectors."""
+    import training.contrastive as contrastive
+
+    kept = []
+    real = contrastive.save_trained
+    monkeypatch.setattr(
+        contrastive, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest))
+    )
+    cfg = cell(pooler, attn)
+    train_cell(cfg, RunFolder(tmp_path))
+    loaded = load_run(tmp_path, cfg)
+    texts = ["the sum of the array", "a new shape"]
+    rows = loaded.tokenizer(texts)
+    with torch.no_grad():
+        in_memory = kept[0].eval()(loaded.tokenizer.batch(rows)).numpy()
+    assert abs(loaded.encode(texts) - in_memory).max() < 2e-6
