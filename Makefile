@@ -12,8 +12,12 @@ SEED_LIST := $(subst $(space),$(comma),$(shell seq 0 $$(( $(SEEDS) - 1 ))))
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare
 	$(RUN) train.py sweep=paper seed=$(SEED_LIST) runs_dir=$(RUNS)
-	$(RUN) evaluate.py "run=$(RUNS)/embedded/*/seed=*" benchmark=docs untrained=also runs_dir=$(RUNS)
-	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables
+	$(RUN) evaluate.py "run=$(RUNS)/embedded/*/seed=*" benchmark=docs untrained=also
+	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables/all_pairs > /dev/null
+	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables against=eos-causal
+	@echo
+	@echo "Open $(RUNS)/embedded/tables/table.md (each design against Model 1; table.tex for the paper),"
+	@echo "     $(RUNS)/embedded/tables/all_pairs/table.md (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
 
 test: $(VENV)/.installed ## unit tests, offline
 	$(RUN) -m pytest tests -n 2 --dist loadfile

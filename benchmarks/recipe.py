@@ -2,7 +2,7 @@
 
     python -m benchmarks.recipe runs/recipe
 
-A recipe is a study folder; its value is the mean over cells of the mean over task types, so that no cell's taste decides.
+A recipe is a study folder; its value is the mean over cells of the mean over tasks: no cell decides alone.
 """
 
 import json

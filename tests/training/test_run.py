@@ -159,7 +159,7 @@ def test_two_processes_give_the_same_run(cell, tmp_path):
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
 def test_the_trained_encoder_is_the_loaded_one(cell, tmp_path, monkeypatch, pooler, attn):
     """In memory with LoRA apart, or from the folder with LoRA merged: the same vectors."""
-    import training.contrastive as contrastive
+    from training import contrastive
 
     kept = []
     real = contrastive.save_trained
