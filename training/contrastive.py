@@ -26,6 +26,7 @@ from training.batches import BatchOrder
 from training.check import check
 from training.checkpoints import LAST
 from training.health import collapse
+from training.infonce import candidates
 from training.large_batch import ChunkPlan, LargeBatch
 from training.loop import fit
 from training.module import ContrastiveModule
@@ -111,6 +112,7 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
     if first:
         folder.write(manifest)
+        print(announcement(folder, module, manifest), flush=True)
     validation = Validation(
         TextEncoder(encoder, tokenizer, "", config["token_budget"]),
         held_out,
@@ -166,6 +168,20 @@ def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Tr
         "threads": torch.get_num_threads(),
         **environment(),
     }
+
+
+def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config) -> str:
+    """What is about to be trained, and how much work it is; the progress bar then tells the time left."""
+    steps, batch = module.cfg["trainer"]["max_steps"], module.cfg["trainer"]["global_batch_size"]
+    first = [module.triples[i] for i in module.order.batch(0)]
+    layout = candidates(first, module.cfg["data"].get("instruction"), module.cfg["objective"]["hard_negatives"])
+    tokens = sum(map(len, module.work.tokenize(layout.texts)))
+    parameters = manifest["parameters"]
+    return (
+        f"{folder.path}: {steps} steps of {batch} queries and {len(layout.documents)} documents from "
+        f"{len(module.triples):,} triples, about {steps * tokens / 1e3:,.0f} k tokens; "
+        f"{parameters['adapter']:,} adapter and {parameters['head']:,} head parameters train."
+    )
 
 
 def closing_facts(module: ContrastiveModule, validation: Validation, seconds: float) -> Config:
