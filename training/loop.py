@@ -13,6 +13,7 @@ from training.module import ContrastiveModule
 from training.validation import Validation
 
 Config = dict[str, Any]
+STOPPED = 143  # exit code of a process that SIGTERM ended
 
 
 class GatheredStrategy(DDPStrategy):
@@ -23,7 +24,7 @@ class GatheredStrategy(DDPStrategy):
 
 
 def fit(config: Config, module: ContrastiveModule, validation: Validation, folder: Path) -> None:
-    """Run the steps that are left."""
+    """Run the steps that are left; leave the program where the run is stopped before its last step."""
     t = config["trainer"]
     callbacks: list[Callback] = [validation, SaveLast(folder, t["checkpoint_every"])]
     if t["progress"]:
@@ -45,6 +46,9 @@ def fit(config: Config, module: ContrastiveModule, validation: Validation, folde
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
     trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
+    if trainer.global_step < t["max_steps"]:  # Lightning returns as if all were well after SIGTERM or should_stop
+        print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
+        raise SystemExit(STOPPED)
 
 
 def loggers(config: Config, folder: Path) -> list[Logger]:

@@ -174,3 +174,20 @@ def test_the_trained_encoder_is_the_loaded_one(cell, tmp_path, monkeypatch, pool
     with torch.no_grad():
         in_memory = kept[0].eval()(loaded.tokenizer.batch(rows)).numpy()
     assert abs(loaded.encode(texts) - in_memory).max() < 2e-6
+
+
+def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
+    """Lightning's fit returns quietly after SIGTERM; the run must not be saved as if it had ended."""
+    real = ContrastiveModule.training_step
+
+    def stopping(self, tick, index):
+        self.trainer.should_stop = self.global_step == 2
+        return real(self, tick, index)
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(ContrastiveModule, "training_step", stopping)
+        train_cell(cell(), RunFolder(tmp_path))
+    assert RunFolder(tmp_path).manifest()["status"] == "running"
+    assert not (tmp_path / "head.safetensors").exists()
+    train_cell(cell(), RunFolder(tmp_path))
+    assert RunFolder(tmp_path).manifest()["steps"] == 4
