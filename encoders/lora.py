@@ -27,5 +27,6 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         adapted = get_peft_model(backbone, config)
-    use_quick_dropout(backbone)
+    if next(backbone.parameters()).device.type == "cpu":
+        use_quick_dropout(backbone)
     return adapted
