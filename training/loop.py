@@ -1,5 +1,6 @@
 """Lightning runs the steps: progress, logs, checkpoints, several processes."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ def fit(config: Config, module: ContrastiveModule, validation: Validation, folde
     )
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
-    trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
-    if trainer.global_step < t["max_steps"]:  # Lightning returns as if all were well after SIGTERM or should_stop
+    with suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
+        trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
+    if trainer.global_step < t["max_steps"]:  # or it returns as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
 

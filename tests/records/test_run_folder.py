@@ -28,7 +28,7 @@ def test_the_default_cell():
     [
         "lora.r=8",
         "trainer.max_steps=3",
-        "max_length=64",
+        "max_length=48",
         "pooler.num_queries=8",
         "data.one_source=true",
         "precision=fp32",
@@ -74,8 +74,8 @@ def test_claim(tmp_path):
     assert run.claim(config) is False
     run.write({"config": config, "status": "finished"})
     assert run.claim({**config, "runs_dir": "elsewhere"}) is True
-    with pytest.raises(UserError, match="max_length: 128 -> 64"):
-        run.claim({**config, "max_length": 64})
+    with pytest.raises(UserError, match="max_length: 64 -> 48"):
+        run.claim({**config, "max_length": 48})
 
 
 @pytest.mark.parametrize(
