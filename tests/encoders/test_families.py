@@ -94,13 +94,9 @@ def test_sliding_windows_are_cut_unless_asked_for(folder):
             probe(backbone, is_causal=False)
 
 
-def test_modules_alone_do_not_fool_the_probe(folder):
-    """Setting is_causal on the attention modules but not in the configuration is the silent confound."""
-    backbone, _ = loaded(folder, "causal")
-    for module in backbone.modules():
-        if isinstance(getattr(module, "is_causal", None), bool):
-            module.is_causal = False
-    backbone.config.is_causal = True
-    if not sight(backbone).all():
-        with pytest.raises(UserError, match="attn=bi does not hold"):
-            probe(backbone, is_causal=False)
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_the_probe_refuses_the_other_attention(folder, attn):
+    backbone, cfg = loaded(folder, attn)
+    other = "causal" if attn == "bi" else "bi"
+    with pytest.raises(UserError, match=f"attn={other} does not hold"):
+        probe(backbone, is_causal=not cfg["attn"]["is_causal"])

@@ -6,10 +6,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from encoders.backbone import load_backbone
 from encoders.loading import load_run, untrained
 from records.errors import UserError
 from records.run_folder import RunFolder
 from tests.cells import CELLS
+from training import contrastive
 from training.checkpoints import LAST
 from training.contrastive import check_sizes, train_cell
 from training.module import ContrastiveModule
@@ -104,9 +106,20 @@ def test_two_poolers_see_the_same_batches_and_start_from_the_same_adapter(cell, 
     assert RunFolder(tmp_path / "seed").manifest()["batch_order_sha256"] != one["batch_order_sha256"]
 
 
-def test_the_base_stays_bit_identical_and_small_files(cell, tmp_path):
+def test_the_base_stays_bit_identical(cell, tmp_path, monkeypatch):
+    kept = []
+    real = contrastive.save_trained
+    monkeypatch.setattr(
+        contrastive, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest))
+    )
     cfg = cell()
     train_cell(cfg, RunFolder(tmp_path))
+    base = load_backbone(cfg["model"], torch.float32).state_dict()
+    trained_base = {
+        k.replace(".base_layer", ""): v for k, v in kept[0].backbone.state_dict().items() if "lora_" not in k
+    }
+    assert trained_base.keys() == base.keys()
+    assert all(torch.equal(trained_base[k], base[k]) for k in base)
     saved = load_file(tmp_path / "adapter" / "adapter_model.safetensors")
     assert all("lora_" in name for name in saved), "only LoRA is in the adapter"
 
@@ -159,8 +172,6 @@ def test_two_processes_give_the_same_run(cell, tmp_path):
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
 def test_the_trained_encoder_is_the_loaded_one(cell, tmp_path, monkeypatch, pooler, attn):
     """In memory with LoRA apart, or from the folder with LoRA merged: the same vectors."""
-    from training import contrastive
-
     kept = []
     real = contrastive.save_trained
     monkeypatch.setattr(
