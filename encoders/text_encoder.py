@@ -30,6 +30,12 @@ class TextEncoder:
         self.encoder, self.tokenizer, self.fingerprint = encoder, tokenizer, fingerprint
         self.token_budget = token_budget
         self.device = next(encoder.backbone.parameters()).device
+        self.settings = {
+            "compute": str(encoder.compute).removeprefix("torch."),
+            "weights": str(encoder.backbone.dtype).removeprefix("torch."),
+            "kernel": encoder.backbone.config._attn_implementation,
+            "device": self.device.type,
+        }
         self.meter = Meter()
 
     @property

@@ -1,7 +1,7 @@
 """Each distinct text is embedded once per evaluation, however many tasks ask for it."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class Encoder(Protocol):
     """The part of `encoders.text_encoder.TextEncoder` that evaluation uses."""
 
     fingerprint: str  # sha256 of weights and settings: same fingerprint, same vectors
+    settings: dict[str, Any]  # number format, kernel and device, for the record
 
     @property
     def embedding_dim(self) -> int:

@@ -1,5 +1,7 @@
 """Our encoder as mteb wants one: batches of dictionaries in, one matrix out."""
 
+import hashlib
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +33,7 @@ class MtebEncoder(AbsEncoder):
         self.instructions = instructions
         self.on_texts = on_texts  # called with the number of texts done, for a progress bar
         self.seconds = 0.0  # spent in here: encoding and looking up
+        self.asked: dict[str, Any] = {}  # sha256 of all inputs in their order, for each task, split and subset
 
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **kwargs: Any
@@ -38,7 +41,10 @@ class MtebEncoder(AbsEncoder):
         """Return [N, E] float32 for the `text` column of `inputs`. Raises `UserError` for NaN."""
         started = time.perf_counter()
         texts = [text for batch in inputs for text in batch["text"]]
-        instruction = self.instructions.of(task_metadata, prompt_type.value if prompt_type else "query")
+        side = prompt_type.value if prompt_type else "query"
+        instruction = self.instructions.of(task_metadata, side)
+        digest = self.asked.setdefault(f"{task_metadata.name} {hf_split} {hf_subset}", hashlib.sha256())
+        digest.update(json.dumps([side, instruction, texts]).encode())
         vectors = self.cache.embed(texts, instruction, self.on_texts)
         self.seconds += time.perf_counter() - started
         return vectors

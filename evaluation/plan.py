@@ -1,8 +1,11 @@
 """What a command is about to do, before it does it: how many scores, how many of them are there, what it costs."""
 
+from typing import Any
+
 from evaluation.benchmarks import TaskSet
 from evaluation.candidates import Candidate
 from evaluation.results import MANIFEST, as_json, finished, model_folder, read_object
+from records.seal import SEAL
 
 CHARACTERS_A_TOKEN = 4.0  # of the tiny model's vocabulary on docstrings
 TOKENS_A_SECOND = 25_000  # the tiny model on two cores; a forecast, the report has what was measured
@@ -34,10 +37,14 @@ def finished_before(candidate: Candidate, task_set: TaskSet) -> int:
     best = 0
     for path in model_folder(candidate).glob(f"*/{MANIFEST}"):
         beside = read_object(path) or {}
-        beside.pop("evaluation", None)
-        if beside == as_json(candidate.manifest):
+        if _bare(beside) == _bare(as_json(candidate.manifest)):
             best = max(best, sum(finished(path.parents[1], task) for task in task_set.tasks))
     return best
+
+
+def _bare(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest without what is added when it is written, or written beside scores."""
+    return {k: v for k, v in manifest.items() if k not in ("evaluation", SEAL, "manifest_version")}
 
 
 def _short(count: float) -> str:

@@ -16,6 +16,9 @@ from evaluation.candidates import Candidate
 from evaluation.embedding_cache import Encoder
 from evaluation.instructions import Instructions
 from records.atomic import write_json, write_text
+from records.errors import UserError
+from records.run_folder import MANIFEST_VERSION
+from records.seal import check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
 
@@ -56,7 +59,18 @@ def main_score(folder: Path, task: Any) -> float:
 
 def write_manifest(folder: Path, candidate: Candidate, evaluation: dict[str, Any]) -> None:
     """Put the run's manifest beside its scores, with `evaluation`: how it was scored."""
-    write_json(folder / MANIFEST, {**candidate.manifest, "evaluation": evaluation})
+    versioned = {"manifest_version": MANIFEST_VERSION, **candidate.manifest, "evaluation": evaluation}
+    write_json(folder / MANIFEST, sealed(versioned))
+
+
+def written_record(folder: Path) -> dict[str, Any]:
+    """Return `evaluation` of the manifest beside the scores; empty where there is none, or one that was edited."""
+    manifest = read_object(folder / MANIFEST) or {}
+    try:
+        check_seal(manifest, folder / MANIFEST)
+    except UserError:
+        return {}
+    return dict(manifest["evaluation"])
 
 
 def as_json(manifest: dict[str, Any]) -> dict[str, Any]:

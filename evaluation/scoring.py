@@ -18,6 +18,7 @@ from evaluation.results import (
     model_folder,
     revision,
     write_manifest,
+    written_record,
 )
 from records.errors import UserError
 
@@ -69,18 +70,23 @@ def score(
     adapter = MtebEncoder(encoder, meta, options.instructions, on_texts)
     outcome = Outcome(candidate.title, folder)
     started = time.perf_counter()
+    record = _record(encoder, options, tasks, written_record(folder))
     for task in tasks:
-        on_task(task.metadata.name)
+        name = task.metadata.name
+        on_task(name)
+        if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
+            (folder / f"{name}.json").unlink(missing_ok=True)
         if not finished(folder, task):
             _evaluate(adapter, task, candidate.results, options.predictions)
+            record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
+            record["tasks"][name] = task.metadata.revision
+            write_manifest(folder, candidate, record)
             outcome.computed += 1
-        outcome.scores[task.metadata.name] = task.metadata.type, _score(folder, task)
+        outcome.scores[name] = task.metadata.type, _score(folder, task)
     describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
     meter = encoder.meter
     outcome.encoding, outcome.texts, outcome.tokens = meter.seconds, meter.texts, meter.tokens
-    if outcome.computed or not (folder / "run").is_dir():
-        write_manifest(folder, candidate, _record(encoder, options, tasks))
     return outcome
 
 
@@ -131,7 +137,8 @@ def _score(folder: Path, task: Any) -> float:
     return value
 
 
-def _record(encoder: Any, options: Options, tasks: list[Any]) -> dict[str, Any]:
+def _record(encoder: Any, options: Options, tasks: list[Any], before: dict[str, Any]) -> dict[str, Any]:
+    """How the scores are made. before: the record of the scores that are there already."""
     from importlib.metadata import version
 
     return {
@@ -140,5 +147,8 @@ def _record(encoder: Any, options: Options, tasks: list[Any]) -> dict[str, Any]:
         "instructions_used": options.instructions.used([task.metadata for task in tasks]),
         "max_length": encoder.max_length,
         "mteb": version("mteb"),
-        "tasks": {task.metadata.name: task.metadata.revision for task in tasks},
+        "seed": tasks[0].seed,  # of mteb's draws
+        "encoder": encoder.settings,
+        "inputs": dict(before.get("inputs", {})),
+        "tasks": dict(before.get("tasks", {})),
     }

@@ -1,5 +1,6 @@
 """The facts of a run that a reviewer asks for: code, versions, machine, seeds."""
 
+import hashlib
 import importlib.metadata
 import os
 import platform
@@ -13,19 +14,38 @@ from records.streams import stream_seed
 
 PACKAGES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
 STREAMS = ("data", "dropout", "adapter", "head")
+OURS = ("records", "corpora", "poolers", "encoders", "training", "evaluation")
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def environment() -> dict[str, Any]:
-    """Return code commit and dirty flag, package versions, and the machine."""
+def code() -> dict[str, Any]:
+    """Return the commit, and whether a tracked file differs from it."""
     return {
-        "code": {
-            "commit": _git("rev-parse", "HEAD"),
-            "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        },
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+    }
+
+
+def environment() -> dict[str, Any]:
+    """Return package versions and the machine."""
+    return {
         "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
     }
+
+
+def loaded_modules() -> dict[str, str]:
+    """Return {module: sha256 of its source} for the modules of this repository that the process has loaded.
+
+    Two runs used the same code where they agree on the modules that both have: a new pooler is a file of its own, and
+    older runs stay comparable with it.
+    """
+    found = {}
+    for name, module in list(sys.modules.items()):
+        path = Path(getattr(module, "__file__", None) or "")
+        if name.partition(".")[0] in OURS and path.is_relative_to(ROOT) and path.is_file():
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return dict(sorted(found.items()))
 
 
 def stream_seeds(seed: int) -> dict[str, int]:

@@ -11,8 +11,9 @@ from typing import Any
 from records.atomic import write_json
 from records.config import composed, composer, flat, plain
 from records.errors import UserError
+from records.seal import check_seal, sealed
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 # keys that cannot change a number, so runs that differ in them are the same run
 BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "logging", "trainer.progress")
 UNNAMED = ("encoder", "cell", "sweep", "logging")  # groups that only list other groups, or change no number
@@ -52,7 +53,7 @@ class RunFolder:
 
     def write(self, manifest: Mapping[str, Any]) -> None:
         """Write manifest.json in one step."""
-        write_json(self.manifest_path, {"manifest_version": MANIFEST_VERSION, **manifest})
+        write_json(self.manifest_path, sealed({"manifest_version": MANIFEST_VERSION, **manifest}))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -70,6 +71,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{path} is of version {version}; this program reads version {MANIFEST_VERSION}. "
             "Delete the run folder and train it again, or use the program's version that wrote it."
         )
+    check_seal(manifest, path)
     return manifest
 
 

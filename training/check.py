@@ -47,7 +47,7 @@ def check(config: Config) -> None:
 
 def facts(config: Config) -> Facts:
     """Build backbone, LoRA and pooler of `config` without memory and run one chunk through them."""
-    encoder = _empty_encoder(config)
+    encoder = empty_encoder(config)
     layers, _ = parts(encoder.backbone)
     trained = [p for p in encoder.parameters() if p.requires_grad]
     base = [p for p in encoder.backbone.parameters() if not p.requires_grad]
@@ -93,7 +93,8 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
     ]
 
 
-def _empty_encoder(config: Config) -> Encoder:
+def empty_encoder(config: Config) -> Encoder:
+    """Return the encoder of `config` on the meta device, LoRA added, in training mode; no weights are read."""
     precision = resolve_precision(config["precision"], best_device(config["accelerator"]))
     backbone = empty_backbone(config["model"], precision.weights)
     shape = backbone.config.get_text_config()

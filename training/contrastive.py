@@ -1,6 +1,5 @@
 """Objective `infonce`: from a configuration to a finished run folder."""
 
-import time
 from importlib.util import find_spec
 from typing import Any
 
@@ -9,24 +8,21 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
 
-from corpora.docstrings import package_versions
 from corpora.readers import read_triples
-from corpora.triples import Triple, fingerprint
-from encoders.loading import base_fingerprints, build_encoder, build_tokenizer
+from corpora.triples import Triple
+from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
-from encoders.precision import Precision, best_device, resolve_precision
+from encoders.precision import best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
 from records.config import plain
 from records.errors import UserError
-from records.manifest import environment, peak_memory_bytes, stream_seeds
 from records.quiet import quieten
 from records.run_folder import RunFolder, run_folder
 from records.streams import stream_seed
 from training.batches import BatchOrder
 from training.check import check
 from training.checkpoints import LAST
-from training.health import collapse
-from training.infonce import candidates
+from training.facts import announcement, closing_facts, continued, opening_manifest
 from training.large_batch import ChunkPlan, LargeBatch
 from training.loop import fit
 from training.module import ContrastiveModule
@@ -89,7 +85,6 @@ def check_devices(devices: int, device: torch.device) -> None:
 
 def train_cell(config: Config, folder: RunFolder) -> None:
     """Train one cell into `folder`."""
-    start = time.perf_counter()
     device = best_device(config["accelerator"])
     check_devices(config["trainer"]["devices"], device)
     precision = resolve_precision(config["precision"], device)
@@ -110,6 +105,8 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     assert encoder.training, "dropout would be off"
     manifest = opening_manifest(config, module, triples, precision)
     first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
+    if config["resume"] and (folder.path / LAST).exists():
+        manifest = continued(manifest, folder.manifest())
     if first:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
@@ -120,7 +117,7 @@ def train_cell(config: Config, folder: RunFolder) -> None:
         config["trainer"]["validate_every"],
     )
     fit(config, module, validation, folder.path)
-    closing = closing_facts(module, validation, time.perf_counter() - start)
+    closing = closing_facts(module, validation, manifest)
     if not first:
         return
     save_trained(encoder, adapted, folder.path)
@@ -140,60 +137,3 @@ def split_validation(triples: list[Triple], count: int) -> tuple[list[Triple], l
     stride = len(triples) // count
     held_out = set(range(0, stride * count, stride))
     return [t for i, t in enumerate(triples) if i not in held_out], [triples[i] for i in sorted(held_out)]
-
-
-def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Triple], precision: Precision) -> Config:
-    """What is known before the first step."""
-    data = {"sha256": fingerprint(triples), "triples": len(triples), "trained_on": len(module.triples)}
-    if "packages" in config["data"]:
-        data["packages"] = package_versions(config["data"]["packages"])
-    encoder = module.encoder
-    return {
-        "study": config["study"],
-        "pooler": config["pooler"]["name"],
-        "attn": config["attn"]["name"],
-        "seed": config["seed"],
-        "status": "running",
-        "config": config,
-        "data": data,
-        **base_fingerprints(config["model"]),
-        "precision": precision.name,
-        "kernel": encoder.backbone.config._attn_implementation,
-        "parameters": {
-            "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
-            "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
-            "base": sum(p.numel() for p in encoder.backbone.parameters() if not p.requires_grad),
-        },
-        "seeds": stream_seeds(config["seed"]),
-        "threads": torch.get_num_threads(),
-        **environment(),
-    }
-
-
-def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config) -> str:
-    """What is about to be trained, and how much work it is; the progress bar then tells the time left."""
-    steps, batch = module.cfg["trainer"]["max_steps"], module.cfg["trainer"]["global_batch_size"]
-    first = [module.triples[i] for i in module.order.batch(0)]
-    layout = candidates(first, module.cfg["data"].get("instruction"), module.cfg["objective"]["hard_negatives"])
-    tokens = sum(map(len, module.work.tokenize(layout.texts)))
-    parameters = manifest["parameters"]
-    return (
-        f"{folder.path}: {steps} steps of {batch} queries and {len(layout.documents)} documents from "
-        f"{len(module.triples):,} triples, about {steps * tokens / 1e3:,.0f} k tokens; "
-        f"{parameters['adapter']:,} adapter and {parameters['head']:,} head parameters train."
-    )
-
-
-def closing_facts(module: ContrastiveModule, validation: Validation, seconds: float) -> Config:
-    """What is known after the last step."""
-    loss = sum(module.recent_losses) / len(module.recent_losses)
-    return {
-        "batch_order_sha256": module.batch_order_sha256,
-        "steps": module.cfg["trainer"]["max_steps"],
-        "tokens": module.tokens,
-        "seconds": round(seconds, 1),
-        "peak_memory_bytes": peak_memory_bytes(),
-        "loss": loss,
-        "validation_ndcg_at_10": validation.ndcg,
-        "collapse": collapse(loss, module.candidates, validation.vectors),
-    }

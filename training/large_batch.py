@@ -46,12 +46,16 @@ class LargeBatch:
                 rows[k] = row
         return [r for r in rows if r is not None]
 
+    def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
+        """The rows of each forward pass, those of all processes."""
+        return by_token_budget([len(r) for r in rows], self.plan.token_budget, self.plan.chunk_size)
+
     def backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
         """Add the gradient of `loss_of(vectors)` to the parameters; vectors: [N, E] float32 in the order of `rows`.
 
         Returns the loss. With several processes the gradients are summed over them here.
         """
-        chunks = by_token_budget([len(r) for r in rows], self.plan.token_budget, self.plan.chunk_size)
+        chunks = self.chunks(rows)
         mine = range(rank(), len(chunks), world_size())
         device = next(self.encoder.parameters()).device
         vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)

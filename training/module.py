@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import asdict
 from typing import Any
 
 import pytorch_lightning as pl
@@ -11,11 +12,12 @@ from torch import Tensor
 from corpora.triples import Triple
 from records.errors import UserError
 from training.batches import BatchOrder, roll
+from training.flops import Work
 from training.infonce import candidates, infonce
 from training.large_batch import LargeBatch
 
 RECENT = 10  # losses whose mean is the run's final loss
-POSITION = ("batch_order_sha256", "tokens", "candidates", "recent_losses")  # saved with a checkpoint
+POSITION = ("batch_order_sha256", "tokens", "seconds", "candidates", "recent_losses")  # saved with a checkpoint
 
 
 class ContrastiveModule(pl.LightningModule):
@@ -32,6 +34,8 @@ class ContrastiveModule(pl.LightningModule):
         self.work, self.triples, self.order, self.cfg = work, triples, order, cfg
         self.batch_order_sha256 = ""
         self.tokens = 0
+        self.work_done = Work()
+        self.seconds = 0.0  # inside the steps, those before an interruption too
         self.candidates = 0
         self.recent_losses: list[float] = []
 
@@ -55,9 +59,12 @@ class ContrastiveModule(pl.LightningModule):
         self._update()
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += sum(map(len, rows))
+        self.work_done = self.work_done.plus([(len(c), max(len(rows[i]) for i in c)) for c in self.work.chunks(rows)])
         self.candidates = len(layout.documents)
         self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
-        rate = sum(map(len, rows)) / (time.perf_counter() - start)
+        taken = time.perf_counter() - start
+        self.seconds += taken
+        rate = sum(map(len, rows)) / taken
         self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
         return loss
 
@@ -103,6 +110,7 @@ class ContrastiveModule(pl.LightningModule):
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
+        checkpoint["work_done"] = asdict(self.work_done)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up the position; refuse a checkpoint that lacks a trained parameter."""
@@ -114,3 +122,4 @@ class ContrastiveModule(pl.LightningModule):
             )
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
+        self.work_done = Work(**checkpoint["work_done"])

@@ -34,6 +34,7 @@ class BagOfWords:
     embedding_dim: int = 512
     max_length: int = 10_000
     meter: Meter = field(default_factory=Meter)
+    settings: dict[str, Any] = field(default_factory=dict)
     seen: list[tuple[str, str]] = field(default_factory=list)  # (instruction, text) of every call
 
     @property

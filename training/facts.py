@@ -1,0 +1,127 @@
+"""What a run's manifest says: before the first step, after the last, and in words at the start."""
+
+from typing import Any
+
+import torch
+
+from corpora.docstrings import package_versions
+from corpora.triples import Triple, fingerprint
+from encoders.loading import base_fingerprints
+from encoders.precision import Precision
+from records.config import flat
+from records.errors import UserError
+from records.manifest import code, environment, loaded_modules, peak_memory_bytes, stream_seeds
+from records.run_folder import RunFolder
+from training.flops import training_flops
+from training.health import collapse
+from training.infonce import candidates
+from training.module import ContrastiveModule
+from training.validation import Validation
+
+Config = dict[str, Any]
+SAME = {
+    "data.sha256": "The training data",
+    "base_weights_sha256": "The base model",
+    "tokenizer_sha256": "The tokenizer",
+}
+MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "precision", "dtypes")
+
+
+def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Triple], precision: Precision) -> Config:
+    """What is known before the first step."""
+    data = {"sha256": fingerprint(triples), "triples": len(triples), "trained_on": len(module.triples)}
+    if "packages" in config["data"]:
+        data["packages"] = package_versions(config["data"]["packages"])
+    encoder = module.encoder
+    return {
+        "study": config["study"],
+        "pooler": config["pooler"]["name"],
+        "attn": config["attn"]["name"],
+        "seed": config["seed"],
+        "status": "running",
+        "config": config,
+        "data": data,
+        **base_fingerprints(config["model"]),
+        "precision": precision.name,
+        "dtypes": {"weights": name_of(precision.weights), "compute": name_of(precision.compute), "head": "float32"},
+        "device": device_name(encoder),
+        "kernel": encoder.backbone.config._attn_implementation,
+        "parameters": {
+            "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
+            "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
+            "base": sum(p.numel() for p in encoder.backbone.parameters() if not p.requires_grad),
+        },
+        "seeds": stream_seeds(config["seed"]),
+        "threads": torch.get_num_threads(),
+        **environment(),
+        "code": {**code(), "modules": loaded_modules()},
+    }
+
+
+def continued(manifest: Config, interrupted: Config) -> Config:
+    """The opening manifest of a run that goes on after an interruption.
+
+    Raises `UserError` where data or base are other ones. Code, versions, machine and threads that have changed are
+    written down as "before -> now", so that the control rule sees a run of two halves for what it is.
+    """
+    for key, what in SAME.items():
+        if flat(manifest)[key] != flat(interrupted).get(key):
+            raise UserError(
+                f"{what} changed since this run was interrupted ({key}). Put it back, or delete the run folder."
+            )
+    return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
+
+
+def _both(before: Any, now: Any) -> Any:
+    if isinstance(before, dict) and isinstance(now, dict):
+        return {key: _both(before.get(key, value), value) for key, value in now.items()}
+    return now if before == now else f"{before} -> {now}"
+
+
+def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config) -> str:
+    """What is about to be trained, and how much work it is; the progress bar then tells the time left."""
+    steps, batch = module.cfg["trainer"]["max_steps"], module.cfg["trainer"]["global_batch_size"]
+    first = [module.triples[i] for i in module.order.batch(0)]
+    layout = candidates(first, module.cfg["data"].get("instruction"), module.cfg["objective"]["hard_negatives"])
+    tokens = sum(map(len, module.work.tokenize(layout.texts)))
+    parameters = manifest["parameters"]
+    return (
+        f"{folder.path}: {steps} steps of {batch} queries and {len(layout.documents)} documents from "
+        f"{len(module.triples):,} triples, about {steps * tokens / 1e3:,.0f} k tokens; "
+        f"{parameters['adapter']:,} adapter and {parameters['head']:,} head parameters train."
+    )
+
+
+def closing_facts(module: ContrastiveModule, validation: Validation, opening: Config) -> Config:
+    """What is known after the last step. Tokens, FLOPs and seconds are those of the steps, of all attempts together."""
+    loss = sum(module.recent_losses) / len(module.recent_losses)
+    return {
+        "batch_order_sha256": module.batch_order_sha256,
+        "steps": module.cfg["trainer"]["max_steps"],
+        "tokens": module.tokens,
+        "flops": round(training_flops(module.cfg).of(module.work_done)),
+        "seconds": round(module.seconds, 2),
+        "tokens_per_second": round(module.tokens / module.seconds, 1),
+        "peak_memory_bytes": peak_memory(module),
+        "code": {**opening["code"], "modules": {**loaded_modules(), **opening["code"]["modules"]}},  # first as it began
+        "loss": loss,
+        "validation_ndcg_at_10": validation.ndcg,
+        "collapse": collapse(loss, module.candidates, validation.vectors),
+    }
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """ "float32" for torch.float32."""
+    return str(dtype).removeprefix("torch.")
+
+
+def device_name(encoder: torch.nn.Module) -> str:
+    """ "cpu", or the GPU's name."""
+    device = next(encoder.parameters()).device
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def peak_memory(module: ContrastiveModule) -> int:
+    """Bytes: of the GPU where one is used, else of this process."""
+    device = next(module.encoder.parameters()).device
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_memory_bytes()

@@ -1,0 +1,100 @@
+"""Floating-point operations of training, counted from shapes: matrix products and attention, padding included."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from encoders.encoder import Encoder
+from encoders.tokens import Batch
+from poolers.base import TEXT
+from training.check import empty_encoder
+
+STEP = 8  # tokens between probes
+
+
+@dataclass(frozen=True)
+class Work:
+    """Forward passes done so far, as the sums that `Polynomial` needs.
+
+    chunks: passes; texts; tokens: padding included; squares: the sum over texts of the padded length squared.
+    """
+
+    chunks: int = 0
+    texts: int = 0
+    tokens: int = 0
+    squares: int = 0
+
+    def plus(self, shapes: Sequence[tuple[int, int]]) -> "Work":
+        """Add chunks of (texts, padded tokens)."""
+        return Work(
+            self.chunks + len(shapes),
+            self.texts + sum(b for b, _ in shapes),
+            self.tokens + sum(b * t for b, t in shapes),
+            self.squares + sum(b * t * t for b, t in shapes),
+        )
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """FLOPs of b texts of t tokens: once + b (text + token t + square t^2). Attention makes the square."""
+
+    once: float
+    text: float
+    token: float
+    square: float
+
+    def __call__(self, work: "Work") -> float:
+        """FLOPs of `work`."""
+        return self.once * work.chunks + self.text * work.texts + self.token * work.tokens + self.square * work.squares
+
+
+@dataclass(frozen=True)
+class TrainingFlops:
+    """What training costs. forward: one forward pass of a chunk; both: forward and backward.
+
+    again: how often the forward pass is repeated: by GradCache, and by gradient checkpointing.
+    """
+
+    forward: Polynomial
+    both: Polynomial
+    again: int
+
+    def of(self, work: Work) -> float:
+        """FLOPs of training on `work`."""
+        return self.both(work) + self.again * self.forward(work)
+
+
+def training_flops(config: dict[str, Any]) -> TrainingFlops:
+    """Count on tensors without memory; the eager kernel stands for all, since they compute the same products.
+
+    A multiplication with its addition is two operations. The optimiser, norms and activations are not counted.
+    """
+    trainer = config["trainer"]
+    encoder = empty_encoder({**config, "model": {**config["model"], "attn_implementation": "eager"}})
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        encoder.to_empty(device=torch.device("cpu"))
+        probes = [_count(encoder, *shape) for shape in ((1, STEP), (1, 2 * STEP), (1, 3 * STEP), (2, STEP))]
+    forward, both = (_fitted(*counts) for counts in zip(*probes, strict=True))
+    return TrainingFlops(forward, both, int(trainer["gradcache"]) + int(trainer["gradient_checkpointing"]))
+
+
+def _count(encoder: Encoder, texts: int, tokens: int) -> tuple[int, int]:
+    """FLOPs of the forward pass of [texts, tokens], and of forward and backward together."""
+    roles = torch.full((texts, tokens), TEXT)
+    with FlopCounterMode(display=False) as counter:
+        vectors = encoder(Batch(roles, roles, torch.arange(tokens).expand(texts, tokens)))
+        forward = counter.get_total_flops()
+        vectors.sum().backward()
+    return forward, counter.get_total_flops()
+
+
+def _fitted(one: int, two: int, three: int, pair: int) -> Polynomial:
+    """The polynomial through the counts of one text of STEP, 2 STEP, 3 STEP tokens, and of two texts of STEP."""
+    square = (three - 2 * two + one) / (2 * STEP**2)
+    token = (two - one) / STEP - 3 * STEP * square
+    once = 2 * one - pair
+    return Polynomial(once, one - once - token * STEP - square * STEP**2, token, square)
