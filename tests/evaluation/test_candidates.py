@@ -9,6 +9,7 @@ from evaluation.candidates import candidates
 from records.config import composed, plain
 from records.errors import UserError
 from records.run_folder import MANIFEST_VERSION
+from records.seal import sealed
 
 
 def make_run(root: Path, cell: str = "eos-causal", seed: int = 0, **changes) -> Path:
@@ -17,7 +18,7 @@ def make_run(root: Path, cell: str = "eos-causal", seed: int = 0, **changes) -> 
     pooler, attn = cell.split("-")
     manifest = {"study": "embedded", "pooler": pooler, "attn": attn, "seed": seed, "status": "finished",
                 "manifest_version": MANIFEST_VERSION, "config": {"seed": seed}, "parameters": {"head": 3}}  # fmt: skip
-    (folder / "manifest.json").write_text(json.dumps(manifest | changes))
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest | changes)))
     return folder
 
 

@@ -14,6 +14,7 @@ from tests.cells import CELLS
 from training import contrastive
 from training.checkpoints import LAST
 from training.contrastive import check_sizes, train_cell
+from training.facts import MAY_CHANGE, continued
 from training.module import ContrastiveModule
 
 
@@ -88,8 +89,20 @@ def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, monkeypatch):
     assert whole.keys() == resumed.keys()
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)
     one, other = (RunFolder(tmp_path / f).manifest() for f in ("whole", "broken"))
-    for key in ("batch_order_sha256", "tokens", "loss", "validation_ndcg_at_10", "data"):
+    for key in ("batch_order_sha256", "tokens", "flops", "loss", "validation_ndcg_at_10", "data", "code"):
         assert one[key] == other[key], key
+
+
+def test_an_interruption_with_other_data_or_code_is_noticed():
+    now = {"data": {"sha256": "a"}, "base_weights_sha256": "b", "tokenizer_sha256": "c", "threads": 2}
+    now |= {key: "x" for key in MAY_CHANGE if key not in ("code", "threads")}
+    now["code"] = {"commit": "1", "modules": {"encoders.encoder": "old", "poolers.eos": "same"}}
+    assert continued(now, now) == now
+    later = {**now, "code": {"commit": "2", "modules": {"encoders.encoder": "new", "poolers.eos": "same"}}}
+    merged = continued(later, now)
+    assert merged["code"]["modules"] == {"encoders.encoder": "old -> new", "poolers.eos": "same"}
+    with pytest.raises(UserError, match=r"The training data changed .* \(data.sha256\)"):
+        continued({**now, "data": {"sha256": "other"}}, now)
 
 
 def test_two_poolers_see_the_same_batches_and_start_from_the_same_adapter(cell, tmp_path):

@@ -1,0 +1,44 @@
+"""FLOPs from shapes against torch's counter on the real step, and against the closed form of a linear layer."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from encoders.loading import build_encoder, build_tokenizer
+from encoders.lora import add_lora
+from encoders.precision import PRECISIONS
+from training.flops import Work, training_flops
+from training.large_batch import ChunkPlan, LargeBatch
+
+TEXTS = [("", "the sum of two arrays " * k) for k in (1, 1, 2, 3, 5)]
+
+
+@pytest.mark.parametrize("gradcache", [False, True])
+@pytest.mark.parametrize(("pooler", "attn"), [("eos", "causal"), ("lastlayer", "bi"), ("multilayer", "bi")])
+def test_the_count_is_that_of_the_real_step(compose_cell, pooler, attn, gradcache):
+    cfg = compose_cell(pooler, attn, f"trainer.gradcache={gradcache}", "model.attn_implementation=eager")
+    encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    add_lora(encoder.backbone, cfg["lora"], seed=0)
+    work = LargeBatch(encoder.train(), build_tokenizer(cfg, 128), ChunkPlan(64, None, gradcache), seed=0)
+    rows = work.tokenize(TEXTS)
+    shapes = [(len(c), max(len(rows[i]) for i in c)) for c in work.chunks(rows)]
+    assert len(shapes) > 1
+    with FlopCounterMode(display=False) as counter:
+        work.backward(rows, lambda vectors: vectors.square().sum(), step=0)
+    assert training_flops(cfg).of(Work().plus(shapes)) == counter.get_total_flops()
+
+
+def test_a_forward_pass_costs_two_operations_for_each_weight_and_token(compose_cell):
+    cfg = compose_cell("eos", "causal")
+    encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    base = sum(p.numel() for n, p in encoder.backbone.named_parameters() if p.dim() == 2 and "embed" not in n)
+    add_lora(encoder.backbone, cfg["lora"], seed=0)
+    adapter = sum(p.numel() for p in encoder.parameters() if p.requires_grad)
+    forward = training_flops(cfg).forward
+    assert forward.token == 2 * (base + adapter)
+    assert forward.square == 2 * 2 * 32 * 3  # two products of [T, T] with width 32 in three layers
+
+
+def test_work_adds_up():
+    work = Work().plus([(2, 10), (1, 20)]).plus([(3, 5)])
+    assert work == Work(chunks=3, texts=6, tokens=55, squares=2 * 100 + 400 + 3 * 25)
