@@ -32,7 +32,7 @@ class Encoder(nn.Module):
 
     def _run(self, batch: Batch) -> Tensor:
         """[B, T, D] states of the last layer after the final norm."""
-        with torch.autocast(batch.roles.device.type, torch.bfloat16, enabled=self.compute is torch.bfloat16):
+        with torch.autocast(batch.roles.device.type, self.compute, enabled=self.compute is not torch.float32):
             return self.backbone(
                 input_ids=batch.input_ids,
                 attention_mask=batch.attention_mask,
@@ -58,10 +58,10 @@ class Encoder(nn.Module):
             return hook
 
         sites = [*layers[:-1], norm]
-        handles = [site.register_forward_hook(keep(i)) for i, site in enumerate(sites)]
+        handles = [sites[i].register_forward_hook(keep(i)) for i in self.pooler.layers]
         try:
             self._run(batch)
         finally:
             for handle in handles:
                 handle.remove()
-        return [reductions[i] for i in range(len(sites))]
+        return [reductions[i] for i in self.pooler.layers]

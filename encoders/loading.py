@@ -10,9 +10,9 @@ from transformers.utils import cached_file
 from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
-from encoders.precision import Precision, best_device, resolve_precision
+from encoders.precision import Precision, best_device, resolve_autocast, resolve_precision
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import TextTokenizer
+from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
 from poolers.registry import build_pooler
 from records.errors import UserError
 from records.fingerprint import of_files, of_tensors, of_value
@@ -34,7 +34,7 @@ def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> En
     return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
 
 
-def build_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
+def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEMPLATE) -> TextTokenizer:
     """Build the tokenizer of `cfg`; `positions` is what the model was made for, `max_length` must fit in."""
     if cfg["max_length"] > positions:
         raise UserError(
@@ -43,7 +43,7 @@ def build_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
         )
     if cfg["max_length"] < 4:
         raise UserError(f"max_length={cfg['max_length']} leaves no room for text. Give at least 4.")
-    return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"])
+    return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
 
 
 def base_fingerprints(model: Config) -> dict[str, str]:
@@ -81,11 +81,15 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     encoder = build_encoder(cfg, precision, device)
     if run:
         _load_trained(encoder, run, precision)
-    tokenizer = build_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
+    own = cfg["evaluation"]
+    encoder.compute = resolve_autocast(own["autocast"], precision)
+    cfg = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
+    positions = encoder.backbone.config.get_text_config().max_position_embeddings
+    tokenizer = build_tokenizer(cfg, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
     trained = {"head": of_tensors(encoder.pooler.state_dict())}
     if run:
         trained["adapter"] = of_files([run / "adapter" / "adapter_model.safetensors"])
-    settings = {k: cfg[k] for k in ("attn", "pooler", "max_length")} | {"precision": precision.name}
+    settings = {k: cfg[k] for k in ("attn", "pooler", "max_length", "evaluation")} | {"precision": precision.name}
     identity = of_value([base_fingerprints(cfg["model"]), trained, settings])
     return TextEncoder(encoder, tokenizer, identity, cfg["token_budget"])
 

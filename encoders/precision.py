@@ -34,6 +34,14 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     return PRECISIONS[name]
 
 
+def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
+    """Return the format of the matrix products in evaluation; None is that of training."""
+    formats = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    if name is not None and name not in formats:
+        raise UserError(f"evaluation.autocast is '{name}'; it must be null, fp16, bf16 or fp32.")
+    return precision.compute if name is None else formats[name]
+
+
 def best_device(accelerator: str = "auto") -> torch.device:
     """Return this process's own GPU where there is one and `accelerator` allows it, else the CPU."""
     if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available():

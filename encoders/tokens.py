@@ -11,6 +11,7 @@ from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT, TokenView
 from records.errors import UserError
 
 INSTRUCTION_TEMPLATE = "Instruct: {instruction}\nQuery: "  # E5-Mistral, arXiv 2401.00368
+GLUED = "{instruction}"  # no template and no space
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,17 @@ class TextTokenizer:
     has none) stands last, always: it is added after truncation. Strings such as "</s>" inside a text are text.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, padding_side: str = "right") -> None:
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        max_length: int,
+        padding_side: str = "right",
+        template: str = INSTRUCTION_TEMPLATE,
+    ) -> None:
         if padding_side not in ("left", "right"):
             raise UserError(f"padding_side is '{padding_side}'; it must be left or right.")
         self.tokenizer, self.max_length, self.padding_side = tokenizer, max_length, padding_side
+        self.template = template  # stands before the text where there is an instruction
         eos = [i for i in (tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) if i is not None]
         if not eos:
             raise UserError(
@@ -79,7 +87,7 @@ class TextTokenizer:
         The instruction's tokens are told from the text's by character offsets; a token that spans both is text.
         Raises `UserError` for a text that is empty, or is nothing but special tokens or white space.
         """
-        prefix = INSTRUCTION_TEMPLATE.format(instruction=instruction) if instruction else ""
+        prefix = self.template.format(instruction=instruction) if instruction else ""
         room = self.max_length - 1 - (self.bos is not None)
         encoded = self.tokenizer(
             [prefix + t for t in texts],

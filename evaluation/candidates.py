@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.embedding_cache import Encoder
+from records.config import composed, plain
 from records.errors import UserError
 from records.run_folder import read_manifest
 
@@ -62,13 +63,22 @@ def candidates(cfg: Config) -> list[Candidate]:
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
-    for folder, manifest in finished_runs(cfg["run"]):
+    own = changed_evaluation(cfg["evaluation"])
+    for folder, held in finished_runs(cfg["run"]):
+        config = {**held["config"], "evaluation": {**held["config"].get("evaluation", {}), **own}}
+        manifest = {**held, "config": config}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:
             found.append(Candidate({**manifest, **_untrained(manifest["config"])}, results))
         if wanted != "only":
             found.append(Candidate(manifest, results, folder))
     return found
+
+
+def changed_evaluation(asked: Config) -> Config:
+    """Return the keys of `evaluation` that the command line sets: they come before what the runs say."""
+    usual = plain(composed("evaluate"))["evaluation"]
+    return {key: value for key, value in asked.items() if value != usual[key]}
 
 
 def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:

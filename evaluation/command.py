@@ -25,10 +25,10 @@ def main(arguments: Sequence[str]) -> None:
 
 def run(cfg: Config) -> list[Any]:
     """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
-    from evaluation.scoring import Options
-
+    if cfg["instructions"] is not None:
+        cfg["evaluation"]["instructions"] = cfg["instructions"]
+    read_instructions(cfg["evaluation"]["instructions"])
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
-    options = Options(read_instructions(cfg["instructions"]), cfg["predictions"])
     from evaluation.benchmarks import task_set
     from evaluation.plan import plan
     from evaluation.report import report
@@ -36,7 +36,7 @@ def run(cfg: Config) -> list[Any]:
     _limit_threads(cfg["threads"])
     tasks = task_set(cfg)
     print(plan(found, tasks), flush=True)
-    outcomes = _score_all(found, tasks.tasks, options, cfg["progress"])
+    outcomes = _score_all(found, tasks.tasks, cfg)
     print(f"\n{report(outcomes)}\n")
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
@@ -44,7 +44,7 @@ def run(cfg: Config) -> list[Any]:
     return outcomes
 
 
-def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bool) -> list[Any]:
+def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config) -> list[Any]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -55,7 +55,7 @@ def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bo
         TimeRemainingColumn,
     )
 
-    from evaluation.scoring import score
+    from evaluation.scoring import Options, score
 
     bar = Progress(
         TextColumn("{task.description}"),
@@ -65,7 +65,7 @@ def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bo
         TimeRemainingColumn(),
         TextColumn("{task.fields[texts]:,} texts"),
         console=Console(stderr=True),
-        disable=not shown,
+        disable=not cfg["progress"],
         transient=True,
     )
     outcomes = []
@@ -82,6 +82,8 @@ def _score_all(found: list[Candidate], tasks: list[Any], options: Any, shown: bo
             def on_task(name: str, candidate: Candidate = candidate, before: int = i * len(tasks)) -> None:
                 bar.update(line, description=f"{candidate.title} {name}", completed=before + position[name])
 
+            mode = candidate.manifest["config"]["evaluation"]["instructions"]
+            options = Options(read_instructions(mode), cfg["predictions"])
             outcomes.append(score(candidate, tasks, options, on_task, on_texts))
             bar.update(line, completed=(i + 1) * len(tasks))
             print(f"{candidate.title}: {outcomes[-1].computed} new scores in {outcomes[-1].seconds:.0f} s", flush=True)

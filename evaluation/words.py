@@ -8,7 +8,7 @@ from records.errors import UserError
 
 PATHS = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "=", which Hydra stops at
 QUOTES = "'\""
-OF_THE_RUN = ("model", "attn", "pooler", "seed", "study", "max_length", "padding_side")
+OF_THE_RUN = ("model", "attn", "pooler", "reading", "head", "seed", "study", "max_length", "padding_side")
 
 
 def hydra_words(arguments: Sequence[str]) -> list[str]:

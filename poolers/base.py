@@ -1,6 +1,7 @@
 """The contract of a pooler, and the token masks that all poolers share."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -40,24 +41,46 @@ class Pooler(nn.Module, ABC):
     * "layers": for each of the L layers whatever small tensor `reduce` makes of its states, a list of L tensors.
       The states themselves are dropped layer by layer, so that L x B x T x D is never kept in inference.
 
-    `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train.
+    `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train. `layers`: which of
+    the L layers are read, in order (only with "layers").
+
+    pool_instruction, pool_eos: whether these tokens are pooled. last_real: the last token is the last real one; False
+    takes the last position of the padded batch, as published code does (docs/reference_divergences.md, 9).
     """
 
     consumes: ClassVar[Literal["last", "layers"]] = "last"
     needs_training: ClassVar[bool] = False
 
-    def __init__(self, hidden_size: int, num_layers: int, pool_instruction: bool = False) -> None:
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int,
+        pool_instruction: bool = False,
+        pool_eos: bool = True,
+        last_real: bool = True,
+    ) -> None:
         super().__init__()
-        self.hidden_size, self.num_layers, self.pool_instruction = hidden_size, num_layers, pool_instruction
+        self.hidden_size, self.num_layers = hidden_size, num_layers
+        self.pool_instruction, self.pool_eos, self.last_real = pool_instruction, pool_eos, last_real
         self.embedding_dim = hidden_size
+        self.layers: Sequence[int] = range(num_layers)
+
+    def pooled(self, tokens: TokenView) -> Tensor:
+        """[B, T] bool: the tokens that are pooled."""
+        pooled = tokens.pooled(self.pool_instruction)
+        return pooled if self.pool_eos else pooled & (tokens.roles != EOS)
+
+    def last_token(self, hidden: Tensor, tokens: TokenView) -> Tensor:
+        """[B, D] float32 state of the last token; hidden: [B, T, D]."""
+        return last_token(hidden, tokens) if self.last_real else hidden[:, -1].float()
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
-        """Shrink the states of one layer (0 is the first, L-1 the last, after the final norm); hidden: [B, T, D]."""
+        """Shrink the states of a layer of `layers` (L-1 is the last, after the final norm); hidden: [B, T, D]."""
         raise NotImplementedError(f"{type(self).__name__} consumes '{self.consumes}' and reduces no layers.")
 
     @abstractmethod
     def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
-        """Return [B, E] float32. states: [B, T, D], or the list of L reductions."""
+        """Return [B, E] float32. states: [B, T, D], or the list of reductions of `layers`."""
 
 
 def last_token(hidden: Tensor, tokens: TokenView) -> Tensor:

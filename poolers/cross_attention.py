@@ -10,14 +10,14 @@ from torch.nn import functional as F
 class GegluMLP(nn.Module):
     """Pre-norm GEGLU feed-forward with residual: x + W2 (a * gelu(b)), (a, b) = W1 norm(x)."""
 
-    def __init__(self, width: int, factor: float) -> None:
+    def __init__(self, width: int, inner: int, as_identity: bool) -> None:
         super().__init__()
-        inner = max(1, round(width * factor))
         self.norm = nn.LayerNorm(width)
         self.enter = nn.Linear(width, 2 * inner)
         self.leave = nn.Linear(inner, width)
-        nn.init.zeros_(self.leave.weight)  # the MLP starts as the identity, so that the head starts as its attention
-        nn.init.zeros_(self.leave.bias)
+        if as_identity:
+            nn.init.zeros_(self.leave.weight)
+            nn.init.zeros_(self.leave.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """x: [..., width]; the same shape comes back."""
@@ -30,27 +30,40 @@ class CrossAttentionHead(nn.Module):
 
     arXiv 2409.02727, "last-layer trainable pooling": attention softmax(Q W_q (X W_k)^T / sqrt(d)) X W_v, then an MLP.
     Everything is float32. The query projection does not depend on the text and is computed once a batch.
-    Value and output projections start orthogonal and queries small, so that the head starts near a rotated mean
-    of its keys: a start from which LoRA's learning rate suffices.
+
+    mlp_inner: 0 for no MLP. query_std: the queries start from N(0, query_std^2). residual: whether the queries are
+    added to what they attend to, as the published code does. start: "near_mean" or "torch" (torch's own random start).
     """
 
     def __init__(
-        self, width: int, *, num_queries: int, num_heads: int, head_dim: int | None, mlp: bool, mlp_factor: float
+        self,
+        width: int,
+        *,
+        num_queries: int,
+        num_heads: int,
+        head_dim: int,
+        mlp_inner: int,
+        query_std: float = 0.02,
+        residual: bool = False,
+        start: str = "near_mean",
     ) -> None:
         super().__init__()
-        self.num_heads, self.head_dim = num_heads, head_dim or max(1, width // num_heads)
+        self.num_heads, self.head_dim, self.residual = num_heads, head_dim, residual
         inner = self.num_heads * self.head_dim
-        self.queries = nn.Parameter(torch.randn(num_queries, width) * 0.02)
+        self.queries = nn.Parameter(torch.randn(num_queries, width) * query_std)
         self.norm_queries, self.norm_keys = nn.LayerNorm(width), nn.LayerNorm(width)
         self.query = nn.Linear(width, inner, bias=False)
         self.key = nn.Linear(width, inner, bias=False)
         self.value = nn.Linear(width, inner, bias=False)
         self.output = nn.Linear(inner, width, bias=False)
-        for linear in (self.value, self.output):
-            nn.init.orthogonal_(linear.weight)
-        for linear in (self.query, self.key):
-            nn.init.normal_(linear.weight, std=width**-0.5 * 0.5)
-        self.mlp = GegluMLP(width, mlp_factor) if mlp else nn.Identity()
+        if start == "near_mean":  # of the keys, rotated, the MLP the identity: LoRA's learning rate then suffices
+            for linear in (self.value, self.output):
+                nn.init.orthogonal_(linear.weight)
+            for linear in (self.query, self.key):
+                nn.init.normal_(linear.weight, std=width**-0.5 * 0.5)
+        self.mlp: nn.Module = nn.Identity()  # made last, so that attention starts alike with and without it
+        if mlp_inner:
+            self.mlp = GegluMLP(width, mlp_inner, as_identity=start == "near_mean")
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return [B, D]. states: [B, K, D]; mask: [B, K] bool, the keys that exist (None: all of them)."""
@@ -80,8 +93,8 @@ class CrossAttentionHead(nn.Module):
 
     def finish(self, attended: Tensor) -> Tensor:
         """Output projection, MLP, mean over queries: [B, H, N, d] -> [B, D]."""
-        joined = attended.transpose(1, 2).flatten(2)
-        return self.mlp(self.output(joined)).mean(dim=1)
+        out = self.output(attended.transpose(1, 2).flatten(2))
+        return self.mlp(out + self.queries if self.residual else out).mean(dim=1)
 
     def _split(self, x: Tensor) -> Tensor:
         """[B, K, H*d] -> [B, H, K, d]."""

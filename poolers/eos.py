@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from poolers.base import Pooler, TokenView, last_token
+from poolers.base import Pooler, TokenView
 
 
 class LastToken(Pooler):
@@ -11,4 +11,4 @@ class LastToken(Pooler):
     def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
-        return last_token(states, tokens)
+        return self.last_token(states, tokens)

@@ -4,31 +4,41 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from poolers.base import Pooler, TokenView, last_token, weighted_mean
+from poolers.base import Pooler, TokenView, weighted_mean
 from poolers.cross_attention import CrossAttentionHead
+from poolers.head_size import sized
 
 
 class LastLayerTrainable(Pooler):
     """Models 2 (causal) and 4 (bidirectional) of arXiv 2409.02727, with padding masked out of the keys.
 
     tokens: what the head reads: "all" token states (the paper), or one key: the "last" token's state or the "mean".
-    head: num_queries, num_heads, head_dim, mlp, mlp_factor of `CrossAttentionHead`.
+    mask_padding: False lets the head attend to padding, so that vectors depend on batch mates, as in the published
+    code (docs/reference_divergences.md, 7). head: sizes and start of the head, see conf/head and `sized`.
     """
 
     needs_training: ClassVar[bool] = True
 
     def __init__(
-        self, hidden_size: int, num_layers: int, tokens: str, pool_instruction: bool = False, **head: Any
+        self,
+        hidden_size: int,
+        num_layers: int,
+        *,
+        tokens: str,
+        mask_padding: bool = True,
+        pool_instruction: bool = False,
+        pool_eos: bool = True,
+        last_real: bool = True,
+        **head: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction)
-        self.tokens = tokens
-        self.head = CrossAttentionHead(hidden_size, **head)
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        self.tokens, self.mask_padding = tokens, mask_padding
+        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head))
 
     def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
-        pooled = tokens.pooled(self.pool_instruction)
         if self.tokens == "all":
-            return self.head(states, pooled)
-        one = last_token(states, tokens) if self.tokens == "last" else weighted_mean(states, pooled)
+            return self.head(states, self.pooled(tokens) if self.mask_padding else None)
+        one = self.last_token(states, tokens) if self.tokens == "last" else weighted_mean(states, self.pooled(tokens))
         return self.head(one[:, None])

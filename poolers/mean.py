@@ -11,4 +11,4 @@ class Mean(Pooler):
     def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
-        return weighted_mean(states, tokens.pooled(self.pool_instruction))
+        return weighted_mean(states, self.pooled(tokens))

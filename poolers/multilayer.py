@@ -5,8 +5,10 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from poolers.base import Pooler, TokenView, last_token, weighted_mean
+from poolers.base import Pooler, TokenView, weighted_mean
 from poolers.cross_attention import CrossAttentionHead
+from poolers.head_size import sized
+from records.errors import UserError
 
 
 class MultiLayerTrainable(Pooler):
@@ -14,7 +16,9 @@ class MultiLayerTrainable(Pooler):
 
     tokens: a layer's vector is its "last" token's state (the paper, causal) or the "mean" (the paper,
     bidirectional); "all": every token of every layer is a key, attended layer by layer.
-    layer_weights: whether W is there. head: the settings of `CrossAttentionHead`.
+    layer_weights: whether W is there, drawn from N(0, layer_weights_std^2). layers: "all", "last:k" or "every:k"
+    (the last layer and every k-th before it). mask_padding: see `LastLayerTrainable`; of use with tokens="all".
+    head: sizes and start of the head, see conf/head and `sized`.
     """
 
     consumes: ClassVar[Literal["last", "layers"]] = "layers"
@@ -24,31 +28,52 @@ class MultiLayerTrainable(Pooler):
         self,
         hidden_size: int,
         num_layers: int,
+        *,
         tokens: str,
         layer_weights: bool = True,
+        layer_weights_std: float = 0.02,
+        layers: str = "all",
+        mask_padding: bool = True,
         pool_instruction: bool = False,
+        pool_eos: bool = True,
+        last_real: bool = True,
         **head: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction)
-        self.tokens = tokens
-        self.head = CrossAttentionHead(hidden_size, **head)
-        self.layer_weights = nn.Parameter(torch.randn(num_layers, hidden_size) * 0.02) if layer_weights else None
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        self.tokens, self.mask_padding, self.layers = tokens, mask_padding, chosen_layers(layers, num_layers)
+        extra = len(self.layers) * hidden_size if layer_weights else 0
+        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head, extra))
+        weights = torch.randn(len(self.layers), hidden_size) * layer_weights_std  # drawn last: the head starts alike
+        self.layer_weights = nn.Parameter(weights) if layer_weights else None
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
         """One vector a text, [B, D]; for tokens="all" the layer's partial attention, [B, H, N, d + 1]."""
         if self.tokens == "last":
-            return last_token(hidden, tokens)
-        pooled = tokens.pooled(self.pool_instruction)
+            return self.last_token(hidden, tokens)
+        pooled = self.pooled(tokens)
         if self.tokens == "mean":
             return weighted_mean(hidden, pooled)
-        states = hidden.float() if self.layer_weights is None else hidden.float() + self.layer_weights[layer]
-        return torch.cat(self.head.partial(states, pooled), dim=-1)
+        states = hidden.float()
+        if self.layer_weights is not None:
+            states = states + self.layer_weights[self.layers.index(layer)]
+        return torch.cat(self.head.partial(states, pooled if self.mask_padding else None), dim=-1)
 
     def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
-        """Return [B, D]; states: the L reductions."""
+        """Return [B, D]; states: the reductions of `layers`."""
         assert isinstance(states, list)
         if self.tokens == "all":
             parts = [s[..., :-1] for s in states]
             return self.head.finish(self.head.merge(parts, [s[..., -1:] for s in states]))
         stacked = torch.stack(states, dim=1)
         return self.head(stacked if self.layer_weights is None else stacked + self.layer_weights)
+
+
+def chosen_layers(layers: str, count: int) -> list[int]:
+    """Return the numbers of the layers that "all", "last:k" or "every:k" names, of `count`, in order."""
+    kind, _, number = str(layers).partition(":")
+    k = int(number) if number.isdigit() else 0
+    if layers == "all":
+        return list(range(count))
+    if kind not in ("last", "every") or not 1 <= k <= count:
+        raise UserError(f"pooler.layers is '{layers}'; it must be all, last:k or every:k with k from 1 to {count}.")
+    return list(range(count - k, count)) if kind == "last" else list(range(count - 1, -1, -k))[::-1]

@@ -9,8 +9,8 @@ import torch
 from poolers.base import Pooler
 from records.errors import UserError, nearest
 
-NOT_POOLERS = {"__init__", "base", "registry", "cross_attention"}
-OUTSIDE = {"name", "normalize"}  # keys of the YAML that the encoder reads, not the pooler
+NOT_POOLERS = {"__init__", "base", "registry", "cross_attention", "head_size"}
+OUTSIDE = {"name", "normalize", "trainable"}  # keys of the YAML that are not the pooler's own
 
 
 def pooler_names() -> list[str]:
@@ -38,6 +38,6 @@ def build_pooler(config: dict[str, Any], hidden_size: int, num_layers: int, seed
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
-            return cls(hidden_size, num_layers, **settings)
+            return cls(hidden_size, num_layers, **settings).requires_grad_(config.get("trainable", True))
         except TypeError as error:
             raise UserError(f"The pooler '{name}' cannot be built from its settings: {error}.") from error

@@ -14,5 +14,5 @@ class WeightedMean(Pooler):
     def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
-        pooled = tokens.pooled(self.pool_instruction)
+        pooled = self.pooled(tokens)
         return weighted_mean(states, pooled.cumsum(dim=1) * pooled)

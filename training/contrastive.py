@@ -25,7 +25,7 @@ from training.checkpoints import LAST
 from training.facts import announcement, closing_facts, continued, opening_manifest
 from training.large_batch import ChunkPlan, LargeBatch
 from training.loop import fit
-from training.module import ContrastiveModule
+from training.module import LOSS_DTYPES, ContrastiveModule
 from training.saving import save_trained
 from training.validation import Validation
 
@@ -70,6 +70,13 @@ def check_sizes(config: Config) -> None:
         )
     if config["logging"]["wandb"] and not find_spec("wandb"):
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
+    if config["objective"]["loss_dtype"] not in LOSS_DTYPES:
+        raise UserError(f"objective.loss_dtype={config['objective']['loss_dtype']} must be fp32 or bf16.")
+    micro = config["objective"]["loss_queries"]
+    if micro and (micro < 2 or batch % micro):
+        raise UserError(
+            f"objective.loss_queries={micro} must be at least 2 and divide trainer.global_batch_size={batch}."
+        )
     if not config["objective"]["temperature"] > 0:
         raise UserError(f"objective.temperature={config['objective']['temperature']} must be above zero.")
 
@@ -99,7 +106,8 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     order = BatchOrder(
         [t.source for t in kept], config["trainer"]["global_batch_size"], config["seed"], config["data"]["one_source"]
     )
-    plan = ChunkPlan(config["token_budget"], config["trainer"]["chunk_size"], config["trainer"]["gradcache"])
+    t = config["trainer"]
+    plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"])
     module = ContrastiveModule(LargeBatch(encoder.train(), tokenizer, plan, config["seed"]), kept, order, config)
 
     assert encoder.training, "dropout would be off"

@@ -14,7 +14,6 @@ from records.manifest import code, environment, loaded_modules, peak_memory_byte
 from records.run_folder import RunFolder
 from training.flops import training_flops
 from training.health import collapse
-from training.infonce import candidates
 from training.module import ContrastiveModule
 from training.validation import Validation
 
@@ -81,8 +80,7 @@ def _both(before: Any, now: Any) -> Any:
 def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config) -> str:
     """What is about to be trained, and how much work it is; the progress bar then tells the time left."""
     steps, batch = module.cfg["trainer"]["max_steps"], module.cfg["trainer"]["global_batch_size"]
-    first = [module.triples[i] for i in module.order.batch(0)]
-    layout = candidates(first, module.cfg["data"].get("instruction"), module.cfg["objective"]["hard_negatives"])
+    layout = module.lay_out(module.order.batch(0))
     tokens = sum(map(len, module.work.tokenize(layout.texts)))
     parameters = manifest["parameters"]
     return (

@@ -24,11 +24,18 @@ class Candidates:
     masked: Tensor
 
 
-def candidates(triples: Sequence[Triple], instruction: str | None, hard_negatives: int | None) -> Candidates:
+def candidates(
+    triples: Sequence[Triple],
+    instruction: str | None,
+    hard_negatives: int | None,
+    mask_duplicates: bool = True,
+    loss_queries: int | None = None,
+) -> Candidates:
     """Lay out a batch. `hard_negatives` bounds those of each query (None: all it has, 0: in-batch negatives only).
 
     Masked for query i: every other document whose text is i's positive or i's query, and the positives of other
-    examples with the same query.
+    examples with the same query (not so without `mask_duplicates`). With `loss_queries` = m, queries are compared
+    with the documents of their own m examples only: what gradient accumulation over micro-batches of m computes.
     """
     places: dict[tuple[str, str], int] = {}
 
@@ -41,19 +48,28 @@ def candidates(triples: Sequence[Triple], instruction: str | None, hard_negative
     q, p = torch.tensor(queries), torch.tensor(positives)
     documents = torch.tensor([*positives, *negatives])
     as_documents = torch.tensor([places.get(("", t.query), -1) for t in triples])
-    masked = (documents[None] == p[:, None]) | (documents[None] == as_documents[:, None])
-    masked[:, : len(triples)] |= q[:, None] == q[None]
+    masked = torch.zeros(len(triples), len(documents), dtype=torch.bool)
+    if mask_duplicates:
+        masked = (documents[None] == p[:, None]) | (documents[None] == as_documents[:, None])
+        masked[:, : len(triples)] |= q[:, None] == q[None]
+    if loss_queries:
+        owners = [*range(len(triples)), *(i for i, t in enumerate(triples) for _ in t.negatives[:hard_negatives])]
+        micro = torch.tensor(owners) // loss_queries
+        masked |= micro[: len(triples), None] != micro[None]
     masked.diagonal().fill_(False)
     return Candidates(list(places), q, documents, masked)
 
 
-def infonce(queries: Tensor, documents: Tensor, masked: Tensor, temperature: float) -> Tensor:
+def infonce(
+    queries: Tensor, documents: Tensor, masked: Tensor, temperature: float, dtype: torch.dtype = torch.float32
+) -> Tensor:
     """Mean over queries of -log softmax(cos(q_i, d_i) / temperature) over the unmasked documents (scalar, nats).
 
-    queries: [B, E]; documents: [K, E], the positive of query i at place i; masked: [B, K] bool.
+    queries: [B, E]; documents: [K, E], the positive of query i at place i; masked: [B, K] bool. dtype: of cosines,
+    logits and loss; in bf16 cosines of .9000 and .9001 are one number.
     van den Oord et al. 2018 (arXiv 1807.03748), equation 4; cosine as similarity. Zero vectors give log K.
     """
     with torch.autocast(queries.device.type, enabled=False):
-        logits = F.normalize(queries.float(), dim=-1) @ F.normalize(documents.float(), dim=-1).T / temperature
+        logits = F.normalize(queries.to(dtype), dim=-1) @ F.normalize(documents.to(dtype), dim=-1).T / temperature
         logits = logits.masked_fill(masked, -torch.inf)
-        return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device))
+        return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device)).float()

@@ -19,11 +19,13 @@ class ChunkPlan:
 
     gradcache: False keeps the graph of every chunk (fastest, memory grows with the batch); True runs each chunk
     twice and keeps one graph at a time (Gao et al. 2021, arXiv 2101.06983), so memory is that of one chunk.
+    sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
     """
 
     token_budget: int
     chunk_size: int | None
     gradcache: bool
+    sync: bool = True
 
 
 class LargeBatch:
@@ -84,7 +86,7 @@ class LargeBatch:
 
     def _sum_gradients(self) -> None:
         """One all-reduce of all trainable gradients, flattened (LoRA and head are small)."""
-        if world_size() == 1:
+        if world_size() == 1 or not self.plan.sync:
             return
         trainable = [p for p in self.encoder.parameters() if p.requires_grad]
         for p in trainable:

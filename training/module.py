@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,9 +14,10 @@ from corpora.triples import Triple
 from records.errors import UserError
 from training.batches import BatchOrder, roll
 from training.flops import Work
-from training.infonce import candidates, infonce
+from training.infonce import Candidates, candidates, infonce
 from training.large_batch import LargeBatch
 
+LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 RECENT = 10  # losses whose mean is the run's final loss
 POSITION = ("batch_order_sha256", "tokens", "seconds", "candidates", "recent_losses")  # saved with a checkpoint
 
@@ -45,14 +47,13 @@ class ContrastiveModule(pl.LightningModule):
         step = self.global_step
         examples = self.order.batch(step)
         o = self.cfg["objective"]
-        layout = candidates(
-            [self.triples[i] for i in examples], self.cfg["data"].get("instruction"), o["hard_negatives"]
-        )
+        layout = self.lay_out(examples)
         rows = self.work.tokenize(layout.texts)
 
         def loss_of(vectors: Tensor) -> Tensor:
             queries, documents = vectors[layout.queries], vectors[layout.documents]
-            return infonce(queries, documents, layout.masked.to(vectors.device), o["temperature"])
+            masked = layout.masked.to(vectors.device)
+            return infonce(queries, documents, masked, o["temperature"], LOSS_DTYPES[o["loss_dtype"]])
 
         loss = self.work.backward(rows, loss_of, step)
         self._refuse_nan(loss, step, examples)
@@ -60,13 +61,24 @@ class ContrastiveModule(pl.LightningModule):
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += sum(map(len, rows))
         self.work_done = self.work_done.plus([(len(c), max(len(rows[i]) for i in c)) for c in self.work.chunks(rows)])
-        self.candidates = len(layout.documents)
+        self.candidates = int((~layout.masked).sum(dim=1).max())
         self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
         taken = time.perf_counter() - start
         self.seconds += taken
         rate = sum(map(len, rows)) / taken
         self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
         return loss
+
+    def lay_out(self, examples: Sequence[int]) -> Candidates:
+        """Who is compared with whom in a batch."""
+        o = self.cfg["objective"]
+        return candidates(
+            [self.triples[i] for i in examples],
+            self.cfg["data"].get("instruction"),
+            o["hard_negatives"],
+            o["mask_duplicates"],
+            o["loss_queries"],
+        )
 
     def _update(self) -> None:
         optimizer, schedule = self.optimizers(), self.lr_schedulers()

@@ -1,0 +1,44 @@
+"""A trainable linear map of one plain vector: the smallest head, a control for what the larger ones add."""
+
+from itertools import pairwise
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from poolers.base import Pooler, TokenView, weighted_mean
+
+
+class Linear(Pooler):
+    """W h, h the last layer's state of the "last" token or its "mean" over tokens (`tokens`); W starts orthogonal.
+
+    match_params: W is a product of two matrices with a width between them that gives this many parameters; it stays
+    linear. With fewer than 2 D^2 its rank is limited.
+    """
+
+    needs_training: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int,
+        *,
+        tokens: str,
+        match_params: int | None = None,
+        pool_instruction: bool = False,
+        pool_eos: bool = True,
+        last_real: bool = True,
+    ) -> None:
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        self.tokens = tokens
+        between = None if match_params is None else max(1, round(match_params / (2 * hidden_size)))
+        widths = [hidden_size, hidden_size] if between is None else [hidden_size, between, hidden_size]
+        linears = [nn.Linear(a, b, bias=False) for a, b in pairwise(widths)]
+        for linear in linears:
+            nn.init.orthogonal_(linear.weight)
+        self.map = nn.Sequential(*linears)
+
+    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+        """Return [B, D]."""
+        assert isinstance(states, Tensor)
+        one = self.last_token(states, tokens) if self.tokens == "last" else weighted_mean(states, self.pooled(tokens))
+        return self.map(one)
