@@ -1,5 +1,6 @@
 """What a reader must know beside the effects: how p was counted and what the number of tasks allows."""
 
+import math
 from typing import TYPE_CHECKING
 
 from analysis.formats import fraction
@@ -40,4 +41,12 @@ def _attainable(tests: "pd.DataFrame", settings: Settings) -> str:
         after = "" if settings.correction == "none" else f" ({fraction(lowest['p_min_adjusted'])})"
         parts.append(f"{kind} {fraction(lowest['p_min'])}{after}")
     name = "" if settings.correction == "none" else f" (in brackets after {settings.correction.capitalize()})"
-    return f"Smallest p of an effect that the number of tasks allows{name}: {'; '.join(parts)}."
+    note = f"Smallest p of an effect that the number of tasks allows{name}: {'; '.join(parts)}."
+    return f"{note} {_needed(tests, settings)}" if (tests["reachable"] == "uncorrected").any() else note
+
+
+def _needed(tests: "pd.DataFrame", settings: Settings) -> str:
+    """Holm's first step asks for family x 2 / 2^n <= alpha."""
+    family = int(tests["family_size"].max())
+    needed = math.ceil(1 + math.log2(family / settings.alpha) - 1e-9)
+    return f"A family of {family} effects needs {needed} tasks a type to reach {fraction(settings.alpha)}."

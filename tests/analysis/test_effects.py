@@ -160,6 +160,15 @@ def test_reachable_after_holm():
     assert set(effect_tests({"A": scores(4), "B": scores(6)}, CROSSING, settings(family="table"))["family_size"]) == {6}
 
 
+def test_the_note_says_how_many_tasks_the_family_needs():
+    """Three effects: 3 x 2 / 2^n is .094 for six tasks, .047 for seven."""
+    factors = pd.DataFrame(CELLS, index=CROSSING.designs, columns=list(LEVELS))
+    for n, told in ((6, True), (7, False)):
+        matrix = pd.DataFrame(scores(n), columns=CROSSING.designs)
+        notes = factorial_effects(matrix, factors, {"STS": list(range(n))}, settings())[1]
+        assert any("A family of 3 effects needs 7 tasks a type to reach .05." in note for note in notes) == told
+
+
 def test_identical_designs_have_no_effect():
     values = np.repeat(np.random.default_rng(0).uniform(0.1, 0.9, (8, 1)), 6, axis=1)
     tests = effect_tests({"STS": values}, CROSSING, settings())
