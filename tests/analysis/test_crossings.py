@@ -76,6 +76,19 @@ def test_a_factor_with_one_level_left_is_held():
     assert "at lora.r 8 are over 6 of 7 designs" in note
 
 
+def test_a_setting_that_follows_from_the_pooler_is_no_factor_of_its_own():
+    tokens = {"lastlayer": "all", "multilayer": "last"}
+    rows = [(p, a, tokens.get(p, "")) for p, a in product(PLAIN + HEADS, ATTNS)]
+    (found,), notes = crossings(table(rows))
+    assert found.levels == {"reading": [*PLAIN, "lastlayer/all", "multilayer/last"], "attn": ATTNS}
+    assert notes == []
+
+
+def test_what_does_not_apply_is_no_level_beside_others():
+    crossed = pd.DataFrame(list(product(["", "x", "y"], "12")), columns=["a", "b"])
+    assert complete_grid(crossed, "designs") == {"a": ["x", "y"], "b": ["1", "2"]}
+
+
 def test_nothing_crossed():
     assert crossings(table([("eos", "causal", ""), ("mean", "bi", "")]))[0] == []
     assert "no two of pooler, attn" in crossings(table([("eos", "causal", ""), ("mean", "bi", "")]))[1][0]

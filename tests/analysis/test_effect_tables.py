@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from analysis.crossings import Crossing
-from analysis.effect_tables import effects_grid, marginals_grid
-from analysis.effects import Factorial, effect_tests
+from analysis.effect_tables import effect_grids, effects_grid, marginals_grid
+from analysis.effects import Factorial, effect_tests, effects_for_file, factorial_effects
 from analysis.marginals import marginal_means
 from analysis.render_latex import latex_grid
-from analysis.render_markdown import document, markdown_grid
+from analysis.render_markdown import TITLES, document, markdown_grid
 from analysis.settings import Settings
 from analysis.write import write_files
 
@@ -76,6 +76,26 @@ def test_marks_follow_the_corrected_p():
     assert cells["pooler"].mark == "*"
     assert cells["pooler"].below[1] == ".0117" == f"{p['pooler']:.3g}"[1:]  # 3 x 2 / 2^9
     assert cells["attn"].mark == ("*" if p["attn"] <= 0.05 else "")
+
+
+def test_both_crossings_have_tables_with_titles_of_their_own():
+    heads = [("lastlayer", t, a) for t in ("last", "all") for a in ("causal", "bi")]
+    heads += [("multilayer", t, a) for t in ("last", "all") for a in ("causal", "bi")]
+    cells = [("eos", "", "causal"), ("eos", "", "bi"), *heads]
+    factors = pd.DataFrame(cells, index=["-".join(cell) for cell in cells], columns=["pooler", "pooler.tokens", "attn"])
+    values = np.random.default_rng(0).uniform(size=(5, 10))
+    matrix = pd.DataFrame(values, columns=factors.index)
+    effects, _ = factorial_effects(matrix, factors, {"STS": list(range(5))}, SETTINGS)
+    names = [grid.name for grid in effect_grids(effects, SETTINGS)]
+    assert names == ["effects", "marginals", "effects-wide", "marginals-wide"]
+    assert set(names) <= set(TITLES)
+    tests, means = effects_for_file(effects)
+    assert tests["crossing"].value_counts().to_dict() == {
+        "pooler (2) x pooler.tokens (2) x attn (2)": 7,
+        "reading (5) x attn (2)": 3,
+    }
+    wide = means[(means["crossing"] == "reading (5) x attn (2)") & (means["level"] == "lastlayer/all")].iloc[0]
+    assert wide["mean"] == pytest.approx(matrix[["lastlayer-all-causal", "lastlayer-all-bi"]].to_numpy().mean())
 
 
 @pytest.fixture
