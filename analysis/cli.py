@@ -18,7 +18,8 @@ usage: python -m analysis scores=<results folder or csv> [key=value ...]
 
 It reads an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
   long: columns model, task, score and optionally type, seed;   wide: first column model, one column a task.
-It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv and scores.csv.
+It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv and scores.csv;
+where the designs cross two factors or more (pooler x attn), also effects.csv and marginal_means.csv.
 """
 
 EXAMPLES = """\

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.correction import CORRECTIONS, passes
+from analysis.family import corrected
 from analysis.settings import Settings
 from analysis.wilcoxon import signed_rank
 
@@ -40,22 +40,4 @@ def compare_pairs(
         columns |= {"mean_first": means[first], "mean_second": means[second]}
         columns |= {"difference": differences.mean(axis=1), **vars(test)}
         tables.append(pd.DataFrame(columns))
-    return _corrected(pd.concat(tables, ignore_index=True), settings)
-
-
-def _corrected(pairs: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
-    """Add the family's size, the corrected p, and whether the row could ever pass: yes, uncorrected, or no."""
-    correct = CORRECTIONS[settings.correction]
-    family = pairs["type"] if settings.family == "type" else pairs["type"].map(lambda _: "table")
-    pairs["family_size"] = family.map(family.value_counts()).astype(int)
-    for column in ("p", "p_min"):
-        adjusted = [
-            correct(pairs.loc[rows, column].to_numpy()) for rows in family.groupby(family, sort=False).groups.values()
-        ]
-        order = np.concatenate([rows.to_numpy() for rows in family.groupby(family, sort=False).groups.values()])
-        pairs.loc[order, f"{column}_adjusted"] = np.concatenate(adjusted)
-    alpha = settings.alpha
-    pairs["significant"] = passes(pairs["p_adjusted"].to_numpy(), alpha)
-    raw_only = np.where(passes(pairs["p_min"].to_numpy(), alpha), "uncorrected", "no")
-    pairs["reachable"] = np.where(passes(pairs["p_min_adjusted"].to_numpy(), alpha), "yes", raw_only)
-    return pairs
+    return corrected(pd.concat(tables, ignore_index=True), settings)

@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from analysis.result import Result
 
 EMPHASIS = {"best": "**{}**", "second": "*{}*", "": "{}"}
-TITLES = {"by-type": "Scores by task type", "before-after": "Before and after training", "pairs": "Pairs of designs"}
+TITLES = {
+    "by-type": "Scores by task type",
+    "before-after": "Before and after training",
+    "pairs": "Pairs of designs",
+    "effects": "Main effects and interactions",
+    "marginals": "Marginal means",
+    "effects-wide": "Main effects and interactions over more designs",
+    "marginals-wide": "Marginal means over more designs",
+}
 
 
 def document(result: "Result", folder: Path | None = None) -> str:

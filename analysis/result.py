@@ -1,11 +1,13 @@
 """Scores -> one result, which every rendering reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.by_type import seed_means, type_means
 from analysis.choose import choose_control, choose_designs, keep_tasks
+from analysis.crossings import factor_table
+from analysis.effects import Factorial, factorial_effects
 from analysis.missing import complete
 from analysis.notes import all_notes
 from analysis.pairs import ALL, compare_pairs
@@ -35,6 +37,7 @@ class Result:
     pairs: "pd.DataFrame"  # one row a (type, pair)
     notes: list[str]
     verdict: str
+    effects: list[Factorial] = field(default_factory=list)  # one a complete crossing of factors, at most two
 
 
 def analyse(settings: Settings) -> Result:
@@ -55,10 +58,10 @@ def analyse(settings: Settings) -> Result:
     pairs = compare_pairs(matrix, blocks, settings, control)
     notes = [*scores.notes, *dropped, *gain_notes, *all_notes(frame, designs, pairs, settings)]
     named = {label: scores.designs[label] for label in designs}
+    effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
     means = type_means(matrix, types)
-    return Result(
-        settings, named, types, frame, matrix, means, gain, pairs, notes, verdict(matrix, pairs, settings, control)
-    )
+    line = verdict(matrix, pairs, settings, control)
+    return Result(settings, named, types, frame, matrix, means, gain, pairs, [*notes, *effect_notes], line, effects)
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str]) -> Reading:

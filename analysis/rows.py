@@ -13,6 +13,7 @@ class Design:
     attn: str = ""
     trained: bool = True
     parameters: int | None = None  # trainable: adapter and head
+    factors: dict[str, str] = field(default_factory=dict, hash=False, compare=False)  # factor -> value, in conf order
 
     @property
     def short(self) -> str:

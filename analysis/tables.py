@@ -1,9 +1,10 @@
-"""Result -> grids: means by type, before and after training, pairs."""
+"""Result -> grids: means by type, before and after training, pairs, effects of the factors."""
 
 from typing import TYPE_CHECKING
 
 from analysis.by_type import MEAN_TASKS, MEAN_TYPES
 from analysis.correction import passes
+from analysis.effect_tables import effect_grids
 from analysis.formats import count, fraction, score, signed
 from analysis.grid import Cell, Grid
 from analysis.notes import ZEROS
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def all_grids(result: "Result") -> list[Grid]:
     """Return the tables in the order in which they are printed."""
     gain = [] if result.gain is None else [gain_grid(result, result.gain)]
-    return [type_grid(result), *gain, pair_grid(result)]
+    return [type_grid(result), *gain, pair_grid(result), *effect_grids(result.effects, result.settings)]
 
 
 def _headed(result: "Result") -> list[str]:

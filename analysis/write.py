@@ -4,6 +4,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.effects import effects_for_file
 from analysis.render_latex import latex_document, latex_grid
 from analysis.render_markdown import document, markdown_grid
 from analysis.settings import Settings
@@ -41,6 +42,10 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
     }
     if result.gain is not None:
         texts["before_after.csv"] = _csv(result.gain, index=True)
+    if result.effects:
+        tests, marginals = effects_for_file(result.effects)
+        texts["effects.csv"] = _csv(pairs_for_file(tests, result.settings.correction))
+        texts["marginal_means.csv"] = _csv(marginals)
     try:
         for name, text in texts.items():
             write_text(folder / name, text)

@@ -53,3 +53,35 @@ def test_all_pairs_of_269_models_are_quick():
     assert time.process_time() - start < 10
     assert len(test.p) == 36046
     assert 0.03 < (test.p <= 0.05).mean() < 0.08  # pairs share models, so the share strays from .05
+
+
+def test_a_crossing_of_published_models_agrees_with_statsmodels():
+    """Twelve models are a crossing: family (e5, bge) x size x version; F of all seven effects over 27 shared tasks."""
+    import pandas as pd
+    from statsmodels.stats.anova import AnovaRM
+
+    from analysis.effects import factorial_effects
+    from analysis.settings import Settings
+
+    pattern = {"e5": ("intfloat__e5-{}", "intfloat__e5-{}-v2"), "bge": ("BAAI__bge-{}-en", "BAAI__bge-{}-en-v1.5")}
+    rows = {
+        names[k].format(size): {"family": family, "size": size, "version": f"v{k + 1}"}
+        for family, names in pattern.items()
+        for size in ("small", "base", "large")
+        for k in (0, 1)
+    }
+    frame = pd.read_csv(PUBLISHED).set_index("model").filter(regex="^(?!mean_|n_)")
+    matrix = frame.loc[list(rows)].dropna(axis=1).T / 100
+    (found,), notes = factorial_effects(
+        matrix, pd.DataFrame.from_dict(rows, orient="index"), {"All": list(matrix.index)}, Settings(scores=())
+    )
+    long = matrix.rename_axis("task").reset_index().melt("task", var_name="model", value_name="score")
+    long = long.join(pd.DataFrame.from_dict(rows, orient="index"), on="model")
+    theirs = AnovaRM(long, "score", "task", within=["family", "size", "version"]).fit().anova_table
+    ours = found.tests.set_index("effect")
+    assert len(ours) == 7
+    for name, row in theirs.iterrows():
+        assert ours.loc[name.replace(":", " x "), "F"] == pytest.approx(row["F Value"], rel=1e-8)
+    assert ours.loc["size", "p_adjusted"] < 0.001
+    assert ours.loc["version", "p"] > 0.5
+    assert any("99,999 random ones (seed 0)" in note for note in notes)
