@@ -21,7 +21,7 @@ TEXTS = [
     ("", "its first argument"),
     ("find the rest", "returned as new"),
 ]
-EQUAL = 1e-5  # of the largest entry: float32 sums in another order, measured 2e-6
+EQUAL = 1e-5  # of the largest entry: float32 sums in another order, measured 1.2e-6; the same chunks: 0
 DIRECT, CACHED = ChunkPlan(4096, 3, gradcache=False), ChunkPlan(4096, 3, gradcache=True)
 STEP = 5
 
@@ -74,12 +74,13 @@ def test_everything_trained_and_nothing_else_has_a_gradient(cell, direct, pooler
 
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
 @pytest.mark.parametrize(
-    ("precision", "plan", "checkpointing"),
+    "how",
     [("fp32", CACHED, False), ("fp32", DIRECT, True), ("mixed", CACHED, True)],
     ids=["fp32, GradCache", "fp32, checkpointed", "mixed, GradCache, checkpointed"],
 )
-def test_gradcache_and_checkpointing_with_dropout(cell, direct, pooler, attn, precision, plan, checkpointing):
+def test_gradcache_and_checkpointing_with_dropout(cell, direct, pooler, attn, how):
     """The same chunks and the same masks: even in bf16 the roundings are the same, so one tolerance serves both."""
+    precision, plan, checkpointing = how
     cfg = cell(pooler, attn, {"precision": precision})
     assert_equal(direct(pooler, attn, precision=precision), gradients(work_on(cfg, plan, checkpointing)))
 
