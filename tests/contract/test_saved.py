@@ -107,7 +107,7 @@ def test_in_the_train_script_or_in_the_evaluate_script(run_of, tmp_path, pooler,
 @pytest.mark.parametrize("pooler", POOLERS)
 @pytest.mark.parametrize(("precision", "attn"), [("mixed", "bi"), ("bf16", "causal")])
 def test_saved_and_loaded_in_bf16(cell, tmp_path, pooler, attn, precision):
-    """Apart it is bit-equal. Merged it differs where the base is float32; a bf16 base is never merged into: it would move 1.4e-2."""
+    """Apart it is bit-equal; merged it differs. A bf16 base is never merged into: it would move 1.4e-2."""
     cfg = cell(pooler, attn, {"precision": precision})
     encoder, peft_model = adapted(cfg)
     save_trained(encoder, peft_model, tmp_path)
