@@ -1,0 +1,188 @@
+"""What the contract's tests share: cells composed once, encoders that are awake, and one real run of each cell."""
+
+import json
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cache, cached_property, reduce
+from hashlib import sha256
+from operator import getitem
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+import torch
+from peft import PeftModel
+
+from encoders.dropout import QuickDropout
+from encoders.encoder import Encoder
+from encoders.loading import build_encoder, build_tokenizer, load_run
+from encoders.lora import add_lora
+from encoders.precision import PRECISIONS
+from encoders.text_encoder import TextEncoder
+from encoders.tokens import TextTokenizer
+from records.run_folder import RunFolder
+from records.streams import stream_seed
+from training import contrastive
+from training.module import ContrastiveModule
+from training.validation import Validation
+
+TEXTS = [
+    "the sum of two arrays",
+    "a new array is returned with the same shape",
+    "type",
+    "the shape and the type of the first argument is the same as that of the sum of the two arrays returned",
+    "two arrays of the same shape",
+]
+FLOAT32 = 2e-6  # entries of unit vectors; float32 sums in another order: measured 6e-7
+NOTHING: Mapping = MappingProxyType({})
+
+
+def triples(path: Path) -> Path:
+    """Write forty (query, positive, negative) triples."""
+    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
+    pairs = [(a, b) for i, a in enumerate(words) for b in words[i + 1 : i + 5]]
+    rows = [
+        {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"} for a, b in pairs
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="session")
+def cell(compose_cell, tmp_path_factory) -> Callable[..., dict]:
+    """Compose a quick cell, then change keys: cell("eos", "bi", {"precision": "bf16"}). Composed once: it is slow."""
+    path = triples(tmp_path_factory.mktemp("data") / "triples.jsonl")
+    quick = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
+    words = [f"trainer.{q}" for q in quick] + ["data=jsonl", f"data.path='{path}'", "data.validation=4"]
+    words += ["objective.warmup=1", "logging.tensorboard=false", "logging.csv=false"]
+    once = cache(lambda pooler, attn: compose_cell(pooler, attn, *words))
+
+    def changed(pooler: str, attn: str, changes: Mapping = NOTHING) -> dict:
+        cfg = deepcopy(once(pooler, attn))
+        for key, value in changes.items():
+            *parents, last = key.split(".")
+            owner = reduce(getitem, parents, cfg)
+            assert last in owner, f"no key {key}"
+            owner[last] = value
+        return cfg
+
+    return changed
+
+
+def awake(encoder: Encoder) -> Encoder:
+    """Move what starts at zero (LoRA's B, the last layer of an MLP), so that every parameter takes part."""
+    for name, p in encoder.named_parameters():
+        if "lora_B" in name or name.startswith("pooler."):
+            noise = torch.randn(p.shape, generator=torch.Generator().manual_seed(stream_seed(1, name)))
+            p.data.add_(0.05 * noise)
+    return encoder
+
+
+def adapted(cfg: dict, checkpointing: bool = False) -> tuple[Encoder, PeftModel]:
+    """An awake encoder with LoRA, in training, as training.contrastive builds it; and the PEFT model."""
+    encoder, peft_model = deepcopy(_adapted(json.dumps(cfg)))
+    if checkpointing:
+        encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
+        encoder.backbone.enable_input_require_grads()
+    return encoder.train(), peft_model
+
+
+@cache
+def _adapted(cfg_json: str) -> tuple[Encoder, PeftModel]:
+    """Built once: copying is ten times as fast."""
+    cfg = json.loads(cfg_json)
+    encoder = build_encoder(cfg, PRECISIONS[cfg["precision"]], torch.device("cpu"))
+    peft_model = add_lora(encoder.backbone, cfg["lora"], stream_seed(cfg["seed"], "adapter"))
+    return awake(encoder), peft_model
+
+
+@pytest.fixture(scope="session")
+def encoder_of(cell) -> Callable[..., tuple[Encoder, TextTokenizer]]:
+    """An awake encoder without LoRA and its tokenizer, built once for all tests: not to be changed."""
+
+    @cache
+    def build(pooler: str, attn: str, precision: str = "fp32", kernel: str = "eager"):
+        cfg = cell(pooler, attn, {"precision": precision, "model.attn_implementation": kernel})
+        encoder = build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
+        return awake(encoder).eval(), build_tokenizer(cfg, 128)
+
+    return build
+
+
+@torch.no_grad()
+def embed(encoder: Encoder, tokenizer: TextTokenizer, texts: list[str], multiple_of: int = 1) -> torch.Tensor:
+    """[N, E] vectors of one batch."""
+    return encoder(tokenizer.batch(tokenizer(texts), multiple_of))
+
+
+def apart(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Largest absolute difference of an entry."""
+    assert one.shape == other.shape
+    assert one.numel() > 0
+    return float((one - other).abs().max())
+
+
+@dataclass
+class Run:
+    """A real run and what was seen of it. start, first: copies before and after the first step."""
+
+    cfg: dict
+    folder: Path
+    masks: list[str] = field(default_factory=list)  # sha256 of every dropout mask of the backbone, in order
+    copies: list[Encoder] = field(default_factory=list)
+    module: ContrastiveModule = None
+    validation: Validation = None
+
+    @property
+    def manifest(self) -> dict:
+        return RunFolder(self.folder).manifest()
+
+    @cached_property
+    def loaded(self) -> TextEncoder:
+        """What evaluate.py makes of the folder: not to be changed."""
+        return load_run(self.folder, self.cfg)
+
+    @property
+    def trained(self) -> dict[str, torch.Tensor]:
+        return {n: p for n, p in self.module.encoder.named_parameters() if p.requires_grad}
+
+    def adapter_start(self) -> dict[str, torch.Tensor]:
+        return {n: p for n, p in self.copies[0].named_parameters() if "lora_" in n}
+
+
+def recorded(cfg: dict, folder: Path) -> Run:
+    """Train `cfg` by the real code path and watch it."""
+    run = Run(cfg, folder)
+    fit, update, dropped = contrastive.fit, ContrastiveModule._update, QuickDropout.forward
+
+    def watched_fit(config, module, validation, path):
+        run.module, run.validation = module, validation
+        run.copies.append(deepcopy(module.encoder))
+        fit(config, module, validation, path)
+
+    def watched_update(module):
+        update(module)
+        if len(run.copies) == 1:
+            run.copies.append(deepcopy(module.encoder))
+
+    def watched_dropout(layer, x):
+        if layer.training and layer.p:
+            state = torch.get_rng_state()
+            mask = dropped(layer, torch.ones_like(x)) != 0
+            torch.set_rng_state(state)
+            run.masks.append(sha256(repr(tuple(x.shape)).encode() + mask.numpy().tobytes()).hexdigest())
+        return dropped(layer, x)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contrastive, "fit", watched_fit)
+        patch.setattr(ContrastiveModule, "_update", watched_update)
+        patch.setattr(QuickDropout, "forward", watched_dropout)
+        contrastive.train_cell(cfg, RunFolder(folder))
+    return run
+
+
+@pytest.fixture(scope="session")
+def run_of(cell, tmp_path_factory) -> Callable[[str, str], Run]:
+    """The run of a cell: two steps, trained once for all tests."""
+    return cache(lambda pooler, attn: recorded(cell(pooler, attn), tmp_path_factory.mktemp(f"{pooler}-{attn}")))

@@ -1,0 +1,145 @@
+"""A gradient depends on its batch alone: on no chunks, GradCache, gradient checkpointing or number of processes."""
+
+import socket
+from functools import cache
+
+import pytest
+import torch
+import torch.multiprocessing as mp
+
+from encoders.loading import build_tokenizer
+from tests.cells import CELLS
+from tests.contract.conftest import adapted
+from training.large_batch import ChunkPlan, LargeBatch
+
+TEXTS = [
+    ("", "the sum of two arrays"),
+    ("", "a new array is returned with the same shape and type of the first argument"),
+    ("", "type of the first argument"),
+    ("find the rest", "the shape of the sum of the two arrays"),
+    ("", "two arrays of the same shape as a new array"),
+    ("", "its first argument"),
+    ("find the rest", "returned as new"),
+]
+EQUAL = 1e-5  # of the largest entry: float32 sums in another order, measured 1.2e-6; the same chunks: 0
+DIRECT, CACHED = ChunkPlan(4096, 3, gradcache=False), ChunkPlan(4096, 3, gradcache=True)
+STEP = 5
+
+
+def work_on(cfg, plan, checkpointing=False):
+    encoder, _ = adapted(cfg, checkpointing)
+    return LargeBatch(encoder, build_tokenizer(cfg, 128), plan, seed=3)
+
+
+def loss_of(vectors):
+    """Contrast each text with the next one: every vector takes part in every term."""
+    logits = vectors @ vectors.roll(1, 0).T / 0.1
+    return torch.nn.functional.cross_entropy(logits, torch.arange(len(vectors)))
+
+
+def of(encoder):
+    return {n: p.grad for n, p in encoder.named_parameters() if p.grad is not None}
+
+
+def gradients(work):
+    loss = work.backward(work.tokenize(TEXTS), loss_of, STEP)
+    return loss.item(), of(work.encoder)
+
+
+def assert_equal(one, other, tolerance=EQUAL):
+    """Every parameter has a gradient, none is zero throughout, and both are the same."""
+    assert one[0] == pytest.approx(other[0], rel=1e-5)
+    assert one[1].keys() == other[1].keys()
+    scale = max(g.abs().max() for g in one[1].values())
+    assert scale > 1e-3
+    for name, g in one[1].items():
+        assert (g - other[1][name]).abs().max() <= tolerance * scale, name
+
+
+@pytest.fixture(scope="module")
+def direct(cell):
+    """Loss and gradients of a cell with the graphs of all chunks kept: the reference, computed once."""
+    return cache(lambda *c, precision="fp32": gradients(work_on(cell(*c, {"precision": precision}), DIRECT)))
+
+
+@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+def test_everything_trained_and_nothing_else_has_a_gradient(cell, direct, pooler, attn):
+    _, grads = direct(pooler, attn)
+    encoder, _ = adapted(cell(pooler, attn))
+    assert grads.keys() == {n for n, p in encoder.named_parameters() if p.requires_grad}
+    assert all("lora_" in n or n.startswith("pooler.") for n in grads)
+    dead = {n for n, g in grads.items() if not g.any()}
+    assert not dead, "a gradient that is zero proves nothing below"
+
+
+@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(
+    "how",
+    [("fp32", CACHED, False), ("fp32", DIRECT, True), ("mixed", CACHED, True)],
+    ids=["fp32, GradCache", "fp32, checkpointed", "mixed, GradCache, checkpointed"],
+)
+def test_gradcache_and_checkpointing_with_dropout(cell, direct, pooler, attn, how):
+    """The same chunks and the same masks: even in bf16 the roundings are the same, so one tolerance serves both."""
+    precision, plan, checkpointing = how
+    cfg = cell(pooler, attn, {"precision": precision})
+    assert_equal(direct(pooler, attn, precision=precision), gradients(work_on(cfg, plan, checkpointing)))
+
+
+@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+def test_any_chunks_equal_one_padded_batch_by_plain_autograd(cell, pooler, attn):
+    """The reference shares no code with LargeBatch: one forward of everything, loss.backward().
+
+    Without dropout: other chunks are other shapes, for which other masks are drawn.
+    """
+    cfg = cell(pooler, attn, {"lora.dropout": 0.0})
+    work = work_on(cfg, DIRECT)
+    loss = loss_of(work.encoder(work.tokenizer.batch(work.tokenize(TEXTS))))
+    loss.backward()
+    plain = loss.item(), of(work.encoder)
+    for plan in (ChunkPlan(4096, 2, gradcache=True), ChunkPlan(20, None, gradcache=False)):
+        assert_equal(plain, gradients(work_on(cfg, plan)))
+
+
+def _process(rank, size, port, configs, queue):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=size)
+    for cfg in configs:
+        loss, grads = gradients(work_on(cfg, CACHED))
+        if rank == size - 1:
+            queue.put((loss, {n: g.numpy() for n, g in grads.items()}))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def of_two_processes(cell):
+    """Loss and gradients of every cell, with dropout, by two processes: started once, for they import for seconds."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    context = mp.get_context("forkserver")  # the imports once for both; a fork of this process would inherit threads
+    context.set_forkserver_preload(["tests.contract.test_gradients"])
+    queue = context.SimpleQueue()
+    configs = [cell(*c) for c in CELLS]
+    running = mp.start_processes(
+        _process, args=(2, port, configs, queue), nprocs=2, join=False, start_method="forkserver"
+    )
+    results = [queue.get() for _ in CELLS]
+    running.join()
+    return {
+        c: (loss, {n: torch.from_numpy(g) for n, g in grads.items()})
+        for c, (loss, grads) in zip(CELLS, results, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+def test_one_process_or_two_with_dropout(direct, of_two_processes, pooler, attn):
+    assert_equal(direct(pooler, attn), of_two_processes[pooler, attn])
+
+
+def test_dropout_is_on_and_is_drawn_from_the_step_alone(cell):
+    work = work_on(cell("mean", "bi"), CACHED)
+    rows = work.tokenize(TEXTS)
+    first, again, later = (work.backward(rows, loss_of, step).item() for step in (STEP, STEP, STEP + 1))
+    assert first == again
+    assert first != later
