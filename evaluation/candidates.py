@@ -63,7 +63,7 @@ def candidates(cfg: Config) -> list[Candidate]:
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
-    own = changed_evaluation(cfg["evaluation"])
+    own = changed_evaluation(cfg.get("evaluation", {}))
     for folder, held in finished_runs(cfg["run"]):
         config = {**held["config"], "evaluation": {**held["config"].get("evaluation", {}), **own}}
         manifest = {**held, "config": config}
