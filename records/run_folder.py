@@ -12,7 +12,7 @@ from records.atomic import write_json
 from records.config import composed, composer, flat, plain
 from records.errors import UserError
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 # keys that cannot change a number, so runs that differ in them are the same run
 BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "logging", "trainer.progress")
 UNNAMED = ("encoder", "cell", "sweep", "logging")  # groups that only list other groups, or change no number
