@@ -56,6 +56,7 @@ def latex_grid(grid: Grid) -> str:
         r"\midrule",
         *[line for row in grid.rows for line in _lines(row)],
         r"\bottomrule",
+        *[_footnote(note, len(grid.header)) for note in grid.footnotes],
         r"\end{tabular}",
         r"\end{table*}",
     ]
@@ -87,7 +88,14 @@ def _nth(below: tuple[str, ...], k: int) -> str:
 
 def _cell(cell: Cell) -> str:
     text = EMPHASIS[cell.style] % escape(cell.text)
-    return f"{text}$^{{{cell.mark}}}$" if cell.mark else text
+    raised = ",".join(filter(None, [cell.mark, rf"\mathrm{{{cell.notes}}}" if cell.notes else ""]))
+    return f"{text}$^{{{raised}}}$" if raised else text
+
+
+def _footnote(note: str, columns: int) -> str:
+    """One line below the table's rule, across all columns, that wraps."""
+    mark, _, text = note.partition(": ")
+    return rf"\multicolumn{{{columns}}}{{p{{.9\linewidth}}}}{{\scriptsize $^{{\mathrm{{{mark}}}}}$ {escape(text)}}} \\"
 
 
 def _row(texts: list[str]) -> str:
