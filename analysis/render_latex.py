@@ -56,8 +56,8 @@ def latex_grid(grid: Grid) -> str:
         r"\midrule",
         *[line for row in grid.rows for line in _lines(row)],
         r"\bottomrule",
-        *[_footnote(note, len(grid.header)) for note in grid.footnotes],
         r"\end{tabular}",
+        *[_footnote(note) for note in grid.footnotes],
         r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
@@ -92,10 +92,10 @@ def _cell(cell: Cell) -> str:
     return f"{text}$^{{{raised}}}$" if raised else text
 
 
-def _footnote(note: str, columns: int) -> str:
-    """One line below the table's rule, across all columns, that wraps."""
+def _footnote(note: str) -> str:
+    """One paragraph below the rows, inside the float, which wraps without widening a column."""
     mark, _, text = note.partition(": ")
-    return rf"\multicolumn{{{columns}}}{{p{{.9\linewidth}}}}{{\scriptsize $^{{\mathrm{{{mark}}}}}$ {escape(text)}}} \\"
+    return rf"\par\smallskip\parbox{{.9\linewidth}}{{\scriptsize $^{{\mathrm{{{mark}}}}}$ {escape(text)}}}"
 
 
 def _row(texts: list[str]) -> str:

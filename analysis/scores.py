@@ -36,8 +36,8 @@ def join(readings: list[Reading], own_types: dict[str, str], allow: tuple[str, .
 
     designs: dict[str, Design] = {}
     for model, design in (item for reading in readings for item in reading.designs.items()):
-        held = designs.get(model, replace(design, runs=()))
-        designs[model] = replace(held, runs=(*held.runs, *design.runs))
+        held = designs.get(model, Design(model=model))
+        designs[model] = replace(held if held.runs else design, runs=(*held.runs, *design.runs))
     label = labels(designs.values(), allow)
     types = _types(readings, own_types)
     seen: dict[tuple[str, str, str], Row] = {}

@@ -44,7 +44,8 @@ def _usual_order() -> dict[str, list[str]]:
     """The order of the tables, from conf/analysis.yaml."""
     from omegaconf import OmegaConf
 
-    return OmegaConf.to_container(OmegaConf.load(CONF / "analysis.yaml")["order"])  # type: ignore[return-value]
+    order = OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order")
+    return {factor: list(names) for factor, names in order.items()}
 
 
 def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control) -> str:

@@ -12,6 +12,7 @@ from analysis.read_results import OURS, RUNNING, missing
 from analysis.rows import Design, Run
 from records.errors import UserError
 
+Named = list[tuple[str, Run]]  # (model, run)
 RUN_NAME = re.compile(r"seed=\d+$")
 # what only the copy beside scores has, or what evaluate.py writes anew in it
 OF_THE_COPY = ("evaluation", "manifest_sha256", "study")
@@ -31,7 +32,8 @@ def find_runs(words: Iterable[str], factors: tuple[str, ...]) -> Found:
     Half-finished runs are left out by name. Raises UserError where nothing is found, and for a manifest that is
     missing, edited by hand, or of another version.
     """
-    runs, copies = [], []
+    runs: Named = []
+    copies: Named = []
     for folder in _folders(words):
         path = folder / ("run/manifest.json" if OURS.match(folder.name) else "manifest.json")
         if not path.is_file():
@@ -70,9 +72,6 @@ def _model(folder: Path) -> str:
     """`<study>__<pooler>-<attn>`: the name of the scores' folder, or put together from the run's."""
     parts = folder.absolute().parts
     return parts[-2] if OURS.match(folder.name) else f"{parts[-3]}__{parts[-2]}"
-
-
-Named = list[tuple[str, Run]]
 
 
 def _finished(found: Found, runs: Named) -> Named:

@@ -114,7 +114,7 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     assert "| multilayer-causal - eos-causal  " in text
     latex = latex_document(result)
     for table in re.findall(r"\\begin\{table\*\}.*?\\end\{table\*\}", latex, re.DOTALL):
-        below = table.split(r"\bottomrule")[1].split(r"\end{tabular}")[0]
+        below = table.split(r"\end{tabular}")[1].split(r"\end{table*}")[0]
         assert "threads: 2 in lastlayer-bi, 4 in the others" in below
         assert r"lastlayer-bi$^{\mathrm{a}}$" in table or r"lastlayer-bi $-$ eos-causal$^{\mathrm{a}}$" in table
     write_files(result, tmp_path / "out")
