@@ -83,3 +83,16 @@ def spread_scores() -> Callable:
 @pytest.fixture
 def task_writer() -> Callable:
     return write_task
+
+
+@pytest.fixture
+def planted(study: Study, spread_scores: Callable) -> Callable:
+    """Return a function that writes a study of three designs, the second of which has the changes."""
+
+    def write(seeds: tuple[int, ...] = (0,), **changes: Any) -> Study:
+        for k, design in enumerate(("eos-causal", "lastlayer-bi", "multilayer-causal")):
+            for seed in seeds:
+                study.run(design, spread_scores(0.3 + 0.1 * k), seed=seed, **(changes if k == 1 else {}))
+        return study
+
+    return write

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from analysis.control.__main__ import main, read_words
+from records.config import composed, plain
 from records.errors import UserError
-from tests.analysis.manifests import evaluation, manifest, seal
+from tests.analysis.manifests import evaluation, manifest, seal, untrained
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = ("eos-causal", "multilayer-causal", "multilayer-bi")
@@ -184,6 +185,25 @@ def test_bad_manifests_are_named(runs, audit):
     assert "mixed versions" in audit(runs)[1]
     path.write_text("{")
     assert f"{path}, line 1: not valid JSON" in audit(runs)[1]
+
+
+def test_the_five_designs_as_conf_composes_them_are_controlled(tmp_path, audit):
+    """Real configurations, with a reference without any run, which knows neither data nor objective."""
+    for k in range(1, 6):
+        config = plain(composed("train", [f"cell=m{k}"]))
+        pooler, attn = config["pooler"]["name"], config["attn"]["name"]
+        write_copy(write_run(tmp_path, f"{pooler}-{attn}", _config=config))
+    text, error = audit(tmp_path)
+    assert error is None
+    assert "these 5 cells differ only in pooler, attn." in text
+    reference = untrained(manifest("mean", "bi", _config=plain(composed("evaluate", ["pooler=mean", "attn=bi"]))))
+    folder = tmp_path / "s" / "scores" / "results" / "s__mean-bi-untrained" / "seed=0@00000000" / "run"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(seal(reference | {"evaluation": evaluation(["STS0"])})))
+    text, error = audit(tmp_path)
+    assert error is None
+    assert "| mean-bi (untrained) " in text
+    assert "these 6 cells differ only in pooler, attn, training." in text
 
 
 def test_words():

@@ -1,6 +1,5 @@
 """The control rule on scores: each planted difference is refused and named, or becomes a footnote."""
 
-import json
 import re
 from itertools import combinations
 
@@ -11,9 +10,8 @@ from analysis.render_latex import latex_document
 from analysis.render_markdown import document, markdown_grid
 from analysis.write import write_files
 from records.errors import UserError
-from records.seal import check_seal, sealed
 
-DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")
+DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them
 PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("data", {"_data__sha256": "d" * 64}, ["data.sha256"]),
     ("order", {"_batch_order_sha256": "e" * 64}, ["batch_order_sha256"]),
@@ -33,19 +31,6 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("task", {"_evaluation__tasks__STS1": "r2"}, ["evaluation.tasks.STS1"]),
     ("a key that one lacks", {"lora__dropout": None}, ["lora.dropout"]),
 ]
-
-
-@pytest.fixture
-def planted(study, spread_scores):
-    """Return a function that writes a study of three designs, the second of which has the changes."""
-
-    def write(seeds=(0,), **changes):
-        for k, design in enumerate(DESIGNS):
-            for seed in seeds:
-                study.run(design, spread_scores(0.3 + 0.1 * k), seed=seed, **(changes if k == 1 else {}))
-        return study
-
-    return write
 
 
 @pytest.mark.parametrize(("what", "changes", "keys"), PLANTED, ids=[what for what, _, _ in PLANTED])
@@ -216,71 +201,6 @@ def test_costs_are_a_mean_and_a_maximum_over_seeds(planted, analyse_words, tmp_p
     head, first = (tmp_path / "out" / "by_type.csv").read_text().splitlines()[:2]
     assert head.startswith("design,trainable,train_tokens_per_second,peak_memory_bytes,")
     assert first.startswith(f"eos-causal,590000,9500.0,{501 * 2**20},")
-
-
-def test_foreign_scores_prove_nothing(tmp_path, analyse_words, task_writer):
-    for model in ("one", "two"):
-        for k in range(3):
-            task_writer(tmp_path / "results" / model / "r", f"STS1{k + 2}", 0.1 * k + 0.1)
-    notes = analyse_words(f"scores={tmp_path}").notes
-    assert any("No manifest stands beside these scores" in note for note in notes)
-
-
-def test_foreign_scores_beside_ours_need_a_word(planted, analyse_words, task_writer, spread_scores):
-    study = planted()
-    for task, score in spread_scores(0.5).items():
-        task_writer(study.root / "results" / "org__theirs" / "r1", task, score)
-    with pytest.raises(UserError, match=r"also in manifest\. .*allow=\[manifest\]"):
-        analyse_words(f"scores={study.root}")
-    (note,) = analyse_words(f"scores={study.root}", "allow=manifest").footnotes
-    assert note.text == "manifest: absent in org__theirs, present in the others (allowed)"
-    assert note.marked == {"org__theirs"}
-
-
-def test_a_missing_manifest_is_named(planted, study, analyse_words):
-    planted()
-    (path,) = study.root.glob("results/s__eos-causal/*/run/manifest.json")
-    path.unlink()
-    with pytest.raises(UserError, match=r"s__eos-causal/seed=0@.* has no run/manifest.json"):
-        analyse_words(f"scores={study.root}")
-
-
-def test_an_edited_manifest_is_named(planted, study, analyse_words):
-    planted()
-    (path,) = study.root.glob("results/s__eos-causal/*/run/manifest.json")
-    value = json.loads(path.read_text())
-    path.write_text(json.dumps(value | {"threads": 5}))
-    with pytest.raises(UserError, match=r"s__eos-causal.*manifest.json was edited by hand"):
-        analyse_words(f"scores={study.root}")
-    del value["manifest_sha256"]
-    path.write_text(json.dumps(value))
-    with pytest.raises(UserError, match="has no manifest_sha256, so it was edited by hand"):
-        analyse_words(f"scores={study.root}")
-
-
-def test_mixed_versions_are_named(planted, analyse_words):
-    root = planted(_manifest_version=1).root
-    with pytest.raises(UserError, match=r"mixed versions: .*is of version [12] and .*is of version [12]"):
-        analyse_words(f"scores={root}")
-    with pytest.raises(UserError, match=r"lastlayer-bi.*is of version 1; this program reads version 2|mixed"):
-        analyse_words(f"scores={root}", "models=[lastlayer-bi,eos-causal]")
-
-
-def test_scores_of_a_half_finished_run_are_left_out_by_name(planted, analyse_words):
-    result = analyse_words(f"scores={planted(_status='running').root}")
-    assert list(result.designs) == ["eos-causal", "multilayer-causal"]
-    (note,) = [note for note in result.notes if note.startswith("Left out")]
-    assert "s__lastlayer-bi/seed=0@" in note
-
-
-def test_the_seal_holds_for_any_change_and_survives_a_file(tmp_path):
-    value = {"a": {"b": [1, 2.5, None]}, "p": tmp_path}
-    whole = sealed(value)
-    assert sealed(whole) == whole == json.loads(json.dumps(whole))
-    check_seal(whole, tmp_path)
-    for key, new in (("a", {"b": [1, 2.5, 0]}), ("c", 1), ("p", "")):
-        with pytest.raises(UserError, match="edited by hand"):
-            check_seal(whole | {key: new}, tmp_path)
 
 
 def test_the_table_precedes_the_one_line(planted, monkeypatch, capsys):
