@@ -15,12 +15,17 @@ def main() -> None:
         return
     settings = read_arguments(arguments)
 
-    from analysis.render_markdown import document
+    from analysis.control.rule import NotControlledError
+    from analysis.render_markdown import document, markdown_grid
     from analysis.result import analyse
     from analysis.write import output_folder, write_files
 
     folder = output_folder(settings)
-    result = analyse(settings)
+    try:
+        result = analyse(settings)
+    except NotControlledError as refused:
+        print(markdown_grid(refused.grid), file=sys.stderr)
+        raise
     files = write_files(result, folder)
     print(document(result, folder))
     print("\n  ".join(["Files:", *map(str, files)]))

@@ -28,7 +28,11 @@ examples:
   python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=intersection out=tables
   python -m analysis scores=runs/scores against=eos-causal
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
-  python -m analysis scores=[mine/results,theirs.csv] alpha=0.01
+  python -m analysis scores=[mine/results,theirs.csv] alpha=0.01 allow=[manifest]
+  python -m analysis scores=runs factors=[pooler,attn,lora.r]
+
+Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>
+prints that audit alone.
 
 Put quotes around a list that holds a name with a space or a bracket: "models=['eos-causal (untrained)',mean-bi]".
 exit code: 0 done, 2 something in the input that you can mend (one line says what)."""

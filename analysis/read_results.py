@@ -2,19 +2,21 @@
 
 import re
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from analysis.read_manifest import read_manifest
+from analysis.read_manifest import design_of, read_manifest
 from analysis.read_task import read_task
-from analysis.rows import Design, Reading
+from analysis.rows import Design, Reading, Run
 from analysis.settings import Settings
 from analysis.task_types import read_types
 from records.errors import UserError
 
 NOT_SCORES = ("model_meta.json", "manifest.json", "tasks.json", "experiment_params.json")
 SEED = re.compile(r"seed=(\d+)(?:@.*)?$")
+OURS = re.compile(r"seed=\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the folder of a run's scores
+RUNNING = "running"
 
 
 def read_results(path: Path, settings: Settings) -> Reading:
@@ -25,15 +27,18 @@ def read_results(path: Path, settings: Settings) -> Reading:
     reading = Reading(source=str(path))
     roots = results_roots(path)
     folders = [folder for root in roots for folder in _score_folders(root)]
-    for model, found in _by_model(folders).items():
-        for folder, design, seed in _one_folder_a_seed(model, found, settings.revision):
-            reading.designs[model] = design
-            files = _task_files(folder)
-            reading.rows += [read_task(f, model, seed, settings.split, settings.subsets) for f in files]
+    models, unfinished = _by_model(folders)
+    for model, found in models.items():
+        kept = _one_folder_a_seed(model, found, settings.revision)
+        reading.designs[model] = _design(model, kept, settings.factors)
+        for item in kept:
+            files = _task_files(item.path)
+            reading.rows += [read_task(f, model, item.seed, settings.split, settings.subsets) for f in files]
+    left_out = f"Left out, since the run was not finished: {', '.join(map(str, unfinished))}." if unfinished else ""
     if not reading.rows:
-        raise UserError(
-            f"No scores below {path}. Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
-        )
+        expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
+        raise UserError(f"No scores below {path}. {left_out or expected}")
+    reading.notes += [left_out] * bool(left_out)
     for place in _places_of_types(path, roots):
         reading.types |= read_types(place)
     return reading
@@ -66,41 +71,73 @@ def _task_files(folder: Path) -> list[Path]:
     return sorted(f for f in folder.glob("*.json") if f.name not in NOT_SCORES)
 
 
-Found = list[tuple[Path, Path, Design, str]]
+@dataclass(frozen=True)
+class _Folder:
+    """One folder of scores; `run` is None for a foreign one."""
+
+    revision: str
+    path: Path
+    run: Run | None
+    seed: str
 
 
-def _by_model(folders: list[tuple[str, Path, Path]]) -> dict[str, Found]:
-    """Group the folders by model, in file order, each with its design and seed."""
-    models: dict[str, Found] = defaultdict(list)
+def _by_model(folders: list[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Folder]], list[Path]]:
+    """Return model -> its folders, in file order, and those that stand for a run that is not finished."""
+    models: dict[str, list[_Folder]] = defaultdict(list)
+    unfinished = []
     for model, revision, folder in folders:
-        if (folder / "run" / "manifest.json").exists():
-            design, seed = read_manifest(folder / "run" / "manifest.json", model)
-        else:
+        manifest = folder / "run" / "manifest.json"
+        if not manifest.exists():
+            if OURS.match(revision.name):
+                raise missing(folder)
             match = SEED.match(revision.name)
-            design, seed = Design(model=model), match.group(1) if match else ""
-        models[model].append((revision, folder, design, seed))
-    return models
+            models[model].append(_Folder(revision.name, folder, None, match.group(1) if match else ""))
+            continue
+        run = read_manifest(manifest)
+        if run.manifest["status"] == RUNNING:
+            unfinished.append(folder)
+        else:
+            models[model].append(_Folder(revision.name, folder, run, run.seed))
+    return models, unfinished
 
 
-def _one_folder_a_seed(model: str, found: Found, wanted: str) -> list[tuple[Path, Design, str]]:
+def missing(folder: Path) -> UserError:
+    """Return the error for scores of ours whose manifest is gone."""
+    return UserError(
+        f"{folder} has no run/manifest.json, so nothing shows what was scored. Score the run again with evaluate.py."
+    )
+
+
+def _one_folder_a_seed(model: str, found: list[_Folder], wanted: str) -> list[_Folder]:
     """Return the folders that count, at most one a seed; `wanted` decides where a model has several revisions."""
     if wanted and len(found) > 1:
-        kept = [item for item in found if item[0].name == wanted or fnmatchcase(item[0].name, wanted)]
+        kept = [item for item in found if item.revision == wanted or fnmatchcase(item.revision, wanted)]
         if not kept:
-            names = ", ".join(item[0].name for item in found)
+            names = ", ".join(item.revision for item in found)
             raise UserError(f"{model} has no revision {wanted!r}. It has {names}.")
         found = kept
     seeds: dict[str, Path] = {}
-    for _, folder, design, seed in found:
-        if seed in seeds:
-            what = f"seed {seed} of {design.short}" if seed else f"{model}"
+    for item in found:
+        if item.seed in seeds:
+            what = f"seed {item.seed} of {model.partition('__')[2] or model}" if item.seed else model
             raise UserError(
-                f"Two folders hold {what}: {seeds[seed]} and {folder}."
+                f"Two folders hold {what}: {seeds[item.seed]} and {item.path}."
                 " Say which counts with revision=<name>, or move one away."
             )
-        seeds[seed] = folder
-    parameters = next((d.parameters for _, _, d, _ in found if d.parameters is not None), None)
-    return [(folder, replace(design, parameters=parameters), seed) for _, folder, design, seed in found]
+        seeds[item.seed] = item.path
+    return found
+
+
+def _design(model: str, found: list[_Folder], factors: tuple[str, ...]) -> Design:
+    """Return the design of a model's folders. Raises UserError where only some of them have a manifest."""
+    runs = tuple(item.run for item in found if item.run)
+    if not runs:
+        return Design(model=model)
+    if len(runs) < len(found):
+        raise missing(next(item.path for item in found if not item.run))
+    designs = [design_of(run, model, factors) for run in runs]
+    parameters = next((d.parameters for d in designs if d.parameters is not None), None)
+    return replace(designs[0], parameters=parameters, runs=runs)
 
 
 def _places_of_types(path: Path, roots: list[Path]) -> list[Path]:

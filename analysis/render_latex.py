@@ -57,6 +57,7 @@ def latex_grid(grid: Grid) -> str:
         *[line for row in grid.rows for line in _lines(row)],
         r"\bottomrule",
         r"\end{tabular}",
+        *[_footnote(note) for note in grid.footnotes],
         r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
@@ -87,7 +88,14 @@ def _nth(below: tuple[str, ...], k: int) -> str:
 
 def _cell(cell: Cell) -> str:
     text = EMPHASIS[cell.style] % escape(cell.text)
-    return f"{text}$^{{{cell.mark}}}$" if cell.mark else text
+    raised = ",".join(filter(None, [cell.mark, rf"\mathrm{{{cell.notes}}}" if cell.notes else ""]))
+    return f"{text}$^{{{raised}}}$" if raised else text
+
+
+def _footnote(note: str) -> str:
+    """One paragraph below the rows, inside the float, which wraps without widening a column."""
+    mark, _, text = note.partition(": ")
+    return rf"\par\smallskip\parbox{{.9\linewidth}}{{\scriptsize $^{{\mathrm{{{mark}}}}}$ {escape(text)}}}"
 
 
 def _row(texts: list[str]) -> str:

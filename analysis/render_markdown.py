@@ -33,17 +33,20 @@ def document(result: "Result", folder: Path | None = None) -> str:
 
 
 def markdown_grid(grid: Grid) -> str:
-    """Return one table with its caption below."""
+    """Return one table with its footnotes and its caption below."""
     texts = [[escape(name) for name in grid.header], *[[_cell(cell) for cell in row] for row in grid.rows]]
     widths = [max(len(row[k]) for row in texts) for k in range(len(grid.header))]
     rule = [("-" * w if k < grid.left else "-" * (w - 1) + ":") for k, w in enumerate(widths)]
     lines = [_line(texts[0], widths, grid.left), _line(rule, widths, grid.left)]
     lines += [_line(row, widths, grid.left) for row in texts[1:]]
-    return "\n".join([*lines, "", escape(grid.caption), ""])
+    footnotes = [f"{escape(note)}\n" for note in grid.footnotes]  # a blank line between, or they would be one paragraph
+    return "\n".join([*lines, "", *footnotes, escape(grid.caption), ""])
 
 
 def _cell(cell: Cell) -> str:
-    text = EMPHASIS[cell.style].format(escape(cell.text)) + escape(cell.mark)
+    text = (
+        EMPHASIS[cell.style].format(escape(cell.text)) + escape(cell.mark) + (f" [{cell.notes}]" if cell.notes else "")
+    )
     return f"{text} ({', '.join(cell.below)})" if cell.below else text
 
 

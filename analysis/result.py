@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 
 from analysis.by_type import seed_means, type_means
 from analysis.choose import choose_control, choose_designs, keep_tasks
+from analysis.control.factors import check_factors
+from analysis.control.footnotes import Footnote
+from analysis.control.rule import Control, require
 from analysis.crossings import factor_table
 from analysis.effects import Factorial, factorial_effects
 from analysis.missing import complete
 from analysis.notes import all_notes
 from analysis.pairs import ALL, compare_pairs
+from analysis.read_manifest import check_versions
 from analysis.rows import Design, Reading
 from analysis.scale import normalise
-from analysis.scores import join
+from analysis.scores import Scores, join
 from analysis.settings import Settings
 from analysis.task_types import read_types, sort_types
-from analysis.training_gain import training_gain
+from analysis.training_gain import training_gain, twin_of
 from analysis.verdict import verdict
 
 if TYPE_CHECKING:
@@ -38,30 +42,45 @@ class Result:
     notes: list[str]
     verdict: str
     effects: list[Factorial] = field(default_factory=list)  # one a complete crossing of factors, at most two
+    footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
 
 
 def analyse(settings: Settings) -> Result:
     """Read, check, choose, test. Raises UserError for anything in the input that the user can mend."""
     own_types = read_types(settings.task_types) if settings.task_types else {}
     readings = [normalise(_read(path, settings, own_types), settings.scale) for path in settings.scores]
-    scores = join(readings, own_types)
+    scores = join(readings, own_types, settings.allow)
     designs = choose_designs(scores.designs, settings.models, settings.order)
     control = choose_control(scores.designs, designs, settings.against)
     kept = keep_tasks(scores, settings.types, settings.tasks).frame
+    rule = _controlled(scores, designs, set(kept["task"]), settings)
     tasks, dropped = complete(kept, designs, settings.missing)
     types = _tasks_by_type(kept, tasks, settings.types)
     matrix = seed_means(kept, designs, tasks)
     gain, gain_notes = training_gain(kept, scores.designs, designs, types)
-    shown = {*designs, *_twins(gain, scores.designs, designs)}
+    shown = {*designs, *_twins(gain, scores.designs)}
     frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
     pairs = compare_pairs(matrix, blocks, settings, control)
-    notes = [*scores.notes, *dropped, *gain_notes, *all_notes(frame, designs, pairs, settings)]
+    notes = [*scores.notes, *rule.notes, *dropped, *gain_notes, *all_notes(frame, designs, pairs, settings)]
     named = {label: scores.designs[label] for label in designs}
     effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
     means = type_means(matrix, types)
     line = verdict(matrix, pairs, settings, control)
-    return Result(settings, named, types, frame, matrix, means, gain, pairs, [*notes, *effect_notes], line, effects)
+    notes += effect_notes
+    return Result(
+        settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, footnotes=rule.footnotes
+    )
+
+
+def _controlled(scores: Scores, compared: list[str], tasks: set[str], settings: Settings) -> Control:
+    """Hold the manifests of what the tables show, untrained references included, against the control rule."""
+    twins = [twin_of(label, scores.designs) for label in compared]
+    shown = {label: scores.designs[label] for label in dict.fromkeys([*compared, *filter(None, twins)])}
+    runs = [run for design in shown.values() for run in design.runs]
+    check_versions(runs)
+    check_factors(settings.factors, (run.manifest for run in runs))
+    return require(shown, settings.factors, settings.allow, tasks)
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str]) -> Reading:
@@ -84,10 +103,7 @@ def _tasks_by_type(frame: "pd.DataFrame", tasks: list[str], wanted: tuple[str, .
     return {name: [task for task in tasks if kind[task] == name] for name in order}
 
 
-def _twins(gain: "pd.DataFrame | None", designs: dict[str, Design], compared: list[str]) -> set[str]:
+def _twins(gain: "pd.DataFrame | None", designs: dict[str, Design]) -> set[str]:
     """The untrained references whose scores the before-and-after table uses."""
-    if gain is None:
-        return set()
-    rows = set(gain.index.get_level_values("design"))
-    factors = {(designs[d].study, designs[d].pooler, designs[d].attn) for d in compared if d in rows}
-    return {n for n, d in designs.items() if not d.trained and (d.study, d.pooler, d.attn) in factors}
+    rows = [] if gain is None else list(dict.fromkeys(gain.index.get_level_values("design")))
+    return {twin for twin in (twin_of(label, designs) for label in rows) if twin}

@@ -1,6 +1,30 @@
-"""What the readers hand over: one row a score, one `Design` a model."""
+"""What the readers hand over: one row a score, one `Design` a model, one `Run` a manifest."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's manifest, from its folder or from the copy beside its scores."""
+
+    seed: str
+    path: Path
+    manifest: dict[str, Any] = field(repr=False)
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is more than an untrained reference."""
+        return self.manifest["status"] != "untrained"
+
+    @cached_property
+    def profile(self) -> dict[str, str]:
+        """The keys that the control rule compares, as text."""
+        from analysis.control.facts import profile
+
+        return profile(self.manifest)
 
 
 @dataclass(frozen=True)
@@ -13,12 +37,21 @@ class Design:
     attn: str = ""
     trained: bool = True
     parameters: int | None = None  # trainable: adapter and head
-    factors: dict[str, str] = field(default_factory=dict, hash=False, compare=False)  # factor -> value, in conf order
+    factors: dict[str, str] = field(default_factory=dict)  # factor -> its value, pooler and attn by name
+    runs: tuple[Run, ...] = ()  # one a seed; none for scores without a manifest
+    also: tuple[str, ...] = ()  # models of other studies whose seeds belong to the same design
 
     @property
     def short(self) -> str:
         """`<pooler>-<attn>` where a manifest named them, else the model's own name."""
+        return self.named()
+
+    def named(self, further: dict[str, str] | None = None) -> str:
+        """Return the name with the values of further factors after it: `lastlayer-bi tokens=mean`. further: key ->
+        how the table calls it."""
         name = f"{self.pooler}-{self.attn}" if self.pooler else self.model
+        for key, word in (further or {}).items():
+            name += f" {word}={self.factors[key]}" if self.factors.get(key, "absent") != "absent" else ""
         return name if self.trained else f"{name} (untrained)"
 
 

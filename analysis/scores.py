@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from analysis.labels import labels
+from analysis.labels import gathered, labels
 from analysis.names import listed
 from analysis.rows import Design, Reading, Row
 from analysis.task_types import type_of
@@ -26,16 +26,19 @@ class Scores:
     notes: tuple[str, ...] = ()
 
 
-def join(readings: list[Reading], own_types: dict[str, str]) -> Scores:
-    """Put the readings into one table.
+def join(readings: list[Reading], own_types: dict[str, str], allow: tuple[str, ...] = ()) -> Scores:
+    """Put the readings into one table. allow: keys in which the seeds of one design may differ.
 
     Raises UserError for a score that is there twice, a task of unknown type, or a task whose split or subsets
     differ between designs.
     """
     import pandas as pd
 
-    designs = {model: design for reading in readings for model, design in reading.designs.items()}
-    label = labels(designs.values())
+    designs: dict[str, Design] = {}
+    for model, design in (item for reading in readings for item in reading.designs.items()):
+        held = designs.get(model, Design(model=model))
+        designs[model] = replace(held if held.runs else design, runs=(*held.runs, *design.runs))
+    label = labels(designs.values(), allow)
     types = _types(readings, own_types)
     seen: dict[tuple[str, str, str], Row] = {}
     for row in (row for reading in readings for row in reading.rows):
@@ -48,8 +51,7 @@ def join(readings: list[Reading], own_types: dict[str, str]) -> Scores:
     notes = [note for reading in readings for note in reading.notes] + _dataset_notes(seen.values())
     _same_material(list(seen.values()))
     records = [(label[r.model], r.model, r.seed, r.task, types[r.task], r.score, r.source) for r in seen.values()]
-    named = {label[model]: design for model, design in designs.items()}
-    return Scores(pd.DataFrame(records, columns=COLUMNS), named, tuple(notes))
+    return Scores(pd.DataFrame(records, columns=COLUMNS), gathered(designs, label), tuple(notes))
 
 
 def _types(readings: list[Reading], own_types: dict[str, str]) -> dict[str, str]:

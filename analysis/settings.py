@@ -13,7 +13,7 @@ CHOICES = {
     "zeros": ("wilcox", "pratt"),
     "scale": ("auto", "1", "100"),
 }
-LISTS = ("models", "types", "tasks", "subsets")
+LISTS = ("models", "types", "tasks", "subsets", "factors", "allow")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Settings:
     revision: str = ""
     task_types: Path | None = None
     rows_shown: int = 45
+    factors: tuple[str, ...] = ("pooler", "attn")
+    allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
 
 

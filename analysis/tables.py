@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from analysis.by_type import MEAN_TASKS, MEAN_TYPES
 from analysis.correction import passes
+from analysis.cost import COST_HEADER, cost_texts, has_costs
 from analysis.effect_tables import effect_grids
-from analysis.formats import count, fraction, score, signed
+from analysis.formats import fraction, score, signed
 from analysis.grid import Cell, Grid
 from analysis.notes import ZEROS
 from analysis.settings import Settings
@@ -40,16 +41,25 @@ def type_grid(result: "Result") -> Grid:
         kept = [design for design in kept if design in top]
         rest = f"The {shown} highest of {len(means)} designs; by_type.csv has all."
     styles = {column: _styles(means[column], result.settings.decimals) for column in means.columns}
-    sized = any(d.parameters is not None for d in result.designs.values())
+    sized = has_costs(result.designs)
     rows = []
     for design in kept:
-        size = [Cell(count(result.designs[design].parameters))] if sized else []
+        size = [Cell(text) for text in cost_texts(result.designs[design])] if sized else []
         values = zip(means.columns, means.loc[design].tolist(), strict=True)
         cells = [Cell(score(value), styles[column].get(design, "")) for column, value in values]
-        rows.append([Cell(design), *size, *cells])
+        rows.append([_named(result, design), *size, *cells])
     caption = "Mean score by task type (n tasks each). Best and second best of each column are set off."
-    header = ["Design", *(["Trainable"] if sized else []), *_headed(result)]
-    return Grid("by-type", caption, header, rows, rest=rest)
+    header = ["Design", *(COST_HEADER if sized else []), *_headed(result)]
+    return Grid("by-type", caption, header, rows, rest=rest, footnotes=_footnotes(result))
+
+
+def _named(result: "Result", design: str) -> Cell:
+    """A design's name with the letters of the differences that were let through."""
+    return Cell(design, notes=",".join(note.mark for note in result.footnotes if design in note.marked))
+
+
+def _footnotes(result: "Result") -> tuple[str, ...]:
+    return tuple(f"{note.mark}: {note.text}" for note in result.footnotes)
 
 
 def _styles(column: "pd.Series", decimals: int) -> dict[str, str]:
@@ -71,10 +81,11 @@ def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
         for stage in STAGES:
             show = signed if stage == "gain" else score
             cells = [Cell(show(value)) for value in gain.loc[(design, stage)].tolist()]
-            rows.append([Cell(design if stage == STAGES[0] else ""), Cell(stage), *cells])
+            rows.append([_named(result, design) if stage == STAGES[0] else Cell(""), Cell(stage), *cells])
     caption = "Before and after training: the same design untrained (its random or plain start) and trained."
     rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
-    return Grid("before-after", caption, ["Design", "", *_headed(result)], rows, left=2, rest=rest)
+    header = ["Design", "", *_headed(result)]
+    return Grid("before-after", caption, header, rows, left=2, rest=rest, footnotes=_footnotes(result))
 
 
 def pair_grid(result: "Result") -> Grid:
@@ -86,12 +97,12 @@ def pair_grid(result: "Result") -> Grid:
     rows = []
     for k in range(min(total, settings.rows_shown)):
         records = [per_type[kind].iloc[k] for kind in kinds]
-        rows.append(
-            [Cell(f"{records[0]['second']} - {records[0]['first']}"), *[_pair_cell(r, settings) for r in records]]
-        )
+        one, other = records[0]["first"], records[0]["second"]
+        marks = ",".join(note.mark for note in result.footnotes if note.parts(one, other))
+        rows.append([Cell(f"{other} - {one}", notes=marks), *[_pair_cell(r, settings) for r in records]])
     header = ["Pair (second - first)", *[f"{kind} (n = {per_type[kind]['n_pairs'].iloc[0]})" for kind in kinds]]
     rest = f"The first {len(rows)} of {total} pairs; pairs.csv has all." if total > len(rows) else ""
-    return Grid("pairs", pair_caption(result), header, rows, rest=rest)
+    return Grid("pairs", pair_caption(result), header, rows, rest=rest, footnotes=_footnotes(result))
 
 
 def _pair_cell(row: "pd.Series", settings: Settings) -> Cell:

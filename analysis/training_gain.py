@@ -28,7 +28,7 @@ def training_gain(
     parts, notes = {}, []
     other_seeds: dict[tuple[str, str], list[str]] = defaultdict(list)
     for label in compared:
-        twin = _twin(label, all_designs)
+        twin = twin_of(label, all_designs)
         if twin is None:
             continue
         lacking = [task for task in tasks if task not in have.get(twin, set())]
@@ -51,9 +51,15 @@ def _seeds(frame: "pd.DataFrame", label: str) -> str:
     return ", ".join(sorted(set(frame.loc[frame["design"] == label, "seed"]), key=lambda s: (len(s), s)))
 
 
-def _twin(label: str, designs: dict[str, Design]) -> str | None:
+def twin_of(label: str, designs: dict[str, Design]) -> str | None:
+    """Return the label of a trained design's untrained reference, None where it has none."""
     mine = designs[label]
     if not mine.trained or not mine.pooler:
         return None
-    factors = (mine.study, mine.pooler, mine.attn)
-    return next((n for n, d in designs.items() if not d.trained and (d.study, d.pooler, d.attn) == factors), None)
+    return next((name for name, other in designs.items() if not other.trained and _same_cell(mine, other)), None)
+
+
+def _same_cell(mine: Design, other: Design) -> bool:
+    """Study, pooler, attention and further factors; a reference without a run has no training keys."""
+    agree = (mine.study, mine.pooler, mine.attn) == (other.study, other.pooler, other.attn)
+    return agree and all(other.factors.get(key) in (value, "absent", None) for key, value in mine.factors.items())

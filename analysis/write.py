@@ -4,6 +4,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.cost import has_costs, peak_memory, tokens_per_second
 from analysis.effects import effects_for_file
 from analysis.render_latex import latex_document, latex_grid
 from analysis.render_markdown import document, markdown_grid
@@ -15,6 +16,7 @@ from records.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analysis.control.footnotes import Footnote
     from analysis.result import Result
 
 
@@ -37,7 +39,7 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
         "by_type.md": markdown_grid(grid),
         "by_type.tex": latex_grid(grid),
         "by_type.csv": _csv(_sized(result), index=True),
-        "pairs.csv": _csv(pairs_for_file(result.pairs, result.settings.correction)),
+        "pairs.csv": _csv(pairs_for_file(_noted(result), result.settings.correction)),
         "scores.csv": _csv(result.frame),
     }
     if result.gain is not None:
@@ -65,9 +67,27 @@ def pairs_for_file(pairs: "pd.DataFrame", correction: str) -> "pd.DataFrame":
 
 def _sized(result: "Result") -> "pd.DataFrame":
     table = result.means.rename_axis("design").copy()
-    if any(design.parameters is not None for design in result.designs.values()):
-        table.insert(0, "trainable", [result.designs[label].parameters for label in table.index])
+    designs = [result.designs[str(label)] for label in table.index]
+    if has_costs(result.designs):
+        table.insert(0, "trainable", [design.parameters for design in designs])
+        table.insert(1, "train_tokens_per_second", [tokens_per_second(design) for design in designs])
+        table.insert(2, "peak_memory_bytes", [peak_memory(design) for design in designs])
+    if result.footnotes:
+        table["differs_in"] = [_said([n for n in result.footnotes if label in n.marked]) for label in table.index]
     return table
+
+
+def _noted(result: "Result") -> "pd.DataFrame":
+    """The pairs; where differences were let through, the keys in which each pair differs."""
+    pairs = result.pairs
+    if not result.footnotes:
+        return pairs
+    both = zip(pairs["first"], pairs["second"], strict=True)
+    return pairs.assign(differs_in=[_said([n for n in result.footnotes if n.parts(a, b)]) for a, b in both])
+
+
+def _said(notes: "list[Footnote]") -> str:
+    return ";".join(key for note in notes for key in note.keys)
 
 
 def _csv(table: "pd.DataFrame", index: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""A manifest carries the sha256 of itself, so that a line edited by hand is noticed."""
+"""The digest that shows whether a manifest was changed after it was written."""
 
 import json
 from collections.abc import Mapping
@@ -12,15 +12,20 @@ SEAL = "manifest_sha256"
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `manifest` as it comes back from its file, with the sha256 over all other keys."""
-    plain = json.loads(json.dumps({k: v for k, v in manifest.items() if k != SEAL}, default=str))
+    """Return `manifest` as it comes back from a file, with `manifest_sha256` over all its other keys.
+
+    The digest shows a slip of the hand; it is no signature, since whoever edits the file can compute it anew.
+    """
+    plain = json.loads(json.dumps({key: value for key, value in manifest.items() if key != SEAL}, default=str))
     return {**plain, SEAL: of_value(plain)}
 
 
 def check_seal(manifest: Mapping[str, Any], path: Path) -> None:
-    """Refuse a manifest whose contents are not those that were sealed. Raises `UserError`, naming the file."""
-    if sealed(manifest)[SEAL] != manifest.get(SEAL):
+    """Raise `UserError`, naming the file, where the digest is absent or does not fit what the manifest says."""
+    held = manifest.get(SEAL)
+    if held is None:
+        raise UserError(f"{path} has no {SEAL}, so it was edited by hand. Restore the file, or make the run again.")
+    if held != sealed(manifest)[SEAL]:
         raise UserError(
-            f"{path} was edited by hand or damaged: its contents do not give its manifest_sha256. "
-            "Put the file back as it was, or delete the run folder (or scores) and run it again."
+            f"{path} was edited by hand: its {SEAL} does not fit what it says. Restore the file, or make the run again."
         )

@@ -110,7 +110,10 @@ class ContrastiveModule(pl.LightningModule):
         o = self.cfg["objective"]
         adapter = [p for p in self.encoder.backbone.parameters() if p.requires_grad]
         head = [p for p in self.encoder.pooler.parameters() if p.requires_grad]
-        groups = [{"params": adapter, "lr": o["lr"]}, {"params": head, "lr": o["lr"] if o["head_lr"] is None else o["head_lr"]}]
+        groups = [
+            {"params": adapter, "lr": o["lr"]},
+            {"params": head, "lr": o["lr"] if o["head_lr"] is None else o["head_lr"]},
+        ]
         optimizer = torch.optim.AdamW([g for g in groups if g["params"]], weight_decay=o["weight_decay"])
         return {
             "optimizer": optimizer,

@@ -4,8 +4,11 @@ import json
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.analysis.manifests import evaluation, manifest, seal, untrained
 
 TASKS = {f"{kind}{k}": kind for kind in ("Retrieval", "STS") for k in range(8)}
 
@@ -30,17 +33,25 @@ class Study:
         root.mkdir(parents=True, exist_ok=True)
         (root / "tasks.json").write_text(json.dumps(types))
 
-    def run(self, design: str, scores: dict[str, float], seed: int = 0, trained: bool = True, study: str = "s") -> Path:
+    def run(
+        self,
+        design: str,
+        scores: dict[str, float],
+        seed: int = 0,
+        trained: bool = True,
+        study: str = "s",
+        **changes: Any,
+    ) -> Path:
+        """Write the scores and the manifest of one run. changes: as `manifests.manifest` takes them."""
         pooler, attn = design.split("-")
         model = f"{study}__{design}" + ("" if trained else "-untrained")
         folder = self.root / "results" / model / f"seed={seed}@{zlib.crc32(model.encode()):08x}"
         for task, score in scores.items():
             write_task(folder, task, score)
-        status = "finished" if trained else "untrained"
-        manifest = {"study": study, "pooler": pooler, "attn": attn, "seed": seed, "status": status, "config": {}}
-        manifest["parameters"] = {"adapter": 590_000, "head": 10_000 if pooler == "multilayer" else 0}
+        value = manifest(pooler, attn, seed, **{"_study": study, "_evaluation": evaluation(list(scores)), **changes})
+        value = value if trained else untrained(value) | {"evaluation": value["evaluation"]}
         (folder / "run").mkdir(parents=True, exist_ok=True)
-        (folder / "run" / "manifest.json").write_text(json.dumps(manifest))
+        (folder / "run" / "manifest.json").write_text(json.dumps(seal(value)))
         (folder / "model_meta.json").write_text("{}")
         return folder
 
@@ -72,3 +83,16 @@ def spread_scores() -> Callable:
 @pytest.fixture
 def task_writer() -> Callable:
     return write_task
+
+
+@pytest.fixture
+def planted(study: Study, spread_scores: Callable) -> Callable:
+    """Return a function that writes a study of three designs, the second of which has the changes."""
+
+    def write(seeds: tuple[int, ...] = (0,), **changes: Any) -> Study:
+        for k, design in enumerate(("eos-causal", "lastlayer-bi", "multilayer-causal")):
+            for seed in seeds:
+                study.run(design, spread_scores(0.3 + 0.1 * k), seed=seed, **(changes if k == 1 else {}))
+        return study
+
+    return write

@@ -35,7 +35,9 @@ def test_other_seeds_are_said(study, analyse_words, spread_scores):
     study.run("eos-causal", spread_scores(0.2), seed=0)
     study.run("eos-causal", spread_scores(0.2), seed=1)
     study.run("mean-bi", spread_scores(0.3), seed=1)
-    notes = analyse_words(f"scores={study.root}").notes
+    with pytest.raises(UserError, match=r"also in seed.*allow=\[seed\]"):
+        analyse_words(f"scores={study.root}")
+    notes = analyse_words(f"scores={study.root}", "allow=seed").notes
     assert any("different seeds (eos-causal: 0, 1; mean-bi: 1)" in note for note in notes)
 
 
@@ -146,5 +148,5 @@ def test_empty_folder_and_unknown_task(tmp_path, analyse_words, task_writer):
 def test_a_manifest_without_a_key_is_named(study, analyse_words, spread_scores):
     folder = study.run("eos-causal", spread_scores(0.2))
     (folder / "run" / "manifest.json").write_text('{"study": "s", "pooler": "eos"}')
-    with pytest.raises(UserError, match=r"manifest.json has no key attn, seed, status"):
+    with pytest.raises(UserError, match=r"manifest.json has no key attn, seed, status, config"):
         analyse_words(f"scores={study.root}")

@@ -32,11 +32,12 @@ def tables(markdown):
 
 def test_markdown_tables(result):
     by_type, gain, pairs = tables(document(result))
-    assert by_type[0][:4] == ["Design", "Trainable", "Retrieval (n = 3)", "STS (n = 8)"]
+    assert by_type[0][:4] == ["Design", "Trainable", "Train tok/s", "Peak MiB"]
     assert [row[0] for row in by_type[2:]] == ["eos-causal", "mean-bi", "multilayer-bi"]
-    assert by_type[4][1] == "600 K"
-    assert by_type[4][3] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
-    assert by_type[3][3] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
+    assert by_type[0][4:6] == ["Retrieval (n = 3)", "STS (n = 8)"]
+    assert by_type[4][1:4] == ["600 K", "9,000", "500"]
+    assert by_type[4][5] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
+    assert by_type[3][5] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
     assert [row[1] for row in gain[2:5]] == ["before", "after", "gain"]
     assert pairs[2][0] == "mean-bi - eos-causal"
     assert pairs[2][2] == f"{signed(result.pairs.iloc[3]['difference'])}\\* (.0234)"  # 3 x 2/2^8
@@ -86,7 +87,7 @@ def test_latex_structure(result):
     text = latex_document(result)
     assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 3
     for body, spec in zip(
-        re.findall(r"\\toprule\n(.*?)\\bottomrule", text, re.DOTALL), ("lrrrrr", "llrrrr", "lrrr"), strict=True
+        re.findall(r"\\toprule\n(.*?)\\bottomrule", text, re.DOTALL), ("lrrrrrrr", "llrrrr", "lrrr"), strict=True
     ):
         assert rf"\begin{{tabular}}{{{spec}}}" in text
         rows = [line for line in body.splitlines() if line != r"\midrule"]

@@ -1,0 +1,169 @@
+"""The audit: which factors vary, what else differs, which streams are identical."""
+
+from collections.abc import Iterable
+
+from analysis.cli import CONF
+from analysis.control.compare import compare, values_of
+from analysis.control.factors import check_factors
+from analysis.control.facts import below
+from analysis.control.find_runs import Found
+from analysis.control.footnotes import said, short
+from analysis.control.rule import Control, confounds, difference_grid, judge
+from analysis.cost import COST_HEADER, cost_texts
+from analysis.grid import Cell, Grid
+from analysis.labels import gathered, labels
+from analysis.names import listed
+from analysis.order import config_order
+from analysis.render_markdown import markdown_grid
+from analysis.rows import Design
+
+STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
+
+
+def audit(found: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
+    """Return the audit as Markdown, what the rule says, and the cells (label -> design, in config order)."""
+    check_factors(factors, (run.manifest for design in found.designs.values() for run in design.runs))
+    cells = gathered(found.designs, labels(found.designs.values(), allow))
+    cells = {label: cells[label] for label in config_order(cells, _usual_order())}
+    control = judge(cells, factors, allow)
+    trained = {label: cell for label, cell in cells.items() if cell.trained}
+    sections = {
+        "Cells": [markdown_grid(_cells(cells))],
+        "Factors": [markdown_grid(_factors(cells, factors)), *_bullets(_confounds(cells, factors))],
+        "What else differs": _others(control, cells),
+        "Streams": _bullets(_streams(trained)),
+        "Scoring": _bullets(_scoring(cells)),
+        "Code": _bullets(_code(cells)),
+        "Left out": _bullets(found.left_out or ["Nothing."]),
+    }
+    text = "\n".join(f"## {title}\n\n" + "\n".join(parts) for title, parts in sections.items() if parts)
+    return text, control, cells
+
+
+def _usual_order() -> dict[str, list[str]]:
+    """The order of the tables, from conf/analysis.yaml."""
+    from omegaconf import OmegaConf
+
+    order = OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order")
+    return {factor: list(names) for factor, names in order.items()}
+
+
+def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control) -> str:
+    """Return the line for cells that do compare."""
+    varying = [f for f in factors if len({cell.factors[f] for cell in cells.values()}) > 1]
+    if len({cell.trained for cell in cells.values()}) > 1:
+        varying.append("training")
+    if len(cells) == 1:
+        return f"Controlled: one cell, {next(iter(cells))}; its seeds differ in nothing else."
+    allowed = [key for note in control.footnotes for key in note.keys]
+    but = f" and, as allowed, in {listed(allowed)}" if allowed else ""
+    return f"Controlled: these {len(cells)} cells differ only in {', '.join(varying) or 'nothing'}{but}."
+
+
+def _bullets(lines: Iterable[str]) -> list[str]:
+    return ["\n".join(f"- {line}" for line in lines) + "\n"]
+
+
+def _cells(cells: dict[str, Design]) -> Grid:
+    rows = []
+    for label, cell in cells.items():
+        seeds, steps = ", ".join(run.seed for run in cell.runs), {str(r.manifest.get("steps", "-")) for r in cell.runs}
+        texts = [label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell)]
+        rows.append([Cell(text) for text in texts])
+    return Grid("cells", f"{len(cells)} cells.", ["Cell", "Seeds", "Steps", *COST_HEADER], rows, left=2)
+
+
+def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Grid:
+    """The factors, and the keys below them that vary with them."""
+    keys = sorted({key for cell in cells.values() for run in cell.runs for key in run.profile if below(key, factors)})
+    keys = [key for key in keys if len(values_of(key, cells)) > 1 and key not in {f"{f}.name" for f in factors}]
+    rows = []
+    for factor in factors:
+        groups: dict[str, list[str]] = {}
+        for label, cell in cells.items():
+            groups.setdefault(cell.factors[factor], []).append(label)
+        rows += _grouped(factor, groups)
+        mine = [key for key in keys if below(key, (factor,)) and key not in factors]
+        rows += [row for key in mine for row in _grouped(key, _known(key, cells))]
+    caption = "The factors, and the keys below them that vary with them."
+    return Grid("factors", caption, ["Key", "Value", "Cells"], rows, left=3)
+
+
+def _known(key: str, cells: dict[str, Design]) -> dict[str, list[str]]:
+    return {value: units for value, units in values_of(key, cells).items() if value != "absent"}
+
+
+def _grouped(key: str, groups: dict[str, list[str]]) -> list[list[Cell]]:
+    return [
+        [Cell("" if k else key), Cell(short(value)), Cell(listed(units, 10))]
+        for k, (value, units) in enumerate(groups.items())
+    ]
+
+
+def _confounds(cells: dict[str, Design], factors: tuple[str, ...]) -> list[str]:
+    found = confounds(compare(cells, factors), cells, factors, most=10**6)
+    return found or ["No key below a factor varies where the factor itself does not."]
+
+
+def _others(control: Control, cells: dict[str, Design]) -> list[str]:
+    refused = [markdown_grid(difference_grid(control.refused, cells))] if control.refused else ["Nothing.\n"]
+    if control.footnotes:
+        refused = refused if control.refused else []
+        refused += _bullets(f"{note.mark}: {note.text}" for note in control.footnotes)
+    rest = [note for note in control.notes if not note.startswith(("Between ", "So it is "))]  # said with the factors
+    return refused + (_bullets(rest) if rest else [])
+
+
+def _streams(cells: dict[str, Design]) -> list[str]:
+    """For each seed, which cells had identical batches in identical order, and identical seeds of each stream."""
+    lines = []
+    for seed in sorted({run.seed for cell in cells.values() for run in cell.runs}, key=lambda s: (len(s), s)):
+        own = {label: cell for label, cell in cells.items() if any(run.seed == seed for run in cell.runs)}
+        keys = {"batch order": "batch_order_sha256", "steps": "steps"} | {f"stream {s}": f"seeds.{s}" for s in STREAMS}
+        same, other = [], []
+        for name, key in keys.items():
+            values = values_of(key, own, seed)
+            if set(values) == {"absent"}:
+                continue
+            detail = f" ({short(next(iter(values)))})" if name in ("batch order", "steps") else ""
+            if len(values) == 1:
+                same.append(f"{name}{detail}")
+            else:
+                other.append(said(name, values))
+        who = f"all {len(own)} cells" if len(own) == len(cells) else listed(own, 10)
+        lines.append(f"Seed {seed}: identical in {who}: {', '.join(same) or 'nothing'}.")
+        lines += [f"Seed {seed} differs: {line}." for line in other]
+    return lines or ["No trained run."]
+
+
+def _scoring(cells: dict[str, Design]) -> list[str]:
+    scored = {label for label, cell in cells.items() if any("evaluation" in run.manifest for run in cell.runs)}
+    if not scored:
+        return ["No scores were given; name the scores' folder too to compare how the cells were scored."]
+    own = {label: cells[label] for label in cells if label in scored}
+    keys = sorted({k for cell in own.values() for run in cell.runs for k in run.profile if k.startswith("evaluation.")})
+    differing = [key for key in keys if len(values_of(key, own)) > 1]
+    tasks = [key for key in keys if key.startswith("evaluation.inputs.")]
+    alike = [key for key in tasks if key not in differing]
+    first = f"Identical inputs in all {len(own)} scored cells on {len(alike)} of {len(tasks)} tasks."
+    rest = [label for label in cells if label not in scored]
+    unscored = [f"Not scored: {listed(rest, 10)}."] if rest else []
+    return [first, *(f"Differs: {said(key, values_of(key, own))}." for key in differing), *unscored]
+
+
+def _code(cells: dict[str, Design]) -> list[str]:
+    """Commits and dirty flags; they are shown only, since the sources of the shared modules are compared."""
+    commits: dict[str, list[str]] = {}
+    modules = set()
+    for label, cell in cells.items():
+        for run in cell.runs:
+            code = run.manifest.get("code") or {}
+            if code:
+                word = f"{str(code.get('commit'))[:12]}{' with uncommitted changes' if code.get('dirty') else ''}"
+                units = commits.setdefault(word, [])
+                units += [label] if label not in units else []
+                modules |= set(code.get("modules") or {})
+    differing = [m for m in sorted(modules) if len(values_of(f"code.modules.{m}", cells)) > 1]
+    lines = [f"{word}: {listed(units, 10)}." for word, units in commits.items()]
+    same = f"{len(modules) - len(differing)} of {len(modules)} modules have the same source wherever they were loaded"
+    return [*lines, same + (f"; not {listed(differing)}." if differing else ".")]

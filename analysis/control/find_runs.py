@@ -1,0 +1,101 @@
+"""Folders and globs -> runs: run folders with their manifest, and the copies beside scores."""
+
+import glob
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from analysis.read_manifest import check_versions, design_of, read_manifest
+from analysis.read_results import OURS, RUNNING, missing
+from analysis.rows import Design, Run
+from records.errors import UserError
+
+Named = list[tuple[str, Run]]  # (model, run)
+RUN_NAME = re.compile(r"seed=\d+$")
+# what only the copy beside scores has, or what evaluate.py writes anew in it
+OF_THE_COPY = ("evaluation", "manifest_sha256", "study")
+
+
+@dataclass
+class Found:
+    """`designs`: model (`<study>__<pooler>-<attn>`) -> design with its runs; `left_out`: what does not count."""
+
+    designs: dict[str, Design] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+def find_runs(words: Iterable[str], factors: tuple[str, ...]) -> Found:
+    """Read every run below the folders and globs.
+
+    Half-finished runs are left out by name. Raises UserError where nothing is found, and for a manifest that is
+    missing, edited by hand, or of another version.
+    """
+    runs: Named = []
+    copies: Named = []
+    for folder in _folders(words):
+        path = folder / ("run/manifest.json" if OURS.match(folder.name) else "manifest.json")
+        if not path.is_file():
+            raise missing(folder) if OURS.match(folder.name) else _no_manifest(folder)
+        (copies if OURS.match(folder.name) else runs).append((_model(folder), read_manifest(path)))
+    found = Found()
+    kept = list(_joined(found, _finished(found, runs), _finished(found, copies)))
+    check_versions(run for _, run in kept)
+    for model, run in kept:
+        design = design_of(run, model, factors)
+        held = found.designs.get(model)
+        found.designs[model] = replace(held, runs=(*held.runs, run)) if held else design
+    if not found.designs:
+        left = f" Left out: {'; '.join(found.left_out)}." if found.left_out else ""
+        raise UserError(f"No finished run below {' '.join(words)}.{left} Give run folders, a study, or scores.")
+    return found
+
+
+def _folders(words: Iterable[str]) -> list[Path]:
+    """Every folder named as a run's or as its scores', itself or at any depth, in path order."""
+    places: list[Path] = []
+    for word in words:
+        matches = [Path(word)] if Path(word).exists() else [Path(p) for p in sorted(glob.glob(word, recursive=True))]
+        if not matches:
+            raise UserError(f"{word}: there is no such folder. Give run folders, a study's folder, or globs of them.")
+        places += [p for match in matches for p in ([match] if match.is_dir() else [match.parent])]
+    inside = [p for place in places for p in (place, *sorted(place.rglob("seed=*"))) if p.is_dir()]
+    return [p for p in dict.fromkeys(inside) if RUN_NAME.match(p.name) or OURS.match(p.name)]
+
+
+def _no_manifest(folder: Path) -> UserError:
+    return UserError(f"{folder} has no manifest.json, so nothing shows what was run. Train it again, or move it away.")
+
+
+def _model(folder: Path) -> str:
+    """`<study>__<pooler>-<attn>`: the name of the scores' folder, or put together from the run's."""
+    parts = folder.absolute().parts
+    return parts[-2] if OURS.match(folder.name) else f"{parts[-3]}__{parts[-2]}"
+
+
+def _finished(found: Found, runs: Named) -> Named:
+    for _, run in runs:
+        if run.manifest["status"] == RUNNING:
+            found.left_out.append(f"{run.path.parent} (not finished)")
+    return [(model, run) for model, run in runs if run.manifest["status"] != RUNNING]
+
+
+def _joined(found: Found, runs: Named, copies: Named) -> Iterator[tuple[str, Run]]:
+    """Yield each run once: the copy beside its scores, which also says how it was scored, stands for it."""
+    own = {(model, run.seed): run for model, run in runs}
+    seen: dict[tuple[str, str], Path] = {}
+    for model, copy in copies:
+        key = model, copy.seed
+        if key in own and _core(own[key].manifest) != _core(copy.manifest):
+            found.left_out.append(f"{copy.path.parents[1]} (scores of another training than {own[key].path.parent})")
+        elif key in seen:
+            found.left_out.append(f"{copy.path.parents[1]} (a second scoring of {seen[key]})")
+        else:
+            seen[key] = copy.path.parents[1]
+            yield model, copy
+    yield from ((model, run) for model, run in runs if (model, run.seed) not in seen)
+
+
+def _core(manifest: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in manifest.items() if key not in OF_THE_COPY}
