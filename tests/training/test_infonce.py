@@ -73,3 +73,31 @@ def test_instruction_makes_a_text_another_one():
     layout = candidates([Triple("same", "a"), Triple("q1", "same")], "find", None)
     assert ("find", "same") in layout.texts
     assert ("", "same") in layout.texts
+
+
+def test_small_losses_are_those_of_gradient_accumulation():
+    torch.manual_seed(0)
+    triples = [Triple(f"q{i}", f"p{i}", tuple(f"n{i}{k}" for k in range(i % 3))) for i in range(6)]
+    vectors = {text: torch.randn(5) for t in triples for text in (t.query, t.positive, *t.negatives)}
+
+    def loss(layout):
+        texts = [text for _, text in layout.texts]
+        q, d = (torch.stack([vectors[texts[k]] for k in where]) for where in (layout.queries, layout.documents))
+        return infonce(q, d, layout.masked, 0.05).item()
+
+    micro = [loss(candidates(triples[k : k + 2], None, None)) for k in (0, 2, 4)]
+    assert loss(candidates(triples, None, None, loss_queries=2)) == pytest.approx(sum(micro) / 3, rel=1e-5)
+    assert loss(candidates(triples, None, None)) > sum(micro) / 3, "more negatives are harder"
+
+
+def test_duplicates_are_negatives_where_nobody_masks_them():
+    triples = [Triple("same", "a", ("b",)), Triple("q1", "b"), Triple("q2", "a"), Triple("q3", "same")]
+    assert candidates(triples, None, None).masked.any()
+    assert not candidates(triples, None, None, mask_duplicates=False).masked.any()
+
+
+def test_bf16_takes_near_cosines_for_one_number():
+    q = torch.tensor([[1.0, 0.0]])
+    d = torch.tensor([[0.9000, 0.435890], [0.9001, 0.435683]])
+    masked = torch.zeros(1, 2, dtype=torch.bool)
+    assert infonce(q, d, masked, 0.0001, torch.bfloat16).item() == pytest.approx(math.log(2), rel=1e-2)
