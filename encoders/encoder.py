@@ -35,9 +35,9 @@ class Encoder(nn.Module):
         """What the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
         if self.pooler.consumes == "layers":
             return self.each_layer(batch, lambda layer, hidden: self.pooler.reduce(layer, hidden, batch.view))
-        return self._run(batch)
+        return self.run_backbone(batch)
 
-    def _run(self, batch: Batch) -> Tensor:
+    def run_backbone(self, batch: Batch) -> Tensor:
         """[B, T, D] states of the last layer after the final norm."""
         with torch.autocast(batch.roles.device.type, torch.bfloat16, enabled=self.compute is torch.bfloat16):
             return self.backbone(
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
         sites = [*layers[:-1], norm]
         handles = [site.register_forward_hook(keep(i)) for i, site in enumerate(sites)]
         try:
-            self._run(batch)
+            self.run_backbone(batch)
         finally:
             for handle in handles:
                 handle.remove()

@@ -26,11 +26,11 @@ GIB = 2**30
 
 def check_frozen(config: Config) -> None:
     """Refuse a frozen run without a head to train, and one of several processes."""
-    name, trainable = config["pooler"]["name"], trainable_poolers()
-    if name in pooler_names() and name not in trainable:
+    name = config["pooler"]["name"]
+    if name in pooler_names() and not trains(name):
         raise UserError(
             f"backbone.frozen=true with pooler={name} leaves nothing to train: {name} has no parameters. "
-            f"Poolers that train: {', '.join(trainable)}."
+            f"Poolers that train: {', '.join(filter(trains, pooler_names()))}."
         )
     if config["trainer"]["devices"] > 1:
         raise UserError(
@@ -39,14 +39,10 @@ def check_frozen(config: Config) -> None:
         )
 
 
-def trainable_poolers() -> list[str]:
-    """Return the names of the poolers that have parameters."""
-
-    def trains(name: str) -> bool:
-        module = import_module(f"poolers.{name}")
-        return any(getattr(v, "needs_training", False) for v in vars(module).values() if isinstance(v, type))
-
-    return [name for name in pooler_names() if trains(name)]
+def trains(pooler: str) -> bool:
+    """Whether the pooler of that name has parameters. Its file alone is imported: the manifest lists what is."""
+    module = import_module(f"poolers.{pooler}")
+    return any(getattr(v, "needs_training", False) for v in vars(module).values() if isinstance(v, type))
 
 
 def fill_states(module: ContrastiveModule, validation: Validation) -> Config:

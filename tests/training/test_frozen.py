@@ -20,6 +20,7 @@ from training import contrastive, frozen
 from training.batches import BatchOrder
 from training.check import described, facts
 from training.contrastive import check_sizes, split_validation, train_cell
+from training.flops import Work, training_flops
 from training.module import ContrastiveModule
 
 STEPS, BATCH = 4, 8
@@ -133,6 +134,20 @@ def test_the_run_folder_and_its_manifest(cell, tmp_path):
         assert frozen_run[key] == lora[key], key
     assert lora.keys() | {"states"} == frozen_run.keys()
     assert not (tmp_path / "frozen" / "adapter").exists()
+    assert frozen_run["flops"] < lora["flops"]
+
+
+@pytest.mark.parametrize(("pooler", "word"), [("lastlayer", "tokens=all"), ("multilayer", "tokens=mean")])
+def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
+    """By hand, one query and no MLP: products of a text of T tokens with K keys, forward."""
+    one = [f"pooler.{word}", "pooler.num_queries=1", "pooler.mlp=false"]
+    forward = training_flops(cell(pooler, "bi", *one)).forward
+    tokens, width = 10, 32
+    keys = tokens if pooler == "lastlayer" else 3
+    attention = 2 * keys * (2 * width * width + 2 * width)  # keys and values; scores and their sum
+    mean = 0 if pooler == "lastlayer" else 3 * 2 * tokens * width
+    a_text = attention + 2 * width * width + mean  # and the output projection
+    assert forward(Work(0, 1, tokens, tokens**2)) == pytest.approx(a_text)
 
 
 def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, monkeypatch):
