@@ -1,5 +1,6 @@
 """Backbone + pooler: one batch of tokens in, one vector a text out."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -25,12 +26,20 @@ class Encoder(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return [B, E] float32, of unit length if `normalize`."""
-        states = self._layers(batch) if self.pooler.consumes == "layers" else self._run(batch)
+        states = self.states(batch)
         with torch.autocast(batch.roles.device.type, enabled=False):
             vectors = self.pooler(states, batch.view)
         return F.normalize(vectors, dim=-1) if self.normalize else vectors
 
-    def _run(self, batch: Batch) -> Tensor:
+    def states(self, batch: Batch) -> Tensor | list[Tensor]:
+        """What the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
+        if self.pooler.consumes == "layers":
+            return self.each_layer(
+                batch, self.pooler.layers, lambda layer, hidden: self.pooler.reduce(layer, hidden, batch.view)
+            )
+        return self.run_backbone(batch)
+
+    def run_backbone(self, batch: Batch) -> Tensor:
         """[B, T, D] states of the last layer after the final norm."""
         with torch.autocast(batch.roles.device.type, self.compute, enabled=self.compute is not torch.float32):
             return self.backbone(
@@ -40,8 +49,8 @@ class Encoder(nn.Module):
                 use_cache=False,
             ).last_hidden_state
 
-    def _layers(self, batch: Batch) -> list[Tensor]:
-        """The pooler's reduction of each layer, taken by hooks while the layer's states are at hand.
+    def each_layer(self, batch: Batch, chosen: Sequence[int], reduce: Callable[[int, Tensor], Tensor]) -> list[Tensor]:
+        """`reduce(layer, hidden [B, T, D])` of each chosen layer, called while the layer's states are at hand.
 
         Layer i < L-1 is the output of decoder layer i; the last one is taken after the final norm, as in
         transformers' `hidden_states[1:]`.
@@ -53,15 +62,15 @@ class Encoder(nn.Module):
             def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
                 hidden = output[0] if isinstance(output, tuple) else output
                 with torch.autocast(hidden.device.type, enabled=False):
-                    reductions[index] = self.pooler.reduce(index, hidden, batch.view)
+                    reductions[index] = reduce(index, hidden)
 
             return hook
 
         sites = [*layers[:-1], norm]
-        handles = [sites[i].register_forward_hook(keep(i)) for i in self.pooler.layers]
+        handles = [sites[i].register_forward_hook(keep(i)) for i in chosen]
         try:
-            self._run(batch)
+            self.run_backbone(batch)
         finally:
             for handle in handles:
                 handle.remove()
-        return [reductions[i] for i in self.pooler.layers]
+        return [reductions[i] for i in chosen]

@@ -19,6 +19,7 @@ from records.fingerprint import of_files, of_tensors, of_value
 from records.streams import stream_seed
 
 Config = dict[str, Any]
+ADAPTER = "adapter/adapter_model.safetensors"
 
 
 def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> Encoder:
@@ -56,6 +57,11 @@ def base_fingerprints(model: Config) -> dict[str, str]:
     return {"base_weights_sha256": of_files(weights), "tokenizer_sha256": of_files(tokenizer)}
 
 
+def is_frozen(cfg: Config) -> bool:
+    """Whether the run of `cfg` trains a head alone (backbone.frozen=true) and so has no adapter."""
+    return bool(cfg.get("backbone", {}).get("frozen"))  # older manifests and evaluate.yaml have no such key
+
+
 def untrained(cfg: Config) -> TextEncoder:
     """The start of a run: LoRA is the identity there, so it is left out; the head is as the seed draws it."""
     return _text_encoder(cfg, None)
@@ -65,9 +71,9 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
     """The trained encoder of a finished run. cfg: the configuration in the run's manifest.
 
     LoRA is merged into float32 weights (it stays apart where the base is bf16, which would round it away).
-    Raises `UserError` where adapter or head are absent or do not fit.
+    A run of backbone.frozen=true has a head only. Raises `UserError` where adapter or head are absent or do not fit.
     """
-    for part in ("adapter/adapter_model.safetensors", "head.safetensors"):
+    for part in ("head.safetensors",) if is_frozen(cfg) else (ADAPTER, "head.safetensors"):
         if not (folder / part).is_file():
             raise UserError(
                 f"The run folder {folder} has no {part}. Train it again: delete the folder and run train.py."
@@ -80,27 +86,28 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     precision = resolve_precision(cfg["precision"], device)
     encoder = build_encoder(cfg, precision, device)
     if run:
-        _load_trained(encoder, run, precision)
+        _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
     own = cfg["evaluation"]
     encoder.compute = resolve_autocast(own["autocast"], precision)
     cfg = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
     positions = encoder.backbone.config.get_text_config().max_position_embeddings
     tokenizer = build_tokenizer(cfg, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
     trained = {"head": of_tensors(encoder.pooler.state_dict())}
-    if run:
-        trained["adapter"] = of_files([run / "adapter" / "adapter_model.safetensors"])
+    if run and not is_frozen(cfg):
+        trained["adapter"] = of_files([run / ADAPTER])
     settings = {k: cfg[k] for k in ("attn", "pooler", "max_length", "evaluation")} | {"precision": precision.name}
     identity = of_value([base_fingerprints(cfg["model"]), trained, settings])
     return TextEncoder(encoder, tokenizer, identity, cfg["token_budget"])
 
 
-def _load_trained(encoder: Encoder, run: Path, precision: Precision) -> None:
+def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bool) -> None:
     from peft import PeftModel
 
     try:
-        adapted = PeftModel.from_pretrained(encoder.backbone, str(run / "adapter"))
-        if precision.weights is torch.float32:
-            encoder.backbone = adapted.merge_and_unload()
+        if adapted:
+            lora = PeftModel.from_pretrained(encoder.backbone, str(run / "adapter"))
+            if precision.weights is torch.float32:
+                encoder.backbone = lora.merge_and_unload()
         encoder.pooler.load_state_dict(load_file(run / "head.safetensors"))
     except (RuntimeError, ValueError) as error:
         raise UserError(f"The run in {run} does not fit its base model: {str(error).splitlines()[0]}") from error

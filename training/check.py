@@ -74,7 +74,7 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
     batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"]
     texts, length = f.chunk
     activations = run.saved_bytes
-    if t["gradient_checkpointing"]:  # the inputs of all layers, and one layer at a time
+    if t["gradient_checkpointing"] and f.adapter:  # the inputs of all layers, and one layer at a time
         activations = activations // f.layers + f.layers * run.layer_bytes
     kept = activations * (1 if t["gradcache"] else -(-f.chunks // devices))
     fixed = f.base_bytes + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
@@ -105,7 +105,8 @@ def empty_encoder(config: Config) -> Encoder:
         )
     set_attention(backbone, config["attn"]["is_causal"])
     with torch.device("meta"):
-        add_lora(backbone, config["lora"], seed=0)
+        if not config["backbone"]["frozen"]:
+            add_lora(backbone, config["lora"], seed=0)
         pooler = build_pooler(config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0)
     return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
 
@@ -125,6 +126,8 @@ def _work(config: Config) -> tuple[int, tuple[int, int], int]:
 
 
 def _targets_text(targets: list[Counter]) -> str:
+    if not any(targets):
+        return "none, the backbone stays as it is"
     kinds = Counter(tuple(sorted(c.items())) for c in targets)
     return "; ".join(
         f"{', '.join(f'{n} {k}' if n > 1 else k for k, n in kind)} in {many} layers" for kind, many in kinds.items()

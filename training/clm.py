@@ -83,6 +83,8 @@ def pretrain(cfg: DictConfig) -> None:
     """Train tokenizer and decoder on the training side's text and export them to `objective.export`."""
     if cfg.check:
         raise UserError("check=true counts a contrastive run; objective=clm has no check. Take check=true away.")
+    if cfg.backbone.frozen:
+        raise UserError("backbone.frozen=true trains a head alone; objective=clm has none. Take one of them away.")
     quieten()
     pl.seed_everything(cfg.seed, verbose=False)
     torch.set_num_threads(cfg.trainer.threads or torch.get_num_threads())

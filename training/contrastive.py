@@ -10,6 +10,7 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from corpora.readers import read_triples
 from corpora.triples import Triple
+from encoders.cached_encoder import open_states
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
@@ -23,6 +24,7 @@ from training.batches import BatchOrder
 from training.check import check
 from training.checkpoints import LAST
 from training.facts import announcement, closing_facts, continued, opening_manifest
+from training.frozen import check_frozen, fill_states
 from training.large_batch import ChunkPlan, LargeBatch
 from training.loop import fit
 from training.module import LOSS_DTYPES, ContrastiveModule
@@ -79,6 +81,8 @@ def check_sizes(config: Config) -> None:
         )
     if not config["objective"]["temperature"] > 0:
         raise UserError(f"objective.temperature={config['objective']['temperature']} must be above zero.")
+    if config["backbone"]["frozen"]:
+        check_frozen(config)
 
 
 def check_devices(devices: int, device: torch.device) -> None:
@@ -98,8 +102,12 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     triples = read_triples(config["data"], config["cache_dir"])
     kept, held_out = split_validation(triples, config["data"]["validation"])
     encoder = build_encoder(config, precision, device)
-    adapted = add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
-    if config["trainer"]["gradient_checkpointing"]:
+    frozen, adapted = config["backbone"]["frozen"], None
+    if frozen:
+        encoder = open_states(encoder, config, precision)
+    else:
+        adapted = add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
+    if config["trainer"]["gradient_checkpointing"] and not frozen:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
         encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
@@ -124,12 +132,13 @@ def train_cell(config: Config, folder: RunFolder) -> None:
         config["data"].get("instruction"),
         config["trainer"]["validate_every"],
     )
+    states = {"states": fill_states(module, validation)} if frozen else {}
     fit(config, module, validation, folder.path)
     closing = closing_facts(module, validation, manifest)
     if not first:
         return
     save_trained(encoder, adapted, folder.path)
-    folder.write({**manifest, **closing, "status": "finished"})
+    folder.write({**manifest, **closing, **states, "status": "finished"})
     (folder.path / LAST).unlink(missing_ok=True)
     print(f"{folder.path}: loss {closing['loss']:.3f}, validation nDCG@10 {closing['validation_ndcg_at_10']:.3f}")
     if closing["collapse"]:

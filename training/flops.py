@@ -77,19 +77,32 @@ def training_flops(config: dict[str, Any]) -> TrainingFlops:
     encoder = empty_encoder({**config, "model": {**config["model"], "attn_implementation": "eager"}})
     with FakeTensorMode(allow_non_fake_inputs=True):
         encoder.to_empty(device=torch.device("cpu"))
-        probes = [_count(encoder, *shape) for shape in ((1, STEP), (1, 2 * STEP), (1, 3 * STEP), (2, STEP))]
+        probes = [
+            _count(encoder, *shape, cached=config["backbone"]["frozen"])
+            for shape in ((1, STEP), (1, 2 * STEP), (1, 3 * STEP), (2, STEP))
+        ]
     forward, both = (_fitted(*counts) for counts in zip(*probes, strict=True))
-    return TrainingFlops(forward, both, int(trainer["gradcache"]) + int(trainer["gradient_checkpointing"]))
+    checkpointed = trainer["gradient_checkpointing"] and not config["backbone"]["frozen"]
+    return TrainingFlops(forward, both, int(trainer["gradcache"]) + int(checkpointed))
 
 
-def _count(encoder: Encoder, texts: int, tokens: int) -> tuple[int, int]:
-    """FLOPs of the forward pass of [texts, tokens], and of forward and backward together."""
+def _count(encoder: Encoder, texts: int, tokens: int, cached: bool) -> tuple[int, int]:
+    """FLOPs of the forward pass of [texts, tokens], and of forward and backward together.
+
+    cached: whether the backbone's states are read from disk, so that a step costs the head's part alone.
+    """
     roles = torch.full((texts, tokens), TEXT)
+    batch = Batch(roles, roles, torch.arange(tokens).expand(texts, tokens))
     with FlopCounterMode(display=False) as counter:
-        vectors = encoder(Batch(roles, roles, torch.arange(tokens).expand(texts, tokens)))
+        vectors = encoder(batch)
         forward = counter.get_total_flops()
         vectors.sum().backward()
-    return forward, counter.get_total_flops()
+    saved = 0
+    if cached:
+        with FlopCounterMode(display=False) as backbone, torch.no_grad():
+            encoder.run_backbone(batch)
+        saved = backbone.get_total_flops()
+    return forward - saved, counter.get_total_flops() - saved
 
 
 def _fitted(one: int, two: int, three: int, pair: int) -> Polynomial:

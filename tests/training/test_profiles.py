@@ -26,7 +26,9 @@ def test_the_profile_is_the_sum_of_the_divergences(cell):
         summed |= changes(cell, f"divergence={name}")
     summed.pop("trainer.devices", None)  # `unsynchronised` needs two processes to show
     if cell in ("m4", "m5"):  # the code's lastlayer head reads all tokens where attention is bidirectional
-        summed = {k: v for k, v in summed.items() if k != "reading.lastlayer_tokens" and (cell, k) != ("m4", "pooler.tokens")}
+        summed = {
+            k: v for k, v in summed.items() if k != "reading.lastlayer_tokens" and (cell, k) != ("m4", "pooler.tokens")
+        }
     assert changes(cell, "profile=reference_code") == summed == changes(cell, "divergence=all")
 
 

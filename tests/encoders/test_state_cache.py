@@ -1,0 +1,211 @@
+"""The cache of states against transformers' own `hidden_states`, text by text; what is in its name; what it refuses."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel
+
+from encoders import cached_encoder, state_cache
+from encoders.cached_encoder import CachedEncoder, compute_states, identity, open_states
+from encoders.loading import build_encoder, build_tokenizer
+from encoders.precision import PRECISIONS
+from encoders.state_cache import STATES, StateCache
+from encoders.tokens import TextTokenizer
+from records.errors import UserError
+
+TEXTS = ["the sum of two arrays", "its first argument", "a new array with the same shape and type of its argument"]
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def opened(compose_cell, tmp_path):
+    """Make a cached encoder with its tokenizer: opened("multilayer", "bi", "max_length=20")."""
+
+    def make(pooler="multilayer", attn="bi", *words) -> tuple[CachedEncoder, TextTokenizer]:
+        cfg = compose_cell(pooler, attn, f"cache_dir={tmp_path}", *words)
+        precision = PRECISIONS[cfg["precision"]]
+        encoder = open_states(build_encoder(cfg, precision, CPU), cfg, precision)
+        return encoder, build_tokenizer(cfg, 128)
+
+    return make
+
+
+def filled(opened, *words, texts=TEXTS):
+    encoder, tokenizer = opened(*words)
+    compute_states(encoder, tokenizer, tokenizer(texts), budget=40)
+    return encoder, tokenizer
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_states_are_those_of_transformers_for_each_text_alone(opened, small_model, attn, side):
+    """Reference: AutoModel with output_hidden_states on one unpadded text, nothing of ours."""
+    encoder, tokenizer = filled(opened, "multilayer", attn, f"padding_side={side}")
+    model = AutoModel.from_pretrained(small_model).eval()
+    model.config.is_causal = attn == "causal"
+    rows = tokenizer(TEXTS)
+    batch = tokenizer.batch(rows)
+    places = encoder.cache.places(batch)
+    for layer in range(3):
+        padded = encoder.cache.padded(layer, places, batch)
+        for i, row in enumerate(rows):
+            with torch.no_grad():
+                hidden = model(torch.tensor([row.ids]), output_hidden_states=True).hidden_states[1:][layer][0]
+            real = batch.view.real[i]
+            assert (padded[i][real] - hidden).abs().max() < 1e-5
+            assert (padded[i][~real] == 0).all()
+
+
+@pytest.mark.parametrize("pooler", ["lastlayer", "multilayer", "mean", "eos"])
+def test_cached_vectors_are_the_live_ones(opened, compose_cell, pooler):
+    """Heads of every kind read one cache, instructions included."""
+    encoder, tokenizer = opened(pooler, "bi")
+    rows = [*tokenizer(TEXTS), *tokenizer(TEXTS, "find it")]
+    compute_states(encoder, tokenizer, rows, budget=64)
+    live = build_encoder(compose_cell(pooler, "bi"), PRECISIONS["fp32"], CPU).eval()
+    batch = tokenizer.batch(rows)
+    with torch.no_grad():
+        assert (encoder.eval()(batch) - live(batch)).abs().max() < 2e-6
+
+
+def test_all_tokens_of_all_layers_as_keys(opened, compose_cell):
+    encoder, tokenizer = filled(opened, "multilayer", "bi", "pooler.tokens=all")
+    live = build_encoder(compose_cell("multilayer", "bi", "pooler.tokens=all"), PRECISIONS["fp32"], CPU)
+    batch = tokenizer.batch(tokenizer(TEXTS))
+    with torch.no_grad():
+        assert (encoder(batch) - live(batch)).abs().max() < 2e-6
+
+
+def test_bf16_states_come_back_bit_for_bit(opened):
+    encoder, tokenizer = opened("lastlayer", "bi", "precision=bf16")
+    rows = tokenizer(TEXTS[:1])
+    compute_states(encoder, tokenizer, rows, budget=64)
+    batch = tokenizer.batch(rows)
+    with torch.inference_mode():
+        live = encoder.each_layer(batch, lambda _, hidden: hidden)
+    for layer in range(3):
+        cached = encoder.cache.padded(layer, encoder.cache.places(batch), batch)
+        assert cached.dtype is torch.bfloat16
+        assert torch.equal(cached, live[layer])
+
+
+def test_only_missing_texts_are_computed_and_once(opened):
+    encoder, tokenizer = filled(opened)
+    before = {p: p.stat().st_mtime_ns for p in encoder.cache.folder.rglob("*")}
+    again, _ = opened("lastlayer", "bi")
+    assert again.cache.folder == encoder.cache.folder
+    calls = []
+    again.backbone.register_forward_hook(lambda *_: calls.append(1))
+    rows = tokenizer([*TEXTS, "returned as new", "returned as new"])
+    assert [len(r) for r in again.cache.missing(rows)] == [len(rows[-1])]
+    compute_states(again, tokenizer, rows, budget=40)
+    assert len(calls) == 1
+    assert again.cache.missing(rows) == []
+    assert {p: p.stat().st_mtime_ns for p in before if p.is_file()} == {p: m for p, m in before.items() if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("multilayer", "causal"),
+        ("multilayer", "bi", "max_length=20"),
+        ("multilayer", "bi", "precision=mixed"),
+        ("multilayer", "bi", "model.attn_implementation=sdpa"),
+    ],
+)
+def test_what_changes_a_state_changes_the_cache(opened, words):
+    usual = opened("multilayer", "bi", "model.attn_implementation=eager")[0].cache
+    assert opened(*words)[0].cache.identity != usual.identity
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lastlayer", "bi"),
+        ("multilayer", "bi", "pooler.tokens=all"),
+        ("multilayer", "bi", "seed=1"),
+        ("multilayer", "bi", "padding_side=left"),
+        ("multilayer", "bi", "lora.r=4"),
+    ],
+)
+def test_what_changes_no_state_shares_the_cache(opened, words):
+    assert opened(*words)[0].cache.identity == opened()[0].cache.identity
+
+
+def test_other_weights_are_another_cache(compose_cell, small_model, tmp_path):
+    copy = tmp_path / "model"
+    shutil.copytree(small_model, copy)
+    names = []
+    for change in (False, True):
+        if change:
+            model = AutoModel.from_pretrained(copy)
+            with torch.no_grad():
+                model.norm.weight[0] += 1
+            model.save_pretrained(copy)
+        cfg = compose_cell("lastlayer", "bi", f"model.path={copy}")
+        names.append(identity(build_encoder(cfg, PRECISIONS["fp32"], CPU), cfg, PRECISIONS["fp32"]))
+    assert {k for k in names[0] if names[0][k] != names[1][k]} == {"base_weights_sha256"}
+
+
+def test_stopped_work_goes_on_with_the_same_numbers(opened, tmp_path, monkeypatch):
+    """Small shards; stopped after the second, by an error in the middle of the third."""
+    texts = [" ".join(TEXTS[0].split() * n) for n in range(1, 7)] + TEXTS
+    bytes_a_token = 3 * 32 * 4
+    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 40 * bytes_a_token)
+    whole, tokenizer = filled(opened, texts=texts)
+    shards = {p.parent.name: np.load(p) for p in whole.cache.folder.glob(f"*/{STATES}")}
+    assert len(shards) > 3
+    whole.cache.folder.rename(tmp_path / "whole")
+    broken, _ = opened()
+    real, calls = StateCache.write, []
+
+    def dying(self, rows, states):
+        calls.append(1)
+        if len(calls) == 3:
+            monkeypatch.setattr(np, "ascontiguousarray", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        real(self, rows, states)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(StateCache, "write", dying)
+        compute_states(broken, tokenizer, tokenizer(texts), budget=40)
+    monkeypatch.undo()
+    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 40 * bytes_a_token)
+    assert len(list(broken.cache.folder.glob(f"*/{STATES}"))) == 2, "a shard is whole or absent"
+    assert not [p for p in broken.cache.folder.glob(".*") if p.is_dir()]
+    filled(opened, texts=texts)
+    resumed = {p.parent.name: np.load(p) for p in broken.cache.folder.glob(f"*/{STATES}")}
+    assert resumed.keys() == shards.keys()
+    assert all(np.array_equal(resumed[k], shards[k]) for k in shards)
+
+
+def test_a_damaged_shard_is_named(opened):
+    encoder, _ = filled(opened)
+    shard = next(encoder.cache.folder.glob(f"*/{STATES}"))
+    shard.write_bytes(shard.read_bytes()[:-100])
+    state_cache._mapped.cache_clear()  # as in another process
+    with pytest.raises(UserError, match=f"{shard.parent}.* damaged .*Delete that folder"):
+        opened()
+
+
+def test_a_text_that_was_not_computed_is_an_error(opened):
+    encoder, tokenizer = filled(opened)
+    with pytest.raises(LookupError, match="states of a text of 6 tokens are not in"):
+        encoder.cache.places(tokenizer.batch(tokenizer(["shape of type a"])))
+
+
+def test_the_backbone_stays_in_evaluation_mode(opened):
+    encoder, _ = opened()
+    encoder.train()
+    assert encoder.training
+    assert encoder.pooler.training
+    assert not encoder.backbone.training
+
+
+def test_identity_is_readable_beside_the_shards(opened):
+    encoder, _ = filled(opened)
+    written = json.loads((encoder.cache.folder / "identity.json").read_text())
+    assert written["is_causal"] is False
+    assert written["max_length"] == 48

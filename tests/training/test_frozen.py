@@ -1,0 +1,264 @@
+"""A head on cached states: equal to a plain loop with the live backbone, resumable, and quick to refuse."""
+
+import json
+import shutil
+from collections import namedtuple
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel
+
+from encoders import cached_encoder
+from encoders.backbone import load_backbone
+from encoders.loading import build_tokenizer, load_run
+from poolers.registry import build_pooler
+from records.errors import UserError
+from records.run_folder import RunFolder
+from records.streams import stream_seed
+from training import contrastive, frozen
+from training.batches import BatchOrder
+from training.check import described, facts
+from training.contrastive import check_sizes, split_validation, train_cell
+from training.flops import Work, training_flops
+from training.module import ContrastiveModule
+
+STEPS, BATCH = 4, 8
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
+    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
+    with path.open("w") as file:
+        for i, a in enumerate(words):
+            for b in words[i + 1 : i + 5]:
+                row = {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"}
+                file.write(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.fixture
+def cell(compose_cell, pairs, tmp_path):
+    """Compose a frozen cell that trains four quick steps; its cache is the test's own."""
+    quick = [f"trainer.max_steps={STEPS}", f"trainer.global_batch_size={BATCH}", "trainer.checkpoint_every=2"]
+    quick += ["trainer.progress=false", "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
+    quick += ["objective.warmup=1", "logging.tensorboard=false", f"cache_dir={tmp_path / 'cache'}"]
+
+    def compose(pooler="multilayer", attn="bi", *words):
+        return compose_cell(pooler, attn, *quick, "backbone.frozen=true", *words)
+
+    return compose
+
+
+def head(folder):
+    return load_file(folder / "head.safetensors")
+
+
+def live_states(cfg, batch):
+    """The layers' states as transformers itself gives them."""
+    model = AutoModel.from_pretrained(cfg["model"]["path"]).eval()
+    model.config.is_causal = cfg["attn"]["is_causal"]
+    with torch.no_grad():
+        return model(batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True).hidden_states[1:]
+
+
+def live_head(cfg):
+    """The same training written out with torch and transformers: every step runs the backbone on padded texts."""
+    pooler = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head"))
+    tokenizer = build_tokenizer(cfg, 128)
+    triples, _ = split_validation(contrastive.read_triples(cfg["data"], cfg["cache_dir"]), 4)
+    order = BatchOrder([t.source for t in triples], BATCH, cfg["seed"], False)
+    optimizer = torch.optim.AdamW(pooler.parameters(), lr=cfg["objective"]["lr"], weight_decay=0.01)
+
+    def vectors(texts):
+        batch = tokenizer.batch(tokenizer(texts))
+        layers = live_states(cfg, batch)
+        read = (
+            layers[-1] if pooler.consumes == "last" else [pooler.reduce(i, h, batch.view) for i, h in enumerate(layers)]
+        )
+        made = pooler(read, batch.view)
+        return made / made.norm(dim=1, keepdim=True)
+
+    losses = []
+    for step in range(STEPS):
+        chosen = [triples[i] for i in order.batch(step)]
+        documents = [t.positive for t in chosen] + [n for t in chosen for n in t.negatives]
+        scores = vectors([t.query for t in chosen]) @ vectors(documents).T / 0.05
+        loss = torch.zeros(())
+        for i, t in enumerate(chosen):
+            rivals = [j for j, d in enumerate(documents) if j == i or d not in (t.positive, t.query)]
+            loss = loss + (scores[i, rivals].logsumexp(0) - scores[i, i]) / len(chosen)
+        optimizer.param_groups[0]["lr"] = cfg["objective"]["lr"] * (1.0 if step < 1 else (STEPS - step) / (STEPS - 1))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(pooler.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    return pooler.state_dict(), sum(losses) / STEPS
+
+
+@pytest.mark.parametrize(
+    ("pooler", "attn", "word"),
+    [
+        ("multilayer", "bi", "seed=0"),
+        ("multilayer", "causal", "seed=1"),
+        ("multilayer", "bi", "pooler.tokens=all"),
+        ("lastlayer", "causal", "seed=0"),
+        ("lastlayer", "bi", "trainer.gradcache=true"),
+    ],
+)
+def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pooler, attn, word):
+    cfg = cell(pooler, attn, word)
+    train_cell(cfg, RunFolder(tmp_path / "run"))
+    expected, loss = live_head(cfg)
+    trained = head(tmp_path / "run")
+    start = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head")).state_dict()
+    assert trained.keys() == expected.keys()
+    assert max(float((trained[k] - start[k]).abs().max()) for k in start) > 1e-3, "training changed nothing"
+    # AdamW divides by the gradient's own size, so noise in a gradient near zero shows; a step is at most lr = 2e-3
+    assert max(float((trained[k] - expected[k]).abs().max()) for k in trained) < 1e-4
+    assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
+
+
+def test_the_run_folder_and_its_manifest(cell, tmp_path):
+    cfg = cell()
+    train_cell(cfg, RunFolder(tmp_path / "frozen"))
+    train_cell(cell("multilayer", "bi", "backbone.frozen=false"), RunFolder(tmp_path / "lora"))
+    frozen_run, lora = (RunFolder(tmp_path / f).manifest() for f in ("frozen", "lora"))
+    assert frozen_run["status"] == "finished"
+    assert frozen_run["parameters"]["adapter"] == 0
+    assert frozen_run["parameters"]["head"] == lora["parameters"]["head"]
+    assert frozen_run["parameters"]["base"] == lora["parameters"]["base"]
+    for key in ("batch_order_sha256", "tokens", "seeds", "data", "base_weights_sha256"):
+        assert frozen_run[key] == lora[key], key
+    assert lora.keys() | {"states"} == frozen_run.keys()
+    assert not (tmp_path / "frozen" / "adapter").exists()
+    assert frozen_run["flops"] < lora["flops"]
+
+
+@pytest.mark.parametrize(("pooler", "word"), [("lastlayer", "tokens=all"), ("multilayer", "tokens=mean")])
+def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
+    """By hand, one query and no MLP: products of a text of T tokens with K keys, forward."""
+    one = [f"pooler.{word}", "pooler.num_queries=1", "pooler.mlp=false"]
+    forward = training_flops(cell(pooler, "bi", *one)).forward
+    tokens, width = 10, 32
+    keys = tokens if pooler == "lastlayer" else 3
+    attention = 2 * keys * (2 * width * width + 2 * width)  # keys and values; scores and their sum
+    mean = 0 if pooler == "lastlayer" else 3 * 2 * tokens * width
+    a_text = attention + 2 * width * width + mean  # and the output projection
+    assert forward(Work(0, 1, tokens, tokens**2)) == pytest.approx(a_text)
+
+
+def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, monkeypatch):
+    kept = []
+    real = contrastive.save_trained
+    monkeypatch.setattr(
+        contrastive, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest))
+    )
+    cfg = cell()
+    train_cell(cfg, RunFolder(tmp_path / "run"))
+    loaded = load_run(tmp_path / "run", cfg)
+    assert not isinstance(loaded.encoder, cached_encoder.CachedEncoder)
+    texts = ["the sum of the array", "returned array as sum"]
+    batch = loaded.tokenizer.batch(loaded.tokenizer(texts))
+    with torch.no_grad():
+        on_live_states = kept[0].pooler(
+            [kept[0].pooler.reduce(i, h, batch.view) for i, h in enumerate(live_states(cfg, batch))], batch.view
+        )
+    unit = on_live_states / on_live_states.norm(dim=1, keepdim=True)
+    assert abs(loaded.encode(texts) - unit.numpy()).max() < 2e-6
+    base = load_backbone(cfg["model"], torch.float32).state_dict()
+    assert kept[0].backbone.state_dict().keys() == base.keys(), "no adapter was added"
+    assert all(torch.equal(v, base[k]) for k, v in kept[0].backbone.state_dict().items())
+
+
+def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
+    calls = []
+    real = contrastive.open_states
+
+    def counted(encoder, *rest):  # from here on: the leak probe of the start is behind us
+        encoder.backbone.register_forward_hook(lambda *_: calls.append(1))
+        return real(encoder, *rest)
+
+    monkeypatch.setattr(contrastive, "open_states", counted)
+    train_cell(cell("multilayer", "bi", "trainer.validate_every=2"), RunFolder(tmp_path / "first"))
+    assert len(calls) > 0
+    calls.clear()
+    for name, words in {"last": ("lastlayer", "bi"), "all": ("multilayer", "bi", "pooler.tokens=all")}.items():
+        train_cell(cell(*words), RunFolder(tmp_path / name))
+        assert RunFolder(tmp_path / name).manifest()["states"]["computed_texts"] == 0
+    assert calls == []
+    train_cell(cell("lastlayer", "bi", "trainer.max_steps=6", "seed=3"), RunFolder(tmp_path / "more"))
+    facts_of = RunFolder(tmp_path / "more").manifest()["states"]
+    assert 0 < facts_of["computed_texts"] < facts_of["texts"], "only what is new is computed"
+    assert len(calls) > 0
+
+
+def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
+    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 120 * 3 * 32 * 4)
+    train_cell(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
+    shutil.move(tmp_path / "cache", tmp_path / "cache of the whole run")
+    real, written = cached_encoder.StateCache.write, []
+
+    def dying(self, *rest):
+        if len(written) == 2:
+            raise SystemExit("the power went")
+        written.append(1)
+        real(self, *rest)
+
+    cfg = cell("multilayer", "bi", "token_budget=64")
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="the power went"):
+        patch.setattr(cached_encoder.StateCache, "write", dying)
+        train_cell(cfg, RunFolder(tmp_path / "broken"))
+    assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
+    train_cell(cfg, RunFolder(tmp_path / "broken"))
+    states = RunFolder(tmp_path / "broken").manifest()["states"]
+    assert 0 < states["computed_texts"] < states["texts"]
+    whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
+    assert all(torch.equal(whole[k], resumed[k]) for k in whole)
+
+
+def test_killed_between_steps_and_continued(cell, tmp_path, monkeypatch):
+    train_cell(cell(), RunFolder(tmp_path / "whole"))
+    real = ContrastiveModule.training_step
+
+    def killed(self, tick, index):
+        if self.global_step == 3:
+            raise SystemExit("the power went")
+        return real(self, tick, index)
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(ContrastiveModule, "training_step", killed)
+        train_cell(cell(), RunFolder(tmp_path / "broken"))
+    train_cell(cell(), RunFolder(tmp_path / "broken"))
+    whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
+    assert all(torch.equal(whole[k], resumed[k]) for k in whole)
+
+
+@pytest.mark.parametrize("pooler", ["eos", "mean", "weightedmean"])
+def test_nothing_to_train_is_refused(cell, pooler):
+    with pytest.raises(UserError, match=rf"pooler={pooler} leaves nothing to train.*train: .*lastlayer.*multilayer"):
+        check_sizes(cell(pooler))
+
+
+def test_several_processes_are_refused(cell):
+    with pytest.raises(UserError, match=r"one process, but trainer.devices=2. Set trainer.devices=1"):
+        check_sizes(cell("multilayer", "bi", "trainer.devices=2"))
+
+
+def test_a_full_disk_is_refused_before_anything_is_computed(cell, tmp_path, monkeypatch, capsys):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(frozen.shutil, "disk_usage", lambda _: usage(10**6, 10**6 - 100, 100))
+    with pytest.raises(UserError, match=r"states need 0.00 GiB and .* has 0.00 GiB free.*cache_dir="):
+        train_cell(cell(), RunFolder(tmp_path / "run"))
+    assert "to compute, 0.00 GiB" in capsys.readouterr().out
+    assert not list((tmp_path / "cache").rglob("*.npy"))
+
+
+def test_the_check_counts_no_adapter(cell):
+    frozen_facts, usual = facts(cell()), facts(cell("multilayer", "bi", "backbone.frozen=false"))
+    assert frozen_facts.adapter == 0
+    assert (frozen_facts.head, frozen_facts.base) == (usual.head, usual.base)
+    assert frozen_facts.run.saved_bytes < usual.run.saved_bytes / 5
+    assert dict(described(cell(), frozen_facts))["adapter"].startswith("0 parameters: none")
