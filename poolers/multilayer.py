@@ -43,8 +43,9 @@ class MultiLayerTrainable(Pooler):
         self.tokens, self.mask_padding, self.layers = tokens, mask_padding, chosen_layers(layers, num_layers)
         extra = len(self.layers) * hidden_size if layer_weights else 0
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head, extra))
-        weights = torch.randn(len(self.layers), hidden_size) * layer_weights_std  # drawn last: the head starts alike
-        self.layer_weights = nn.Parameter(weights) if layer_weights else None
+        apart = torch.Generator().manual_seed((torch.initial_seed() + 1) % 2**63)  # neither moves the other's start
+        weights = torch.randn(len(self.layers), hidden_size, generator=apart, device="cpu") * layer_weights_std
+        self.layer_weights = nn.Parameter(weights.to(self.head.queries.device)) if layer_weights else None
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
         """One vector a text, [B, D]; for tokens="all" the layer's partial attention, [B, H, N, d + 1]."""
