@@ -7,21 +7,14 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
-from pytorch_lightning.strategies import DDPStrategy
 
 from training.checkpoints import LAST, Clock, SaveLast
 from training.module import ContrastiveModule
+from training.processes import GatheredStrategy, processes_of_one_job
 from training.validation import Validation
 
 Config = dict[str, Any]
 STOPPED = 143  # exit code of a process that SIGTERM ended
-
-
-class GatheredStrategy(DDPStrategy):
-    """Processes as in DDP, without its wrapper: `LargeBatch` sums the gradients itself, once a step."""
-
-    def configure_ddp(self) -> None:
-        """Leave the module as it is."""
 
 
 def fit(config: Config, module: ContrastiveModule, validation: Validation, folder: Path) -> None:
@@ -46,7 +39,7 @@ def fit(config: Config, module: ContrastiveModule, validation: Validation, folde
     )
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
-    with suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
+    with processes_of_one_job(t["devices"]), suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
         trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
     if trainer.global_step < t["max_steps"]:  # or it returns as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")

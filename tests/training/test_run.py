@@ -105,7 +105,7 @@ def test_sizes_that_do_not_fit(cell, override, message):
         check_sizes(cell("eos", "bi", override))
 
 
-def test_two_processes_give_the_same_run(cell, tmp_path):
+def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cell, tmp_path):
     """Through Lightning and its launcher, as a user starts it."""
     import subprocess
     import sys
@@ -117,13 +117,16 @@ def test_two_processes_give_the_same_run(cell, tmp_path):
     words += ["data=jsonl", f"data.path='{cfg['data']['path']}'", "data.validation=4", "trainer.validate_every=2"]
     words += ["objective.warmup=1", "logging.tensorboard=false", "trainer.progress=false", "trainer.threads=1"]
     done = subprocess.run(
-        [sys.executable, "train.py", *words, "trainer.devices=2", f"runs_dir={tmp_path / 'two'}"],
+        [sys.executable, "train.py", "-m", *words, "trainer.devices=2,1", f"runs_dir={tmp_path / 'two'}"],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    (folder,) = (tmp_path / "two").glob("*/multilayer-bi/seed=0")
-    one, two = trained(tmp_path / "one"), trained(folder)
+    assert done.stdout.count("loss") == 2, "each run ends once, in one process"
+    both = (tmp_path / "two").glob("*/multilayer-bi/seed=0")
+    after, folder = sorted(both, key=lambda f: RunFolder(f).manifest()["config"]["trainer"]["devices"])
+    one, two, next_run = (trained(f) for f in (tmp_path / "one", folder, after))
     assert max(float((one[k] - two[k]).abs().max()) for k in one) < 1e-4
+    assert all(torch.equal(one[k], next_run[k]) for k in one), "no process of the run before takes part"
     manifests = RunFolder(tmp_path / "one").manifest(), RunFolder(folder).manifest()
     assert manifests[0]["batch_order_sha256"] == manifests[1]["batch_order_sha256"]
     assert manifests[0]["tokens"] == manifests[1]["tokens"]
