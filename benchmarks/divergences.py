@@ -4,7 +4,7 @@
     python evaluate.py run='runs/embedded*/*/seed=*'
     python -m benchmarks.divergences runs/embedded
 
-The argument is the study without any divergence; studies of the same name with `,divergence=<name>` stand beside it.
+The argument is the study without any divergence; studies of the same name with `divergence=<name>` stand beside it.
 """
 
 import json
@@ -64,11 +64,14 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for name, cell in paper.items():
         print(row("none (`profile=paper`)", name, cell, None), flush=True)
-    for study in sorted(base.parent.glob(f"{base.name},divergence=*")):
-        divergence = study.name.partition("divergence=")[2].partition(",")[0]
+    for study in sorted(base.parent.iterdir()):
+        parts = study.name.split(",")
+        named = [part for part in parts if part.startswith("divergence=")]
+        if not named or [part for part in parts if part not in named] != base.name.split(","):
+            continue
         for name, cell in cells(study, base).items():
             if name in paper:
-                print(row(f"`{divergence}`", name, cell, paper[name]), flush=True)
+                print(row(f"`{named[0].partition('=')[2]}`", name, cell, paper[name]), flush=True)
 
 
 def cells(study: Path, base: Path) -> dict[str, Cell]:
