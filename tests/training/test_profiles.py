@@ -46,6 +46,6 @@ def test_each_divergence_is_described_and_swept():
     page = (CONF.parent / "docs" / "reference_divergences.md").read_text()
     listed = Path(CONF / "sweep" / "divergences.yaml").read_text()
     assert swept is not None
-    for name in NAMES:
+    for name in set(NAMES) - {"none"}:
         assert f"`{name}`" in page, f"{name} is not in the page"
         assert name in listed, f"{name} is not in the sweep"
