@@ -15,8 +15,10 @@ study: $(VENV)/.installed ## the five designs on the embedded default: train, sc
 	$(RUN) evaluate.py "run=$(RUNS)/embedded/*/seed=*" benchmark=docs untrained=also
 	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables/all_pairs > /dev/null
 	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables against=eos-causal
+	$(RUN) -m analysis.control $(RUNS)/embedded > $(RUNS)/embedded/tables/control.md
 	@echo
 	@echo "Open $(RUNS)/embedded/tables/table.md (each design against Model 1; table.tex for the paper),"
+	@echo "     $(RUNS)/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
 	@echo "     $(RUNS)/embedded/tables/all_pairs/table.md (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
 
 test: $(VENV)/.installed ## unit tests, offline

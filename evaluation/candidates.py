@@ -14,6 +14,10 @@ from records.run_folder import read_manifest
 Config = dict[str, Any]
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
+OF_TRAINING = (  # what the start of a run has not
+    *("batch_order_sha256", "steps", "tokens", "flops", "seconds", "tokens_per_second", "peak_memory_bytes"),
+    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256"),
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ def candidates(cfg: Config) -> list[Candidate]:
         manifest = {**held, "config": config}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:
-            found.append(Candidate({**manifest, **_untrained(manifest["config"])}, results))
+            start = {key: value for key, value in manifest.items() if key not in OF_TRAINING}
+            found.append(Candidate({**start, **_untrained(config)}, results))
         if wanted != "only":
             found.append(Candidate(manifest, results, folder))
     return found
