@@ -1,6 +1,7 @@
 """The settings of one analysis, checked: every later step may trust them."""
 
 from dataclasses import dataclass, field
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,15 @@ def settings_from(values: dict[str, Any]) -> Settings:
 def _scores(value: Any) -> tuple[Path, ...]:
     if value in (None, "???", "", []):
         raise UserError("scores= is missing. Write python -m analysis scores=<results folder or csv>.")
-    paths = tuple(Path(name) for name in _names("scores", value))
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"scores={path}: there is no such file or folder. Give an mteb results folder or a csv.")
-    return paths
+    return tuple(path for name in _names("scores", value) for path in _matches(name))
+
+
+def _matches(name: str) -> list[Path]:
+    """The path itself, or what a glob finds: 'runs/embedded*/scores' are the scores of several studies."""
+    found = [Path(name)] if Path(name).exists() else [Path(match) for match in sorted(glob(name))]
+    if not found:
+        raise UserError(f"scores={name}: there is no such file or folder. Give an mteb results folder or a csv.")
+    return found
 
 
 def _names(key: str, value: Any) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from analysis.cli import read_arguments
 from records.errors import UserError
 
 DESIGNS = ["multilayer-bi", "eos-bi", "mean-causal", "eos-causal", "zeta-causal"]
@@ -101,3 +102,12 @@ def test_before_and_after(filled, analyse_words, spread_scores):
     assert any("No before-and-after row for eos-bi" in note for note in result.notes)
     assert "Before training: seeds 0, after it: 0, 1 (eos-causal)." in result.notes
     assert set(result.frame["design"]) == {*result.designs, "eos-causal (untrained)"}
+
+
+def test_a_glob_names_the_scores_of_several_studies(tmp_path):
+    for study in ("a", "b,lora.r=8", "other"):
+        (tmp_path / study / "scores").mkdir(parents=True)
+    settings = read_arguments([f"scores={tmp_path}/[ab]*/scores"])
+    assert [p.parent.name for p in settings.scores] == ["a", "b,lora.r=8"]
+    with pytest.raises(UserError, match="there is no such file or folder"):
+        read_arguments([f"scores={tmp_path}/x*/scores"])
