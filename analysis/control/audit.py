@@ -145,7 +145,9 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
     differing = [key for key in keys if len(values_of(key, own)) > 1]
     tasks = [key for key in keys if key.startswith("evaluation.inputs.")]
     alike = [key for key in tasks if key not in differing]
-    first = f"Identical inputs in all {len(own)} scored cells on {len(alike)} of {len(tasks)} tasks."
+    first = (
+        f"All {len(own)} scored cells were given identical inputs in {len(alike)} of {len(tasks)} (task, split) pairs."
+    )
     rest = [label for label in cells if label not in scored]
     unscored = [f"Not scored: {listed(rest, 10)}."] if rest else []
     return [first, *(f"Differs: {said(key, values_of(key, own))}." for key in differing), *unscored]

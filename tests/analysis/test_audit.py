@@ -145,7 +145,7 @@ def test_scores_are_joined_to_their_runs(runs, audit):
             write_copy(runs / "s" / design / f"seed={seed}")
     text, error = audit(runs)
     assert error is None
-    assert "- Identical inputs in all 3 scored cells on 2 of 2 tasks." in text
+    assert "- All 3 scored cells were given identical inputs in 2 of 2 (task, split) pairs." in text
     alone, error = audit(runs / "s" / "scores")
     assert error is None
     assert "these 3 cells" in alone
