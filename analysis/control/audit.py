@@ -145,7 +145,8 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
     differing = [key for key in keys if len(values_of(key, own)) > 1]
     tasks = [key for key in keys if key.startswith("evaluation.inputs.")]
     alike = [key for key in tasks if key not in differing]
-    first = (
+    pairs = f"{len(alike)} of {len(tasks)} (task, split) pairs"
+    first = f"All {len(own)} scored cells were given identical inputs in {pairs}."
         f"All {len(own)} scored cells were given identical inputs in {len(alike)} of {len(tasks)} (task, split) pairs."
     )
     rest = [label for label in cells if label not in scored]
