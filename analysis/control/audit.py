@@ -147,8 +147,6 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
     alike = [key for key in tasks if key not in differing]
     pairs = f"{len(alike)} of {len(tasks)} (task, split) pairs"
     first = f"All {len(own)} scored cells were given identical inputs in {pairs}."
-        f"All {len(own)} scored cells were given identical inputs in {len(alike)} of {len(tasks)} (task, split) pairs."
-    )
     rest = [label for label in cells if label not in scored]
     unscored = [f"Not scored: {listed(rest, 10)}."] if rest else []
     return [first, *(f"Differs: {said(key, values_of(key, own))}." for key in differing), *unscored]

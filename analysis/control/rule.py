@@ -99,7 +99,8 @@ def confounds(
     pairs: dict[tuple[str, str], list[str]] = {}
     for key, labels in found.confounded.items():
         for pair in labels:
-            pairs.setdefault(pair, []).append(key)
+            if all(designs[label].trained for label in pair):  # references stand beside their own run only
+                pairs.setdefault(pair, []).append(key)
     lines = []
     for (one, other), keys in pairs.items():
         a, b = designs[one], designs[other]
@@ -115,7 +116,7 @@ def confounds(
 def _concerns(key: str, tasks: set[str]) -> bool:
     """Whether a key is of no task, or of one that is compared."""
     part = next((part for part in ("evaluation.inputs.", "evaluation.tasks.") if key.startswith(part)), "")
-    return not part or key.removeprefix(part) in tasks
+    return not part or key.removeprefix(part).split(" ")[0] in tasks  # inputs: "<task> <split> <subset>"
 
 
 def _twice(found: Differences) -> list[str]:

@@ -153,13 +153,13 @@ def test_scores_are_joined_to_their_runs(runs, audit):
 
 def test_other_texts_of_a_task_are_refused(runs, audit):
     for design in CELLS:
-        other = {"inputs": {"STS0": "1" * 64}} if design == "eos-causal" else {}
+        other = {"inputs": {"STS0 test default": "1" * 64}} if design == "eos-causal" else {}
         for seed in (0, 1):
             write_copy(runs / "s" / design / f"seed={seed}", **other)
     text, error = audit(runs)
-    assert "also in evaluation.inputs.STS0." in error
-    assert "on 1 of 2 tasks" in text
-    assert "Differs: evaluation.inputs.STS0: 111111111111 in eos-causal, " in text
+    assert "also in evaluation.inputs.STS0 test default." in error
+    assert "in 1 of 2 (task, split) pairs" in text
+    assert "Differs: evaluation.inputs.STS0 test default: 111111111111 in eos-causal, " in text
 
 
 def test_scores_of_another_training_and_second_scorings_are_left_out(runs, audit):

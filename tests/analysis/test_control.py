@@ -27,7 +27,7 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("steps", {"_steps": 39}, ["steps"]),
     ("version", {"_versions__torch": "2.8.0"}, ["versions.torch"]),
     ("machine", {"_machine__processor": "arm"}, ["machine.processor"]),
-    ("texts", {"_evaluation__inputs__STS1": "0" * 64}, ["evaluation.inputs.STS1"]),
+    ("texts", {"_evaluation__inputs__STS1 test default": "0" * 64}, ["evaluation.inputs.STS1 test default"]),
     ("task", {"_evaluation__tasks__STS1": "r2"}, ["evaluation.tasks.STS1"]),
     ("a key that one lacks", {"lora__dropout": None}, ["lora.dropout"]),
 ]
@@ -56,7 +56,7 @@ def test_a_planted_difference_is_refused_and_named(planted, analyse_words, what,
         {"_loss": 2.0, "_tokens": 5, "_seconds": 9.0, "_machine__system": "other", "_data__triples": 1},
         {"trainer__threads": 4},  # a wish; the fact `threads` is 4 in all
         {"pooler__num_queries": 1, "head__num_queries": 1},  # below the factor pooler
-        {"_evaluation__inputs__Other": "1" * 64, "_evaluation__fingerprint": "0" * 64},
+        {"_evaluation__inputs__Other test default": "1" * 64, "_evaluation__fingerprint": "0" * 64},
     ],
 )
 def test_bookkeeping_outcomes_and_keys_below_a_factor_differ_freely(planted, analyse_words, changes):
@@ -73,7 +73,7 @@ def test_head_sizes_that_no_pooler_takes_over_are_compared(study, analyse_words,
 
 
 def test_inputs_of_tasks_that_are_left_out_do_not_count(planted, analyse_words):
-    root = planted(_evaluation__inputs__STS1="0" * 64).root
+    root = planted(**{"_evaluation__inputs__STS1 test default": "0" * 64}).root
     assert analyse_words(f"scores={root}", "types=[Retrieval]").footnotes == []
 
 
