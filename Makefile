@@ -4,6 +4,7 @@ VENV   ?= .venv
 RUN    := $(VENV)/bin/python
 SEEDS  ?= 1
 RUNS   ?= runs
+JOBS   ?= 2
 comma  := ,
 space  := $(subst ,, )
 SEED_LIST := $(subst $(space),$(comma),$(shell seq 0 $$(( $(SEEDS) - 1 ))))
@@ -12,7 +13,9 @@ SEED_LIST := $(subst $(space),$(comma),$(shell seq 0 $$(( $(SEEDS) - 1 ))))
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare
 	$(RUN) train.py sweep=paper seed=$(SEED_LIST) runs_dir=$(RUNS)
-	$(RUN) evaluate.py "run=$(RUNS)/embedded/*/seed=*" benchmark=docs untrained=also
+	@echo "Scoring, $(JOBS) runs at a time, each before and after training."
+	@ls -d $(RUNS)/embedded/*-*/seed=* | xargs -P $(JOBS) -I{} \
+	    $(RUN) evaluate.py run={} benchmark=docs untrained=also threads=1 progress=false
 	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables/all_pairs > /dev/null
 	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables against=eos-causal
 	$(RUN) -m analysis.control $(RUNS)/embedded > $(RUNS)/embedded/tables/control.md
