@@ -50,6 +50,8 @@ def test_any_other_key_moves_the_study(other):
 def test_cells_of_a_study_stand_side_by_side():
     assert folder("cell=m5").parent.parent == folder("cell=m1").parent.parent == folder().parent.parent
     assert folder("cell=m5") == folder("pooler=multilayer", "attn=bi")
+    assert folder("design=lastlayer_all", "attn=bi") == folder("cell=m4"), "a cell of the factorial that is the default"
+    assert folder("design=lastlayer_mean") == folder("pooler=lastlayer", "pooler.tokens=mean")
 
 
 def test_bookkeeping_moves_nothing():
