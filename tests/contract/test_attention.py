@@ -45,7 +45,7 @@ def test_in_a_padded_batch(cell, encoder_of, attn, kernel, side):
     other.input_ids[texts, last] = 77
     assert not torch.equal(one.input_ids, other.input_ids)
     with torch.no_grad():
-        moved = (encoder._run(one) - encoder._run(other)).abs().amax(dim=-1)
+        moved = (encoder.run_backbone(one) - encoder.run_backbone(other)).abs().amax(dim=-1)
     first = one.view.real.long().argmax(dim=1)
     assert (moved[texts, last] > 1e-2).all()
     if is_causal(cell, attn):

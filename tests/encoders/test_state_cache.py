@@ -85,7 +85,7 @@ def test_bf16_states_come_back_bit_for_bit(opened):
     compute_states(encoder, tokenizer, rows, budget=64)
     batch = tokenizer.batch(rows)
     with torch.inference_mode():
-        live = encoder.each_layer(batch, lambda _, hidden: hidden)
+        live = encoder.each_layer(batch, range(encoder.cache.layers), lambda _, hidden: hidden)
     for layer in range(3):
         cached = encoder.cache.padded(layer, encoder.cache.places(batch), batch)
         assert cached.dtype is torch.bfloat16

@@ -98,7 +98,7 @@ def test_sizes_of_the_head_can_be_overridden_one_by_one():
 def test_it_is_printed(small_model, capsys):
     check(compose(f"model.path={small_model}", "pooler=lastlayer", "max_length=48", "trainer.max_steps=7"))
     text = capsys.readouterr().out
-    assert "7 of 64 queries (192 texts): 448 examples seen" in text
+    assert "7 of 32 queries (96 texts): 224 examples seen" in text
     assert "down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj in 3 layers" in text
     assert "32 dimensions, torch.float32" in text
 

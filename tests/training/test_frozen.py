@@ -43,7 +43,13 @@ def cell(compose_cell, pairs, tmp_path):
     """Compose a frozen cell that trains four quick steps; its cache is the test's own."""
     quick = [f"trainer.max_steps={STEPS}", f"trainer.global_batch_size={BATCH}", "trainer.checkpoint_every=2"]
     quick += ["trainer.progress=false", "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
-    quick += ["objective.warmup=1", "logging.tensorboard=false", f"cache_dir={tmp_path / 'cache'}"]
+    quick += ["objective.warmup=1", "objective.temperature=0.05"]
+    quick += ["logging.tensorboard=false", f"cache_dir={tmp_path / 'cache'}"]
+        "objective.warmup=1",
+        "objective.temperature=0.05",
+        "logging.tensorboard=false",
+        f"cache_dir={tmp_path / 'cache'}",
+    ]
 
     def compose(pooler="multilayer", attn="bi", *words):
         return compose_cell(pooler, attn, *quick, "backbone.frozen=true", *words)
