@@ -45,11 +45,6 @@ def cell(compose_cell, pairs, tmp_path):
     quick += ["trainer.progress=false", "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
     quick += ["objective.warmup=1", "objective.temperature=0.05"]
     quick += ["logging.tensorboard=false", f"cache_dir={tmp_path / 'cache'}"]
-        "objective.warmup=1",
-        "objective.temperature=0.05",
-        "logging.tensorboard=false",
-        f"cache_dir={tmp_path / 'cache'}",
-    ]
 
     def compose(pooler="multilayer", attn="bi", *words):
         return compose_cell(pooler, attn, *quick, "backbone.frozen=true", *words)
