@@ -17,6 +17,7 @@ MANIFEST_VERSION = 2
 # keys that cannot change a number, so runs that differ in them are the same run
 BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "logging", "trainer.progress")
 UNNAMED = ("encoder", "cell", "design", "sweep", "logging")  # groups that only list other groups, or change no number
+CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members of others: their name says it all
 LONGEST_NAME = 120
 
 
@@ -99,7 +100,9 @@ def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
 def _deviations(config: dict[str, Any], choices: Mapping[str, str | None]) -> list[str]:
     groups = {k: v for k, v in choices.items() if v and not k.startswith("hydra") and k not in UNNAMED}
     usual = choices_of([])
-    named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != usual.get(k)]
+    parents = [f"{k}={groups[k]}" for k in CHOOSING if k in groups and groups[k] != usual.get(k)]
+    implied = {**choices_of(parents), **{k: usual.get(k) for k in CHOOSING}}
+    named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     base = flat(plain(composed("train", [f"{k}={v}" for k, v in groups.items()])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not _bookkeeping(k)]

@@ -54,6 +54,14 @@ def test_cells_of_a_study_stand_side_by_side():
     assert folder("design=lastlayer_mean") == folder("pooler=lastlayer", "pooler.tokens=mean")
 
 
+def test_what_a_group_chooses_is_named_once():
+    assert folder("divergence=large_head").parts[-3] == "embedded,divergence=large_head"
+    assert folder("divergence=all").parts[-3] == "embedded,divergence=all"
+    assert folder("profile=reference_code").parts[-3] == "embedded,profile=reference_code"
+    assert folder("divergence=none") == folder("profile=paper") == folder()
+    assert "head=paper" in folder("divergence=large_head", "head=paper").parts[-3]
+
+
 def test_bookkeeping_moves_nothing():
     assert folder("resume=false", "logging.csv=false", "trainer.progress=false", "cache_dir=x") == folder()
 
