@@ -19,7 +19,7 @@ def changes(cell, *words):
     return {k: now.get(k) for k in now.keys() | usual.keys() if now.get(k) != usual.get(k)}
 
 
-@pytest.mark.parametrize("cell", ["m1", "m2", "m3", "m4", "m5"])
+@pytest.mark.parametrize("cell", ["m2", "m4", "m5"])  # each head under the attention that the code treats apart
 def test_the_profile_is_the_sum_of_the_divergences(cell):
     summed = {}
     for name in set(NAMES) - NOT_OF_THE_CODE:
