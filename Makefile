@@ -25,7 +25,7 @@ study: $(VENV)/.installed ## the five designs on the embedded default: train, sc
 	@echo "     $(RUNS)/embedded/tables/all_pairs/table.md (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
 
 test: $(VENV)/.installed ## unit tests, offline
-	OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/ruff check .
