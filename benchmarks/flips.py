@@ -3,7 +3,7 @@
     python train.py sweep=divergences seed=0,1,2
     python evaluate.py run='runs/embedded*/*/seed=*'
     python -m benchmarks.flips runs/embedded                # the divergences: docs/reference_divergences.md
-    python -m benchmarks.flips runs/embedded pooler. objective.head_lr        # keys that start so: docs/ablations.md
+    python -m benchmarks.flips runs/embedded pooler. objective.head_lr        # keys that start so
 
 The first argument is the study as it stands in conf/; studies that deviate from it in such a key stand beside it.
 """
