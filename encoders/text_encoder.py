@@ -35,6 +35,7 @@ class TextEncoder:
             "weights": str(encoder.backbone.dtype).removeprefix("torch."),
             "kernel": encoder.backbone.config._attn_implementation,
             "device": self.device.type,
+            "threads": torch.get_num_threads(),
         }
         self.meter = Meter()
 

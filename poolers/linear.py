@@ -1,7 +1,7 @@
 """A trainable linear map of one plain vector: the smallest head, a control for what the larger ones add."""
 
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -12,7 +12,7 @@ class Linear(Pooler):
     """W h, h the last layer's state of the "last" token or its "mean" over tokens (`tokens`); W starts orthogonal.
 
     match_params: W is a product of two matrices with a width between them that gives this many parameters; it stays
-    linear. With fewer than 2 D^2 its rank is limited.
+    linear. With fewer than 2 D^2 its rank is limited. reading: which tokens are pooled, see `Pooler`.
     """
 
     needs_training: ClassVar[bool] = True
@@ -24,11 +24,9 @@ class Linear(Pooler):
         *,
         tokens: str,
         match_params: int | None = None,
-        pool_instruction: bool = False,
-        pool_eos: bool = True,
-        last_real: bool = True,
+        **reading: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        super().__init__(hidden_size, num_layers, **reading)
         self.tokens = tokens
         between = None if match_params is None else max(1, round(match_params / (2 * hidden_size)))
         widths = [hidden_size, hidden_size] if between is None else [hidden_size, between, hidden_size]

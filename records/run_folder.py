@@ -101,7 +101,7 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None]) -> li
     groups = {k: v for k, v in choices.items() if v and not k.startswith("hydra") and k not in UNNAMED}
     usual = choices_of([])
     parents = [f"{k}={groups[k]}" for k in CHOOSING if k in groups and groups[k] != usual.get(k)]
-    implied = {**choices_of(parents), **{k: usual.get(k) for k in CHOOSING}}
+    implied = {**choices_of(parents), **{k: usual.get(k) for k in CHOOSING}} if parents else usual
     named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     base = flat(plain(composed("train", [f"{k}={v}" for k, v in groups.items()])))
     mine = flat(config)

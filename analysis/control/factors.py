@@ -16,8 +16,11 @@ MOVES = {
     "trainer.max_steps": ("batch_order_sha256", "steps"),
     "trainer.global_batch_size": ("batch_order_sha256",),
     "trainer.threads": ("threads",),
-    "precision": ("precision", "dtypes", "evaluation.precision"),
-    "accelerator": ("device", "kernel", "precision", "dtypes", "evaluation.precision"),
+    "evaluation.autocast": ("evaluation.encoder",),
+    "evaluation.max_length_share": ("evaluation.max_length",),
+    "evaluation.instructions": ("evaluation.instructions", "evaluation.inputs"),
+    "precision": ("precision", "dtypes", "evaluation.encoder"),
+    "accelerator": ("device", "kernel", "precision", "dtypes", "evaluation.encoder"),
     "max_length": ("evaluation.max_length",),
 }
 

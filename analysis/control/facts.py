@@ -10,7 +10,7 @@ from records.run_folder import BOOKKEEPING
 SINGLE = ("base_weights_sha256", "tokenizer_sha256", "precision", "kernel", "device", "threads")
 NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores")}
-SCORED = ("instructions", "max_length", "mteb", "precision")  # of `evaluation`; inputs and revisions go by task
+SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
 SEED_BOUND = ("batch_order_sha256", "steps", "seeds")
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
@@ -48,8 +48,8 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield f"code.modules.{module}", digest
     evaluation = _object(manifest, "evaluation")
     yield from ((f"evaluation.{key}", evaluation[key]) for key in SCORED if key in evaluation)
-    for part in ("inputs", "tasks"):
-        yield from ((f"evaluation.{part}.{task}", value) for task, value in _object(evaluation, part).items())
+    for part in ("encoder", "inputs", "tasks"):  # encoder: number formats, kernel, device, threads
+        yield from ((f"evaluation.{part}.{name}", value) for name, value in _object(evaluation, part).items())
 
 
 def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

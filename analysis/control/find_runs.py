@@ -98,4 +98,6 @@ def _joined(found: Found, runs: Named, copies: Named) -> Iterator[tuple[str, Run
 
 
 def _core(manifest: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in manifest.items() if key not in OF_THE_COPY}
+    """What run and copy share: the copy may have been scored with other keys of `evaluation`."""
+    core = {key: value for key, value in manifest.items() if key not in OF_THE_COPY}
+    return core | {"config": {key: value for key, value in manifest["config"].items() if key != "evaluation"}}

@@ -51,7 +51,8 @@ def evaluation(tasks: list[str]) -> dict[str, Any]:
     """Return how the run was scored on `tasks`."""
     return {
         "fingerprint": "f" * 64, "instructions": "none", "instructions_used": {}, "max_length": 64, "mteb": "2.20.0",
-        "precision": "mixed", "tasks": dict.fromkeys(tasks, "r1"),
+        "seed": 42, "encoder": {"compute": "bfloat16", "kernel": "eager", "device": "cpu", "threads": 1},
+        "tasks": dict.fromkeys(tasks, "r1"),
         "inputs": {f"{t} test default": of_value(t) for t in tasks},
         "texts": 10, "tokens": 100, "seconds": 1.0,
     }  # fmt: skip

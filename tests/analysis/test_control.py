@@ -29,6 +29,9 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("machine", {"_machine__processor": "arm"}, ["machine.processor"]),
     ("texts", {"_evaluation__inputs__STS1 test default": "0" * 64}, ["evaluation.inputs.STS1 test default"]),
     ("task", {"_evaluation__tasks__STS1": "r2"}, ["evaluation.tasks.STS1"]),
+    ("scoring's kernel", {"_evaluation__encoder__kernel": "sdpa"}, ["evaluation.encoder.kernel"]),
+    ("scoring's threads", {"_evaluation__encoder__threads": 2}, ["evaluation.encoder.threads"]),
+    ("scoring's seed", {"_evaluation__seed": 1}, ["evaluation.seed"]),
     ("a key that one lacks", {"lora__dropout": None}, ["lora.dropout"]),
 ]
 
