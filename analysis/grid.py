@@ -20,6 +20,7 @@ class Grid:
     """`name` labels the table; `left` columns hold text, the others numbers; `rest` says what is not shown.
 
     `footnotes` are part of the table itself: `a: threads: 2 in eos-causal, 4 in the others (allowed)`.
+    `title` is the heading above it.
     """
 
     name: str
@@ -29,3 +30,4 @@ class Grid:
     left: int = 1
     rest: str = ""
     footnotes: tuple[str, ...] = ()
+    title: str = ""

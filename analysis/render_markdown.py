@@ -25,7 +25,7 @@ def document(result: "Result", folder: Path | None = None) -> str:
     """Return the whole report: tables, notes, verdict. `folder` says where the rest of a list that is cut lies."""
     parts = []
     for grid in all_grids(result):
-        parts.append(f"## {TITLES[grid.name]}\n\n{markdown_grid(grid)}")
+        parts.append(f"## {grid.title or TITLES[grid.name]}\n\n{markdown_grid(grid)}")
         if grid.rest:
             parts[-1] += f"\n{grid.rest}" + (f" Folder: {folder}." if folder else "") + "\n"
     notes = "\n".join(f"- {note}" for note in result.notes)

@@ -18,6 +18,8 @@ from analysis.read_manifest import check_versions
 from analysis.rows import Design, Reading
 from analysis.scale import normalise
 from analysis.scores import Scores, join
+from analysis.section import Material, Section
+from analysis.sections import answer
 from analysis.settings import Settings
 from analysis.task_types import read_types, sort_types
 from analysis.training_gain import training_gain, twin_of
@@ -42,6 +44,7 @@ class Result:
     notes: list[str]
     verdict: str
     effects: list[Factorial] = field(default_factory=list)  # one a complete crossing of factors, at most two
+    sections: list[Section] = field(default_factory=list)  # further questions: analysis/sections.py
     footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
 
 
@@ -66,10 +69,12 @@ def analyse(settings: Settings) -> Result:
     named = {label: scores.designs[label] for label in designs}
     effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
     means = type_means(matrix, types)
+    own = frame[frame["design"].isin(designs)]
+    sections = answer(Material(settings, named, control, types, blocks, own, matrix, pairs))
     line = verdict(matrix, pairs, settings, control)
-    notes += effect_notes
+    notes += [*effect_notes, *(note for section in sections for note in section.notes)]
     return Result(
-        settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, footnotes=rule.footnotes
+        settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, sections, rule.footnotes
     )
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def all_grids(result: "Result") -> list[Grid]:
     """Return the tables in the order in which they are printed."""
     gain = [] if result.gain is None else [gain_grid(result, result.gain)]
-    return [type_grid(result), *gain, pair_grid(result), *effect_grids(result.effects, result.settings)]
+    further = [grid for section in result.sections for grid in section.grids]
+    return [type_grid(result), *gain, pair_grid(result), *effect_grids(result.effects, result.settings), *further]
 
 
 def _headed(result: "Result") -> list[str]:

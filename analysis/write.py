@@ -48,6 +48,7 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
         tests, marginals = effects_for_file(result.effects)
         texts["effects.csv"] = _csv(pairs_for_file(tests, result.settings.correction))
         texts["marginal_means.csv"] = _csv(marginals)
+    texts |= {name: _csv(table) for section in result.sections for name, table in section.frames.items()}
     try:
         for name, text in texts.items():
             write_text(folder / name, text)

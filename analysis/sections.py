@@ -1,0 +1,13 @@
+"""The questions that every analysis asks, in the order in which they are printed. A new one is a line here."""
+
+from collections.abc import Callable
+
+from analysis.section import Material, Section
+
+# Each returns None where it has nothing to say, such as a question about seeds where there is one.
+QUESTIONS: tuple[Callable[[Material], Section | None], ...] = ()
+
+
+def answer(material: Material) -> list[Section]:
+    """Return the sections that have something to say."""
+    return [section for ask in QUESTIONS if (section := ask(material)) is not None]
