@@ -42,6 +42,11 @@ class Document:
     summary: str
     body: str
 
+    @property
+    def text(self) -> str:
+        """Summary and rest as one text."""
+        return f"{self.summary}\n\n{self.body}"
+
 
 def select(docstrings: Iterable[Docstring], sizes: Sizes) -> list[Document]:
     """Return the documents of a package, ordered by key: equal shares of the largest subpackages, module by module.

@@ -13,7 +13,8 @@ from evaluation.task_data import TaskData
 def docs_tasks(packages: Sequence[str], sizes: Sizes, cache_dir: Path | str = "cache") -> list[TaskData]:
     """Return Retrieval, Reranking, Classification, Clustering and PairClassification of each package, in this order.
 
-    All five use the same documents, so that few texts are encoded. Raises `UserError` for a package not installed.
+    All five use the same documents, so that few texts are encoded; classification reads both halves of each as one.
+    Raises `UserError` for a package not installed.
     """
     versions = package_versions(packages)
     tasks = []
@@ -77,7 +78,10 @@ def _reranking(queries: Sequence[Document], documents: Sequence[Document], near:
 
 
 def _classes(documents: Sequence[Document], sizes: Sizes) -> dict:
-    """Summary -> subpackage: the summaries are short and rarely name the subpackage. As many test texts a class."""
+    """Whole docstring -> subpackage: many a summary ("Fisher information matrix of model") fits several of them.
+
+    As many test texts a class.
+    """
     members: dict[str, list[Document]] = defaultdict(list)
     for d in documents:
         if d.label:
@@ -88,7 +92,7 @@ def _classes(documents: Sequence[Document], sizes: Sizes) -> dict:
     number = {c: i for i, c in enumerate(sorted(members))}
     return {
         split: {
-            "text": [d.summary for c in sorted(part) for d in part[c]],
+            "text": [d.text for c in sorted(part) for d in part[c]],
             "label": [number[c] for c in sorted(part) for _ in part[c]],
         }
         for split, part in (("train", train), ("test", test))

@@ -83,10 +83,12 @@ def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config)
     layout = module.lay_out(module.order.batch(0))
     tokens = sum(map(len, module.work.tokenize(layout.texts)))
     parameters = manifest["parameters"]
+    unused = 0 if module.cfg["objective"]["hard_negatives"] != 0 else sum(bool(t.negatives) for t in module.triples)
+    left_out = f" {unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them." if unused else ""
     return (
         f"{folder.path}: {steps} steps of {batch} queries and {len(layout.documents)} documents from "
         f"{len(module.triples):,} triples, about {steps * tokens / 1e3:,.0f} k tokens; "
-        f"{parameters['adapter']:,} adapter and {parameters['head']:,} head parameters train."
+        f"{parameters['adapter']:,} adapter and {parameters['head']:,} head parameters train.{left_out}"
     )
 
 

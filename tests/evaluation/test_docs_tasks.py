@@ -88,8 +88,14 @@ def test_classification_is_balanced_and_its_splits_are_apart(tasks: dict) -> Non
     assert min(train["label"].count(c) for c in counts) >= 8  # the shots mteb draws
 
 
+def test_classification_reads_the_whole_docstring(tasks: dict, documents: list) -> None:
+    label = {f"{d.summary}\n\n{d.body}": d.label for d in documents}
+    for part in tasks["Classification"].content.values():
+        assert len({(label[t], y) for t, y in zip(part["text"], part["label"], strict=True)}) == SIZES.classes
+
+
 def test_all_five_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -> None:
-    texts = {d.summary for d in documents} | {d.body for d in documents}
+    texts = {text for d in documents for text in (d.summary, d.body, d.text)}
     contents = set().union(*(task.texts for task in tasks.values()))
     labels = {d.label for d in documents} | {""}
     assert contents - labels <= texts
