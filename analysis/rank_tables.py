@@ -29,8 +29,8 @@ def _friedman_row(row: "pd.Series", alpha: float) -> list[Cell]:
     """The star is with the p to report: of the permutations, or of F where none were made."""
     permuted = not np.isnan(row["p_permutation"])
     star = "*" if passes(np.array(row["p_permutation" if permuted else "p_f"]), alpha) else ""
-    chi2 = Cell(f_value(row["chi2"]), below=(f"df {row['df']}", f"p {equals(row['p_chi2'])}"))
-    below = (f"df {row['df1']}, {row['df2']}", f"p {equals(row['p_f'])}")
+    chi2 = Cell(f_value(row["chi2"]), below=(f"df {row['df']}; p {equals(row['p_chi2'])}",))
+    below = (f"df {row['df1']}, {row['df2']}; p {equals(row['p_f'])}",)
     f = Cell(f_value(row["f"]), mark="" if permuted else star, below=below)
     exact = ("exact",) if row["exact"] else ()
     if row["p_min"] > alpha * (1 + 1e-9):  # nan where it is not known, and then it is small

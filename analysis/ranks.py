@@ -63,7 +63,7 @@ def nemenyi_distance(k: int, n: int, alpha: float) -> float:
     """
     from scipy.stats import studentized_range
 
-    return float(studentized_range.ppf(1 - alpha, k, np.inf)) / np.sqrt(2) * rank_error(k, n)
+    return float(studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2)) * rank_error(k, n)
 
 
 def cliques(averages: Floats, cd: float) -> list[tuple[int, ...]]:
