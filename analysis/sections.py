@@ -2,10 +2,17 @@
 
 from collections.abc import Callable
 
+from analysis.bayes_section import bayes_section
+from analysis.borda_section import borda_section
+from analysis.rank_section import rank_section
 from analysis.section import Material, Section
 
 # Each returns None where it has nothing to say, such as a question about seeds where there is one.
-QUESTIONS: tuple[Callable[[Material], Section | None], ...] = ()
+QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
+    rank_section,
+    borda_section,
+    bayes_section,
+)
 
 
 def answer(material: Material) -> list[Section]:

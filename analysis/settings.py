@@ -39,6 +39,7 @@ class Settings:
     revision: str = ""
     task_types: Path | None = None
     rows_shown: int = 45
+    rope: float = 0.005
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -53,6 +54,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked["scores"] = _scores(values["scores"])
     checked["alpha"] = _number("alpha", values["alpha"], low=0.0, high=1.0)
     checked["decimals"] = int(_number("decimals", values["decimals"], low=1, high=16))
+    checked["rope"] = float(_number("rope", values["rope"], low=0.0, high=1.0))
     checked["rows_shown"] = int(_number("rows_shown", values["rows_shown"], low=0, high=10**7))
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
     return Settings(**checked)

@@ -6,6 +6,7 @@ from analysis.by_type import MEAN_TASKS, MEAN_TYPES
 from analysis.correction import passes
 from analysis.cost import COST_HEADER, cost_texts, has_costs
 from analysis.effect_tables import effect_grids
+from analysis.footnoted import footnoted
 from analysis.formats import fraction, score, signed
 from analysis.grid import Cell, Grid
 from analysis.notes import ZEROS
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 def all_grids(result: "Result") -> list[Grid]:
     """Return the tables in the order in which they are printed."""
     gain = [] if result.gain is None else [gain_grid(result, result.gain)]
-    further = [grid for section in result.sections for grid in section.grids]
+    grids = [grid for section in result.sections for grid in section.grids]
+    further = [footnoted(grid, result.footnotes, result.designs) for grid in grids]
     return [type_grid(result), *gain, pair_grid(result), *effect_grids(result.effects, result.settings), *further]
 
 

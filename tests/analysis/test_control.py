@@ -96,15 +96,19 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     line = "threads: 2 in lastlayer-bi, 4 in the others; versions.torch: 2.8.0 in lastlayer-bi, 2.9.0 in the others"
     assert note.text == f"{line} (allowed)"
     text = document(result)
-    assert text.count(f"a: {note.text}") == 2  # by type, pairs
-    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)) == 1
+    tables = 2 + sum(len(section.grids) for section in result.sections)  # by type, pairs
+    assert text.count(f"a: {note.text}") == tables
+    assert not re.search(r"^\| \**lastlayer-bi\** +\|", text, re.MULTILINE)
+    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)) == 3  # by type, ranks, Borda
     assert "| lastlayer-bi - eos-causal [a]" in text
     assert "| multilayer-causal - eos-causal  " in text
     latex = latex_document(result)
     for table in re.findall(r"\\begin\{table\*\}.*?\\end\{table\*\}", latex, re.DOTALL):
         below = table.split(r"\end{tabular}")[1].split(r"\end{table*}")[0]
         assert "threads: 2 in lastlayer-bi, 4 in the others" in below
-        assert r"lastlayer-bi$^{\mathrm{a}}$" in table or r"lastlayer-bi $-$ eos-causal$^{\mathrm{a}}$" in table
+        rows = table.split(r"\midrule")[1].split(r"\bottomrule")[0]
+        marked = r"lastlayer-bi$^{\mathrm{a}}$" in rows or r"lastlayer-bi $-$ eos-causal$^{\mathrm{a}}$" in rows
+        assert marked == ("lastlayer-bi" in rows)
     write_files(result, tmp_path / "out")
     rows = (tmp_path / "out" / "pairs.csv").read_text().splitlines()
     assert rows[0].endswith(",differs_in")

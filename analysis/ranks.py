@@ -1,0 +1,95 @@
+"""Ranks of designs within each task, and what a critical-difference diagram shows of them.
+
+Rank 1 is the best design of a task; designs with equal scores share the mean of their ranks (midranks).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class CriticalDifference:
+    """All that the diagram of Demsar (2006, figure 1) draws.
+
+    `ranks`: design -> average rank over tasks, best first; `cd`: the critical difference, in ranks; `cliques`: the
+    bars, each the designs (best first) among which no two differ by `cd` or more, at least two of them.
+    """
+
+    ranks: dict[str, float]
+    cd: float
+    cliques: list[list[str]]
+    alpha: float
+
+
+def critical_difference(matrix: "pd.DataFrame", alpha: float = 0.05, decimals: int = 12) -> CriticalDifference:
+    """Return the data of the diagram for tasks x designs; scores are rounded to `decimals` before ranking."""
+    averages = task_ranks(matrix.to_numpy(dtype=float), decimals).mean(axis=0)
+    n, k = matrix.shape
+    cd = nemenyi_distance(k, n, alpha)
+    order = np.argsort(averages, kind="stable")
+    names = [str(name) for name in matrix.columns]
+    bars = [[names[j] for j in clique] for clique in cliques(averages, cd) if len(clique) > 1]
+    return CriticalDifference({names[j]: float(averages[j]) for j in order}, cd, bars, alpha)
+
+
+def task_ranks(scores: Floats, decimals: int = 12) -> Floats:
+    """Return the midranks of [n tasks, k designs] within each task, the highest score first; [n, k]."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-np.round(scores, decimals), axis=1), dtype=np.float64)
+
+
+def rank_error(k: int, n: int) -> float:
+    """Return the standard error of the difference of two average ranks, sqrt(k (k + 1) / (6 n)) (Demsar 2006, 3.2.2).
+
+    Without ties it is exact under the null hypothesis; with ties it is too large, so tests that use it are cautious.
+    """
+    return float(np.sqrt(k * (k + 1) / (6 * n)))
+
+
+def nemenyi_distance(k: int, n: int, alpha: float) -> float:
+    """Return Nemenyi's critical difference of average ranks, q_alpha sqrt(k (k + 1) / (6 n)) (Demsar 2006, 3.2.2).
+
+    q_alpha: the studentized range of k means with infinite degrees of freedom, divided by sqrt(2).
+    """
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2)) * rank_error(k, n)
+
+
+def cliques(averages: Floats, cd: float) -> list[tuple[int, ...]]:
+    """Return the maximal sets of positions in which no two average ranks differ by `cd` or more, the best set first.
+
+    On a line such a set is a run of neighbours; each position is in one at least, perhaps alone. Positions within a
+    set go from best to worst, equal ranks in the order given.
+    """
+    order = np.argsort(averages, kind="stable")
+    values = np.asarray(averages)[order]
+    found, reached = [], 0
+    for start in range(len(values)):
+        stop = start + int(np.sum(values[start:] - values[start] < cd)) if cd > 0 else start + 1
+        if stop > reached:  # else the run before holds this one
+            found.append(tuple(int(j) for j in order[start:stop]))
+            reached = stop
+    return found
+
+
+def letters(groups: list[tuple[int, ...]], k: int) -> list[str]:
+    """Return for each of k positions the letters of its sets: two that share one are not told apart.
+
+    Beyond 26 sets there are none ("" everywhere).
+    """
+    held = [""] * k
+    for letter, group in zip(LETTERS, groups if len(groups) <= len(LETTERS) else [], strict=False):
+        for position in group:
+            held[position] += letter
+    return held
