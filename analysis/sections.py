@@ -3,9 +3,14 @@
 from collections.abc import Callable
 
 from analysis.section import Material, Section
+from analysis.seeds_section import seeds_section
+from analysis.variance_section import variance_section
 
 # Each returns None where it has nothing to say, such as a question about seeds where there is one.
-QUESTIONS: tuple[Callable[[Material], Section | None], ...] = ()
+QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
+    variance_section,
+    seeds_section,
+)
 
 
 def answer(material: Material) -> list[Section]:
