@@ -9,7 +9,7 @@ from records.errors import UserError, nearest
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
-PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against")
+PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster")
 
 USAGE = """\
 Paired significance tables from embedding scores.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from analysis.clusters_section import clusters_section
 from analysis.section import Material, Section
 from analysis.seeds_section import seeds_section
 from analysis.variance_section import variance_section
@@ -10,6 +11,7 @@ from analysis.variance_section import variance_section
 QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
     variance_section,
     seeds_section,
+    clusters_section,
 )
 
 

@@ -32,7 +32,7 @@ def seed_table(frame: "pd.DataFrame", designs: list[str], tasks: list[str]) -> S
 
     frame: long, with design, seed, task, score. Designs with one seed are left out where two designs with more remain.
     """
-    own = {design: _seeds(frame, design) for design in designs}
+    own = _seeds(frame, designs)
     several = [design for design in designs if len(own[design]) > 1]
     shared = [seed for seed in own[several[0]] if all(seed in own[d] for d in several)] if several else []
     if len(several) < 2 or len(shared) < 2:
@@ -42,9 +42,12 @@ def seed_table(frame: "pd.DataFrame", designs: list[str], tasks: list[str]) -> S
     return SeedTable(several, tasks, shared, scores, _note(own, several, shared))
 
 
-def _seeds(frame: "pd.DataFrame", design: str) -> list[str]:
-    found = set(frame.loc[frame["design"] == design, "seed"]) - {""}
-    return sorted(found, key=lambda seed: (len(seed), seed))
+def _seeds(frame: "pd.DataFrame", designs: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {design: [] for design in designs}
+    for design, seed in frame[["design", "seed"]].drop_duplicates().itertuples(index=False):
+        if seed and design in found:
+            found[design].append(seed)
+    return {design: sorted(seeds, key=lambda seed: (len(seed), seed)) for design, seeds in found.items()}
 
 
 def _note(own: dict[str, list[str]], several: list[str], shared: list[str]) -> str:
