@@ -48,10 +48,11 @@ def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str])
     groups: dict[str, list[str]] = {}
     for task in material.blocks[kind]:
         groups.setdefault(labels[task], []).append(task)
+    sources = "source" if shared[kind] == 1 else "sources"
     example = next(own for own in groups.values() if len(own) > 1)
     return (
-        f"{what} come from {shared[kind]} sources (such as {example[0]} and {example[1]}), so their differences may not"
-        " be independent; cluster=source shows the result with sources as units."
+        f"{what} come from {shared[kind]} {sources} (such as {example[0]} and {example[1]}), so their differences may"
+        " not be independent; cluster=source shows the result with sources as units."
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from analysis.clusters_section import clusters_section
+from analysis.items_section import items_section
 from analysis.section import Material, Section
 from analysis.seeds_section import seeds_section
 from analysis.variance_section import variance_section
@@ -12,6 +13,7 @@ QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
     variance_section,
     seeds_section,
     clusters_section,
+    items_section,
 )
 
 

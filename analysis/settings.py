@@ -40,6 +40,7 @@ class Settings:
     task_types: Path | None = None
     rows_shown: int = 45
     cluster: str = ""
+    items: str = ""
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -51,6 +52,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked |= {key: _names(key, values[key]) for key in LISTS}
     checked |= {key: "" if values[key] is None else str(values[key]) for key in ("split", "revision", "against")}
     checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}
+    checked["items"] = _items(values["items"])
     checked["cluster"] = _cluster(values["cluster"])
     checked["scores"] = _scores(values["scores"])
     checked["alpha"] = _number("alpha", values["alpha"], low=0.0, high=1.0)
@@ -80,6 +82,13 @@ def _cluster(value: Any) -> str:
         raise UserError(
             f"cluster={word}: there is no such file. Write cluster=source, or name a JSON {{task: cluster}}."
         )
+    return word
+
+
+def _items(value: Any) -> str:
+    word = "" if value is None else str(value)
+    if word not in ("", "none") and not Path(word).is_dir():
+        raise UserError(f"items={word}: there is no such folder. Name <results>/predictions, or write items=none.")
     return word
 
 
