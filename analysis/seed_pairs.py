@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.resample import DRAWS, SEED, bootstrap_counts, percentile_interval
+from analysis.variance import NOISE, REST, mean_squares
 
 Floats = NDArray[np.float64]
 
@@ -18,6 +19,7 @@ class SeedPairs:
     over_tasks: Floats
     over_tasks_and_seeds: Floats
     by_model: Floats
+    by_pooled: Floats
     seed_share: Floats
     seeds_agreeing: NDArray[np.int64]
 
@@ -27,20 +29,21 @@ def seed_pairs(scores: Floats, first: NDArray[np.int64], second: NDArray[np.int6
 
     `over_tasks`: bootstrap of the tasks, seed means as scores. `over_tasks_and_seeds`: tasks and seeds drawn, each draw
     of a seed for all tasks and both designs at once, since a run is scored on every task and a seed means the same
-    batches for both (the pigeonhole bootstrap of a crossed table, Owen 2007). `by_model`: the t interval of the
-    two-way random model of the differences, see `model_interval`. `seeds_agreeing`: seeds whose mean difference over
-    tasks has the sign of the whole.
+    batches for both (the pigeonhole bootstrap of a crossed table, Owen 2007). `by_model`, `by_pooled`, `seed_share`
+    (with the seeds of all designs): see `model_intervals`. `seeds_agreeing`: seeds whose mean difference over tasks
+    has the sign of the whole.
     """
     differences = scores[second] - scores[first]
     tasks, crossed = resampled_means(scores, draws)
     per_seed = differences.mean(axis=1)
     whole = differences.mean(axis=(1, 2))
-    model, share = model_interval(differences)
+    model, _, pooled, share = model_intervals(scores, first, second)
     return SeedPairs(
         whole,
         pair_intervals(tasks, first, second),
         pair_intervals(crossed, first, second),
         model,
+        pooled,
         share,
         (np.sign(per_seed) == np.sign(whole)[:, None]).sum(axis=1),
     )
@@ -63,36 +66,57 @@ def pair_intervals(means: Floats, first: NDArray[np.int64], second: NDArray[np.i
     return np.concatenate([percentile_interval(means[second[part]] - means[first[part]]) for part in parts])
 
 
-def model_interval(differences: Floats) -> tuple[Floats, Floats]:
-    """Return the 95 % intervals [P, 2] of the means of `differences` [P, T tasks, S seeds], and the seeds' share [P].
+def model_intervals(scores: Floats, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[Floats, ...]:
+    """Return the 95 % intervals by the model [P, 2], the seeds' share [P], and the same with the seeds of all designs.
 
-    Model: difference = mean + task + seed + rest, all random. The variance of the mean is estimated without bias by
-    (MS_task + MS_seed - MS_rest) / (T S), with Satterthwaite's (1946) degrees of freedom for that sum; it is never
-    taken to be less than the largest of the three alone. The share is the part of the squared standard error that more
-    seeds would remove, (MS_seed / (T S)) / the whole: seeds' own effect and the rest, which one seed has on one task.
+    Model of a pair: difference = mean + task + seed + rest, all random, so the variance of the mean of T tasks and S
+    seeds is estimated without bias by (MS_task + MS_seed - MS_rest) / (T S). With few seeds the MS_seed of one pair is
+    worth little (S - 1 degrees of freedom); pooled, it is twice the mean square of design x seed over all designs, with
+    (designs - 1)(S - 1), which takes all designs to be as sensitive to the seed. The share is the part of the squared
+    standard error that more seeds would remove, (MS_seed / (T S)) / the whole: the seeds' own effect and the rest.
+    """
+    _, tasks, seeds = scores.shape
+    designs = len(scores) - 1
+    differences = scores[second] - scores[first]
+    own = pair_mean_squares(differences)
+    squares = mean_squares(scores)
+    pooled = np.stack([own[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
+    one, of_all = (
+        np.array([tasks - 1, n * (seeds - 1), n * (tasks - 1) * (seeds - 1)], dtype=np.float64) for n in (1, designs)
+    )
+    mean = differences.mean(axis=(1, 2))
+    size = tasks * seeds
+    return (*_interval(mean, own, one, size), *_interval(mean, pooled, of_all, size))
+
+
+def pair_mean_squares(differences: Floats) -> Floats:
+    """Return the mean squares [task | seed | rest, P] of the two-way tables `differences` [P, T tasks, S seeds]."""
+    _, tasks, seeds = differences.shape
+    mean = differences.mean(axis=(1, 2))[:, None]
+    by_task, by_seed = differences.mean(axis=2), differences.mean(axis=1)
+    left = differences - by_task[:, :, None] - by_seed[:, None, :] + mean[:, :, None]
+    found = np.stack(
+        [
+            seeds * ((by_task - mean) ** 2).sum(axis=1) / (tasks - 1),
+            tasks * ((by_seed - mean) ** 2).sum(axis=1) / (seeds - 1),
+            (left**2).sum(axis=(1, 2)) / ((tasks - 1) * (seeds - 1)),
+        ]
+    )
+    return np.where(found < NOISE, 0.0, found)
+
+
+def _interval(mean: Floats, ms: Floats, df: Floats, size: int) -> tuple[Floats, Floats]:
+    """Return the intervals [P, 2] and the seeds' share [P] from mean squares `ms` [3, P] with `df` [3].
+
+    Degrees of freedom of the sum by Satterthwaite (1946); the sum is never taken to be less than its largest part.
     """
     from scipy.stats import t as student
 
-    _, tasks, seeds = differences.shape
-    mean = differences.mean(axis=(1, 2))
-    by_task, by_seed = differences.mean(axis=2), differences.mean(axis=1)
-    left = differences - by_task[:, :, None] - by_seed[:, None, :] + mean[:, None, None]
-    df = np.array([tasks - 1, seeds - 1, (tasks - 1) * (seeds - 1)])
-    squares = np.stack(
-        [
-            seeds * ((by_task - mean[:, None]) ** 2).sum(axis=1),
-            tasks * ((by_seed - mean[:, None]) ** 2).sum(axis=1),
-            (left**2).sum(axis=(1, 2)),
-        ]
-    )
-    ms = squares / df[:, None]
-    ms[ms < 1e-24] = 0.0
     total = ms[0] + ms[1] - ms[2]
     plain = total >= ms.max(axis=0)
-    largest = ms.argmax(axis=0)
     total = np.where(plain, total, ms.max(axis=0))
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = np.where(plain, total**2 / (ms**2 / df[:, None]).sum(axis=0), df[largest])
-        reach = np.where(total > 0, student.ppf(0.975, np.maximum(freedom, 1.0)) * np.sqrt(total / (tasks * seeds)), 0)
+        freedom = np.where(plain, total**2 / (ms**2 / df[:, None]).sum(axis=0), df[ms.argmax(axis=0)])
+        reach = np.where(total > 0, student.ppf(0.975, np.maximum(freedom, 1.0)) * np.sqrt(total / size), 0.0)
         share = np.where(total > 0, np.minimum(1.0, ms[1] / total), 0.0)
     return np.stack([mean - reach, mean + reach], axis=1), share

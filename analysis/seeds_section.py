@@ -43,7 +43,7 @@ def _notes(rows: "pd.DataFrame", seeds: int) -> list[str]:
             " narrow (docs/decisions/seeds.md); trust the interval of the model."
         )
     clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
-    lost = rows[clear & (rows["low_by_model"] * rows["high_by_model"] <= 0)]
+    lost = rows[clear & (rows["low_by_pooled"] * rows["high_by_pooled"] <= 0)]
     if len(lost):
         names = listed([f"{row.second} - {row.first}" for row in lost.itertuples()], 4)
         notes.append(
@@ -71,7 +71,7 @@ def _frame(table: SeedTable, blocks: dict[str, list[str]], first: np.ndarray, se
         found = seed_pairs(table.block(tasks), first, second)
         columns = {"type": kind, "first": names[first], "second": names[second], "n_tasks": len(tasks)}
         columns |= {"n_seeds": len(table.seeds), "difference": found.difference}
-        for name in ("over_tasks", "over_tasks_and_seeds", "by_model"):
+        for name in ("over_tasks", "over_tasks_and_seeds", "by_model", "by_pooled"):
             low, high = getattr(found, name).T
             columns |= {f"low_{name}": low, f"high_{name}": high}
         columns |= {"seed_share": found.seed_share, "seeds_agreeing": found.seeds_agreeing}
@@ -82,7 +82,7 @@ def _frame(table: SeedTable, blocks: dict[str, list[str]], first: np.ndarray, se
 def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int) -> Grid:
     cells = []
     for _, row in rows.head(shown).iterrows():
-        intervals = [interval(row, name) for name in ("over_tasks", "over_tasks_and_seeds", "by_model")]
+        intervals = [interval(row, name) for name in ("over_tasks", "over_tasks_and_seeds", "by_pooled")]
         share, agree = f"{100 * row['seed_share']:.0f} %", f"{row['seeds_agreeing']} of {row['n_seeds']}"
         texts = [f"{row['second']} - {row['first']}", signed(row["difference"]), *intervals, share, agree]
         cells.append([Cell(text) for text in texts])
@@ -105,7 +105,8 @@ def _caption(rows: "pd.DataFrame", table: SeedTable) -> str:
     return (
         f"Mean differences over {what} and {len(table.seeds)} seeds with 95 % intervals: percentile bootstrap of the"
         f" tasks ({DRAWS:,} draws), of tasks and seeds (a drawn seed counts for all tasks and for both designs, which"
-        " share its batches; Owen 2007), and of the two-way random model with Satterthwaite's degrees of freedom. From"
+        " share its batches; Owen 2007), and of the two-way random model, design x seed pooled over the"
+        f" {len(table.designs)} designs, with Satterthwaite's degrees of freedom. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."
     )

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from analysis.resample import bootstrap_counts, percentile_interval
-from analysis.seed_pairs import model_interval, resampled_means, seed_pairs
+from analysis.seed_pairs import model_intervals, resampled_means, seed_pairs
+from analysis.variance import REST, mean_squares
 
 ONE, TWO = np.array([0]), np.array([1])
 
@@ -70,9 +71,33 @@ def test_without_seed_effect_the_seeds_add_nothing():
     assert found.by_model[0] == pytest.approx([t.low, t.high])  # then it is the t interval over tasks
 
 
-def test_the_model_interval_of_equal_scores_is_a_point():
-    interval, share = model_interval(np.full((1, 5, 3), 0.25))
-    assert (interval.tolist(), share.tolist()) == ([[0.25, 0.25]], [0.0])
+def test_the_model_interval_of_equal_differences_is_a_point():
+    scores = np.stack([np.zeros((5, 3)), np.full((5, 3), 0.25)])
+    for found in model_intervals(scores, ONE, TWO):
+        assert found.tolist() in ([[0.25, 0.25]], [0.0])
+
+
+def test_pooled_over_two_designs_is_the_pair_alone():
+    found = seed_pairs(runs(7, 3, (0.1, 0.1, 0.1), np.random.default_rng(6)), ONE, TWO, draws=9)
+    np.testing.assert_allclose(found.by_pooled, found.by_model, rtol=1e-9)
+
+
+def test_pooled_interval_by_hand():
+    """Four designs: the pair's own task mean square, the others' design x seed, Satterthwaite written out."""
+    g = np.random.default_rng(7)
+    scores = g.normal(size=(4, 6, 3)) + 2 * g.normal(size=(4, 1, 3)) + 3 * g.normal(size=(4, 6, 1))
+    found = seed_pairs(scores, ONE, TWO, draws=9)
+    difference = scores[1] - scores[0]
+    task = 3 * difference.mean(axis=1).var(ddof=1)
+    cells = scores.mean(axis=1)
+    interaction = cells - cells.mean(axis=0) - cells.mean(axis=1)[:, None] + cells.mean()
+    seed = 2 * 6 * (interaction**2).sum() / (3 * 2)
+    rest = 2 * mean_squares(scores)[REST][1]
+    variance = (task + seed - rest) / 18
+    freedom = (task + seed - rest) ** 2 / (task**2 / 5 + seed**2 / 6 + rest**2 / 30)
+    reach = stats.t.ppf(0.975, freedom) * np.sqrt(variance)
+    assert found.by_pooled[0] == pytest.approx([difference.mean() - reach, difference.mean() + reach])
+    assert found.seed_share[0] == pytest.approx(min(1, seed / (task + seed - rest)))
 
 
 def test_seeds_agreeing_and_share_by_hand():
