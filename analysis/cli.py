@@ -9,7 +9,7 @@ from records.errors import UserError, nearest
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
-PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against")
+PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items")
 
 USAGE = """\
 Paired significance tables from embedding scores.
@@ -30,6 +30,7 @@ examples:
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
   python -m analysis scores=[mine/results,theirs.csv] alpha=0.01 allow=[manifest]
+  python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
   python -m analysis scores=runs factors=[pooler,attn,lora.r]
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>

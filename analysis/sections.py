@@ -4,14 +4,22 @@ from collections.abc import Callable
 
 from analysis.bayes_section import bayes_section
 from analysis.borda_section import borda_section
+from analysis.clusters_section import clusters_section
+from analysis.items_section import items_section
 from analysis.rank_section import rank_section
 from analysis.section import Material, Section
+from analysis.seeds_section import seeds_section
+from analysis.variance_section import variance_section
 
 # Each returns None where it has nothing to say, such as a question about seeds where there is one.
 QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
     rank_section,
     borda_section,
     bayes_section,
+    variance_section,
+    seeds_section,
+    clusters_section,
+    items_section,
 )
 
 

@@ -40,6 +40,8 @@ class Settings:
     task_types: Path | None = None
     rows_shown: int = 45
     rope: float = 0.005
+    cluster: str = ""
+    items: str = ""
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -51,6 +53,8 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked |= {key: _names(key, values[key]) for key in LISTS}
     checked |= {key: "" if values[key] is None else str(values[key]) for key in ("split", "revision", "against")}
     checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}
+    checked["items"] = _items(values["items"])
+    checked["cluster"] = _cluster(values["cluster"])
     checked["scores"] = _scores(values["scores"])
     checked["alpha"] = _number("alpha", values["alpha"], low=0.0, high=1.0)
     checked["decimals"] = int(_number("decimals", values["decimals"], low=1, high=16))
@@ -72,6 +76,22 @@ def _matches(name: str) -> list[Path]:
     if not found:
         raise UserError(f"scores={name}: there is no such file or folder. Give an mteb results folder or a csv.")
     return found
+
+
+def _cluster(value: Any) -> str:
+    word = "" if value is None else str(value)
+    if word not in ("", "source") and not Path(word).is_file():
+        raise UserError(
+            f"cluster={word}: there is no such file. Write cluster=source, or name a JSON {{task: cluster}}."
+        )
+    return word
+
+
+def _items(value: Any) -> str:
+    word = "" if value is None else str(value)
+    if word not in ("", "none") and not Path(word).is_dir():
+        raise UserError(f"items={word}: there is no such folder. Name <results>/predictions, or write items=none.")
+    return word
 
 
 def _names(key: str, value: Any) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ def run(cfg: Config) -> list[Any]:
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
     _name_older_scores(outcomes)
+    _name_unpredicted(outcomes)
     return outcomes
 
 
@@ -107,3 +108,13 @@ def _name_older_scores(outcomes: Sequence[Any]) -> None:
         older = [p.name for p in outcome.folder.parent.glob(f"{seed}@*") if p.is_dir() and p != outcome.folder]
         if older:
             print(f"Note: {outcome.folder.parent} also holds {', '.join(sorted(older))}; delete what no longer counts.")
+
+
+def _name_unpredicted(outcomes: Sequence[Any]) -> None:
+    """A score that is there is not made again, so it gets no predictions; say what to do."""
+    for outcome in outcomes:
+        if outcome.unpredicted:
+            print(
+                f"Note: {outcome.title} was scored before without predictions on {', '.join(outcome.unpredicted)};"
+                " for them give results=<another folder>, or delete these scores and run the command again."
+            )

@@ -35,6 +35,7 @@ class Outcome:
     encoding: float = 0.0  # seconds of it in the encoder
     texts: int = 0
     tokens: int = 0
+    unpredicted: list[str] = field(default_factory=list)  # tasks scored before without predictions, which are asked for
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ def score(
             record["tasks"][name] = task.metadata.revision
             write_manifest(folder, candidate, record)
             outcome.computed += 1
+        elif options.predictions and not (_predictions(meta, candidate.results) / task.prediction_file_name).is_file():
+            outcome.unpredicted.append(name)
         outcome.scores[name] = task.metadata.type, _score(folder, task)
     describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
@@ -94,14 +97,17 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
     import mteb
 
     from evaluation.hub import is_hub_error, unreachable
+    from evaluation.items import write_items
     from evaluation.mteb_encoder import ENCODE_KWARGS
     from evaluation.quiet import quiet
 
     meta = adapter.mteb_model_meta
-    place = results / "predictions" / meta.model_name_as_path() / meta.revision
+    place = _predictions(meta, results)
     reseed(task)
     try:
         with quiet():
+            if predictions:
+                task.load_data()  # before mteb, which would put it away again: the items need the truth
             mteb.evaluate(
                 adapter,
                 task,
@@ -112,8 +118,18 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
                 show_progress_bar=False,
                 co2_tracker=False,
             )
+            if predictions:
+                write_items(place, task)
     except Exception as error:
         raise (unreachable(task, error) if is_hub_error(error) else error) from error
+    finally:
+        if predictions and task.data_loaded:
+            task.unload_data()
+
+
+def _predictions(meta: Any, results: Path) -> Path:
+    """The folder of a model's predictions and items, one file a task."""
+    return results / "predictions" / meta.model_name_as_path() / meta.revision
 
 
 def reseed(task: Any) -> None:

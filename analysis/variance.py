@@ -1,0 +1,82 @@
+"""The variance of scores split into design, task, seed and their interactions: a random-effects analysis of variance.
+
+The table is balanced and crossed: one training run (design, seed) is scored on every task, and a seed means the same
+batches for every design. Each component follows from the mean squares by their expectations (Searle, Casella and
+McCulloch 1992, chapter 4). What is left within a cell cannot be told from the three-way interaction.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+AXES = ("design", "task", "seed")
+REST = "design x task x seed"
+ORDER = ("design", "task", "seed", "design x task", "design x seed", "task x seed", REST)
+NOISE = 1e-24  # squares below it are float noise of scores within 1
+
+
+@dataclass(frozen=True)
+class Component:
+    """`estimate` may be negative; `variance` is it, or 0 where it is; `share` is that of the sum of the variances."""
+
+    df: int
+    mean_square: float
+    estimate: float
+    variance: float
+    share: float
+
+
+def components(scores: Floats) -> dict[str, Component]:
+    """Return the components of `scores` [designs, tasks, seeds] by the names in `ORDER`; each axis of two or more.
+
+    With all effects random, E[MS] of a term is the sum of the components that contain it, each times the product of
+    the sizes of the axes outside it. So a component is the alternating sum of the mean squares of the terms around it,
+    divided by that product: design = (MS_d - MS_dt - MS_ds + MS_dts) / (tasks x seeds).
+    """
+    squares = mean_squares(scores)
+    sizes = dict(zip(AXES, scores.shape, strict=True))
+    found = {}
+    for term, (df, _) in squares.items():
+        own = set(term.split(" x "))
+        around = [(other, set(other.split(" x ")) - own) for other in squares if own <= set(other.split(" x "))]
+        estimate = sum((-1) ** len(more) * squares[other][1] for other, more in around)
+        outside = np.prod([sizes[axis] for axis in AXES if axis not in own])
+        found[term] = (df, squares[term][1], float(estimate / outside))
+    total = sum(max(0.0, estimate) for *_, estimate in found.values())
+    return {
+        term: Component(df, square, estimate, max(0.0, estimate), max(0.0, estimate) / total if total else 0.0)
+        for term, (df, square, estimate) in found.items()
+    }
+
+
+def mean_squares(scores: Floats) -> dict[str, tuple[int, float]]:
+    """Return term -> (degrees of freedom, mean square) for [designs, tasks, seeds]."""
+    found = {}
+    for term in ORDER:
+        axes = [AXES.index(name) for name in term.split(" x ")]
+        effect = scores.mean(axis=tuple(k for k in range(3) if k not in axes), keepdims=True)
+        for k in axes:
+            effect = effect - effect.mean(axis=k, keepdims=True)
+        df = int(np.prod([scores.shape[k] - 1 for k in axes]))
+        copies = scores.size / effect.size
+        square = float(copies * (effect**2).sum() / df)
+        found[term] = (df, 0.0 if square < NOISE else square)
+    return found
+
+
+def seed_standard_error(found: dict[str, Component], tasks: int, seeds: int) -> float:
+    """Return the standard error of the difference of two designs' means over `tasks` that comes from seeds alone.
+
+    Both designs use the same `seeds` seeds, so what a seed does to all designs (seed, task x seed) cancels; what is
+    left is 2 (design x seed + rest / tasks) / seeds.
+    """
+    variance = found["design x seed"].variance + found[REST].variance / tasks
+    return float(np.sqrt(2 * variance / seeds))
+
+
+def task_standard_error(found: dict[str, Component], tasks: int) -> float:
+    """Return the standard error of such a difference that comes from the choice of tasks alone."""
+    return float(np.sqrt(2 * found["design x task"].variance / tasks))
