@@ -9,9 +9,9 @@ from records.errors import UserError, nearest
 
 CHOICES = {
     "missing": ("fail", "intersection"),
-    "correction": ("holm", "none"),
+    "correction": ("holm", "bh", "none"),
     "family": ("type", "table"),
-    "zeros": ("wilcox", "pratt"),
+    "zeros": ("wilcox", "pratt", "zsplit"),
     "scale": ("auto", "1", "100"),
 }
 LISTS = ("models", "types", "tasks", "subsets", "factors", "allow")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from analysis.by_type import MEAN_TASKS, MEAN_TYPES
-from analysis.correction import passes
+from analysis.correction import NAMES, passes
 from analysis.cost import COST_HEADER, cost_texts, has_costs
 from analysis.effect_tables import effect_grids
 from analysis.formats import fraction, score, signed
@@ -127,7 +127,7 @@ def pair_caption(result: "Result") -> str:
     size = int(pairs["family_size"].max())
     which = f"pairs with {settings.against}" if settings.against else "pairs"
     what = f"the {which} of one task type" if settings.family == "type" else f"all {which} and task types of the table"
-    correction = f"{settings.correction.capitalize()} correction over {what} (family of {size})"
+    correction = f"{NAMES[settings.correction]} correction over {what} (family of {size})"
     if settings.correction == "none":
         correction = "no correction for many tests"
     legend = [f"* = p at most {alpha}" + (" after the correction" if settings.correction != "none" else "")]

@@ -60,10 +60,11 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
 
 
 def pairs_for_file(pairs: "pd.DataFrame", correction: str) -> "pd.DataFrame":
-    """Name the corrected columns after the correction (`p_holm`); without one there are none."""
+    """Leave out the column that repeats `p_holm`, `p_bh` or p, and name the floor after its correction."""
+    table = pairs.drop(columns=["p_adjusted"])
     if correction == "none":
-        return pairs.drop(columns=["p_adjusted", "p_min_adjusted"])
-    return pairs.rename(columns={"p_adjusted": f"p_{correction}", "p_min_adjusted": f"p_min_{correction}"})
+        return table.drop(columns=["p_min_adjusted"])
+    return table.rename(columns={"p_min_adjusted": f"p_min_{correction}"})
 
 
 def _sized(result: "Result") -> "pd.DataFrame":
