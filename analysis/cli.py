@@ -25,7 +25,7 @@ where the designs cross two factors or more (pooler x attn), also effects.csv an
 EXAMPLES = """\
 examples:
   python -m analysis scores=runs/scores
-  python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=intersection out=tables
+  python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=drop_tasks out=tables
   python -m analysis scores=runs/scores against=eos-causal
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
