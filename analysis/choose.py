@@ -42,7 +42,9 @@ def choose_control(designs: dict[str, Design], chosen: list[str], name: str, who
     if name and not found:
         raise UserError(f"against={name} is not among the designs compared. {suggest(name, chosen)}")
     if found and found[0] not in whole:
-        raise UserError(f"against={name} lacks tasks and was dropped. Choose another, or leave missing=drop_models out.")
+        raise UserError(
+            f"against={name} lacks tasks and was dropped. Choose another, or leave missing=drop_models out."
+        )
     return found[0] if found else ""
 
 

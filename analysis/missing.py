@@ -118,7 +118,7 @@ def _without_models(holes: _Holes) -> Complete:
             f"{len(kept)} of the {len(holes.designs)} designs have all {len(holes.tasks)} tasks, too few to compare."
             f" Choose with models= or tasks={other}."
         )
-    lacking = defaultdict(set)
+    lacking: dict[str, set[str]] = defaultdict(set)
     for (design, _), missing in holes.lacks.items():
         lacking[design] |= set(missing)
     what = f"{len(lacking)} of {len(holes.designs)} designs were dropped because they lack some of the"

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+from analysis.pair_details import pair_details
 from analysis.section import Material, Section
 
 # Each returns None where it has nothing to say, such as a question about seeds where there is one.
-QUESTIONS: tuple[Callable[[Material], Section | None], ...] = ()
+QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (pair_details,)
 
 
 def answer(material: Material) -> list[Section]:

@@ -13,6 +13,7 @@ CHOICES = {
     "family": ("type", "table"),
     "zeros": ("wilcox", "pratt", "zsplit"),
     "scale": ("auto", "1", "100"),
+    "layout": ("grid", "paper"),
 }
 ALIASES = {"intersection": "drop_tasks"}  # its former name
 LISTS = ("models", "types", "tasks", "subsets", "factors", "allow")
@@ -40,6 +41,7 @@ class Settings:
     revision: str = ""
     task_types: Path | None = None
     rows_shown: int = 45
+    layout: str = "grid"
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)

@@ -41,7 +41,7 @@ def _published_line(model):
 def test_gaps_are_dropped_or_refused_with_the_mend():
     with pytest.raises(UserError, match=r"task sets differ: .* and 10 more; .*missing=drop_models"):
         analyse(read_arguments([f"scores={PUBLISHED}", "missing=fail"]))
-    with pytest.raises(UserError, match="269 designs share 0 of 41 .*missing=drop_models keeps all 41 tasks and 183 "):
+    with pytest.raises(UserError, match=r"269 designs share 0 of 41 .*missing=drop_models keeps all 41 tasks and 183 "):
         analyse(read_arguments([f"scores={PUBLISHED}"]))
     whole = analyse(read_arguments([f"scores={PUBLISHED}", "missing=drop_models", "models=[BAAI__*,intfloat__*]"]))
     assert len(whole.matrix) == 41
