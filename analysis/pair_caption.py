@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def signed_rank_text(pairs: "pd.DataFrame", settings: Settings) -> str:
     """Return "two-sided exact Wilcoxon signed-rank test; the pairing unit is the task, ..."."""
-    drawn = list(dict.fromkeys(pairs.loc[pairs["n_pairs"] > EXACT_UP_TO, "type"]))
+    drawn = pairs.loc[pairs["n_pairs"] > EXACT_UP_TO, "type"].unique().tolist()
     how = ""
     if drawn:
         where = f"on {', '.join(drawn)}, more than {EXACT_UP_TO} tasks"

@@ -96,7 +96,7 @@ def _notes(pairs: "pd.DataFrame", level: float) -> list[str]:
             f"With more than {RESAMPLED_PAIRS} pairs (here {count:,}) the bootstrap interval and the permutation test"
             " are left out; models= or against= bring them back."
         )
-    open_ended = list(dict.fromkeys(pairs.loc[np.isinf(pairs["hl_low"]), "type"]))
+    open_ended = pairs.loc[np.isinf(pairs["hl_low"]), "type"].unique().tolist()
     if open_ended:
         notes.append(
             f"{', '.join(open_ended)}: so few tasks attain no distribution-free {100 * level:g} % interval, so the ends"

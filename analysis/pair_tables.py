@@ -24,9 +24,9 @@ def pair_grid(result: "Result") -> Grid:
 def pairs_by_type(result: "Result", cell: "Callable[[pd.Series, Settings], Cell]", caption: str) -> Grid:
     """One row a pair, one column a type, each cell made from its row of the pairs table."""
     pairs, settings = result.pairs, result.settings
-    kinds = list(dict.fromkeys(pairs["type"]))
-    per_type = {kind: pairs[pairs["type"] == kind] for kind in kinds}
-    total = len(per_type[kinds[0]])
+    kinds = pairs["type"].unique().tolist()
+    total = len(pairs) // len(kinds)  # the same pairs on every type
+    per_type = {kind: pairs.iloc[k * total : k * total + settings.rows_shown] for k, kind in enumerate(kinds)}
     rows = []
     for k in range(min(total, settings.rows_shown)):
         records = [per_type[kind].iloc[k] for kind in kinds]
