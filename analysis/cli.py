@@ -29,6 +29,7 @@ examples:
   python -m analysis scores=runs/scores against=eos-causal
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
+  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh
   python -m analysis scores=[mine/results,theirs.csv] alpha=0.01 allow=[manifest]
   python -m analysis scores=runs factors=[pooler,attn,lora.r]
 
