@@ -7,6 +7,7 @@ from analysis.cost import COST_HEADER, cost_texts, has_costs
 from analysis.effect_tables import effect_grids
 from analysis.formats import score, signed
 from analysis.grid import Cell, Grid
+from analysis.noted_grids import noted
 from analysis.pair_tables import footnote_texts, pair_grid
 from analysis.paper_layout import paper_grid
 from analysis.training_gain import STAGES
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def all_grids(result: "Result") -> list[Grid]:
     """Return the tables in the order in which they are printed."""
     gain = [] if result.gain is None else [gain_grid(result, result.gain)]
-    further = [grid for section in result.sections for grid in section.grids]
+    further = [noted(grid, result.footnotes) for section in result.sections for grid in section.grids]
     pairs = paper_grid(result) if result.settings.layout == "paper" else pair_grid(result)
     return [type_grid(result), *gain, pairs, *effect_grids(result.effects, result.settings), *further]
 
