@@ -19,7 +19,8 @@ def csv_text(table: "pd.DataFrame", index: bool = False) -> str:
     columns = []
     for position in range(flat.shape[1]):
         codes, values = pd.factorize(flat.iloc[:, position], use_na_sentinel=True)
-        words = np.array([*(_word(value) for value in values.tolist()), ""], dtype=object)  # the last for a gap
+        spelt = str if pd.api.types.is_numeric_dtype(flat.dtypes.iloc[position]) else _word
+        words = np.array([*map(spelt, values.tolist()), ""], dtype=object)  # the last for a gap
         columns.append(words[codes])
     header = ",".join(_word(name) for name in flat.columns)
     lines = map(",".join, zip(*columns, strict=True))
