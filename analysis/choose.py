@@ -33,11 +33,18 @@ def choose_designs(designs: dict[str, Design], patterns: tuple[str, ...], order:
     return chosen
 
 
-def choose_control(designs: dict[str, Design], chosen: list[str], name: str) -> str:
-    """Return the label of the design that `against=` names, "" where it names none. Raises UserError if unknown."""
+def choose_control(designs: dict[str, Design], chosen: list[str], name: str, whole: list[str]) -> str:
+    """Return the label of the design that `against=` names, "" where it names none.
+
+    whole: the designs that were not dropped for a missing task. Raises UserError if unknown or dropped.
+    """
     found = [label for label in chosen if name in names_of(label, designs[label])]
     if name and not found:
         raise UserError(f"against={name} is not among the designs compared. {suggest(name, chosen)}")
+    if found and found[0] not in whole:
+        raise UserError(
+            f"against={name} lacks tasks and was dropped. Choose another, or leave missing=drop_models out."
+        )
     return found[0] if found else ""
 
 

@@ -25,10 +25,11 @@ where the designs cross two factors or more (pooler x attn), also effects.csv an
 EXAMPLES = """\
 examples:
   python -m analysis scores=runs/scores
-  python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=intersection out=tables
+  python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=drop_tasks out=tables
   python -m analysis scores=runs/scores against=eos-causal
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
+  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh
   python -m analysis scores=[mine/results,theirs.csv] alpha=0.01 allow=[manifest]
   python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
   python -m analysis scores=runs factors=[pooler,attn,lora.r]

@@ -3,6 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
+from analysis.correction import NAMES
 from analysis.formats import fraction
 from analysis.settings import Settings
 from analysis.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
@@ -40,13 +41,15 @@ def _attainable(tests: "pd.DataFrame", settings: Settings) -> str:
         lowest = rows.iloc[int(rows["p_min_adjusted"].to_numpy().argmin())]
         after = "" if settings.correction == "none" else f" ({fraction(lowest['p_min_adjusted'])})"
         parts.append(f"{kind} {fraction(lowest['p_min'])}{after}")
-    name = "" if settings.correction == "none" else f" (in brackets after {settings.correction.capitalize()})"
+    name = "" if settings.correction == "none" else f" (in brackets after {NAMES[settings.correction]})"
     note = f"Smallest p of an effect that the number of tasks allows{name}: {'; '.join(parts)}."
     return f"{note} {_needed(tests, settings)}" if (tests["reachable"] == "uncorrected").any() else note
 
 
 def _needed(tests: "pd.DataFrame", settings: Settings) -> str:
     """Holm's first step asks for family x 2 / 2^n <= alpha."""
+    if settings.correction != "holm":
+        return "More tasks a type, or fewer effects, would mend it."
     family = int(tests["family_size"].max())
     needed = math.ceil(1 + math.log2(family / settings.alpha) - 1e-9)
     return f"A family of {family} effects needs {needed} tasks a type to reach {fraction(settings.alpha)}."

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from analysis.correction import passes
+from analysis.correction import NAMES, passes
 from analysis.effects import Factorial
 from analysis.formats import fraction, score, signed
 from analysis.grid import Cell, Grid
@@ -69,7 +69,7 @@ def effects_caption(factorial: Factorial, settings: Settings) -> str:
     what = "the effects of one task type" if settings.family == "type" else "all effects and task types of the table"
     correction, legend = "no correction for many tests", f"* = p at most {alpha}"
     if settings.correction != "none":
-        correction = f"{settings.correction.capitalize()} correction over {what} (family of {size})"
+        correction = f"{NAMES[settings.correction]} correction over {what} (family of {size})"
         legend += f" after the correction; (*) = at most {alpha} only before it"
     if (tests["reachable"] != "yes").any():
         legend += f"; n.a. = so few tasks that {alpha} cannot be reached, whatever the scores"

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from analysis.correction import NAMES
 from analysis.formats import fraction
 from analysis.names import listed
 from analysis.settings import Settings
@@ -11,7 +12,11 @@ from analysis.settings import Settings
 if TYPE_CHECKING:
     import pandas as pd
 
-ZEROS = {"wilcox": "differences of zero dropped before ranking", "pratt": "differences of zero ranked, then dropped"}
+ZEROS = {
+    "wilcox": "differences of zero dropped before ranking",
+    "pratt": "differences of zero ranked, then dropped",
+    "zsplit": "differences of zero ranked, half of their ranks to either side",
+}
 
 
 def all_notes(frame: "pd.DataFrame", designs: list[str], pairs: "pd.DataFrame", settings: Settings) -> list[str]:
@@ -51,7 +56,7 @@ def attainable(pairs: "pd.DataFrame", settings: Settings) -> list[str]:
             closed.append(str(kind))
         elif (rows["reachable"] != "yes").all():
             after.append(str(kind))
-    name = "" if settings.correction == "none" else f" (in brackets after {settings.correction.capitalize()})"
+    name = "" if settings.correction == "none" else f" (in brackets after {NAMES[settings.correction]})"
     notes = [f"Smallest two-sided p that the number of tasks allows{name}: {'; '.join(parts)}."]
     alpha = fraction(settings.alpha)
     if closed:
@@ -64,6 +69,8 @@ def attainable(pairs: "pd.DataFrame", settings: Settings) -> list[str]:
 
 def _mend(pairs: "pd.DataFrame", settings: Settings) -> str:
     """Say how many tasks the family would need: Holm's first step asks for family x 2 / 2^n <= alpha."""
+    if settings.correction != "holm":
+        return "More tasks a type, or a smaller family, would mend it."
     family = int(pairs["family_size"].max())
     needed = math.ceil(1 + math.log2(family / settings.alpha) - 1e-9)
     other = "" if settings.against else ", or fewer pairs: against=<design>"

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.cross_checks import cross_checks
 from analysis.family import corrected
 from analysis.settings import Settings
 from analysis.wilcoxon import signed_rank
@@ -20,8 +21,8 @@ def compare_pairs(
     """Return one row a (type, pair); with a `control` only the pairs that hold it.
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks. `difference` is the mean over tasks
-    of second minus first. `p_adjusted` corrects over the family; `p_min_adjusted` is the correction of the smallest
-    attainable p-values: Holm's result only grows with any p, so no data with so many tasks can go below it.
+    of second minus first; the columns of the test, of `analysis.cross_checks` and of `analysis.family.corrected`
+    follow. Intervals have the level 1 - alpha.
     """
     import pandas as pd
 
@@ -39,5 +40,6 @@ def compare_pairs(
         columns = {"type": kind, "first": names[first], "second": names[second]}
         columns |= {"mean_first": means[first], "mean_second": means[second]}
         columns |= {"difference": differences.mean(axis=1), **vars(test)}
+        columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
         tables.append(pd.DataFrame(columns))
     return corrected(pd.concat(tables, ignore_index=True), settings)

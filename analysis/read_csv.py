@@ -13,6 +13,7 @@ from records.errors import UserError
 
 # Columns that published tables carry beside the tasks: counts, means, ranks, remarks on the model.
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
+EMPTY = "leave the cell empty where there is no score"
 Cells = list[tuple[int, list[str]]]
 
 
@@ -47,6 +48,10 @@ def _load(path: Path) -> tuple[list[str], Cells]:
     if len(lines) < 2:
         raise UserError(f"{path} holds no scores. It needs a header and at least one line below it.")
     width = len(lines[0][1])
+    if width == 1:
+        other = next((name for sign, name in ((";", "semicolons"), ("\t", "tabs")) if sign in lines[0][1][0]), "")
+        held = f"separated by {other}" if other else "one column only"
+        raise UserError(f"{path}: the header is {held}. Separate the columns with commas, and decimals with points.")
     for number, cells in lines:
         if len(cells) != width:
             raise UserError(f"{path}, line {number}: {len(cells)} cells where the header has {width}. Mend the line.")
@@ -61,13 +66,15 @@ def _read_long(path: Path, columns: list[str], lines: Cells) -> Reading:
         if not cell["model"] or not cell["task"]:
             raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
         reading.designs.setdefault(cell["model"], Design(model=cell["model"]))
-        score = _number(cell["score"], where, cell["task"])
+        score = _number(cell["score"], where, cell["task"], "remove the line")
         row = Row(cell["model"], cell.get("seed", ""), cell["task"], score, where, type=cell.get("type", ""))
         reading.rows.append(row)
     return reading
 
 
 def _read_wide(path: Path, columns: list[str], lines: Cells, own_types: dict[str, str]) -> Reading:
+    if columns[0] in own_types or columns[0] in known_types():
+        raise UserError(f"{path}: the first column is the task {columns[0]}. Put a column with the models before it.")
     tasks = _task_columns(path, columns, own_types)
     reading = Reading(source=str(path))
     ignored = [name for k, name in enumerate(columns) if k and k not in tasks]
@@ -81,7 +88,7 @@ def _read_wide(path: Path, columns: list[str], lines: Cells, own_types: dict[str
             raise UserError(f"{where}: model {model!r} is there twice. Remove one line.")
         reading.designs[model] = Design(model=model)
         filled = [(columns[k], cells[k]) for k in tasks if cells[k]]
-        reading.rows += [Row(model, "", task, _number(text, where, task), where) for task, text in filled]
+        reading.rows += [Row(model, "", task, _number(text, where, task, EMPTY), where) for task, text in filled]
     return reading
 
 
@@ -101,11 +108,11 @@ def _task_columns(path: Path, columns: list[str], own_types: dict[str, str]) -> 
     return tasks
 
 
-def _number(text: str, where: str, task: str) -> float:
+def _number(text: str, where: str, task: str, mend: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UserError(f"{where}: the score of {task} is {text!r}, not a number. Mend it, or remove the cell.")
+        raise UserError(f"{where}: the score of {task} is {text!r}, not a number. Mend it, or {mend}.")
     return value

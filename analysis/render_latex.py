@@ -29,6 +29,7 @@ SPECIAL = {
     "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "†": r"\dag{}",
     "<": "$<$",
     ">": "$>$",
 }
@@ -88,8 +89,13 @@ def _nth(below: tuple[str, ...], k: int) -> str:
 
 def _cell(cell: Cell) -> str:
     text = EMPHASIS[cell.style] % escape(cell.text)
-    raised = ",".join(filter(None, [cell.mark, rf"\mathrm{{{cell.notes}}}" if cell.notes else ""]))
+    raised = ",".join(filter(None, [_mark(cell.mark), rf"\mathrm{{{cell.notes}}}" if cell.notes else ""]))
     return f"{text}$^{{{raised}}}$" if raised else text
+
+
+def _mark(mark: str) -> str:
+    """Stars as they are; a dagger and letters as mathematics sets them upright."""
+    return re.sub(r"[a-z.]+", lambda word: rf"\mathrm{{{word[0]}}}", mark).replace("†", r"\dagger")
 
 
 def _footnote(note: str) -> str:

@@ -11,7 +11,7 @@ from analysis.control.footnotes import Footnote
 from analysis.control.rule import Control, require
 from analysis.crossings import factor_table
 from analysis.effects import Factorial, factorial_effects
-from analysis.missing import complete
+from analysis.missing import complete, policy_for
 from analysis.notes import all_notes
 from analysis.pairs import ALL, compare_pairs
 from analysis.read_manifest import check_versions
@@ -54,10 +54,11 @@ def analyse(settings: Settings) -> Result:
     readings = [normalise(_read(path, settings, own_types), settings.scale) for path in settings.scores]
     scores = join(readings, own_types, settings.allow)
     designs = choose_designs(scores.designs, settings.models, settings.order)
-    control = choose_control(scores.designs, designs, settings.against)
     kept = keep_tasks(scores, settings.types, settings.tasks).frame
+    whole = complete(kept, designs, policy_for(settings.missing, (scores.designs[label] for label in designs)))
+    control = choose_control(scores.designs, designs, settings.against, whole.designs)
+    designs, tasks = whole.designs, whole.tasks
     rule = _controlled(scores, designs, set(kept["task"]), settings)
-    tasks, dropped = complete(kept, designs, settings.missing)
     types = _tasks_by_type(kept, tasks, settings.types)
     matrix = seed_means(kept, designs, tasks)
     gain, gain_notes = training_gain(kept, scores.designs, designs, types)
@@ -65,7 +66,7 @@ def analyse(settings: Settings) -> Result:
     frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
     pairs = compare_pairs(matrix, blocks, settings, control)
-    notes = [*scores.notes, *rule.notes, *dropped, *gain_notes, *all_notes(frame, designs, pairs, settings)]
+    notes = [*scores.notes, *rule.notes, *whole.notes, *gain_notes, *all_notes(frame, designs, pairs, settings)]
     named = {label: scores.designs[label] for label in designs}
     effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
     means = type_means(matrix, types)

@@ -25,7 +25,9 @@ def normalise(reading: Reading, scale: str) -> Reading:
             f" {-limit:g} to {limit:g}. Mend it, or say the scale with scale=1 or scale=100."
         )
     if not percent:
-        return reading
+        ours = all(design.runs for design in reading.designs.values())  # our own evaluation writes 0-1
+        said = [] if ours or scale != "auto" else [f"{reading.source}: scores were read as 0-1 (largest {top:g})."]
+        return replace(reading, notes=[*reading.notes, *said])
     if scale == "auto":
         _refuse_mixed(reading)
     rows = [replace(row, score=row.score / 100.0) for row in reading.rows]

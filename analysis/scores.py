@@ -60,7 +60,7 @@ def _types(readings: list[Reading], own_types: dict[str, str]) -> dict[str, str]
     types: dict[str, str] = {}
     for reading in readings:
         for row in reading.rows:
-            kind = row.type or types.get(row.task) or type_of(row.task, known, reading.source)
+            kind = row.type or types.get(row.task) or type_of(row.task, known, row.source)
             if types.setdefault(row.task, kind) != kind:
                 raise UserError(
                     f"{row.source}: task {row.task} has the type {kind}, elsewhere {types[row.task]}. Mend one."

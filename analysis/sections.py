@@ -6,6 +6,7 @@ from analysis.bayes_section import bayes_section
 from analysis.borda_section import borda_section
 from analysis.clusters_section import clusters_section
 from analysis.items_section import items_section
+from analysis.pair_details import pair_details
 from analysis.rank_section import rank_section
 from analysis.section import Material, Section
 from analysis.seeds_section import seeds_section
@@ -13,6 +14,7 @@ from analysis.variance_section import variance_section
 
 # Each returns None where it has nothing to say, such as a question about seeds where there is one.
 QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
+    pair_details,
     rank_section,
     borda_section,
     bayes_section,

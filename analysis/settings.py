@@ -8,12 +8,14 @@ from typing import Any
 from records.errors import UserError, nearest
 
 CHOICES = {
-    "missing": ("fail", "intersection"),
-    "correction": ("holm", "none"),
+    "missing": ("auto", "fail", "drop_tasks", "drop_models", "intersection"),
+    "correction": ("holm", "bh", "none"),
     "family": ("type", "table"),
-    "zeros": ("wilcox", "pratt"),
+    "zeros": ("wilcox", "pratt", "zsplit"),
     "scale": ("auto", "1", "100"),
+    "layout": ("grid", "paper"),
 }
+ALIASES = {"intersection": "drop_tasks"}  # its former name
 LISTS = ("models", "types", "tasks", "subsets", "factors", "allow")
 
 
@@ -27,7 +29,7 @@ class Settings:
     against: str = ""
     types: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
-    missing: str = "fail"
+    missing: str = "auto"
     alpha: float = 0.05
     correction: str = "holm"
     family: str = "type"
@@ -42,6 +44,7 @@ class Settings:
     rope: float = 0.005
     cluster: str = ""
     items: str = ""
+    layout: str = "grid"
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -50,6 +53,7 @@ class Settings:
 def settings_from(values: dict[str, Any]) -> Settings:
     """Check the composed values and return them as `Settings`. Raises UserError with the mend in one line."""
     checked: dict[str, Any] = {key: _choice(key, values[key]) for key in CHOICES}
+    checked["missing"] = ALIASES.get(checked["missing"], checked["missing"])
     checked |= {key: _names(key, values[key]) for key in LISTS}
     checked |= {key: "" if values[key] is None else str(values[key]) for key in ("split", "revision", "against")}
     checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}

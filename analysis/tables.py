@@ -3,14 +3,13 @@
 from typing import TYPE_CHECKING
 
 from analysis.by_type import MEAN_TASKS, MEAN_TYPES
-from analysis.correction import passes
 from analysis.cost import COST_HEADER, cost_texts, has_costs
 from analysis.effect_tables import effect_grids
 from analysis.footnoted import footnoted
-from analysis.formats import fraction, score, signed
+from analysis.formats import score, signed
 from analysis.grid import Cell, Grid
-from analysis.notes import ZEROS
-from analysis.settings import Settings
+from analysis.pair_tables import footnote_texts, pair_grid
+from analysis.paper_layout import paper_grid
 from analysis.training_gain import STAGES
 
 if TYPE_CHECKING:
@@ -24,7 +23,8 @@ def all_grids(result: "Result") -> list[Grid]:
     gain = [] if result.gain is None else [gain_grid(result, result.gain)]
     grids = [grid for section in result.sections for grid in section.grids]
     further = [footnoted(grid, result.footnotes, result.designs) for grid in grids]
-    return [type_grid(result), *gain, pair_grid(result), *effect_grids(result.effects, result.settings), *further]
+    pairs = paper_grid(result) if result.settings.layout == "paper" else pair_grid(result)
+    return [type_grid(result), *gain, pairs, *effect_grids(result.effects, result.settings), *further]
 
 
 def _headed(result: "Result") -> list[str]:
@@ -53,16 +53,12 @@ def type_grid(result: "Result") -> Grid:
         rows.append([_named(result, design), *size, *cells])
     caption = "Mean score by task type (n tasks each). Best and second best of each column are set off."
     header = ["Design", *(COST_HEADER if sized else []), *_headed(result)]
-    return Grid("by-type", caption, header, rows, rest=rest, footnotes=_footnotes(result))
+    return Grid("by-type", caption, header, rows, rest=rest, footnotes=footnote_texts(result))
 
 
 def _named(result: "Result", design: str) -> Cell:
     """A design's name with the letters of the differences that were let through."""
     return Cell(design, notes=",".join(note.mark for note in result.footnotes if design in note.marked))
-
-
-def _footnotes(result: "Result") -> tuple[str, ...]:
-    return tuple(f"{note.mark}: {note.text}" for note in result.footnotes)
 
 
 def _styles(column: "pd.Series", decimals: int) -> dict[str, str]:
@@ -88,60 +84,4 @@ def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
     caption = "Before and after training: the same design untrained (its random or plain start) and trained."
     rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
     header = ["Design", "", *_headed(result)]
-    return Grid("before-after", caption, header, rows, left=2, rest=rest, footnotes=_footnotes(result))
-
-
-def pair_grid(result: "Result") -> Grid:
-    """One row a pair, one column a type: the difference, its mark, and the corrected p below."""
-    pairs, settings = result.pairs, result.settings
-    kinds = list(dict.fromkeys(pairs["type"]))
-    per_type = {kind: pairs[pairs["type"] == kind] for kind in kinds}
-    total = len(per_type[kinds[0]])
-    rows = []
-    for k in range(min(total, settings.rows_shown)):
-        records = [per_type[kind].iloc[k] for kind in kinds]
-        one, other = records[0]["first"], records[0]["second"]
-        marks = ",".join(note.mark for note in result.footnotes if note.parts(one, other))
-        rows.append([Cell(f"{other} - {one}", notes=marks), *[_pair_cell(r, settings) for r in records]])
-    header = ["Pair (second - first)", *[f"{kind} (n = {per_type[kind]['n_pairs'].iloc[0]})" for kind in kinds]]
-    rest = f"The first {len(rows)} of {total} pairs; pairs.csv has all." if total > len(rows) else ""
-    return Grid("pairs", pair_caption(result), header, rows, rest=rest, footnotes=_footnotes(result))
-
-
-def _pair_cell(row: "pd.Series", settings: Settings) -> Cell:
-    """Difference, mark, corrected p; where alpha is out of reach, the smallest p that so many tasks allow instead."""
-    n = row["n_pairs"] - row["n_zero"]
-    fewer = f" at n = {n}" if row["n_zero"] else ""  # without zeros the head of the column says n
-    text = signed(row["difference"])
-    raw_only = "(*)" if passes(row["p"], settings.alpha) else ""
-    if row["reachable"] == "no":
-        return Cell(text, below=(f"n.a.: p >= {fraction(row['p_min'])}{fewer}",))
-    if row["reachable"] == "uncorrected":
-        floor = f"n.a.: p >= {fraction(row['p_min_adjusted'])}{fewer}"
-        return Cell(text, mark=raw_only, below=(floor, f"raw {fraction(row['p'])}"))
-    return Cell(text, mark="*" if row["significant"] else raw_only, below=(fraction(row["p_adjusted"]),))
-
-
-def pair_caption(result: "Result") -> str:
-    """Name the test, its options, the correction, the family and the marks."""
-    settings, pairs = result.settings, result.pairs
-    alpha = fraction(settings.alpha)
-    size = int(pairs["family_size"].max())
-    which = f"pairs with {settings.against}" if settings.against else "pairs"
-    what = f"the {which} of one task type" if settings.family == "type" else f"all {which} and task types of the table"
-    correction = f"{settings.correction.capitalize()} correction over {what} (family of {size})"
-    if settings.correction == "none":
-        correction = "no correction for many tests"
-    legend = [f"* = p at most {alpha}" + (" after the correction" if settings.correction != "none" else "")]
-    if settings.correction != "none":
-        legend.append(f"(*) = at most {alpha} only before it")
-    if (pairs["reachable"] != "yes").any():
-        after = " after the correction" if (pairs["reachable"] == "uncorrected").any() else ""
-        least = "then the smallest p that they allow is given" + (
-            ", and p before the correction (raw)" if after else ""
-        )
-        legend.append(f"n.a. = so few tasks that {alpha} cannot be reached{after}, whatever the scores; {least}")
-    return (
-        "Mean difference in score, second minus first, with the p-value of the two-sided exact Wilcoxon signed-rank"
-        f" test; the pairing unit is the task, {ZEROS[settings.zeros]}; {correction}. {'; '.join(legend)}."
-    )
+    return Grid("before-after", caption, header, rows, left=2, rest=rest, footnotes=footnote_texts(result))

@@ -41,7 +41,8 @@ def type_of(task: str, own: dict[str, str], source: str) -> str:
     if not found:
         raise UserError(
             f"{source}: the type of task {task!r} is not known. {suggest(task, known_types())} For a task of your own"
-            f' give task_types=<file> with {{"{task}": {{"type": "Retrieval"}}}}; a tasks.json beside results does too.'
+            f' give task_types=<file> with {{"{task}": {{"type": "Retrieval"}}}}; a tasks.json beside results does too,'
+            " or a column type in a long csv."
         )
     return found
 

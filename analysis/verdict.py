@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from analysis.correction import NAMES
 from analysis.formats import equals, fraction, score
 from analysis.settings import Settings
 
@@ -39,7 +40,7 @@ def _row(rows: "pd.DataFrame", one: str, other: str) -> "pd.Series":
 
 def _significance(pair: "pd.Series", settings: Settings, what: str) -> str:
     corrected = settings.correction != "none"
-    after = f" after {settings.correction.capitalize()} over {pair['family_size']} pairs" if corrected else ""
+    after = f" after {NAMES[settings.correction]} over {pair['family_size']} pairs" if corrected else ""
     floor = f"{fraction(pair['p_min'])}, corrected {fraction(pair['p_min_adjusted'])}"
     if not corrected:
         floor = fraction(pair["p_min"])

@@ -1,16 +1,18 @@
-"""The two-sided exact Wilcoxon signed-rank test, exact also with ties and zeros, for many pairs at once.
+"""The two-sided Wilcoxon signed-rank test, exact also with ties and zeros, for many pairs at once.
 
-Given the ranks, each sign is + or - with probability 1/2 under the null hypothesis, so W+ is a sum of independent
-terms and its distribution follows from a convolution over the ranks (Hollander and Wolfe 1973, section 3.1). Midranks
-are multiples of 1/2; doubled they are whole numbers. This is the permutation distribution conditional on the ties,
-for every n, with no approximation. scipy's `method="exact"` gives the same p where there are no ties and no zeros.
+The null distribution is the permutation distribution conditional on the sizes of the differences, so on their ties and
+zeros (analysis/signed_rank_null.py). scipy's `method="exact"` gives the same p where there are no ties and no zeros.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from analysis.sign_flip import RANDOM_FLIPS
+from analysis.signed_rank_null import EXACT_UP_TO, null_lower_tail, two_sided_p
+
+__all__ = ["EXACT_UP_TO", "SignedRank", "doubled_midranks", "null_lower_tail", "signed_rank"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,23 +39,30 @@ class SignedRank:
 def signed_rank(differences: Floats, zeros: str = "wilcox", decimals: int = 12) -> SignedRank:
     """Test each row of `differences` [P, n] (score differences of P pairs over n tasks).
 
-    `zeros`: "wilcox" drops differences of zero before ranking (Wilcoxon 1945), "pratt" ranks them and then drops them
-    (Pratt 1959). Differences are rounded to `decimals` first: 0.3 - 0.1 and 0.2 must tie, and float noise is no rank.
+    `zeros`: "wilcox" drops differences of zero before ranking (Wilcoxon 1945); "pratt" ranks them and then drops them
+    (Pratt 1959); "zsplit" ranks them and gives half of their ranks to W+ and half to W-. A zero has no sign to flip:
+    under zsplit its ranks are a constant half on both sides, so p is Pratt's, and only W and its effect size differ.
+    Differences are rounded to `decimals` first: 0.3 - 0.1 and 0.2 must tie, and float noise is no rank.
     """
     d = np.round(np.asarray(differences, dtype=np.float64), decimals)
     ranks = doubled_midranks(np.abs(d))
     n_zero = (d == 0).sum(axis=1)
     if zeros == "wilcox":
         ranks = ranks - 2 * n_zero[:, None]  # zeros hold the lowest ranks, so dropping them lowers all others alike
+    # The zeros of a row share the midrank (z + 1) / 2 and sum to z (z + 1) / 2; doubled and halved that is the same.
+    shared = n_zero * (n_zero + 1) // 2 if zeros == "zsplit" else np.zeros_like(n_zero)
     ranks[d == 0] = 0
     plus = (ranks * (d > 0)).sum(axis=1)
-    total = ranks.sum(axis=1)
-    minus = total - plus
-    with np.errstate(invalid="ignore"):
-        biserial = np.where(total > 0, (plus - minus) / total, 0.0)
+    minus = ranks.sum(axis=1) - plus
+    p = two_sided_p(ranks, np.minimum(plus, minus))
     n_pairs = np.full(len(d), d.shape[1])
     p_min = np.minimum(1.0, 2.0 ** (1.0 - (n_pairs - n_zero)))
-    return SignedRank(n_pairs, n_zero, plus / 2, minus / 2, biserial, _p_values(ranks, np.minimum(plus, minus)), p_min)
+    if d.shape[1] > EXACT_UP_TO:
+        p_min = np.maximum(p_min, 1.0 / (RANDOM_FLIPS + 1))
+    plus, minus = plus + shared, minus + shared
+    with np.errstate(invalid="ignore"):
+        biserial = np.where(plus + minus > 0, (plus - minus) / (plus + minus), 0.0)
+    return SignedRank(n_pairs, n_zero, plus / 2, minus / 2, biserial, p, p_min)
 
 
 def doubled_midranks(values: Floats) -> Ints:
@@ -70,27 +79,3 @@ def doubled_midranks(values: Floats) -> Ints:
         up_to = (v[:, None, :] <= v[:, :, None]).sum(axis=2)
         ranks[start : start + block] = below + up_to + 1
     return ranks
-
-
-def _p_values(ranks: Ints, smaller: Ints) -> Floats:
-    """Two-sided p = 2 P(W <= min(W+, W-)), at most 1, by the symmetry of W; each rank pattern is worked out once."""
-    patterns = np.sort(ranks, axis=1)
-    order = np.lexsort(patterns.T)
-    p = np.empty(len(ranks))
-    for k in order:
-        tail = null_lower_tail(tuple(patterns[k][patterns[k] > 0].tolist()))
-        p[k] = min(1.0, 2.0 * tail[smaller[k]])
-    return p
-
-
-@lru_cache(maxsize=4096)
-def null_lower_tail(doubled: tuple[int, ...]) -> Floats:
-    """Return P(2 W+ <= w) for w = 0 .. half of the largest, under the null, for these doubled midranks."""
-    half = sum(doubled) // 2
-    density = np.zeros(half + 1)
-    density[0] = 1.0
-    for rank in doubled:
-        density *= 0.5
-        if rank <= half:  # a larger one cannot belong to the lower half
-            density[rank:] += density[: half + 1 - rank].copy()
-    return np.cumsum(density)

@@ -1,10 +1,10 @@
 """The files of one analysis, each written whole or not at all."""
 
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.cost import has_costs, peak_memory, tokens_per_second
+from analysis.csv_text import csv_text
 from analysis.effects import effects_for_file
 from analysis.render_latex import latex_document, latex_grid
 from analysis.render_markdown import document, markdown_grid
@@ -38,17 +38,17 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
         "table.tex": latex_document(result),
         "by_type.md": markdown_grid(grid),
         "by_type.tex": latex_grid(grid),
-        "by_type.csv": _csv(_sized(result), index=True),
-        "pairs.csv": _csv(pairs_for_file(_noted(result), result.settings.correction)),
-        "scores.csv": _csv(result.frame),
+        "by_type.csv": csv_text(_sized(result), index=True),
+        "pairs.csv": csv_text(pairs_for_file(_noted(result), result.settings.correction)),
+        "scores.csv": csv_text(result.frame),
     }
     if result.gain is not None:
-        texts["before_after.csv"] = _csv(result.gain, index=True)
+        texts["before_after.csv"] = csv_text(result.gain, index=True)
     if result.effects:
         tests, marginals = effects_for_file(result.effects)
-        texts["effects.csv"] = _csv(pairs_for_file(tests, result.settings.correction))
-        texts["marginal_means.csv"] = _csv(marginals)
-    texts |= {name: _csv(table) for section in result.sections for name, table in section.frames.items()}
+        texts["effects.csv"] = csv_text(pairs_for_file(tests, result.settings.correction))
+        texts["marginal_means.csv"] = csv_text(marginals)
+    texts |= {name: csv_text(table) for section in result.sections for name, table in section.frames.items()}
     try:
         for name, text in texts.items():
             write_text(folder / name, text)
@@ -60,10 +60,11 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
 
 
 def pairs_for_file(pairs: "pd.DataFrame", correction: str) -> "pd.DataFrame":
-    """Name the corrected columns after the correction (`p_holm`); without one there are none."""
+    """Leave out the column that repeats `p_holm`, `p_bh` or p, and name the floor after its correction."""
+    table = pairs.drop(columns=["p_adjusted"])
     if correction == "none":
-        return pairs.drop(columns=["p_adjusted", "p_min_adjusted"])
-    return pairs.rename(columns={"p_adjusted": f"p_{correction}", "p_min_adjusted": f"p_min_{correction}"})
+        return table.drop(columns=["p_min_adjusted"])
+    return table.rename(columns={"p_min_adjusted": f"p_min_{correction}"})
 
 
 def _sized(result: "Result") -> "pd.DataFrame":
@@ -89,10 +90,3 @@ def _noted(result: "Result") -> "pd.DataFrame":
 
 def _said(notes: "list[Footnote]") -> str:
     return ";".join(key for note in notes for key in note.keys)
-
-
-def _csv(table: "pd.DataFrame", index: bool = False) -> str:
-    """Return the table as csv text, floats with all their digits."""
-    buffer = StringIO()
-    table.to_csv(buffer, index=index)
-    return buffer.getvalue()

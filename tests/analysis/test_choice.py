@@ -74,7 +74,9 @@ def test_types_and_tasks(filled, analyse_words):
 def test_missing_cells(filled, analyse_words, spread_scores):
     folder = filled.run("lastlayer-bi", spread_scores(0.4), seed=0)
     (folder / "STS3.json").unlink()
-    with pytest.raises(UserError, match=r"differ: lastlayer-bi \(seed 0\) lacks STS3\. .*missing=intersection"):
+    with pytest.raises(
+        UserError, match=r"differ: lastlayer-bi \(seed 0\) lacks STS3\. .*missing=drop_tasks, .*missing=drop_models"
+    ):
         analyse_words(f"scores={filled.root}")
     result = analyse_words(f"scores={filled.root}", "missing=intersection")
     assert len(result.matrix) == 15

@@ -5,10 +5,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from analysis.correction import holm
+from analysis.family import corrected
 from analysis.pairs import compare_pairs
 from analysis.settings import Settings
+from analysis.wilcoxon import signed_rank
 
 BLOCKS = {"Reranking": ["r0", "r1", "r2"], "STS": [f"s{k}" for k in range(9)]}
 TASKS = [task for tasks in BLOCKS.values() for task in tasks]
@@ -64,17 +68,41 @@ def test_unreachable_rows_are_marked():
     assert few[few["type"] == "STS"]["reachable"].unique().tolist() == ["yes"]
 
 
-def test_no_scores_at_all_go_below_the_floor():
+@pytest.mark.parametrize(("correction", "floor"), [("holm", 0.375), ("bh", 0.125)])  # 3 x 2/2^4; 2/2^4
+def test_no_scores_at_all_go_below_the_floor(correction, floor):
     """Every sign pattern of three pairs over four tasks: the corrected p never undercuts the promised least."""
-    block = {"STS": ["s0", "s1", "s2", "s3"]}
     lowest = np.ones(3)
     for signs in product([-1, 1], repeat=8):
         b, c = np.array(signs[:4]) * [0.01, 0.02, 0.03, 0.04], np.array(signs[4:]) * [0.2, 0.21, 0.22, 0.23]
-        m = pd.DataFrame({"a": np.full(4, 0.5), "b": 0.5 + b, "c": 0.5 + c}, index=block["STS"])
-        pairs = compare_pairs(m, block, settings())
-        assert (pairs["p_adjusted"] >= pairs["p_min_adjusted"]).all()
-        lowest = np.minimum(lowest, pairs["p_adjusted"])
-    assert lowest.tolist() == [0.375] * 3 == pairs["p_min_adjusted"].tolist()  # 3 x 2/2^4, and it is attained
+        test = signed_rank(np.array([b, c, c - b]))
+        tests = pd.DataFrame({"type": "STS", "p": test.p, "p_min": test.p_min})
+        found = corrected(tests, settings(correction=correction))
+        assert (found["p_adjusted"] >= found["p_min_adjusted"]).all()
+        lowest = np.minimum(lowest, found["p_adjusted"])
+    assert lowest.tolist() == [floor] * 3 == found["p_min_adjusted"].tolist()  # and it is attained
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh", "none"])
+def test_both_corrections_are_always_there_and_the_key_decides(correction):
+    pairs = compare_pairs(matrix(), BLOCKS, settings(correction=correction, alpha=0.4))
+    for _, rows in pairs.groupby("type"):
+        np.testing.assert_allclose(rows["p_holm"], multipletests(rows["p"], method="holm")[1], atol=1e-15)
+        np.testing.assert_allclose(rows["p_bh"], multipletests(rows["p"], method="fdr_bh")[1], atol=1e-15)
+    decides = {"holm": "p_holm", "bh": "p_bh", "none": "p"}[correction]
+    np.testing.assert_array_equal(pairs["p_adjusted"], pairs[decides])
+    np.testing.assert_array_equal(pairs["significant"], pairs[decides] <= 0.4)
+
+
+def test_the_checks_of_a_pair_are_its_own():
+    m = matrix()
+    pairs = compare_pairs(m, BLOCKS, settings(alpha=0.1))
+    row = pairs.iloc[4]  # a with c on STS
+    d = (m.loc[BLOCKS["STS"], "c"] - m.loc[BLOCKS["STS"], "a"]).to_numpy()
+    assert row["p_t"] == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
+    assert row["p_sign"] == pytest.approx(stats.binomtest(int((d > 0).sum()), 9).pvalue)
+    assert row["hl_low"] <= row["hodges_lehmann"] <= row["hl_high"]
+    assert row["hl_confidence"] >= 0.9
+    assert row["boot_low"] < row["difference"] < row["boot_high"]
 
 
 def test_zeros_lower_what_can_be_reached():

@@ -38,11 +38,15 @@ def _published_line(model):
     return pd.read_csv(PUBLISHED).set_index("model").loc[model]
 
 
-def test_gaps_are_refused_with_the_mend():
-    with pytest.raises(UserError, match=r"task sets differ: .* and 10 more; .*missing=intersection"):
+def test_gaps_are_dropped_or_refused_with_the_mend():
+    with pytest.raises(UserError, match=r"task sets differ: .* and 10 more; .*missing=drop_models"):
+        analyse(read_arguments([f"scores={PUBLISHED}", "missing=fail"]))
+    with pytest.raises(UserError, match=r"269 designs share 0 of 41 .*missing=drop_models keeps all 41 tasks and 183 "):
         analyse(read_arguments([f"scores={PUBLISHED}"]))
-    with pytest.raises(UserError, match="The 269 designs share 0 of 41 tasks"):
-        analyse(read_arguments([f"scores={PUBLISHED}", "missing=intersection"]))
+    whole = analyse(read_arguments([f"scores={PUBLISHED}", "missing=drop_models", "models=[BAAI__*,intfloat__*]"]))
+    assert len(whole.matrix) == 41
+    (note,) = [note for note in whole.notes if note.startswith("missing=drop_models")]
+    assert f"{note.count('(') - 1} of {len(whole.designs) + note.count('(') - 1} designs were dropped" in note
 
 
 def test_all_pairs_of_269_models_are_quick():

@@ -37,6 +37,7 @@ def test_long_equals_wide_and_gz(run, tmp_path, analyse_words):
     long = analyse_words(f"scores={path}")
     assert long.matrix.equals(run(WIDE).matrix)
     assert not any("0-100" in note for note in long.notes)
+    assert any(note.endswith("scores were read as 0-1 (largest 0.81).") for note in long.notes)
 
 
 def test_long_with_type_and_seed(run):
@@ -59,7 +60,13 @@ def test_long_with_type_and_seed(run):
         ("model,SciFact,BIOSSES\na,.1,nan\n", "line 2: the score of BIOSSES is 'nan'"),
         ("model,SciFact,BIOSESS\na,.1,.2\n", "column 'BIOSESS' is no task that is known. Nearest: BIOSSES"),
         ("model,task,scroe\na,SciFact,1\n", "lacks model or score"),
-        ("model,task,score\na,SciFact,\n", "line 2: the score of SciFact is ''"),
+        ("model,task,score\na,SciFact,\n", "line 2: the score of SciFact is '', .*or remove the line"),
+        ("model,task,score\na,SciFact,-inf\n", "line 2: the score of SciFact is '-inf', not a number"),
+        ("model,SciFact,BIOSSES\na,.1,inf\n", "line 2: the score of BIOSSES is 'inf', .*leave the cell empty"),
+        ("model,task,score\na,SciFact,.1\na,MyTask,.2\n", "line 3: the type of task 'MyTask' is not known"),
+        ("model;SciFact;BIOSSES\na;0,1;0,2\n", "the header is separated by semicolons"),
+        ("model\na\n", "the header is one column only"),
+        ("SciFact,BIOSSES\n.1,.2\n", "the first column is the task SciFact"),
         ("model,task,score\na,SciFact,.1\na,SciFact,.1\n", "a has two scores on SciFact: .*line 2 and .*line 3"),
         ("model,task,score,type\na,x,.1,STS\nb,x,.1,Retrieval\n", "task x has the type Retrieval, elsewhere STS"),
         ("model,SciFact,BIOSSES\na,70,80\nb,.7,.8\n", "all 2 of model b lie within 1, so the scales are mixed"),

@@ -118,10 +118,10 @@ def test_latex_compiles(result, tmp_path):
 
 def test_long_lists_are_cut(result, study, analyse_words):
     text = document(analyse_words(f"scores={study.root}", "rows_shown=2"))
-    by_type, gain, pairs, *_ = tables(text)
+    by_type, gain, pairs, details, *_ = tables(text)
     assert [row[0] for row in by_type[2:]] == ["mean-bi", "multilayer-bi"]
     assert len(gain) == 2 + 6
-    assert len(pairs) == 2 + 2
+    assert len(pairs) == len(details) == 2 + 2
     assert "The first 2 of 3 pairs; pairs.csv has all." in text
 
 

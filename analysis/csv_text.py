@@ -1,0 +1,35 @@
+"""A table as csv text, in a fraction of the time of `to_csv`: each distinct value of a column is written once."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def csv_text(table: "pd.DataFrame", index: bool = False) -> str:
+    """Return the table as csv text, floats with all their digits, as `table.to_csv(index=index)` does.
+
+    Hundreds of thousands of pairs repeat their names, ranks and p-values, and hold each float as text but once.
+    """
+    import pandas as pd
+
+    flat = table.reset_index() if index else table
+    columns = []
+    for position in range(flat.shape[1]):
+        codes, values = pd.factorize(flat.iloc[:, position], use_na_sentinel=True)
+        spelt = str if pd.api.types.is_numeric_dtype(flat.dtypes.iloc[position]) else _word
+        words = np.array([*map(spelt, values.tolist()), ""], dtype=object)  # the last for a gap
+        columns.append(words[codes])
+    header = ",".join(_word(name) for name in flat.columns)
+    lines = map(",".join, zip(*columns, strict=True))
+    return "\n".join([header, *lines]) + "\n"
+
+
+def _word(value: object) -> str:
+    """One cell, in quotes where csv asks for them."""
+    text = str(value)
+    if not isinstance(value, str) or not any(sign in text for sign in ',"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
