@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+from analysis.power_section import power_section
 from analysis.section import Material, Section
 
 # Each returns None where it has nothing to say, such as a question about seeds where there is one.
-QUESTIONS: tuple[Callable[[Material], Section | None], ...] = ()
+QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (power_section,)
 
 
 def answer(material: Material) -> list[Section]:
