@@ -6,7 +6,7 @@ tenth of the standard deviation (a smoothed bootstrap: a task drawn twice is no 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +83,25 @@ def as_they_are(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -
     return np.asarray(drawn + rng.normal(0, NOISE * SD, size=(reps, n)))
 
 
+def pseudomedian_zero(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
+    """Real spreads with a median of the means of two of 0: what the signed-rank test and Hodges-Lehmann speak of."""
+    i, j = np.triu_indices(spreads.pairs.shape[1])
+    rows = [spreads.pairs[k : k + 200] for k in range(0, len(spreads.pairs), 200)]
+    middle = np.concatenate([np.median((d[:, i] + d[:, j]) / 2, axis=1) for d in rows])
+    return as_they_are(rng, replace(spreads, pairs=spreads.pairs - middle[:, None]), reps, n)
+
+
+def signs_shuffled(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
+    """A control: each spread with random signs, then its mean taken away, then drawn from as it is.
+
+    Its skewness is that of a finite sample of a symmetric law, so what fails on `as_they_are` and not here is skewness
+    of the real differences, not the drawing.
+    """
+    pairs = spreads.pairs * np.random.default_rng(0).choice([-1.0, 1.0], size=spreads.pairs.shape)
+    pairs = pairs - pairs.mean(axis=1, keepdims=True)
+    return as_they_are(rng, replace(spreads, pairs=pairs), reps, n)
+
+
 def symmetric(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
     """The same with random signs: the null hypothesis of the signed-rank test, exactly."""
     return as_they_are(rng, spreads, reps, n) * rng.choice([-1.0, 1.0], size=(reps, n))
@@ -126,18 +145,26 @@ def block_means(differences: Floats) -> Floats:
     return np.asarray(np.add.reduceat(differences, starts, axis=1) / sizes)
 
 
-def five_designs(rng: np.random.Generator, spreads: Spreads, reps: int, n: int, flipped: bool) -> Floats:
-    """Draw scores [reps, n, 5] of five equally good designs; `flipped`: each task's residuals with a random sign."""
+def five_designs(rng: np.random.Generator, spreads: Spreads, reps: int, n: int, kind: str) -> Floats:
+    """Draw scores [reps, n, 5] of five equally good designs.
+
+    kind "real": all means are equal; "symmetric": each task's residuals have a random sign as well, the null hypothesis
+    of the paired tests; "exchangeable": they are also dealt to the designs at random, the null hypothesis of Friedman.
+    """
     families = spreads.families
     which = rng.integers(len(families), size=(reps, 1))
     drawn = families[which, rng.integers(families.shape[1], size=(reps, n))]
     drawn = drawn + rng.normal(0, NOISE * SD / np.sqrt(2), size=drawn.shape)
-    return np.asarray(drawn * rng.choice([-1.0, 1.0], size=(reps, n, 1)) if flipped else drawn)
+    if kind == "exchangeable":
+        drawn = rng.permuted(drawn, axis=2)
+    return np.asarray(drawn if kind == "real" else drawn * rng.choice([-1.0, 1.0], size=(reps, n, 1)))
 
 
 WORLDS: dict[str, Callable[[np.random.Generator, Spreads, int, int], Floats]] = {
     "symmetric": symmetric,
     "real, as they are": as_they_are,
+    "real, signs shuffled": signs_shuffled,
+    "real, pseudomedian 0": pseudomedian_zero,
     "rounded to .01": rounded,
     "a quarter zeros": quarter_zeros,
     "skewed, mean 0": skewed_mean,
