@@ -9,7 +9,6 @@ from analysis.grid import Cell, Grid
 from analysis.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Shifted, detectable, power, tasks_needed
 from analysis.section import Material, Section
 from analysis.settings import Settings
-from analysis.validity import skew_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +23,7 @@ def power_section(material: Material) -> Section:
     table = power_table(material)
     last = table[table["type"] == list(material.blocks)[-1]].reset_index(drop=True)
     total = len(material.pairs) // len(material.blocks)
-    notes = [*_restricted(total), *skew_note(last["skewness"].to_numpy(), int(last["n_tasks"].iloc[0]))]
-    return Section("power", [power_grid(last, material.settings)], {"power.csv": table}, notes)
+    return Section("power", [power_grid(last, material.settings)], {"power.csv": table}, _restricted(total))
 
 
 def power_table(material: Material) -> "pd.DataFrame":
