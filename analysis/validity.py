@@ -79,10 +79,11 @@ def related_note(correlation: Floats, n: int) -> list[str]:
         return []
     rho = 0.6 if median >= 0.6 else 0.3
     rate, _ = at(RELATED_SIGNED_RANK[rho], n)
+    like = fraction(round(median, 2))
     return [
         "Over all tasks the tests take tasks to be independent, but differences of tasks of one type resemble one"
-        f" another (intraclass correlation {fraction(round(median, 2))} at the median over pairs). In blocks of four tasks with"
-        f" a correlation of {fraction(rho)} the signed-rank test rejected {_percent(rate)} instead of 5 % ({PAGE})."
+        f" another (intraclass correlation {like} at the median over pairs). In blocks of four tasks with a correlation of"
+        f" {fraction(rho)} the signed-rank test rejected {_percent(rate)} instead of 5 % ({PAGE})."
     ]
 
 
