@@ -38,8 +38,8 @@ class Shifted:
 
     @property
     def spread(self) -> float:
-        """Standard deviation over tasks (n - 1)."""
-        return float(self.differences.std(ddof=1))
+        """Standard deviation over tasks (n - 1); NaN of one task."""
+        return float(self.differences.std(ddof=1)) if len(self.differences) > 1 else float("nan")
 
     @property
     def skewness(self) -> float:
@@ -53,7 +53,7 @@ class Shifted:
     def at(self, effect: float, decimals: int = 12) -> Floats:
         """Return [n]: centred, widened by sqrt(n / (n - 1)), since draws from n values vary too little, and shifted.
 
-        At the observed difference a task without difference stays without: the test drops it there as here.
+        At least two tasks. At the observed difference a task without difference stays so: the test drops it as here.
         """
         d = self.differences
         values = effect + (d - d.mean()) * np.sqrt(len(d) / (len(d) - 1))

@@ -58,12 +58,13 @@ def _simulated(pair: Shifted, family: int, settings: Settings) -> dict[str, floa
     enough = len(pair.differences) >= LEAST_TASKS
     found = {"sd": pair.spread, "skewness": pair.skewness if enough else float("nan")}
     direction = -1.0 if pair.mean < 0 else 1.0
+    effects = dict(zip(EFFECTS, (pair.mean, direction * settings.delta), strict=True))
     for ending, level in zip(LEVELS, (settings.alpha, settings.alpha / family), strict=True):
         found[f"detectable{ending}"] = detectable(pair, level) if enough else float("nan")
-        for name, effect in zip(EFFECTS, (pair.mean, direction * settings.delta), strict=True):
-            values = pair.at(effect, settings.decimals)
-            found[f"power_{name}{ending}"] = power(values, level) if enough else float("nan")
-            found[f"tasks_{name}{ending}"] = tasks_needed(values, level) if enough else float("nan")
+        for name, effect in effects.items():
+            values = pair.at(effect, settings.decimals) if enough else None
+            found[f"power_{name}{ending}"] = float("nan") if values is None else power(values, level)
+            found[f"tasks_{name}{ending}"] = float("nan") if values is None else tasks_needed(values, level)
     return found
 
 

@@ -82,8 +82,8 @@ def related_note(correlation: Floats, n: int) -> list[str]:
     like = fraction(round(median, 2))
     return [
         "Over all tasks the tests take tasks to be independent, but differences of tasks of one type resemble one"
-        f" another (intraclass correlation {like} at the median over pairs). In blocks of four tasks with a correlation of"
-        f" {fraction(rho)} the signed-rank test rejected {_percent(rate)} instead of 5 % ({PAGE})."
+        f" another (intraclass correlation {like} at the median over pairs). In blocks of four tasks with a correlation"
+        f" of {fraction(rho)} the signed-rank test rejected {_percent(rate)} instead of 5 % ({PAGE})."
     ]
 
 
