@@ -14,6 +14,7 @@ from analysis.validity import (
     related_note,
     skew_note,
 )
+from analysis.validity_section import heavy_tailed
 from benchmarks.calibration import Plan, coverage, false_positives
 from benchmarks.null_worlds import read_spreads
 
@@ -42,6 +43,17 @@ def test_intervals_that_fall_short_are_named():
     assert note.startswith("The bootstrap percentile interval holds the mean in about 86 % instead of 95 % of samples")
     assert "n = 8" in note
     assert coverage_note("Hodges-Lehmann", 41) == []
+
+
+def test_heavy_tails_are_seen():
+    from scipy.stats import kurtosis
+
+    rng = np.random.default_rng(4)
+    light, heavy = rng.normal(size=(15, 41)), rng.standard_t(3, size=(15, 41))
+    assert np.median(kurtosis(light, axis=1)) < 1 < np.median(kurtosis(heavy, axis=1))
+    assert not heavy_tailed(light)
+    assert heavy_tailed(heavy)
+    assert not heavy_tailed(np.zeros((3, 8)))
 
 
 def test_skewed_differences_are_named():
