@@ -47,7 +47,16 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     assert loaded & ours <= {"analysis", "records"}
     assert list(here.iterdir()) == []
     out = wide.parent / "wide-analysis"
-    names = ["by_type.csv", "by_type.md", "by_type.tex", "pairs.csv", "scores.csv", "table.md", "table.tex"]
+    names = [
+        "by_type.csv",
+        "by_type.md",
+        "by_type.tex",
+        "pairs.csv",
+        "power.csv",
+        "scores.csv",
+        "table.md",
+        "table.tex",
+    ]
     assert sorted(p.name for p in out.iterdir()) == names
     assert (out / "table.md").read_text().split("## Notes")[1].split("Verdict")[0] in done.stdout
     assert str(out / "pairs.csv") in done.stdout
