@@ -66,7 +66,7 @@ def _closed(kind: str, lowest: "pd.Series", settings: Settings) -> str:
     differ = f", of which at most {lowest['n_pairs'] - lowest['n_zero']} differ" if lowest["n_zero"] else ""
     alpha, needed = fraction(settings.alpha), tasks_that_allow(settings.alpha)
     family = tasks_that_allow(settings.alpha, int(lowest["family_size"]))
-    after = "" if settings.correction == "none" or family == needed else f" ({family} after the correction)"
+    after = "" if settings.correction != "holm" or family == needed else f" ({family} after the correction)"
     return (
         f"Too few tasks: {kind} n = {lowest['n_pairs']}{differ}: the smallest two-sided p is"
         f" {fraction(lowest['p_min'])}, so {alpha} cannot be reached whatever the scores; at least {needed} tasks"

@@ -117,7 +117,7 @@ def _caption(table: "pd.DataFrame", n: int, settings: Settings) -> str:
     level = f"at {alpha}"
     if settings.correction != "none":
         first = fraction(float(table["level_first_step"].iloc[0]))
-        level = f"at {first}, which the correction asks of the smallest p (raw: at {alpha})"
+        level = f"at {first}, which the correction asks of a pair that passes alone (raw: at {alpha})"
     return (
         f"What the exact two-sided signed-rank test can show with {n} tasks ({kind}), {level}. Smallest p: the"
         " smallest that any scores could reach, corrected as the tests are; n.a.: it is above alpha, so no result can"
