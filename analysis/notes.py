@@ -53,18 +53,35 @@ def attainable(pairs: "pd.DataFrame", settings: Settings) -> list[str]:
         corrected = "" if settings.correction == "none" else f" ({fraction(lowest['p_min_adjusted'])})"
         parts.append(f"{kind} n = {lowest['n_pairs']}: {fraction(lowest['p_min'])}{corrected}")
         if (rows["reachable"] == "no").all():
-            closed.append(str(kind))
+            closed.append(_closed(str(kind), lowest, settings))
         elif (rows["reachable"] != "yes").all():
             after.append(str(kind))
     name = "" if settings.correction == "none" else f" (in brackets after {NAMES[settings.correction]})"
     notes = [f"Smallest two-sided p that the number of tasks allows{name}: {'; '.join(parts)}."]
     alpha = fraction(settings.alpha)
-    if closed:
-        notes.append(f"Too few tasks: no difference on {', '.join(closed)} can reach {alpha}, whatever the scores.")
+    notes += closed
     if after:
         closed_after = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
         notes.append(f"{closed_after} {_mend(pairs, settings)}")
     return notes
+
+
+def _closed(kind: str, lowest: "pd.Series", settings: Settings) -> str:
+    """Say that no result on this type can reach alpha, and how many tasks could."""
+    differ = f", of which at most {lowest['n_pairs'] - lowest['n_zero']} differ" if lowest["n_zero"] else ""
+    alpha, needed = fraction(settings.alpha), tasks_that_allow(settings.alpha)
+    family = tasks_that_allow(settings.alpha, int(lowest["family_size"]))
+    after = "" if settings.correction != "holm" or family == needed else f" ({family} after the correction)"
+    return (
+        f"Too few tasks: {kind} n = {lowest['n_pairs']}{differ}: the smallest two-sided p is"
+        f" {fraction(lowest['p_min'])}, so {alpha} cannot be reached whatever the scores; at least {needed} tasks"
+        f" are needed{after}."
+    )
+
+
+def tasks_that_allow(alpha: float, family: int = 1) -> int:
+    """Return the fewest tasks at which any result can pass: Holm's first step asks for family x 2 / 2^n <= alpha."""
+    return math.ceil(1 + math.log2(family / alpha) - 1e-9)
 
 
 def _mend(pairs: "pd.DataFrame", settings: Settings) -> str:
@@ -72,6 +89,6 @@ def _mend(pairs: "pd.DataFrame", settings: Settings) -> str:
     if settings.correction != "holm":
         return "More tasks a type, or a smaller family, would mend it."
     family = int(pairs["family_size"].max())
-    needed = math.ceil(1 + math.log2(family / settings.alpha) - 1e-9)
+    needed = tasks_that_allow(settings.alpha, family)
     other = "" if settings.against else ", or fewer pairs: against=<design>"
     return f"A family of {family} needs {needed} tasks a type{other}."

@@ -35,6 +35,7 @@ class Settings:
     family: str = "type"
     zeros: str = "wilcox"
     decimals: int = 12
+    delta: float = 0.01
     scale: str = "auto"
     split: str = ""
     subsets: tuple[str, ...] = ()
@@ -63,6 +64,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked["alpha"] = _number("alpha", values["alpha"], low=0.0, high=1.0)
     checked["decimals"] = int(_number("decimals", values["decimals"], low=1, high=16))
     checked["rope"] = float(_number("rope", values["rope"], low=0.0, high=1.0))
+    checked["delta"] = _number("delta", values["delta"], low=1e-6, high=1.0)
     checked["rows_shown"] = int(_number("rows_shown", values["rows_shown"], low=0, high=10**7))
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
     return Settings(**checked)

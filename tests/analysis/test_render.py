@@ -50,7 +50,8 @@ def test_caption_names_test_family_and_marks(result):
     text = document(result)
     for words in ("exact Wilcoxon signed-rank", "family of 3", "Holm", "two-sided", "n.a. = so few tasks"):
         assert words in text
-    assert "no difference on Retrieval can reach .05" in text
+    assert "Retrieval n = 3: the smallest two-sided p is .25, so .05 cannot be reached whatever the scores" in text
+    assert "at least 6 tasks are needed (7 after the correction)" in text
     assert "Every design has one seed: 0." in text
 
 

@@ -1,0 +1,158 @@
+"""Power of the exact signed-rank test by simulation from the differences seen: no normal curve is assumed.
+
+The differences of one pair, centred, are drawn with replacement, shifted by an effect and tested (bootstrap power,
+Efron and Tibshirani 1993, section 25.6; Hamilton and Collings 1991). What matters of such a sample is how often each
+task was drawn, so a sample is a row of counts, its signed-rank statistic follows from cumulated counts without any
+sorting, and samples of 500 tasks cost no more than samples of 40. The counts do not depend on the pair: every pair
+and every effect is tested on the same draws. docs/decisions/power.md says what this assumes.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SAMPLES = 2000  # standard error of a power of .8: .009
+SEED = 0
+TARGET = 0.8
+MOST_TASKS = 500  # the search for the number of tasks ends here
+LEAST_TASKS = 5  # fewer differences say too little about their spread
+STEPS = 12  # halvings of the search for the smallest difference: 10 SD / 2^12 = .0024 SD
+SIZES = np.unique(np.r_[1:40, 40:100:2, 100:200:5, 200 : MOST_TASKS + 1 : 10])  # steps of at most 5 %
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """The differences of one pair [n]: `at(effect)` are the values of its tasks, were the mean difference `effect`."""
+
+    differences: Floats
+
+    @property
+    def mean(self) -> float:
+        """The difference observed."""
+        return float(self.differences.mean())
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over tasks (n - 1); NaN of one task."""
+        return float(self.differences.std(ddof=1)) if len(self.differences) > 1 else float("nan")
+
+    @property
+    def skewness(self) -> float:
+        """Sample skewness with the correction for few values (Joanes and Gill 1998, G1); NaN without any spread."""
+        n, centred = len(self.differences), self.differences - self.mean
+        variance = float((centred**2).mean())
+        if n < 3 or variance < 1e-20:
+            return float("nan")
+        return float(np.sqrt(n * (n - 1)) / (n - 2) * (centred**3).mean() / variance**1.5)
+
+    def at(self, effect: float, decimals: int = 12) -> Floats:
+        """Return [n]: centred, widened by sqrt(n / (n - 1)), since draws from n values vary too little, and shifted.
+
+        At least two tasks. At the observed difference a task without difference stays so: the test drops it as here.
+        """
+        d = self.differences
+        values = effect + (d - d.mean()) * np.sqrt(len(d) / (len(d) - 1))
+        if effect == self.mean:
+            values[np.round(d, decimals) == 0] = 0
+        return np.asarray(np.round(values, decimals))
+
+
+@lru_cache(maxsize=64)
+def critical_values(level: float, most: int = MOST_TASKS) -> Ints:
+    """Return [most + 1]: for each n the largest W with 2 P(min(W+, W-) <= W) at most `level`; -1 where none has it.
+
+    For ranks without ties. The null distribution of n tasks follows from that of n - 1, so one pass serves all n.
+    """
+    limits = np.full(most + 1, -1)
+    density = np.zeros(most * (most + 1) // 4 + 1)  # the lower half
+    density[0] = 1.0
+    for n in range(1, most + 1):
+        top = min(len(density), n * (n + 1) // 2 + 1)
+        shifted = density[: max(0, top - n)].copy()
+        density[:top] *= 0.5
+        density[n:top] += 0.5 * shifted
+        below = np.searchsorted(np.cumsum(density[: n * (n + 1) // 4 + 1]), level / 2 * (1 + 1e-9), side="right")
+        limits[n] = below - 1
+    limits.setflags(write=False)
+    return limits
+
+
+@lru_cache(maxsize=256)
+def draws(n_seen: int, n_tasks: int) -> Ints:
+    """Return counts [SAMPLES, n_seen]: how often each task seen is in a sample of `n_tasks`, from a fixed seed."""
+    generator = np.random.default_rng([SEED, n_seen, n_tasks])
+    counts = generator.multinomial(n_tasks, np.full(n_seen, 1 / n_seen), size=SAMPLES)
+    counts.setflags(write=False)
+    return counts
+
+
+def statistics(values: Floats, counts: Ints) -> tuple[Floats, Ints]:
+    """Return for each sample min(W+, W-) and the number of differences other than zero, [samples] each.
+
+    values [k] are the differences, counts [samples, k] how often each is in a sample. Ties have midranks; zeros are
+    dropped. A task drawn twice stands for two tasks that are almost alike: it ties with itself alone, with one sign,
+    and W+ is the same however such ties are broken.
+    """
+    order = np.argsort(np.abs(values), kind="stable")
+    ordered, size = values[order], np.abs(values)[order]
+    up_to = np.zeros((len(counts), len(values) + 1), dtype=np.int64)
+    np.cumsum(counts[:, order], axis=1, out=up_to[:, 1:])
+    zeros, total = up_to[:, np.searchsorted(size, 0.0, side="right")], up_to[:, -1]
+    plus = ordered > 0
+    first = np.searchsorted(size, size[plus], side="left")
+    last = np.searchsorted(size, size[plus], side="right")
+    doubled = up_to[:, first] + up_to[:, last] + 1 - 2 * zeros[:, None]
+    w_plus = (counts[:, order][:, plus] * doubled).sum(axis=1) / 2
+    n = total - zeros
+    return np.minimum(w_plus, n * (n + 1) / 2 - w_plus), n
+
+
+def power(values: Floats, level: float, n_tasks: int | None = None) -> float:
+    """Return the share of samples of `n_tasks` (default: as many as values) that the two-sided test rejects."""
+    if critical_values(level)[n_tasks or len(values)] < 0:
+        return 0.0
+    smaller, n = statistics(values, draws(len(values), n_tasks or len(values)))
+    return float((smaller <= critical_values(level)[n]).mean())
+
+
+def tasks_needed(values: Floats, level: float) -> float:
+    """Return the smallest number of tasks with a power of .8, in steps of at most 5 %; NaN beyond 500."""
+    low = int(np.searchsorted(SIZES, smallest_n(level)))
+    high = len(SIZES) - 1
+    if power(values, level, int(SIZES[high])) < TARGET:
+        return float("nan")
+    while low < high:
+        middle = (low + high) // 2
+        if power(values, level, int(SIZES[middle])) >= TARGET:
+            high = middle
+        else:
+            low = middle + 1
+    return float(SIZES[low])
+
+
+def detectable(pair: Shifted, level: float) -> float:
+    """Return the smallest mean difference that so many tasks find with a power of .8; NaN where none can pass.
+
+    Its direction is that of the observed difference: a skewed spread has another answer on either side.
+    """
+    if critical_values(level)[len(pair.differences)] < 0:
+        return float("nan")
+    sign = -1.0 if pair.mean < 0 else 1.0
+    low, high = 0.0, 10 * pair.spread
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if power(pair.at(sign * middle), level) >= TARGET:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def smallest_n(level: float) -> int:
+    """Return the smallest number of differences other than zero at which any result can reach `level`: 2/2^n."""
+    return int(np.argmax(critical_values(level) >= 0))
