@@ -16,7 +16,7 @@ def main() -> None:
     settings = read_arguments(arguments)
 
     from analysis.control.rule import NotControlledError
-    from analysis.render_markdown import document, markdown_grid
+    from analysis.render_markdown import markdown_grid, printed
     from analysis.result import analyse
     from analysis.write import output_folder, write_files
 
@@ -27,7 +27,7 @@ def main() -> None:
         print(markdown_grid(refused.grid), file=sys.stderr)
         raise
     files = write_files(result, folder)
-    print(document(result, folder))
+    print(printed(result, folder))
     print("\n  ".join(["Files:", *map(str, files)]))
 
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.clusters import cluster_bootstrap, cluster_pairs, membership, task_bootstrap
-from analysis.correction import passes
+from analysis.correction import NAMES, passes
 from analysis.family import corrected
 from analysis.flip_means import EXACT_UP_TO
-from analysis.formats import fraction, signed
+from analysis.formats import equals, fraction, signed
 from analysis.grid import Cell, Grid
 from analysis.resample import DRAWS
 from analysis.section import Material, Section
@@ -37,7 +37,19 @@ def clusters_section(material: Material) -> Section | None:
         return Section("clusters", notes=[f"cluster={cluster}: no two of the tasks share one, so tasks are the units."])
     frame = _tests(material, shared, labels)
     grid = _grid(frame, shared, material)
-    return Section("clusters", [grid], {"clusters.csv": frame}, _notes(material, sizes, labels, frame))
+    notes = _notes(material, sizes, labels, frame)
+    return Section("clusters", [grid], {"clusters.csv": frame}, notes, _about(frame[frame["type"] == list(shared)[-1]]))
+
+
+def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
+    """A sentence a pair: the test with clusters as units."""
+    return {
+        (row["first"], row["second"]): (
+            f"With the {row['n_clusters']} clusters as units p {equals(row['p_adjusted'])}"
+            f" (the smallest possible {fraction(row['p_min_adjusted'])})."
+        )
+        for row in rows.to_dict("records")
+    }
 
 
 def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str]) -> str:
@@ -134,8 +146,7 @@ def _caption(rows: "pd.DataFrame", settings: Settings, with_intervals: bool) -> 
     n, units, kind = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], rows["type"].iloc[0]
     what = f"all {n} tasks" if kind == "All" else f"the {n} {kind} tasks"
     how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
-    name = settings.correction.capitalize()
-    corrected_by = f", in brackets after {name}" if settings.correction != "none" else ""
+    corrected_by = f", in brackets after {NAMES[settings.correction]}" if settings.correction != "none" else ""
     resampled = f"; 95 % percentile bootstrap ({DRAWS:,} draws) of tasks, of whole clusters" if with_intervals else ""
     return (
         f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.grid import Cell, Grid
-from analysis.tables import all_grids
+from analysis.tables import all_grids, further_grids, main_grids
 
 if TYPE_CHECKING:
     from analysis.result import Result
@@ -23,13 +23,24 @@ TITLES = {
 
 def document(result: "Result", folder: Path | None = None) -> str:
     """Return the whole report: tables, notes, verdict. `folder` says where the rest of a list that is cut lies."""
+    return _document(result, all_grids(result), folder)
+
+
+def printed(result: "Result", folder: Path) -> str:
+    """Return what the screen shows: the main tables, the names of the others, notes, verdict."""
+    titles = [grid.title for grid in further_grids(result)]
+    more = f"## Further tables\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n" if titles else ""
+    return _document(result, main_grids(result), folder, more)
+
+
+def _document(result: "Result", grids: list[Grid], folder: Path | None, more: str = "") -> str:
     parts = []
-    for grid in all_grids(result):
+    for grid in grids:
         parts.append(f"## {grid.title or TITLES[grid.name]}\n\n{markdown_grid(grid)}")
         if grid.rest:
             parts[-1] += f"\n{grid.rest}" + (f" Folder: {folder}." if folder else "") + "\n"
     notes = "\n".join(f"- {note}" for note in result.notes)
-    return "\n".join([*parts, f"## Notes\n\n{notes}\n", f"{result.verdict}\n"])
+    return "\n".join([*parts, *filter(None, [more]), f"## Notes\n\n{notes}\n", f"{result.verdict}\n"])
 
 
 def markdown_grid(grid: Grid) -> str:

@@ -72,7 +72,7 @@ def analyse(settings: Settings) -> Result:
     means = type_means(matrix, types)
     own = frame[frame["design"].isin(designs)]
     sections = answer(Material(settings, named, control, types, blocks, own, matrix, pairs))
-    line = verdict(matrix, pairs, settings, control)
+    line = verdict(matrix, pairs, settings, control, sections)
     notes += [*effect_notes, *(note for section in sections for note in section.notes)]
     return Result(
         settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, sections, rule.footnotes

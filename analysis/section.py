@@ -28,9 +28,11 @@ class Material:
 @dataclass(frozen=True)
 class Section:
     """The answer: `grids` are printed in every format (each has a title), `frames` (csv name -> table, every digit)
-    are written as csv and into result.json, `notes` are what a reader must know."""
+    are written as csv and into result.json, `notes` are what a reader must know, `about` holds a sentence on a pair
+    (first, second) that belongs to the verdict where the verdict is on that pair."""
 
     name: str
     grids: list[Grid] = field(default_factory=list)
     frames: dict[str, "pd.DataFrame"] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    about: dict[tuple[str, str], str] = field(default_factory=dict)

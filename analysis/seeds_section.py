@@ -31,7 +31,19 @@ def seeds_section(material: Material) -> Section | None:
     frame = _frame(table, blocks, first, second)
     last = frame[frame["type"] == list(blocks)[-1]]
     grid = _grid(last, table, material.settings.rows_shown)
-    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)))
+    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)), _about(last))
+
+
+def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
+    """A sentence a pair: whether the difference is shown for the designs, trained with any seed."""
+    found = {}
+    for row in rows.to_dict("records"):
+        word = "is" if row["low_by_pooled"] * row["high_by_pooled"] > 0 else "is not"
+        found[row["first"], row["second"]] = (
+            f"For the designs trained with any seed the difference {word} shown: over tasks and {row['n_seeds']} seeds"
+            f" its 95 % interval is {interval(row, 'by_pooled')} (model of seeds.csv)."
+        )
+    return found
 
 
 def _notes(rows: "pd.DataFrame", seeds: int) -> list[str]:
@@ -94,7 +106,7 @@ def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int) -> Grid:
     )  # fmt: skip
 
 
-def interval(row: "pd.Series", name: str) -> str:
+def interval(row: "pd.Series | dict[str, float]", name: str) -> str:
     """The interval in the columns low_<name> and high_<name> of a row: [+.0010, +.0210]."""
     return f"[{signed(row[f'low_{name}'])}, {signed(row[f'high_{name}'])}]"
 

@@ -19,12 +19,21 @@ if TYPE_CHECKING:
 
 
 def all_grids(result: "Result") -> list[Grid]:
-    """Return the tables in the order in which they are printed."""
+    """Return the tables in the order in which they are written: the main ones, then those of the sections."""
+    return main_grids(result) + further_grids(result)
+
+
+def main_grids(result: "Result") -> list[Grid]:
+    """Return the tables that are printed too: means, before and after training, pairs, effects of the factors."""
     gain = [] if result.gain is None else [gain_grid(result, result.gain)]
-    grids = [grid for section in result.sections for grid in section.grids]
-    further = [footnoted(grid, result.footnotes, result.designs) for grid in grids]
     pairs = paper_grid(result) if result.settings.layout == "paper" else pair_grid(result)
-    return [type_grid(result), *gain, pairs, *effect_grids(result.effects, result.settings), *further]
+    return [type_grid(result), *gain, pairs, *effect_grids(result.effects, result.settings)]
+
+
+def further_grids(result: "Result") -> list[Grid]:
+    """Return the tables of the sections."""
+    grids = [grid for section in result.sections for grid in section.grids]
+    return [footnoted(grid, result.footnotes, result.designs) for grid in grids]
 
 
 def _headed(result: "Result") -> list[str]:

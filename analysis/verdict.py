@@ -1,19 +1,28 @@
 """One line: which design is ahead, by how much, and whether that is more than chance."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from analysis.correction import NAMES
 from analysis.formats import equals, fraction, score
+from analysis.section import Section
 from analysis.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def verdict(matrix: "pd.DataFrame", pairs: "pd.DataFrame", settings: Settings, control: str = "") -> str:
+def verdict(
+    matrix: "pd.DataFrame",
+    pairs: "pd.DataFrame",
+    settings: Settings,
+    control: str = "",
+    sections: Sequence[Section] = (),
+) -> str:
     """Return the line. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
 
     The best design is tested against the next; with a `control`, against that, since no other pair was compared.
+    What the sections have to say about that pair follows.
     """
     means = matrix.mean().round(settings.decimals).sort_values(ascending=False, kind="stable")
     best, second = (str(name) for name in means.index[:2])
@@ -30,7 +39,8 @@ def verdict(matrix: "pd.DataFrame", pairs: "pd.DataFrame", settings: Settings, c
         head += f" and {score(means[best] - means[control])} above {control}"
     pair = _row(last, best, second if control in ("", best, second) else control)
     what = "The difference" if control in ("", best, second) else f"The difference from {control}"
-    return f"Verdict: {head}. {_significance(pair, settings, what)}"
+    more = [section.about.get((pair["first"], pair["second"]), "") for section in sections]
+    return " ".join(filter(None, [f"Verdict: {head}. {_significance(pair, settings, what)}", *more]))
 
 
 def _row(rows: "pd.DataFrame", one: str, other: str) -> "pd.Series":
