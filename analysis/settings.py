@@ -39,6 +39,8 @@ class Settings:
     revision: str = ""
     task_types: Path | None = None
     rows_shown: int = 45
+    report: bool = False
+    figures: bool = False
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -54,6 +56,8 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked["alpha"] = _number("alpha", values["alpha"], low=0.0, high=1.0)
     checked["decimals"] = int(_number("decimals", values["decimals"], low=1, high=16))
     checked["rows_shown"] = int(_number("rows_shown", values["rows_shown"], low=0, high=10**7))
+    checked["report"] = _switch("report", values["report"])
+    checked["figures"] = checked["report"] if values["figures"] is None else _switch("figures", values["figures"])
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
     return Settings(**checked)
 
@@ -88,6 +92,12 @@ def _choice(key: str, value: Any) -> str:
     if word not in CHOICES[key]:
         raise UserError(f"{key}={word} is not known. {nearest(word, CHOICES[key])}")
     return word
+
+
+def _switch(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"{key}={value} is neither true nor false. Write {key}=true or {key}=false.")
+    return value
 
 
 def _number(key: str, value: Any, low: float, high: float) -> float:
