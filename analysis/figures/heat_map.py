@@ -46,7 +46,7 @@ def heat_map(result: "Result") -> Drawing | None:
     marks = _marks(result, designs)
     _texts(axes, values[:, None] - values[None, :], marks, numbered)
     alpha, after = fraction(result.settings.alpha), correction_name(result.settings.correction)
-    legend = f"* p at most {alpha}" + ("" if not after else f" after {after}; ◦ only before it")
+    legend = f"* p at most {alpha}" + ("" if not after else f" after {after}; (*) only before it")
     caption = (
         f"Difference in mean score over {over(result, kind)}, row minus column, designs from best to worst; {legend}."
     )
@@ -57,14 +57,14 @@ def heat_map(result: "Result") -> Drawing | None:
 
 
 def _marks(result: "Result", designs: list[str]) -> NDArray[np.object_]:
-    """Return [row, column] -> "*", "◦" or ""."""
+    """Return [row, column] -> "*", "(*)" or ""."""
     _, rows = block(result)
     rows = rows[rows["first"].isin(designs) & rows["second"].isin(designs)]
     place = {design: k for k, design in enumerate(designs)}
     marks = np.full((len(designs), len(designs)), "", dtype=object)
     raw = passes(rows["p"].to_numpy(), result.settings.alpha)
     for first, second, after, before in zip(rows["first"], rows["second"], rows["significant"], raw, strict=True):
-        mark = "*" if after else "◦" if before else ""
+        mark = "*" if after else "(*)" if before else ""
         marks[place[first], place[second]] = marks[place[second], place[first]] = mark
     return marks
 
@@ -99,4 +99,6 @@ def _texts(axes: Any, values: Floats, marks: NDArray[np.object_], numbered: bool
         if numbered:
             text = f"{signed(values[row, column])}\n{text}" if text else signed(values[row, column])
         if text:
-            axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=7, linespacing=0.9)
+            axes.text(
+                column, row, text, ha="center", va="center", color=BLACK, fontsize=7 if numbered else 5, linespacing=0.9
+            )
