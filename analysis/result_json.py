@@ -122,8 +122,9 @@ def _crossing(crossing: Any) -> dict[str, Any]:
 
 
 def _section(section: Any) -> dict[str, Any]:
-    frames = {name: table(frame, name.removesuffix(".csv")) for name, frame in section.frames.items()}
-    return {"name": section.name, "tables": frames, "notes": list(section.notes), "methods": list(section.methods)}
+    named = {name.removesuffix(".csv"): frame for name, frame in section.frames.items()}
+    frames = {name: table(frame, name) for name, frame in named.items()}
+    return {"name": section.name, "tables": frames, "notes": list(section.notes)}
 
 
 def _caption(grid: Grid) -> dict[str, Any]:

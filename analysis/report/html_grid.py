@@ -41,7 +41,7 @@ class HtmlGrid:
 
 
 def html_grid(grid: Grid) -> HtmlGrid:
-    """Return the grid with sortable values; an empty first cell repeats the one above."""
+    """Return the grid with sortable values; an empty cell before the last column of text repeats the one above."""
     rows: list[list[HtmlCell]] = []
     for row in grid.rows:
         above = rows[-1] if rows else []
@@ -53,8 +53,8 @@ def html_grid(grid: Grid) -> HtmlGrid:
 
 
 def _cell(cell: Cell, column: int, grid: Grid, above: list[HtmlCell]) -> HtmlCell:
-    again = column == 0 and grid.left > 1 and not cell.text and bool(above)
-    text = above[0].text if again else cell.text
+    again = column < grid.left - 1 and not cell.text and bool(above)
+    text = above[column].text if again else cell.text
     value = text if column < grid.left else number(text)
     return HtmlCell(text, cell.style, cell.mark, cell.notes, cell.below, value, again)
 

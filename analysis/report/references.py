@@ -137,7 +137,7 @@ REFERENCES: dict[str, Reference] = {
         "inproceedings",
         "Benavoli, Alessio; Corani, Giorgio; Mangili, Francesca; Zaffalon, Marco; Ruggeri, Fabrizio",
         "A Bayesian Wilcoxon Signed-Rank Test Based on the Dirichlet Process", 2014,
-        booktitle="Proceedings of the 31st International Conference on Machine Learning", volume="32", number="2",
+        booktitle="Proceedings of the 31st International Conference on Machine Learning", volume="32",
         pages="1026--1034",
     ),
     "benavoli2017": _of(

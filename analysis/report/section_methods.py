@@ -26,7 +26,12 @@ CLUSTERS = (
     "Tasks that share a source (cluster={cluster}) were also taken as one unit, whose differences flip their signs"
     " together [@winkler2015]."
 )
+ITEMS = (
+    "Within single tasks designs were compared over the task's items by swapping the two designs on an item"
+    " [@pitman1937]."
+)
 SENTENCES = {
+    "items": ITEMS,
     "ranks": RANKS,
     "borda": BORDA,
     "bayes": BAYES,

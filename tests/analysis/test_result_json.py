@@ -2,14 +2,17 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from analysis import result_json
+from analysis.grid import Cell, Grid
 from analysis.result_json import result_json as as_json
 from analysis.result_json import table
+from analysis.section import Section
 
 
 @pytest.fixture
@@ -52,6 +55,16 @@ def test_nan_and_infinity_are_null_and_nothing_is_lost():
     json.dumps(held, allow_nan=False)
     assert "infinite" not in table(frame[2:])
     assert table(pd.DataFrame({"x": [-math.inf]}))["infinite"] == [[0, "x", "-inf"]]
+
+
+def test_sections_are_in_it_with_their_tables_and_captions(result):
+    frame = pd.DataFrame({"type": ["All"], "p": [1 / 3]})
+    grid = Grid("friedman", "Friedman's test.", ["Tasks", "p"], [[Cell("All"), Cell(".333")]], title="All designs")
+    section = Section("ranks", [grid], {"friedman.csv": frame}, ["A note."])
+    value = json.loads(as_json(replace(result, sections=[section])))
+    tables = {"friedman": {"columns": ["type", "p"], "data": [["All", 1 / 3]]}}
+    assert value["sections"] == [{"name": "ranks", "tables": tables, "notes": ["A note."]}]
+    assert value["captions"]["friedman"]["caption"] == "Friedman's test."
 
 
 def test_a_large_table_stays_in_its_csv(monkeypatch, result):
