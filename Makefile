@@ -16,13 +16,14 @@ study: $(VENV)/.installed ## the five designs on the embedded default: train, sc
 	@echo "Scoring, $(JOBS) runs at a time, each before and after training."
 	@ls -d $(RUNS)/embedded/*-*/seed=* | xargs -P $(JOBS) -I{} \
 	    $(RUN) evaluate.py run={} benchmark=docs untrained=also threads=1 progress=false
-	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables/all_pairs > /dev/null
-	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables against=eos-causal
+	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables/all_pairs report=true > /dev/null
+	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables against=eos-causal report=true
 	$(RUN) -m analysis.control $(RUNS)/embedded > $(RUNS)/embedded/tables/control.md
 	@echo
-	@echo "Open $(RUNS)/embedded/tables/table.md (each design against Model 1; table.tex for the paper),"
+	@echo "Open $(RUNS)/embedded/tables/report.html (each design against Model 1: tables, figures, audit, methods),"
+	@echo "     $(RUNS)/embedded/tables/table.md (its tables; table.tex for the paper),"
 	@echo "     $(RUNS)/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
-	@echo "     $(RUNS)/embedded/tables/all_pairs/table.md (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
+	@echo "     $(RUNS)/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
 
 test: $(VENV)/.installed ## unit tests, offline
 	OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile

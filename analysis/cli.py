@@ -18,8 +18,9 @@ usage: python -m analysis scores=<results folder or csv> [key=value ...]
 
 It reads an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
   long: columns model, task, score and optionally type, seed;   wide: first column model, one column a task.
-It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv and scores.csv;
-where the designs cross two factors or more (pooler x attn), also effects.csv and marginal_means.csv.
+It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv, scores.csv and
+result.json (all of it, every digit); where the designs cross two factors or more (pooler x attn), also effects.csv and
+marginal_means.csv. report=true adds report.html, a page to open or send, with figures and a methods paragraph.
 """
 
 EXAMPLES = """\
@@ -27,6 +28,7 @@ examples:
   python -m analysis scores=runs/scores
   python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=drop_tasks out=tables
   python -m analysis scores=runs/scores against=eos-causal
+  python -m analysis scores=runs/scores report=true
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh

@@ -4,11 +4,13 @@ import re
 from typing import TYPE_CHECKING
 
 from analysis.grid import Cell, Grid
+from analysis.latex_fit import Piece, Size, fit, wrapped
 from analysis.tables import all_grids
 
 if TYPE_CHECKING:
     from analysis.result import Result
 
+MOST_WAITING = 8  # floats of one table, after which LaTeX must print what waits: it holds 18, with older kernels
 EMPHASIS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
 ABBREVIATED = {
     "Classification": "Class.",
@@ -43,41 +45,77 @@ def latex_document(result: "Result") -> str:
 
 
 def latex_grid(grid: Grid) -> str:
-    """Return one table environment; heads and p-values are broken into lines, so that eight types fit a page."""
-    columns = "l" * grid.left + "r" * (len(grid.header) - grid.left)
-    caption = f"{grid.caption} {grid.rest}".strip()
-    lines = [
-        r"\begin{table*}[tp]",
-        r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
-        rf"\caption{{{escape(caption)}}}",
-        rf"\label{{tab:{grid.name}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        *_head(grid.header),
-        r"\midrule",
-        *[line for row in grid.rows for line in _lines(row)],
-        r"\bottomrule",
-        r"\end{tabular}",
-        *[_footnote(note) for note in grid.footnotes],
-        r"\end{table*}",
-    ]
-    return "\n".join(lines) + "\n"
+    r"""Return one float, or several that continue each other where the grid is too wide or too long for a page.
+
+    Heads and p-values are broken into lines; what is still too wide is set smaller, then parted into panels.
+    """
+    heads = [_parts(name) for name in grid.header]
+    size, floats = fit(grid, heads)
+    texts = []
+    for k, pieces in enumerate(floats):
+        caption = f"{grid.caption} {grid.rest}".strip() if k == 0 else "(continued)"
+        tabulars = [_tabular(grid, heads, piece, size) for piece in pieces]
+        lines = [
+            *([r"\clearpage"] if k and k % MOST_WAITING == 0 else []),
+            r"\begin{table*}[tp]",
+            rf"\centering\{size.name}\setlength{{\tabcolsep}}{{{size.separation:g}pt}}",
+            *([r"\addtocounter{table}{-1}"] if k else []),
+            rf"\caption{{{escape(caption)}}}\smallskip",
+            *([] if k else [rf"\label{{tab:{grid.name}}}"]),
+            "\n\\par\\medskip\n".join(tabulars),
+            *([_footnote(note) for note in grid.footnotes] if k == len(floats) - 1 else []),
+            r"\end{table*}",
+        ]
+        texts.append("\n".join(lines) + "\n")
+    return "".join(texts)
 
 
-def _head(header: list[str]) -> list[str]:
-    """The names, abbreviated as in the MTEB paper, and below them what stands in brackets."""
-    names, _, counts = zip(*[name.partition(" (") for name in header], strict=True)
-    above = _row([escape(ABBREVIATED.get(name, name)) for name in names])
-    return [above, _row([escape(f"({count}") if count else "" for count in counts])] if any(counts) else [above]
+def _tabular(grid: Grid, heads: list[tuple[str, str]], piece: Piece, size: Size) -> str:
+    left = sum(k < grid.left for k in piece.columns)
+    columns = "l" * left + "r" * (len(piece.columns) - left)
+    rows = [[grid.rows[k][column] for column in piece.columns] for k in piece.rows]
+    return "\n".join(
+        [
+            rf"\makebox[\linewidth][c]{{\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            *_head([heads[k] for k in piece.columns]),
+            r"\midrule",
+            *[line for row in rows for line in _lines(row, left, size)],
+            r"\bottomrule",
+            r"\end{tabular}}",
+        ]
+    )
 
 
-def _lines(row: list[Cell]) -> list[str]:
-    """One line of a table, and further ones below it where a cell has a p-value."""
-    lines = [_row([_cell(cell) for cell in row])]
-    for k in range(max(len(cell.below) for cell in row)):
-        texts = [_nth(cell.below, k) for cell in row]
-        lines.append(_row([rf"\scriptsize {escape(text)}" if text else "" for text in texts]))
+def _parts(name: str) -> tuple[str, str]:
+    """A head's name, abbreviated as in the MTEB paper, and what stands in brackets, for the line below it."""
+    word, _, count = name.partition(" (")
+    return ABBREVIATED.get(word, word), f"({count}" if count else ""
+
+
+def _head(heads: list[tuple[str, str]]) -> list[str]:
+    names, counts = zip(*heads, strict=True)
+    above = _row([escape(name) for name in names])
+    return [above, _row([escape(count) for count in counts])] if any(counts) else [above]
+
+
+def _lines(row: list[Cell], left: int, size: Size) -> list[str]:
+    """One line of a table, and further ones below it where a cell has a p-value or a name is wrapped."""
+    names = [wrapped(cell.text, size) for cell in row[:left]]
+    count = max([*map(len, names), *(1 + len(cell.below) for cell in row[left:])])
+    strut = r"\rule{0pt}{2.6ex}" if count > 1 else ""
+    first = [_cell(cell, text[0]) for cell, text in zip(row, names, strict=False)]
+    lines = [_row([strut + first[0], *first[1:], *(_cell(cell) for cell in row[left:])])]
+    for k in range(1, count):
+        further = [rf"\quad {_minus(escape(text[k]))}" if k < len(text) else "" for text in names]
+        texts = [_nth(cell.below, k - 1) for cell in row[left:]]
+        lines.append(_row([*further, *(rf"\{size.below} {escape(text)}" if text else "" for text in texts)]))
     return lines
+
+
+def _minus(text: str) -> str:
+    """The minus of a pair at the head of its second line."""
+    return re.sub(r"^- ", "$-$ ", text)
 
 
 def _nth(below: tuple[str, ...], k: int) -> str:
@@ -87,8 +125,8 @@ def _nth(below: tuple[str, ...], k: int) -> str:
     return ("(" if k == 0 else "") + below[k] + (")" if k == len(below) - 1 else ",")
 
 
-def _cell(cell: Cell) -> str:
-    text = EMPHASIS[cell.style] % escape(cell.text)
+def _cell(cell: Cell, text: str | None = None) -> str:
+    text = EMPHASIS[cell.style] % escape(cell.text if text is None else text)
     raised = ",".join(filter(None, [_mark(cell.mark), rf"\mathrm{{{cell.notes}}}" if cell.notes else ""]))
     return f"{text}$^{{{raised}}}$" if raised else text
 

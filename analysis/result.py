@@ -46,6 +46,9 @@ class Result:
     effects: list[Factorial] = field(default_factory=list)  # one a complete crossing of factors, at most two
     sections: list[Section] = field(default_factory=list)  # further questions: analysis/sections.py
     footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
+    control: str = ""  # label of the design that `against=` names
+    untrained: dict[str, Design] = field(default_factory=dict)  # the references whose scores `gain` uses
+    control_notes: list[str] = field(default_factory=list)  # what the control rule noted; also among `notes`
 
 
 def analyse(settings: Settings) -> Result:
@@ -74,9 +77,11 @@ def analyse(settings: Settings) -> Result:
     sections = answer(Material(settings, named, control, types, blocks, own, matrix, pairs))
     line = verdict(matrix, pairs, settings, control, sections)
     notes += [*effect_notes, *(note for section in sections for note in section.notes)]
+    references = {label: scores.designs[label] for label in shown if label not in named}
     return Result(
-        settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, sections, rule.footnotes
-    )
+        settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, sections, rule.footnotes,
+        control, references, rule.notes,
+    )  # fmt: skip
 
 
 def _controlled(scores: Scores, compared: list[str], tasks: set[str], settings: Settings) -> Control:

@@ -46,6 +46,8 @@ class Settings:
     cluster: str = ""
     items: str = ""
     layout: str = "grid"
+    report: bool = False
+    figures: bool = False
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -66,6 +68,8 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked["rope"] = float(_number("rope", values["rope"], low=0.0, high=1.0))
     checked["delta"] = _number("delta", values["delta"], low=1e-6, high=1.0)
     checked["rows_shown"] = int(_number("rows_shown", values["rows_shown"], low=0, high=10**7))
+    checked["report"] = _switch("report", values["report"])
+    checked["figures"] = checked["report"] if values["figures"] is None else _switch("figures", values["figures"])
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
     return Settings(**checked)
 
@@ -116,6 +120,12 @@ def _choice(key: str, value: Any) -> str:
     if word not in CHOICES[key]:
         raise UserError(f"{key}={word} is not known. {nearest(word, CHOICES[key])}")
     return word
+
+
+def _switch(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"{key}={value} is neither true nor false. Write {key}=true or {key}=false.")
+    return value
 
 
 def _number(key: str, value: Any, low: float, high: float) -> float:

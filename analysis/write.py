@@ -8,6 +8,7 @@ from analysis.csv_text import csv_text
 from analysis.effects import effects_for_file
 from analysis.render_latex import latex_document, latex_grid
 from analysis.render_markdown import document, markdown_grid
+from analysis.result_json import result_json
 from analysis.settings import Settings
 from analysis.tables import type_grid
 from records.atomic import write_text
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analysis.control.footnotes import Footnote
+    from analysis.figures.drawing import Drawing
     from analysis.result import Result
 
 
@@ -49,14 +51,34 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
         texts["effects.csv"] = csv_text(pairs_for_file(tests, result.settings.correction))
         texts["marginal_means.csv"] = csv_text(marginals)
     texts |= {name: csv_text(table) for section in result.sections for name, table in section.frames.items()}
+    texts["result.json"] = result_json(result)
+    drawings = _drawings(result)
+    if result.settings.report:
+        from analysis.report.page import report_files
+
+        texts |= report_files(result, drawings)
+    pictures = []
     try:
         for name, text in texts.items():
             write_text(folder / name, text)
+        if drawings:
+            from analysis.figures.save import write_figures
+
+            pictures = write_figures(drawings, folder / "figures")
     except OSError as error:
         raise UserError(
             f"Cannot write to {folder}: {error.strerror}. Name another folder with out=<folder>."
         ) from error
-    return [folder / name for name in texts]
+    return [*(folder / name for name in texts), *pictures]
+
+
+def _drawings(result: "Result") -> "list[Drawing]":
+    """Figures cost seconds, so they are drawn where they are asked for."""
+    if not result.settings.figures:
+        return []
+    from analysis.figures.every import draw
+
+    return draw(result)
 
 
 def pairs_for_file(pairs: "pd.DataFrame", correction: str) -> "pd.DataFrame":

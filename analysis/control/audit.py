@@ -1,6 +1,6 @@
 """The audit: which factors vary, what else differs, which streams are identical."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from analysis.cli import CONF
 from analysis.control.compare import compare, values_of
@@ -26,18 +26,28 @@ def audit(found: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tup
     cells = gathered(found.designs, labels(found.designs.values(), allow))
     cells = {label: cells[label] for label in config_order(cells, _usual_order())}
     control = judge(cells, factors, allow)
-    trained = {label: cell for label, cell in cells.items() if cell.trained}
-    sections = {
-        "Cells": [markdown_grid(_cells(cells))],
-        "Factors": [markdown_grid(_factors(cells, factors)), *_bullets(_confounds(cells, factors))],
-        "What else differs": _others(control, cells),
-        "Streams": _bullets(_streams(trained)),
-        "Scoring": _bullets(_scoring(cells)),
-        "Code": _bullets(_code(cells)),
-        "Left out": _bullets(found.left_out or ["Nothing."]),
-    }
-    text = "\n".join(f"## {title}\n\n" + "\n".join(parts) for title, parts in sections.items() if parts)
+    sections = {**facts(control, cells, factors), "Left out": found.left_out or ["Nothing."]}
+    text = "\n".join(f"## {title}\n\n{_markdown(parts)}" for title, parts in sections.items())
     return text, control, cells
+
+
+def facts(control: Control, cells: dict[str, Design], factors: tuple[str, ...]) -> Mapping[str, Sequence[Grid | str]]:
+    """Return heading -> tables and lines, for every format. cells: label -> design with its runs."""
+    trained = {label: cell for label, cell in cells.items() if cell.trained}
+    return {
+        "Cells": [_cells(cells)],
+        "Factors": [_factors(cells, factors), *_confounds(cells, factors)],
+        "What else differs": _others(control, cells),
+        "Streams": _streams(trained),
+        "Scoring": _scoring(cells),
+        "Code": _code(cells),
+    }
+
+
+def _markdown(parts: Sequence[Grid | str]) -> str:
+    lines = [part for part in parts if isinstance(part, str)]
+    grids = [markdown_grid(part) for part in parts if isinstance(part, Grid)]
+    return "\n".join([*grids, *(["\n".join(f"- {line}" for line in lines) + "\n"] if lines else [])])
 
 
 def _usual_order() -> dict[str, list[str]]:
@@ -58,10 +68,6 @@ def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control
     allowed = [key for note in control.footnotes for key in note.keys]
     but = f" and, as allowed, in {listed(allowed)}" if allowed else ""
     return f"Controlled: these {len(cells)} cells differ only in {', '.join(varying) or 'nothing'}{but}."
-
-
-def _bullets(lines: Iterable[str]) -> list[str]:
-    return ["\n".join(f"- {line}" for line in lines) + "\n"]
 
 
 def _cells(cells: dict[str, Design]) -> Grid:
@@ -105,13 +111,11 @@ def _confounds(cells: dict[str, Design], factors: tuple[str, ...]) -> list[str]:
     return found or ["No key below a factor varies where the factor itself does not."]
 
 
-def _others(control: Control, cells: dict[str, Design]) -> list[str]:
-    refused = [markdown_grid(difference_grid(control.refused, cells))] if control.refused else ["Nothing.\n"]
-    if control.footnotes:
-        refused = refused if control.refused else []
-        refused += _bullets(f"{note.mark}: {note.text}" for note in control.footnotes)
+def _others(control: Control, cells: dict[str, Design]) -> list[Grid | str]:
+    refused: list[Grid | str] = [difference_grid(control.refused, cells)] if control.refused else []
+    allowed = [f"{note.mark}: {note.text}" for note in control.footnotes]
     rest = [note for note in control.notes if not note.startswith(("Between ", "So it is "))]  # said with the factors
-    return refused + (_bullets(rest) if rest else [])
+    return [*(refused or ([] if allowed else ["Nothing."])), *allowed, *rest]
 
 
 def _streams(cells: dict[str, Design]) -> list[str]:

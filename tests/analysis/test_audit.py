@@ -63,7 +63,7 @@ def test_a_clean_study(runs, audit):
     text, error = audit(runs)
     assert error is None
     assert text.rstrip().endswith("Controlled: these 3 cells differ only in pooler, attn.")
-    assert "## What else differs\n\nNothing." in text
+    assert "## What else differs\n\n- Nothing." in text
     for seed in (0, 1):
         line = next(line for line in text.splitlines() if line.startswith(f"- Seed {seed}: identical in all 3 cells: "))
         assert all(word in line for word in ("batch order (", "stream adapter", "stream dropout", "stream head"))

@@ -43,12 +43,21 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split("LOADED")[1].split())
     ours = {p.name for p in ROOT.iterdir() if p.is_dir()} | {"train", "evaluate"}
-    assert not loaded & {"torch", "mteb", "transformers", "statsmodels"}
+    assert not loaded & {"torch", "mteb", "transformers", "statsmodels", "matplotlib", "jinja2"}
     assert loaded & ours <= {"analysis", "records"}
     assert list(here.iterdir()) == []
     out = wide.parent / "wide-analysis"
-    names = ["by_type.csv", "by_type.md", "by_type.tex", "pairs.csv", "scores.csv", "table.md", "table.tex"]
-    assert set(names) <= {p.name for p in out.iterdir()}
+    names = [
+        "by_type.csv",
+        "by_type.md",
+        "by_type.tex",
+        "pairs.csv",
+        "result.json",
+        "scores.csv",
+        "table.md",
+        "table.tex",
+    ]
+    assert {*names, "table.md", "table.tex"} <= {p.name for p in out.iterdir()}
     assert (out / "table.md").read_text().split("## Notes")[1].split("Verdict")[0] in done.stdout
     assert str(out / "pairs.csv") in done.stdout
     pairs = pd.read_csv(out / "pairs.csv")

@@ -1,0 +1,87 @@
+"""Cost against score: trainable parameters and training speed, where the manifests say them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from analysis.cost import tokens_per_second
+from analysis.figures.drawing import Drawing
+from analysis.figures.fit import highest, inches, over, short_names
+from analysis.figures.style import LINE, MOST_DESIGNS, PALE, mark
+from analysis.formats import score
+from analysis.rows import Design
+
+if TYPE_CHECKING:
+    from analysis.result import Result
+
+COSTS: dict[str, Callable[[Design], float | None]] = {
+    "trainable parameters": lambda design: design.parameters,
+    "training speed (tokens/s)": tokens_per_second,
+}
+
+
+def cost_score(result: "Result") -> Drawing | None:
+    """One panel a cost that at least two designs state; None where there is none."""
+    from matplotlib.figure import Figure
+
+    known = {name: {label: read(d) for label, d in result.designs.items()} for name, read in COSTS.items()}
+    known = {name: {label: x for label, x in own.items() if x} for name, own in known.items()}
+    panels = {name: own for name, own in known.items() if len(own) > 1}
+    if not panels:
+        return None
+    designs, said = highest(result, MOST_DESIGNS)
+    names, means = short_names(designs), result.matrix.mean()
+    size = 3.0 * len(panels) + 0.4 + inches(names.values()) + 0.4, max(2.7, 0.4 + LINE * len(designs))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
+    for axes, (name, own) in zip(grid, panels.items(), strict=True):
+        _panel(axes, own, means, designs)
+        axes.set_xlabel(name)
+    kind = str(result.pairs["type"].iloc[-1])
+    grid[0].set_ylabel("mean score")
+    _legend(figure, designs, names, drawn={label for own in panels.values() for label in own})
+    best = means[list(next(iter(panels.values())))].idxmax()
+    alt = f"Mean score against {' and '.join(panels)}. The highest score is that of {best}, {score(means[best])}."
+    caption = f"Mean score over {over(result, kind)} against {' and '.join(panels)}."
+    more = f"{said} The others are grey dots." if said else ""
+    return Drawing("cost_score", "Cost against score", f"{caption} {more}".strip(), alt, figure)
+
+
+def _panel(axes: Any, own: dict[str, float | None], means: Any, designs: list[str]) -> None:
+    values = {label: float(x) for label, x in own.items() if x is not None}
+    for label, x in values.items():
+        if label in designs:
+            look = mark(designs.index(label))
+            axes.plot([x], [means[label]], marker=look.shape, color=look.colour, markersize=7, linestyle="none",
+                      markeredgecolor="white", markeredgewidth=0.5, zorder=3)  # fmt: skip
+        else:
+            axes.plot([x], [means[label]], marker=".", color=PALE, linestyle="none", zorder=2)
+    low, high = min(values.values()), max(values.values())
+    if high > 20 * low:
+        axes.set_xscale("log")
+    elif high > low:
+        axes.margins(x=0.12)
+    else:
+        axes.set_xlim(low * 0.8, high * 1.2)
+    axes.margins(y=0.12)
+    axes.grid()
+    if high <= 20 * low:
+        from matplotlib.ticker import EngFormatter, MaxNLocator
+
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
+
+
+def _legend(figure: Any, designs: list[str], names: dict[str, str], drawn: set[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for k, design in enumerate(designs):
+        if design in drawn:
+            look: dict[str, Any] = {
+                "marker": mark(k).shape,
+                "color": mark(k).colour,
+                "linestyle": "none",
+                "markersize": 6,
+            }
+            handles.append(Line2D([], [], label=f" {names[design]}", **look))
+    figure.legend(handles=handles, loc="outside right center", handletextpad=0.1)

@@ -1,0 +1,104 @@
+"""Heat map of all pairwise differences, with marks of significance."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.correction import passes
+from analysis.figures.drawing import Drawing
+from analysis.figures.fit import block, highest, inches, over, short_names
+from analysis.figures.style import BLACK
+from analysis.formats import fraction, signed
+from analysis.names import correction_name
+
+if TYPE_CHECKING:
+    from analysis.result import Result
+
+Floats = NDArray[np.float64]
+MOST = 40  # designs
+MOST_WITH_NUMBERS = 12
+
+
+def heat_map(result: "Result") -> Drawing | None:
+    """Row minus column, the best design on top, so that the upper triangle is positive: no sign rests on colour.
+
+    None with `against=`, where most pairs were not tested, and with two designs, which are one number.
+    """
+    from matplotlib.figure import Figure
+
+    designs, said = highest(result, MOST)
+    if result.control or len(designs) < 3:
+        return None
+    kind, _ = block(result)
+    means = result.matrix[designs].mean()
+    designs = list(means.sort_values(ascending=False, kind="stable").index)
+    names, numbered = short_names(designs), len(designs) <= MOST_WITH_NUMBERS
+    cell, label = 0.56 if numbered else 0.2, inches(names.values())
+    figure = Figure(
+        figsize=(label + cell * len(designs) + 1.6, label + cell * len(designs) + 0.7), layout="constrained"
+    )
+    axes = figure.add_subplot()
+    values = means[designs].to_numpy()
+    _cells(figure, axes, values[:, None] - values[None, :])
+    axes.set_xticks(range(len(designs)), names.values(), rotation=90)
+    axes.set_yticks(range(len(designs)), names.values())
+    marks = _marks(result, designs)
+    _texts(axes, values[:, None] - values[None, :], marks, numbered)
+    alpha, after = fraction(result.settings.alpha), correction_name(result.settings.correction)
+    legend = f"* p at most {alpha}" + ("" if not after else f" after {after}; (*) only before it")
+    caption = (
+        f"Difference in mean score over {over(result, kind)}, row minus column, designs from best to worst; {legend}."
+    )
+    found = int((marks == "*").sum()) // 2
+    total = len(designs) * (len(designs) - 1) // 2
+    alt = f"{found} of {total} pairs differ significantly. From best to worst: {', '.join(designs[:10])}."
+    return Drawing("heat_map", "Pairwise differences", f"{caption} {said}".strip(), alt, figure)
+
+
+def _marks(result: "Result", designs: list[str]) -> NDArray[np.object_]:
+    """Return [row, column] -> "*", "(*)" or ""."""
+    _, rows = block(result)
+    rows = rows[rows["first"].isin(designs) & rows["second"].isin(designs)]
+    place = {design: k for k, design in enumerate(designs)}
+    marks = np.full((len(designs), len(designs)), "", dtype=object)
+    raw = passes(rows["p"].to_numpy(), result.settings.alpha)
+    for first, second, after, before in zip(rows["first"], rows["second"], rows["significant"], raw, strict=True):
+        mark = "*" if after else "(*)" if before else ""
+        marks[place[first], place[second]] = marks[place[second], place[first]] = mark
+    return marks
+
+
+def _cells(figure: Any, axes: Any, values: Floats) -> None:
+    """Quads, not an image: vector files stay sharp. Purple and orange, since red and green would part no reader."""
+    reach = float(np.abs(values).max()) or 0.01
+    shown = np.where(np.eye(len(values), dtype=bool), np.nan, values)
+    edges = np.arange(len(values) + 1) - 0.5
+    look = {"cmap": _colours(), "vmin": -reach, "vmax": reach, "edgecolors": "white", "linewidth": 0.5}
+    quads = axes.pcolormesh(edges, edges, shown, **look)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    bar = figure.colorbar(quads, ax=axes, shrink=0.7, pad=0.02)
+    bar.set_label("row minus column")
+    bar.outline.set_visible(False)
+
+
+def _colours() -> Any:
+    """Purple to orange without its darkest ends, on which no black text can be read."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps["PuOr_r"](np.linspace(0.16, 0.84, 256)))
+
+
+def _texts(axes: Any, values: Floats, marks: NDArray[np.object_], numbered: bool) -> None:
+    for row, column in np.argwhere(~np.eye(len(values), dtype=bool)):
+        text = marks[row, column]
+        if numbered:
+            text = f"{signed(values[row, column])}\n{text}" if text else signed(values[row, column])
+        if text:
+            axes.text(
+                column, row, text, ha="center", va="center", color=BLACK, fontsize=7 if numbered else 5, linespacing=0.9
+            )

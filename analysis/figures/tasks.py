@@ -1,0 +1,157 @@
+"""Scores task by task: the designs beside each other, and each design before and after training."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis.by_type import seed_means
+from analysis.figures.drawing import Drawing
+from analysis.figures.fit import highest, inches, short_names
+from analysis.figures.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
+from analysis.formats import score, signed
+from analysis.training_gain import twin_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analysis.result import Result
+
+MOST_TASKS = 80
+MOST_PANELS = 6
+
+
+def task_dots(result: "Result") -> Drawing | None:
+    """One line a task, one mark a design; tasks by type, within it from easy to hard."""
+    from matplotlib.figure import Figure
+
+    designs, said = highest(result, MOST_DESIGNS)
+    rows, cut = _tasks(result)
+    scores = result.matrix.loc[[task for _, task in rows], designs]
+    tasks, names = short_names(scores.index), short_names(designs)
+    page, widest = 5.6 + inches(tasks.values()), 1.05 * inches(names.values()) + 0.6
+    across = max(1, min(3, int(page / widest)))
+    legend = 0.22 * -(-len(designs) // across)
+    figure = Figure(figsize=(page, 0.9 + legend + LINE * len(rows)), layout="constrained")
+    grid = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.2))
+    _dots(grid[0], scores, names)
+    _dots(grid[1], scores.sub(scores.mean(axis=1), axis=0), names)
+    for axes, label in zip(grid, ("score", "score minus the mean of these designs"), strict=True):
+        _task_axis(axes, rows, list(tasks.values()))
+        axes.set_xlabel(label)
+    grid[1].axvline(0, color=BLACK, linewidth=0.8, zorder=0)
+    handles = grid[0].get_legend_handles_labels()[0]
+    figure.legend(handles=handles, loc="outside upper center", ncols=across, handletextpad=0.1, columnspacing=1.0)
+    spread = scores.max(axis=1) - scores.min(axis=1)
+    alt = (
+        f"Scores of {len(designs)} designs on {len(rows)} tasks, from {score(scores.min().min(), 2)} to"
+        f" {score(scores.max().max(), 2)}. They lie furthest apart on {spread.idxmax()}, by {score(spread.max(), 3)}."
+    )
+    caption = (
+        "Score of each design on each task (mean over seeds), and its distance from the mean of the designs drawn;"
+        " tasks by type, within it from high to low."
+    )
+    return Drawing("tasks", "Scores by task", " ".join(filter(None, [caption, said, cut])), alt, figure)
+
+
+def before_after(result: "Result") -> Drawing | None:
+    """One panel a design, one line a task from before to after training; None without untrained references."""
+    from matplotlib.figure import Figure
+
+    twins = _twins(result)
+    if not twins:
+        return None
+    kept = [design for design in highest(result, MOST_PANELS)[0] if design in twins]
+    if not kept:
+        kept = list(twins)[:MOST_PANELS]
+    said = f"{len(kept)} of {len(twins)} designs are drawn." if len(kept) < len(twins) else ""
+    rows, cut = _tasks(result)
+    tasks, names = short_names(task for _, task in rows), short_names(kept, 20)
+    size = inches(tasks.values()) + 1.35 * len(kept) + 0.2, 1.2 + 0.72 * LINE * len(rows)
+    figure = Figure(figsize=(max(size[0], 4.2), size[1]), layout="constrained")
+    grid = figure.subplots(1, len(kept), sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, design in zip(grid, kept, strict=True):
+        _arrows(axes, twins[design].loc[list(tasks)], result.matrix.loc[list(tasks), design])
+        _task_axis(axes, rows, list(tasks.values()), size=6.5)
+        gain = (result.matrix[design] - twins[design]).mean()
+        axes.set_title(f"{names[design]}\n{signed(gain)}", fontsize=7.5)
+        axes.set_xlabel("score")
+    _stages(figure)
+    gains = {design: (result.matrix[design] - twins[design]) for design in kept}
+    alt = "Mean gain by training: " + ", ".join(
+        f"{design} {signed(gain.mean())} ({int((gain < 0).sum())} of {len(gain)} tasks lose)"
+        for design, gain in gains.items()
+    )
+    caption = "Score of each task before training (open) and after it (filled); tasks that lose are dashed."
+    caption += " Below each name the mean gain."
+    return Drawing("before_after", "Before and after training", " ".join(filter(None, [caption, said, cut])),
+                   f"{alt}.", figure)  # fmt: skip
+
+
+def _dots(axes: Any, values: "pd.DataFrame", names: dict[str, str]) -> None:
+    """One mark a design in each row. values: tasks x designs."""
+    places = range(len(values))
+    axes.hlines(places, values.min(axis=1), values.max(axis=1), color=PALE, linewidth=2.5, zorder=1)
+    for k, design in enumerate(values.columns):
+        look = mark(k)
+        label = f" {names[design]}"  # a name that begins with "_" would be left out of the legend
+        axes.plot(values[design], places, linestyle="none", marker=look.shape, color=look.colour, markersize=5,
+                  markeredgecolor="white", markeredgewidth=0.4, label=label, zorder=2)  # fmt: skip
+
+
+def _tasks(result: "Result") -> tuple[list[tuple[str, str]], str]:
+    """(type, task) by type, then from high to low; where there are too many, those on which designs differ most."""
+    every = [(kind, task) for kind, own in result.types.items() for task in own]
+    means = result.matrix.mean(axis=1)
+    place = {kind: k for k, kind in enumerate(result.types)}
+    spread = result.matrix.max(axis=1) - result.matrix.min(axis=1)
+    kept = every if len(every) <= MOST_TASKS else sorted(every, key=lambda row: -spread[row[1]])[:MOST_TASKS]
+    cut = f"Of {len(every)} tasks the {MOST_TASKS} on which designs differ most are drawn." if kept != every else ""
+    return sorted(kept, key=lambda row: (place[row[0]], -means[row[1]], row[1])), cut
+
+
+def _task_axis(axes: Any, rows: list[tuple[str, str]], names: list[str], size: float = 7.0) -> None:
+    """Names of tasks, a line between types, and the type's name on the right."""
+    axes.set_yticks(range(len(rows)), names, fontsize=size)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    axes.locator_params(axis="x", nbins=5)
+    kinds = [kind for kind, _ in rows]
+    for k in range(1, len(kinds)):
+        if kinds[k] != kinds[k - 1]:
+            axes.axhline(k - 0.5, color=GREY, linewidth=0.6)
+
+
+def _twins(result: "Result") -> "dict[str, pd.Series]":
+    """Return design -> scores on tasks of its untrained reference, for those in the table of before and after."""
+    if result.gain is None:
+        return {}
+    every = {**result.untrained, **result.designs}
+    found = {}
+    for design in dict.fromkeys(result.gain.index.get_level_values("design")):
+        twin = twin_of(design, every)
+        if twin is not None:
+            found[design] = seed_means(result.frame, [twin], list(result.matrix.index))[twin]
+    return found
+
+
+def _arrows(axes: Any, before: "pd.Series", after: "pd.Series") -> None:
+    places = np.arange(len(before))
+    lost = after.to_numpy() < before.to_numpy()
+    for rows, colour, style in ((~lost, BLUE, "solid"), (lost, VERMILLION, "dashed")):
+        x, y = before.to_numpy()[rows], after.to_numpy()[rows]
+        axes.hlines(places[rows], x, y, color=colour, linewidth=1.1, linestyle=style, zorder=1)
+        axes.plot(x, places[rows], "o", markersize=3, color=GREY, markerfacecolor="white", zorder=2)
+        axes.plot(y, places[rows], "o", markersize=3.4, color=colour, zorder=3)
+
+
+def _stages(figure: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    looks: dict[str, dict[str, Any]] = {
+        "before": {"marker": "o", "color": GREY, "markerfacecolor": "white", "linestyle": "none"},
+        "after, higher": {"marker": "o", "color": BLUE},
+        "after, lower": {"marker": "o", "color": VERMILLION, "linestyle": "--"},
+    }
+    handles = [Line2D([], [], markersize=4, label=label, **look) for label, look in looks.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)

@@ -1,0 +1,159 @@
+"""The methods paragraph: the tests that were really used, with the settings of this run."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from analysis.formats import fraction
+from analysis.names import correction_name, listed
+from analysis.notes import seed_notes
+from analysis.report.section_methods import section_methods
+from analysis.result_json import versions
+from analysis.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
+from analysis.task_types import known_types
+
+if TYPE_CHECKING:
+    from analysis.result import Result
+
+ZEROS = {
+    "wilcox": "Differences of zero were dropped before ranking",
+    "pratt": "Differences of zero were ranked and then dropped [@pratt1959]",
+    "zsplit": "Differences of zero were ranked, and half of their ranks given to either side",
+}
+CORRECTIONS = {
+    "holm": "p-values were corrected by Holm's step-down procedure [@holm1979]",
+    "bh": "p-values were corrected by the procedure of Benjamini and Hochberg, which bounds the rate of false"
+    " discoveries [@benjamini1995]",
+}
+
+
+def methods(result: "Result") -> list[str]:
+    """Return the sentences, citations as [@key]."""
+    return [
+        *_compared(result),
+        *_control(result),
+        *_pairs(result),
+        *_corrected(result),
+        *_sizes(result),
+        *_effects(result),
+        *section_methods(result),
+        _software(),
+    ]
+
+
+def _compared(result: "Result") -> Iterator[str]:
+    tasks, kinds = len(result.matrix), {kind: len(own) for kind, own in result.types.items()}
+    types = (
+        f" of {len(kinds)} types ({', '.join(f'{kind}: {n}' for kind, n in kinds.items())})" if len(kinds) > 1 else ""
+    )
+    kind = f" of the type {next(iter(kinds))}" if len(kinds) == 1 else ""
+    yield f"We compared {len(result.designs)} designs on {tasks} tasks{types}{kind}{_benchmark(result)}."
+    if any(design.pooler for design in result.designs.values()):
+        yield "The designs are cells of the grid pooling x attention [@tang2024]."
+    yield from seed_notes(result.frame, list(result.designs))
+
+
+def _benchmark(result: "Result") -> str:
+    """mteb's own tasks, or others that its program scored."""
+    if all(task in known_types() for task in result.matrix.index):
+        return " of MTEB [@muennighoff2023]"
+    folders = all(path.is_dir() for path in result.settings.scores)
+    return ", scored with the program of MTEB [@muennighoff2023]" if folders else ""
+
+
+def _control(result: "Result") -> Iterator[str]:
+    """Where manifests prove it; foreign scores prove nothing and nothing is claimed."""
+    if not any(design.runs for design in result.designs.values()):
+        return
+    factors = listed(result.settings.factors)
+    but = listed([key for note in result.footnotes for key in note.keys])
+    allowed = f", except in {but}, which we let through" if but else ""
+    agree = f"agree in everything but the factors ({factors}) and what follows from them"
+    yield f"The manifests of all runs {agree}{allowed}."
+
+
+def _pairs(result: "Result") -> Iterator[str]:
+    settings = result.settings
+    which = f"Each design was compared with {result.control}" if result.control else "Every two designs were compared"
+    yield (
+        f"{which} by the two-sided Wilcoxon signed-rank test [@wilcoxon1945] with the task as the pairing unit; the"
+        " direction of each difference was fixed beforehand. p is exact, with ties too: the distribution of the rank"
+        " sum over all signs, given the ranks [@hollander1973]."
+    )
+    dropped = int(result.pairs["n_zero"].sum())
+    found = (
+        f"; there were {dropped:,} such differences in {len(result.pairs):,} tests" if dropped else "; there were none"
+    )
+    yield (
+        f"{ZEROS[settings.zeros]}{found}. Differences were rounded to {settings.decimals} decimals, so that rounding"
+        " makes no rank."
+    )
+
+
+def _corrected(result: "Result") -> Iterator[str]:
+    settings, pairs = result.settings, result.pairs
+    alpha = fraction(settings.alpha)
+    if settings.correction == "none":
+        yield f"No correction for the {len(pairs):,} tests was made; the level of significance is {alpha}."
+    else:
+        what = "of one task type" if settings.family == "type" else "of all task types together"
+        how = CORRECTIONS.get(settings.correction, f"p-values were corrected by {settings.correction}")
+        size = int(pairs["family_size"].max())
+        pairs_of = f"over the {size:,} pairs" if size > 1 else "over the single pair"
+        yield f"{how[0].upper()}{how[1:]} {pairs_of} {what}; the level of significance is {alpha}."
+    name = correction_name(settings.correction)
+    for word, said in (("no", ""), ("uncorrected", f" after {name}")):
+        kinds = [str(k) for k, own in pairs.groupby("type", sort=False) if (own["reachable"] == word).all()]
+        if kinds:
+            yield f"The number of tasks is too small for any data to reach {alpha}{said} on {', '.join(kinds)}."
+
+
+def _sizes(result: "Result") -> Iterator[str]:
+    """Effect sizes, and the further columns of the table of pairs that this run has."""
+    columns, level = set(result.pairs.columns), f"{100 * (1 - result.settings.alpha):g} %"
+    yield "The effect size is the matched-pairs rank-biserial correlation, (W+ - W-) / (W+ + W-) [@kerby2014]."
+    if "hodges_lehmann" in columns:
+        yield (
+            f"The size of a difference is also given as the Hodges-Lehmann estimate with its exact {level} interval"
+            " [@hodges1963]."
+        )
+    if "boot_low" in columns and result.pairs["boot_low"].notna().any():
+        yield (
+            f"The {level} interval of a mean difference is a bootstrap-t over tasks (9,999 resamples, seed 0)"
+            " [@efron1993]."
+        )
+    checks = {
+        "p_permutation": "the paired permutation test of the mean [@pitman1937]",
+        "p_sign": "the sign test [@dixon1946]",
+        "p_t": "the paired t test",
+    }
+    found = [text for column, text in checks.items() if column in columns and result.pairs[column].notna().any()]
+    if found:
+        yield f"As cross-checks the table of pairs also holds {_joined(found)}."
+
+
+def _effects(result: "Result") -> Iterator[str]:
+    if not result.effects:
+        return
+    names = " and ".join(found.crossing.name for found in result.effects)
+    tests = [found.tests for found in result.effects]
+    size = max(int(table["family_size"].max()) for table in tests)
+    corrected = correction_name(result.settings.correction)
+    after = f"; {corrected} over the effects of one task type (family of {size})" if corrected else ""
+    yield (
+        f"Main effects and interactions ({names}) were tested over tasks by sign flips of within-task contrasts"
+        f" [@winkler2014], with the F of the repeated-measures analysis as the statistic{after}."
+    )
+    if not all(table["exact"].astype(bool).all() for table in tests):
+        yield (
+            f"With more than {EXACT_UP_TO} tasks {RANDOM_FLIPS:,} random flips were drawn (seed {SEED}), and"
+            " p = (b + 1) / (m + 1) [@phipson2010]."
+        )
+
+
+def _software() -> str:
+    used = ", ".join(f"{name} {number}" for name, number in versions().items() if name != "python")
+    return f"Computed with Python {versions()['python']} ({used})."
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,31 @@
+"use strict";
+// A third click restores the order of the file, which is that of the configuration.
+for (const table of document.querySelectorAll("table")) {
+  const body = table.tBodies[0];
+  const original = [...body.rows];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => head.querySelector("button").addEventListener("click", () => {
+    const values = new Map(original.map((row) => [row, row.cells[column].dataset.v]));
+    const numeric = [...values.values()].some((v) => v !== "" && !Number.isNaN(Number(v)));
+    const order = numeric ? ["descending", "ascending", null] : ["ascending", "descending", null];
+    const next = order[(order.indexOf(head.getAttribute("aria-sort")) + 1) % 3];
+    heads.forEach((other) => other.removeAttribute("aria-sort"));
+    if (next) head.setAttribute("aria-sort", next);
+    body.append(...(next ? sorted(original, values, numeric, next === "descending") : original));
+  }));
+}
+function sorted(rows, values, numeric, down) {
+  const known = (row) => values.get(row) !== "" && (!numeric || !Number.isNaN(Number(values.get(row))));
+  const compare = (a, b) => numeric ? Number(values.get(a)) - Number(values.get(b))
+    : values.get(a).localeCompare(values.get(b), "en", { numeric: true });
+  const full = rows.filter(known).sort((a, b) => (down ? compare(b, a) : compare(a, b)));
+  return [...full, ...rows.filter((row) => !known(row))]; // what has no value stays at the end
+}
+for (const button of document.querySelectorAll(".copy")) {
+  button.addEventListener("click", () => {
+    const node = document.getElementById(button.dataset.of);
+    const done = () => { button.textContent = "Copied"; };
+    const select = () => { getSelection().selectAllChildren(node); document.execCommand("copy"); done(); };
+    if (navigator.clipboard) navigator.clipboard.writeText(node.textContent).then(done, select); else select();
+  });
+}

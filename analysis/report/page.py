@@ -1,0 +1,62 @@
+"""Result and figures -> report.html (one file, no network), methods.tex and references.bib."""
+
+from base64 import b64encode
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.figures.drawing import Drawing
+from analysis.report import citing
+from analysis.report.html_grid import html_grid
+from analysis.report.manifest_audit import manifest_audit
+from analysis.report.methods import methods
+from analysis.report.references import REFERENCES, bibtex
+from analysis.tables import all_grids
+
+if TYPE_CHECKING:
+    from analysis.result import Result
+
+HERE = Path(__file__).resolve().parent
+PIXELS = 96  # of a web page, an inch
+
+
+def report_files(result: "Result", drawings: list[Drawing]) -> dict[str, str]:
+    """Return file name -> text."""
+    sentences = methods(result)
+    keys = citing.keys_of(sentences)
+    texts = {"methods.tex": methods_latex(sentences), "references.bib": bibtex(keys)}
+    return {"report.html": _page(result, drawings, sentences, texts)} | texts
+
+
+def methods_latex(sentences: list[str]) -> str:
+    r"""Return the paragraph for \input; its \cite keys are those of references.bib."""
+    return "% \\bibliography{references} in the document\n" + "\n".join(map(citing.latex, sentences)) + "\n"
+
+
+def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:
+    from jinja2 import Environment, FileSystemLoader
+    from markupsafe import Markup
+
+    own = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    keys = sorted(citing.keys_of(sentences), key=lambda key: REFERENCES[key].short)
+    return own.get_template("page.html.j2").render(
+        title=f"{len(result.designs)} designs on {len(result.matrix)} tasks",
+        verdict=result.verdict,
+        grids=[html_grid(grid) for grid in all_grids(result)],
+        figures=[_figure(drawing) for drawing in drawings],
+        audit=manifest_audit(result),
+        notes=result.notes,
+        methods=Markup(" ").join(map(citing.html, sentences)),
+        methods_latex=texts["methods.tex"],
+        references=[(key, REFERENCES[key].full) for key in keys],
+        bibtex=texts["references.bib"],
+    )
+
+
+def _figure(drawing: Drawing) -> dict[str, Any]:
+    """The picture as SVG within the page: sharp in print, and its ids cannot clash with those of another."""
+    from analysis.figures.save import figure_bytes
+
+    width, height = drawing.figure.get_size_inches()
+    words = {"name": drawing.name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
+    source = f"data:image/svg+xml;base64,{b64encode(figure_bytes(drawing, 'svg')).decode()}"
+    return words | {"source": source, "width": round(width * PIXELS), "height": round(height * PIXELS)}

@@ -1,0 +1,176 @@
+"""Figures show the result's own numbers, and hold up under the inputs that break figures."""
+
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from analysis.figures.critical_difference import diagram
+from analysis.figures.every import draw
+from analysis.figures.fit import short_names
+from analysis.figures.intervals import percentile_interval
+from analysis.figures.save import figure_bytes, write_figures
+from analysis.figures.style import house_style
+
+
+@pytest.fixture
+def wide(tmp_path, analyse_words):
+    """Return a function: scores [designs, tasks] and names -> result; tasks are mteb's, of two types."""
+    tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R", "SciFact", "ArguAna", "FiQA2018"]
+
+    def make(values, names, *words):
+        own = tasks[: values.shape[1]]
+        rows = [",".join([f'"{n}"', *map(repr, row)]) for n, row in zip(names, values.tolist(), strict=True)]
+        (tmp_path / "wide.csv").write_text("\n".join([f"model,{','.join(own)}", *rows]) + "\n")
+        return analyse_words(f"scores={tmp_path / 'wide.csv'}", *words)
+
+    return make
+
+
+def random(count, tasks=10):
+    rng = np.random.default_rng(0)
+    return np.round(rng.uniform(0.4, 0.6, (count, tasks)) + np.linspace(0, 0.2, count)[:, None], 4)
+
+
+def named(drawings):
+    return {drawing.name: drawing for drawing in drawings}
+
+
+def texts(figure):
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+def inside(drawing):
+    """Whether all that is drawn, labels included, lies within the page."""
+    width, height = drawing.figure.get_size_inches()
+    with house_style():
+        box = drawing.figure.get_tightbbox()
+    return box.x0 >= -0.01 and box.y0 >= -0.01 and box.x1 <= width + 0.01 and box.y1 <= height + 0.01
+
+
+def test_the_forest_draws_the_differences_of_the_table(wide):
+    result = wide(random(3), "abc")
+    figure = named(draw(result))["forest"].figure
+    drawn = sorted(
+        float(x) for line in figure.axes[0].lines for x in line.get_xdata() if line.get_marker() not in ("None", "")
+    )
+    rows = result.pairs[result.pairs["type"] == "All"]
+    assert drawn == pytest.approx(sorted(rows["difference"]))
+    assert "b − a" in texts(figure)  # noqa: RUF001
+
+
+def test_the_interval_is_that_of_scipys_bootstrap():
+    from scipy.stats import bootstrap
+
+    d = np.random.default_rng(1).normal(0.02, 0.05, (30, 1))
+    low, high = percentile_interval(d)
+    theirs = bootstrap((d[:, 0],), np.mean, method="percentile", n_resamples=20_000, rng=2).confidence_interval
+    assert low[0] == pytest.approx(theirs.low, abs=0.0008)  # Monte Carlo error of a 2.5 % quantile
+    assert high[0] == pytest.approx(theirs.high, abs=0.0008)
+    assert np.isnan(percentile_interval(d[:5])[0]).all()
+
+
+def test_the_heat_map_holds_each_difference_with_its_sign(wide):
+    result = wide(random(4), "abcd")
+    figure = named(draw(result))["heat_map"].figure
+    values = figure.axes[0].collections[0].get_array()
+    means = result.matrix.mean().sort_values(ascending=False).to_numpy()
+    expected = means[:, None] - means[None, :]
+    off = ~np.eye(4, dtype=bool)
+    assert np.asarray(values)[off] == pytest.approx(expected[off])
+    assert (np.asarray(values)[np.triu_indices(4, 1)] >= 0).all()
+
+
+def test_two_designs_have_no_heat_map_and_a_control_neither(wide):
+    assert "heat_map" not in named(draw(wide(random(2), "ab")))
+    assert "heat_map" not in named(draw(wide(random(4), "abcd", "against=a")))
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (random(2), ["a", "b"]),
+        (np.full((3, 10), 0.5), ["a", "b", "c"]),
+        (random(3, 2), ["a", "b", "c"]),
+        (-random(3), ["a", "b", "c"]),
+        (random(4), [f"a_very_long_organisation__a-model-of-many-words-{k * 30 * 'x'}-v{k}-$x_%&#" for k in range(4)]),
+    ],
+    ids=["one pair", "all equal", "one type of two tasks", "negative", "long names"],
+)
+def test_bad_cases_are_drawn_within_the_page(wide, values, names):
+    drawings = draw(wide(values, names))
+    assert {"forest", "tasks"} <= set(named(drawings))
+    for drawing in drawings:
+        assert inside(drawing), drawing.name
+        assert drawing.alt
+        assert drawing.caption
+
+
+def test_hundreds_of_designs_are_cut_and_it_is_said(wide):
+    drawings = named(draw(wide(random(60), [f"model-{k:02}" for k in range(60)])))
+    assert "Of 60 designs the 10 of the highest mean are drawn." in drawings["forest"].caption
+    assert "Of 60 designs the 40 of the highest mean are drawn." in drawings["heat_map"].caption
+    assert "Of 60 designs the 12 of the highest mean are drawn." in drawings["tasks"].caption
+    assert "model-59" in " ".join(texts(drawings["forest"].figure))
+    assert all(max(d.figure.get_size_inches()) < 16 for d in drawings.values())
+
+
+def test_costs_and_before_after_need_manifests(study, spread_scores, analyse_words):
+    for k, design in enumerate(("eos-causal", "lastlayer-bi")):
+        for trained in (True, False):
+            study.run(design, spread_scores(0.3 + 0.05 * k + 0.1 * trained), trained=trained)
+    drawings = named(draw(analyse_words(f"scores={study.root}")))
+    assert {"before_after", "cost_score"} <= set(drawings)
+    assert "eos-causal +.1000 (0 of 16 tasks lose)" in drawings["before_after"].alt
+    assert all(inside(drawing) for drawing in drawings.values())
+
+
+def test_names_are_short_and_never_alike():
+    names = [f"{'x' * 60}{k}{'y' * 60}" for k in range(12)]
+    short = short_names([*names, "plain"])
+    assert len(set(short.values())) == 13
+    assert max(map(len, short.values())) <= 40
+    assert short["plain"] == "plain"
+
+
+def test_the_critical_difference_diagram_draws_its_ranks_and_bars():
+    ranks = {"a": 1.5, "b": 2.0, "c": 3.9, "d": 2.6}
+    ranked = SimpleNamespace(ranks=ranks, cd=1.2, cliques=[("a", "b", "d"), ("d",), ("a", "b")], alpha=0.05)
+    with house_style():
+        drawing = diagram(ranked, "20 tasks")
+        drawing.figure.draw_without_rendering()
+    axes = drawing.figure.axes[0]
+    bars = [line.get_xdata() for line in axes.lines if line.get_linewidth() == 3]
+    assert len(bars) == 1
+    assert bars[0] == pytest.approx([1.5, 2.6], abs=0.05)
+    assert {"a  1.50", "b  2.00", "2.60  d", "3.90  c"} <= set(texts(drawing.figure))
+    assert "1.20" in drawing.caption
+    assert inside(drawing)
+
+
+def test_files_are_the_same_bytes_and_embed_their_fonts(wide, tmp_path):
+    result = wide(random(3), "abc")
+    one, other = draw(result)[0], draw(result)[0]
+    for kind in ("pdf", "png", "svg"):
+        assert figure_bytes(one, kind) == figure_bytes(other, kind), kind
+    paths = write_figures([one], tmp_path / "figures")
+    assert sorted(p.name for p in paths) == ["forest.pdf", "forest.png"]
+    pdf = (tmp_path / "figures" / "forest.pdf").read_bytes()
+    assert b"/Type3" not in pdf
+    assert b"/FontFile2" in pdf
+    if shutil.which("pdffonts"):
+        listed = subprocess.run(["pdffonts", str(paths[0])], capture_output=True, text=True, check=True).stdout
+        assert all("yes yes" in line for line in listed.splitlines()[2:])
+
+
+def test_the_users_matplotlibrc_changes_nothing(wide):
+    import matplotlib
+
+    result = wide(random(3), "abc")
+    plain = figure_bytes(draw(result)[0], "svg")
+    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "axes.facecolor": "red"}):
+        assert figure_bytes(draw(result)[0], "svg") == plain
