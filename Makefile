@@ -4,18 +4,26 @@ VENV   ?= .venv
 RUN    := $(VENV)/bin/python
 SEEDS  ?= 1
 RUNS   ?= runs
-JOBS   ?= 2
-comma  := ,
-space  := $(subst ,, )
-SEED_LIST := $(subst $(space),$(comma),$(shell seq 0 $$(( $(SEEDS) - 1 ))))
+JOBS   ?= $(shell getconf _NPROCESSORS_ONLN)
+STUDY  := eos-causal lastlayer-causal multilayer-causal lastlayer-bi multilayer-bi
+RUN_NAMES := $(foreach seed,$(shell seq 0 $$(( $(SEEDS) - 1 ))),$(STUDY:%=%-$(seed)))
 
-.PHONY: study test lint bench clean
+.PHONY: study report test lint bench clean $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
-study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare
-	$(RUN) train.py sweep=paper seed=$(SEED_LIST) runs_dir=$(RUNS)
-	@echo "Scoring, $(JOBS) runs at a time, each before and after training."
-	@ls -d $(RUNS)/embedded/*-*/seed=* | xargs -P $(JOBS) -I{} \
-	    $(RUN) evaluate.py run={} benchmark=docs untrained=also threads=1 progress=false
+study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
+	$(MAKE) --no-print-directory --jobs=$(JOBS) $(RUN_NAMES:%=score-%)
+	$(MAKE) --no-print-directory report
+
+# A run's name is pooler-attn-seed: lastlayer-bi-0. What is finished is skipped, what was interrupted goes on.
+part = $(word $(1),$(subst -, ,$*))
+$(RUN_NAMES:%=train-%): train-%:
+	@$(RUN) train.py pooler=$(call part,1) attn=$(call part,2) seed=$(call part,3) runs_dir=$(RUNS) trainer.progress=lines
+
+$(RUN_NAMES:%=score-%): score-%: train-% # before and after training
+	@$(RUN) evaluate.py run=$(RUNS)/embedded/$(call part,1)-$(call part,2)/seed=$(call part,3) \
+	    benchmark=docs untrained=also progress=false
+
+report: ## tables, figures and audit of what is scored
 	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables/all_pairs report=true > /dev/null
 	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables against=eos-causal report=true
 	$(RUN) -m analysis.control $(RUNS)/embedded > $(RUNS)/embedded/tables/control.md

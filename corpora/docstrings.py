@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from filelock import FileLock
+
 from corpora.cleaning import CLEANING_VERSION, split_docstring
 from records.atomic import replacing
 from records.errors import UserError
@@ -46,6 +48,19 @@ def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") ->
     packages takes about a minute on two cores.
     Raises `UserError` for a package that is not installed.
     """
+    if set(packages) - _cached(packages, cache_dir):
+        with _reading(cache_dir):  # another run may be at it
+            _fill(packages, cache_dir)
+    return [d for p in packages for d in _load(_cache_file(p, cache_dir))]
+
+
+def _reading(cache_dir: Path | str) -> FileLock:
+    folder = Path(cache_dir) / "docstrings"
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / ".lock")
+
+
+def _fill(packages: Sequence[str], cache_dir: Path | str) -> None:
     missing = [p for p in packages if p not in _cached(packages, cache_dir)]
     if missing:
         workers = min(len(missing), os.cpu_count() or 1)
@@ -53,7 +68,6 @@ def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") ->
             for package, found in zip(missing, pool.map(_read_package, missing), strict=True):
                 with replacing(_cache_file(package, cache_dir)) as draft:
                     draft.write_text("".join(json.dumps(asdict(d)) + "\n" for d in found), encoding="utf-8")
-    return [d for p in packages for d in _load(_cache_file(p, cache_dir))]
 
 
 def package_versions(packages: Sequence[str]) -> dict[str, str]:

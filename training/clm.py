@@ -135,7 +135,7 @@ def _fit(cfg: DictConfig, module: CausalLM, folder: Path) -> float:
         logger=CSVLogger(folder, name="logs"),
         callbacks=[SaveLast(folder, cfg.trainer.checkpoint_every)],
         enable_checkpointing=False,
-        enable_progress_bar=cfg.trainer.progress,
+        enable_progress_bar=cfg.trainer.progress is True,
         log_every_n_steps=25,
         enable_model_summary=False,
     )

@@ -66,6 +66,8 @@ def check_sizes(config: Config) -> None:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
     if batch < 2:
         raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
+    if t["progress"] not in (True, False, "lines"):
+        raise UserError(f"trainer.progress={t['progress']} must be true (a bar), lines or false.")
     if t["max_steps"] < 1:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."

@@ -64,7 +64,7 @@ def fill_states(module: ContrastiveModule, validation: Validation) -> Config:
     print(_plan(encoder.cache, texts, len(missing), tokens), flush=True)
     _refuse_full_disk(encoder.cache, tokens)
     start = time.perf_counter()
-    with _progress(module.cfg["trainer"]["progress"] and tokens > 0) as bar:
+    with _progress(module.cfg["trainer"]["progress"] is True and tokens > 0) as bar:
         line = bar.add_task("states", total=tokens)
         compute_states(
             encoder, tokenizer, missing, module.cfg["token_budget"], lambda count: bar.update(line, advance=count)

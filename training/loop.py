@@ -11,6 +11,7 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, Wand
 from training.checkpoints import LAST, Clock, SaveLast
 from training.module import ContrastiveModule
 from training.processes import GatheredStrategy, processes_of_one_job
+from training.progress_lines import ProgressLines
 from training.validation import Validation
 
 Config = dict[str, Any]
@@ -21,7 +22,9 @@ def fit(config: Config, module: ContrastiveModule, validation: Validation, folde
     """Run the steps that are left; leave the program where the run is stopped before its last step."""
     t = config["trainer"]
     callbacks: list[Callback] = [validation, SaveLast(folder, t["checkpoint_every"])]
-    if t["progress"]:
+    if t["progress"] == "lines":
+        callbacks.append(ProgressLines(str(folder), t["max_steps"]))
+    elif t["progress"]:
         callbacks.append(RichProgressBar(leave=True))
     trainer = pl.Trainer(
         max_steps=t["max_steps"],
@@ -32,7 +35,7 @@ def fit(config: Config, module: ContrastiveModule, validation: Validation, folde
         logger=loggers(config, folder),
         callbacks=callbacks,
         enable_checkpointing=False,
-        enable_progress_bar=t["progress"],
+        enable_progress_bar=t["progress"] is True,
         enable_model_summary=False,
         log_every_n_steps=1,
         num_sanity_val_steps=0,
