@@ -16,9 +16,9 @@ def main() -> None:
     settings = read_arguments(arguments)
 
     from analysis.control.rule import NotControlledError
-    from analysis.render_markdown import markdown_grid, printed
     from analysis.result import analyse
-    from analysis.write import output_folder, write_files
+    from analysis.tables.render_markdown import markdown_grid, printed
+    from analysis.tables.write import output_folder, write_files
 
     folder = output_folder(settings)
     try:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.correction import CORRECTIONS, passes
 from analysis.settings import Settings
+from analysis.statistics.correction import CORRECTIONS, passes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.cross_checks import cross_checks
 from analysis.family import corrected
 from analysis.settings import Settings
-from analysis.wilcoxon import signed_rank
+from analysis.statistics.cross_checks import cross_checks
+from analysis.statistics.wilcoxon import signed_rank
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +21,8 @@ def compare_pairs(
     """Return one row a (type, pair); with a `control` only the pairs that hold it.
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks. `difference` is the mean over tasks
-    of second minus first; the columns of the test, of `analysis.cross_checks` and of `analysis.family.corrected`
-    follow. Intervals have the level 1 - alpha.
+    of second minus first; the columns of the test, of `cross_checks` and of `analysis.family.corrected` follow.
+    Intervals have the level 1 - alpha.
     """
     import pandas as pd
 

@@ -5,23 +5,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.by_type import seed_means, type_means
-from analysis.choose import choose_control, choose_designs, keep_tasks
 from analysis.control.factors import check_factors
 from analysis.control.footnotes import Footnote
 from analysis.control.rule import Control, require
-from analysis.crossings import factor_table
-from analysis.effects import Factorial, factorial_effects
-from analysis.missing import complete, policy_for
-from analysis.notes import all_notes
+from analysis.factorial.crossings import factor_table
+from analysis.factorial.effects import Factorial, factorial_effects
 from analysis.pairs import ALL, compare_pairs
-from analysis.read_manifest import check_versions
-from analysis.rows import Design, Reading
-from analysis.scale import normalise
-from analysis.scores import Scores, join
-from analysis.section import Material, Section
-from analysis.sections import answer
+from analysis.reading.choose import choose_control, choose_designs, keep_tasks
+from analysis.reading.missing import complete, policy_for
+from analysis.reading.read_manifest import check_versions
+from analysis.reading.rows import Design, Reading
+from analysis.reading.scale import normalise
+from analysis.reading.scores import Scores, join
+from analysis.reading.task_types import read_types, sort_types
+from analysis.sections.every import answer
+from analysis.sections.section import Material, Section
 from analysis.settings import Settings
-from analysis.task_types import read_types, sort_types
+from analysis.tables.notes import all_notes
 from analysis.training_gain import training_gain, twin_of
 from analysis.verdict import verdict
 
@@ -44,7 +44,7 @@ class Result:
     notes: list[str]
     verdict: str
     effects: list[Factorial] = field(default_factory=list)  # one a complete crossing of factors, at most two
-    sections: list[Section] = field(default_factory=list)  # further questions: analysis/sections.py
+    sections: list[Section] = field(default_factory=list)  # further questions: analysis/sections/every.py
     footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
     control: str = ""  # label of the design that `against=` names
     untrained: dict[str, Design] = field(default_factory=dict)  # the references whose scores `gain` uses
@@ -96,10 +96,10 @@ def _controlled(scores: Scores, compared: list[str], tasks: set[str], settings: 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str]) -> Reading:
     if path.is_dir():
-        from analysis.read_results import read_results
+        from analysis.reading.read_results import read_results
 
         return read_results(path, settings)
-    from analysis.read_csv import read_csv
+    from analysis.reading.read_csv import read_csv
 
     beside = path.parent / "tasks.json"
     types = read_types(beside) if beside.is_file() else {}

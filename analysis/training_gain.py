@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from analysis.by_type import seed_means, type_means
 from analysis.names import listed
-from analysis.rows import Design
+from analysis.reading.rows import Design
 
 if TYPE_CHECKING:
     import pandas as pd

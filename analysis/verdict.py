@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from analysis.correction import NAMES
 from analysis.formats import equals, fraction, score
-from analysis.section import Section
+from analysis.sections.section import Section
 from analysis.settings import Settings
+from analysis.statistics.correction import NAMES
 
 if TYPE_CHECKING:
     import pandas as pd

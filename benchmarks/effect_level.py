@@ -20,7 +20,7 @@ def f_test(vectors: Floats) -> float:
     """p of the repeated-measures F from orthonormal contrasts [n, df]."""
     from scipy.stats import f
 
-    from analysis.effects import effect_test
+    from analysis.factorial.effects import effect_test
 
     test = effect_test(vectors)
     return float(f.sf(test["F"], test["df"], test["df_error"]))
@@ -54,8 +54,8 @@ def noises(rng: np.random.Generator, n: int) -> dict[str, Floats]:
 
 def main() -> None:
     """Print a Markdown table: rejections at .05 in per cent."""
-    from analysis.contrasts import effect_contrasts
-    from analysis.sign_flip import sign_flip
+    from analysis.statistics.contrasts import effect_contrasts
+    from analysis.statistics.sign_flip import sign_flip
 
     sets = int(sys.argv[1].removeprefix("sets=")) if len(sys.argv) > 1 else 2000
     contrasts = effect_contrasts({"pooler": 3, "attn": 2})

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from analysis.formats import count, fraction, signed
-from analysis.wilcoxon import signed_rank
+from analysis.statistics.wilcoxon import signed_rank
 from corpora.docstrings import read_docstrings
 from encoders.loading import load_run
 from records.errors import UserError, guard

@@ -1,4 +1,4 @@
-"""Write analysis/mteb_tasks.csv (task, type, main_score) from the installed mteb.
+"""Write analysis/reading/mteb_tasks.csv (task, type, main_score) from the installed mteb.
 
     python benchmarks/make_mteb_tasks.py
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.correction import holm
-from analysis.wilcoxon import signed_rank
+from analysis.statistics.correction import holm
+from analysis.statistics.wilcoxon import signed_rank
 from benchmarks.null_tests import t_test
 
 Floats = NDArray[np.float64]

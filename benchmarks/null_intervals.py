@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.power import critical_values
+from analysis.statistics.power import critical_values
 
 Floats = NDArray[np.float64]
 Bounds = tuple[Floats, Floats]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.settings import CHOICES
-from analysis.wilcoxon import signed_rank
+from analysis.statistics.wilcoxon import signed_rank
 
 Floats = NDArray[np.float64]
 

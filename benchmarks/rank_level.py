@@ -10,9 +10,9 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.posthoc import against_control
-from analysis.rank_permutation import null_distribution
-from analysis.ranks import nemenyi_distance, task_ranks
+from analysis.statistics.posthoc import against_control
+from analysis.statistics.rank_permutation import null_distribution
+from analysis.statistics.ranks import nemenyi_distance, task_ranks
 
 Floats = NDArray[np.float64]
 SIZES = ((3, 5), (3, 8), (5, 3), (5, 6), (5, 8), (5, 40), (10, 3), (10, 8), (10, 41))
@@ -43,7 +43,7 @@ def among_others(rng: np.random.Generator, difference: float, spread: float, oth
 
     Noise of the eight is 1; of the two `spread`; the second is ahead by `difference`, the eight by `others`.
     """
-    from analysis.wilcoxon import signed_rank
+    from analysis.statistics.wilcoxon import signed_rank
 
     scores = rng.normal(size=(TASKS, 10)) * np.array([spread] * 2 + [1] * 8)
     scores += np.array([0, difference] + [others] * 8)

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from analysis.seed_pairs import seed_pairs
+from analysis.statistics.seed_pairs import seed_pairs
 
 NAMES = ("over_tasks", "over_tasks_and_seeds", "by_model", "by_pooled")
 DESIGNS = 5

@@ -9,13 +9,13 @@ from analysis.control.facts import below
 from analysis.control.find_runs import Found
 from analysis.control.footnotes import said, short
 from analysis.control.rule import Control, confounds, difference_grid, judge
-from analysis.cost import COST_HEADER, cost_texts
-from analysis.grid import Cell, Grid
-from analysis.labels import gathered, labels
 from analysis.names import listed
-from analysis.order import config_order
-from analysis.render_markdown import markdown_grid
-from analysis.rows import Design
+from analysis.reading.labels import gathered, labels
+from analysis.reading.order import config_order
+from analysis.reading.rows import Design
+from analysis.tables.cost import COST_HEADER, cost_texts
+from analysis.tables.grid import Cell, Grid
+from analysis.tables.render_markdown import markdown_grid
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from analysis.control.factors import moved_by
 from analysis.control.facts import SEED_BOUND, below
-from analysis.rows import Design, Run
+from analysis.reading.rows import Design, Run
 
 ABSENT = "absent"
 # Compared where both runs have the key: other poolers load other files.

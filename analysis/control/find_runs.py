@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.read_manifest import check_versions, design_of, read_manifest
-from analysis.read_results import OURS, RUNNING, missing
-from analysis.rows import Design, Run
+from analysis.reading.read_manifest import check_versions, design_of, read_manifest
+from analysis.reading.read_results import OURS, RUNNING, missing
+from analysis.reading.rows import Design, Run
 from records.errors import UserError
 
 Named = list[tuple[str, Run]]  # (model, run)

@@ -6,7 +6,7 @@ from string import ascii_lowercase
 
 from analysis.control.compare import values_of
 from analysis.names import listed
-from analysis.rows import Design
+from analysis.reading.rows import Design
 
 
 @dataclass(frozen=True)

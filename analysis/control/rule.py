@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from analysis.control.compare import Differences, compare, values_of
 from analysis.control.facts import below
 from analysis.control.footnotes import Footnote, footnotes, short
-from analysis.grid import Cell, Grid
 from analysis.names import listed
-from analysis.rows import Design
+from analysis.reading.rows import Design
+from analysis.tables.grid import Cell, Grid
 from records.errors import UserError
 
 NO_PROOF = (

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from analysis.cost import tokens_per_second
 from analysis.figures.drawing import Drawing
 from analysis.figures.fit import highest, inches, over, short_names
 from analysis.figures.style import LINE, MOST_DESIGNS, PALE, mark
 from analysis.formats import score
-from analysis.rows import Design
+from analysis.reading.rows import Design
+from analysis.tables.cost import tokens_per_second
 
 if TYPE_CHECKING:
     from analysis.result import Result

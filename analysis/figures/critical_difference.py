@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from analysis import ranks
 from analysis.figures.drawing import Drawing
 from analysis.figures.fit import inches, over, short_names
 from analysis.figures.style import BLACK, BLUE, GREY, LINE
 from analysis.formats import fraction
-from analysis.ranks import CriticalDifference
+from analysis.statistics import ranks
+from analysis.statistics.ranks import CriticalDifference
 
 if TYPE_CHECKING:
     from analysis.result import Result

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.correction import passes
 from analysis.figures.drawing import Drawing
 from analysis.figures.fit import block, highest, inches, over, short_names
 from analysis.figures.intervals import interval, interval_name
 from analysis.figures.style import BLACK, BLUE, GREY, LINE
 from analysis.formats import fraction, signed
 from analysis.names import correction_name
+from analysis.statistics.correction import passes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.correction import passes
 from analysis.figures.drawing import Drawing
 from analysis.figures.fit import block, highest, inches, over, short_names
 from analysis.figures.style import BLACK
 from analysis.formats import fraction, signed
 from analysis.names import correction_name
+from analysis.statistics.correction import passes
 
 if TYPE_CHECKING:
     from analysis.result import Result

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from analysis.render_latex import escape as latex_escape
 from analysis.report.references import REFERENCES
+from analysis.tables.render_latex import escape as latex_escape
 
 CITED = re.compile(r"\s*\[(@\w+(?:; ?@\w+)*)\]")
 

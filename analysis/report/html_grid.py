@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from analysis.grid import Cell, Grid
-from analysis.render_markdown import TITLES
+from analysis.tables.grid import Cell, Grid
+from analysis.tables.render_markdown import TITLES
 
 NUMBER = re.compile(r"([<>]=?\s*)?([+-]?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*(K|M|B|%)?$", re.IGNORECASE)
 NO_BREAK, LONGEST = "\u00a0", 40

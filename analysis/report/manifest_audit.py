@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from analysis.control.audit import facts, verdict
 from analysis.control.rule import Control
-from analysis.grid import Grid
 from analysis.names import listed
 from analysis.report.html_grid import HtmlGrid, html_grid
+from analysis.tables.grid import Grid
 
 if TYPE_CHECKING:
     from analysis.result import Result

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from analysis.formats import fraction
 from analysis.names import correction_name, listed
-from analysis.notes import seed_notes
+from analysis.reading.task_types import known_types
 from analysis.report.section_methods import section_methods
-from analysis.result_json import versions
-from analysis.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
-from analysis.task_types import known_types
+from analysis.statistics.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
+from analysis.tables.notes import seed_notes
+from analysis.tables.result_json import versions
 
 if TYPE_CHECKING:
     from analysis.result import Result

@@ -10,7 +10,7 @@ from analysis.report.html_grid import html_grid
 from analysis.report.manifest_audit import manifest_audit
 from analysis.report.methods import methods
 from analysis.report.references import REFERENCES, bibtex
-from analysis.tables import all_grids
+from analysis.tables.main import all_grids
 
 if TYPE_CHECKING:
     from analysis.result import Result

@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.correction import holm
 from analysis.family import corrected
 from analysis.pairs import compare_pairs
 from analysis.settings import Settings
-from analysis.wilcoxon import signed_rank
+from analysis.statistics.correction import holm
+from analysis.statistics.wilcoxon import signed_rank
 
 BLOCKS = {"Reranking": ["r0", "r1", "r2"], "STS": [f"s{k}" for k in range(9)]}
 TASKS = [task for tasks in BLOCKS.values() for task in tasks]

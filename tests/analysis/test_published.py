@@ -9,7 +9,7 @@ from scipy import stats
 
 from analysis.cli import read_arguments
 from analysis.result import analyse
-from analysis.wilcoxon import signed_rank
+from analysis.statistics.wilcoxon import signed_rank
 from records.errors import UserError
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "shared/data/mteb_results/mteb_eng_v2_wide.csv.gz"
@@ -64,7 +64,7 @@ def test_a_crossing_of_published_models_agrees_with_statsmodels():
     import pandas as pd
     from statsmodels.stats.anova import AnovaRM
 
-    from analysis.effects import factorial_effects
+    from analysis.factorial.effects import factorial_effects
     from analysis.settings import Settings
 
     pattern = {"e5": ("intfloat__e5-{}", "intfloat__e5-{}-v2"), "bge": ("BAAI__bge-{}-en", "BAAI__bge-{}-en-v1.5")}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.correction import holm
+from analysis.statistics.correction import holm
 from benchmarks.null_families import friedman, holm_on_ranks, nemenyi, pairwise
 from benchmarks.null_intervals import INTERVALS, bca, bootstrap_t, covers, hodges_lehmann, percentile, t_interval
 from benchmarks.null_tests import all_tests, permutation, sign_test, t_test
@@ -77,7 +77,7 @@ def test_hodges_lehmann_holds_what_the_signed_rank_test_does_not_reject(n):
 
 
 def test_bootstrap_t_is_the_interval_that_is_shipped():
-    shipped = pytest.importorskip("analysis.bootstrap_mean").bootstrap_mean
+    shipped = pytest.importorskip("analysis.statistics.bootstrap_mean").bootstrap_mean
     d = RNG.exponential(size=(6, 20))
     for ours, theirs in zip(bootstrap_t(d), shipped(d), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=0.12)

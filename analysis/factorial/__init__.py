@@ -1,0 +1,1 @@
+"""Main effects and interactions of the factors that designs cross."""

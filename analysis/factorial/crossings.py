@@ -1,0 +1,105 @@
+"""Designs -> their factors -> the complete crossings over which effects can be told apart."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Literal
+
+from analysis.factorial.complete_grid import Levels, complete_grid
+from analysis.names import listed
+from analysis.reading.rows import Design
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+READING = "reading"  # the pooler together with its own settings: how the hidden states are read
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """`designs`: one a cell, cells as in `itertools.product(*levels.values())`."""
+
+    levels: Levels  # factor -> two levels or more
+    fixed: dict[str, str]  # factor -> the one level kept of several
+    designs: list[str]
+
+    @property
+    def name(self) -> str:
+        """The crossing as a line of text: pooler (2) x attn (2)."""
+        return " x ".join(f"{factor} ({len(own)})" for factor, own in self.levels.items())
+
+
+def factor_table(designs: Mapping[str, Design]) -> "pd.DataFrame":
+    """Return designs x factors, texts; "" where a factor does not apply, a row of "" where none is known."""
+    import pandas as pd
+
+    rows = {}
+    for label, design in designs.items():
+        own = dict(getattr(design, "factors", None) or {"pooler": design.pooler, "attn": design.attn})
+        rows[label] = own | {"training": "after" if design.trained else "before"} if any(own.values()) else {}
+    names = list(dict.fromkeys(name for own in rows.values() for name in own))
+    return pd.DataFrame([[own.get(name, "") for name in names] for own in rows.values()], list(rows), names)
+
+
+def crossings(factors: "pd.DataFrame") -> tuple[list[Crossing], list[str]]:
+    """Return the complete crossings, at most two, and the notes on what they leave out.
+
+    First the one with the most factors; then, where it holds more designs, the one with the most designs, in which the
+    pooler and its own settings are one factor, `reading` (eos has no setting that it could be crossed with).
+    factors: designs x factors in config order, as `factor_table` returns them.
+    """
+    own = varying(factors)
+    if own.shape[1] == 0:
+        return [], []
+    alike = own[own.duplicated(keep=False)]
+    if len(alike):
+        return [], [f"No factorial effects: {listed(list(alike.index), 4)} do not differ in {', '.join(own.columns)}."]
+    narrow, wide = _crossing(own, "factors"), _crossing(with_readings(own), "designs")
+    found = [crossing for crossing in (narrow, wide) if crossing]
+    if narrow and wide:
+        if set(wide.designs) <= set(narrow.designs):
+            found = [narrow]
+        elif set(narrow.designs) <= set(wide.designs) and len(narrow.levels) <= len(wide.levels):
+            found = [wide]
+    if not found:
+        return [], [f"No factorial effects: no two of {', '.join(own.columns)} are fully crossed by the designs."]
+    return found, [note for crossing in found for note in _left_out(crossing, factors)]
+
+
+def varying(factors: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the factors that have two levels or more, for the designs that have any factor."""
+    known = factors[(factors != "").any(axis=1)]
+    return known[[name for name in known.columns if len(set(known[name]) - {""}) > 1]]
+
+
+def with_readings(factors: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the factors with `pooler` and every `pooler.<setting>` joined into `reading`: lastlayer/last."""
+    parts = [name for name in factors.columns if name == "pooler" or name.startswith("pooler.")]
+    if len(parts) < 2:
+        return factors
+    texts = ["/".join(filter(None, row)) for row in factors[parts].itertuples(index=False, name=None)]
+    merged = factors.drop(columns=parts)
+    merged.insert(0, READING, texts)
+    return merged
+
+
+def _crossing(table: "pd.DataFrame", prefer: Literal["factors", "designs"]) -> Crossing | None:
+    levels = complete_grid(table, prefer)
+    if levels is None:
+        return None
+    label = dict(zip(table.itertuples(index=False, name=None), table.index, strict=True))
+    several = {name: own for name, own in levels.items() if len(own) > 1}
+    fixed = {name: own[0] for name, own in levels.items() if len(own) == 1 and own[0]}
+    return Crossing(several, fixed, [str(label[cell]) for cell in product(*levels.values())])
+
+
+def _left_out(crossing: Crossing, factors: "pd.DataFrame") -> list[str]:
+    gone = [str(label) for label in factors.index if label not in set(crossing.designs)]
+    if not gone:
+        return []
+    kept = "; ".join(f"{name}: {', '.join(own)}" for name, own in crossing.levels.items())
+    held = f" at {', '.join(f'{name} {level}' for name, level in crossing.fixed.items())}" if crossing.fixed else ""
+    return [
+        f"The designs are no complete crossing. Effects of {crossing.name}{held} are over {len(crossing.designs)} of"
+        f" {len(factors)} designs ({kept}), the largest complete one; left out: {listed(gone)}."
+    ]

@@ -1,0 +1,1 @@
+"""Scores and manifests from disk, checked: results folders, csv files, our runs."""

@@ -1,0 +1,103 @@
+"""The item files that evaluate.py leaves beside its predictions -> one table of items a task, for all designs."""
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.reading.json_file import load_object
+from records.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = ("mean", "spearman", "average_precision")
+
+
+@dataclass
+class Items:
+    """The items of one task (and subset). `values`: (design, seed) -> [n] scores or predictions, in order of `ids`."""
+
+    task: str
+    type: str
+    subset: str  # "" where the task has one
+    statistic: str
+    kind: str
+    ids: list[str]
+    truth: NDArray[np.float64]  # [n]; empty for kind "mean"
+    source: Path
+    values: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
+
+
+def read_items(frame: "pd.DataFrame", folder: str = "", split: str = "", subsets: tuple[str, ...] = ()) -> list[Items]:
+    """Return the items of every task of `frame` (design, seed, task, type, source) that has a file of them.
+
+    The scores <results>/results/<model>/<revision>/<task>.json have theirs in
+    <results>/predictions/<model>/<revision>/<task>_items.json, or below `folder` instead of predictions.
+    Raises UserError for a broken file, and where two designs' items of a task differ.
+    """
+    found: dict[tuple[str, str], Items] = {}
+    for row in frame.itertuples():
+        path = item_file(Path(row.source), folder)
+        if path is None or not path.is_file():
+            continue
+        chosen = _split(load_object(path), split, path)
+        kept = {s: e for s, e in chosen.items() if not subsets or any(fnmatchcase(s, glob) for glob in subsets)}
+        for subset, entry in kept.items():
+            name = "" if len(chosen) == 1 else subset
+            own = _items(entry, row.task, row.type, name, path)
+            items = found.setdefault((row.task, name), own)
+            _same(items, own, path)
+            items.values[row.design, row.seed] = _numbers(entry, "values" if own.kind == "mean" else "predicted", path)
+    return list(found.values())
+
+
+def item_file(scores: Path, folder: str = "") -> Path | None:
+    """Return where the items of a score file lie, whether they are there or not; None for a score of a csv."""
+    if scores.suffix != ".json" or len(scores.parents) < 4:
+        return None
+    root = Path(folder) if folder else scores.parents[3] / "predictions"
+    return root / scores.parents[1].name / scores.parents[0].name / f"{scores.stem}_items.json"
+
+
+def _split(about: dict[str, Any], wanted: str, path: Path) -> dict[str, Any]:
+    splits = about.get("splits")
+    if not isinstance(splits, dict) or not splits:
+        raise _broken(path)
+    return splits.get(wanted or ("test" if "test" in splits else next(iter(splits))), {})
+
+
+def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path) -> Items:
+    ids = entry.get("ids")
+    if entry.get("kind") not in KINDS or not isinstance(ids, list):
+        raise _broken(path)
+    truth = np.zeros(0) if entry["kind"] == "mean" else _numbers(entry, "truth", path)
+    return Items(task, kind, subset, str(entry.get("statistic")), entry["kind"], list(map(str, ids)), truth, path)
+
+
+def _numbers(entry: dict[str, Any], key: str, path: Path) -> NDArray[np.float64]:
+    try:
+        values = np.array(entry[key], dtype=np.float64)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path) from error
+    if values.shape != (len(entry["ids"]),) or not np.isfinite(values).all():
+        raise _broken(path)
+    return values
+
+
+def _same(one: Items, other: Items, path: Path) -> None:
+    alike = one.ids == other.ids and one.statistic == other.statistic and np.array_equal(one.truth, other.truth)
+    if not alike:
+        raise UserError(
+            f"The items of {one.task} differ between {one.source} and {path}, so they cannot be paired."
+            " Score both on the same data, or leave the items out with items=none."
+        )
+
+
+def _broken(path: Path) -> UserError:
+    return UserError(
+        f"{path} is no item file of evaluate.py. Score the task again, or leave the items out: items=none."
+    )

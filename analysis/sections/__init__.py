@@ -1,0 +1,1 @@
+"""Further questions put to the same scores, one file each."""

@@ -1,0 +1,169 @@
+"""`cluster=`: the tests of the pairs both ways, with tasks and with clusters of tasks as units."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.family import corrected
+from analysis.formats import equals, fraction, signed
+from analysis.reading.sources import clusters_of
+from analysis.sections.section import Material, Section
+from analysis.sections.seeds import interval
+from analysis.settings import Settings
+from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership, task_bootstrap
+from analysis.statistics.correction import NAMES, passes
+from analysis.statistics.flip_means import EXACT_UP_TO
+from analysis.statistics.resample import DRAWS
+from analysis.statistics.seed_pairs import pair_intervals
+from analysis.tables.grid import Cell, Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_INTERVALS = 1000  # pairs; beyond them the bootstrap is left out
+SHARED = ("type", "first", "second")
+
+
+def clusters_section(material: Material) -> Section | None:
+    """Return the tests with clusters as units; without `cluster=`, a note where tasks share a source, or None."""
+    cluster = material.settings.cluster
+    tasks = [task for own in material.types.values() for task in own]
+    labels = clusters_of(cluster, tasks)
+    sizes = {kind: len({labels[task] for task in own}) for kind, own in material.blocks.items()}
+    shared = {kind: n for kind, n in sizes.items() if n < len(material.blocks[kind])}
+    if not cluster:
+        return Section("clusters", notes=[_sharing(material, shared, labels)]) if shared else None
+    if not shared:
+        return Section("clusters", notes=[f"cluster={cluster}: no two of the tasks share one, so tasks are the units."])
+    frame = _tests(material, shared, labels)
+    grid = _grid(frame, shared, material)
+    notes = _notes(material, sizes, labels, frame)
+    return Section("clusters", [grid], {"clusters.csv": frame}, notes, _about(frame[frame["type"] == list(shared)[-1]]))
+
+
+def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
+    """A sentence a pair: the test with clusters as units."""
+    return {
+        (row["first"], row["second"]): (
+            f"With the {row['n_clusters']} clusters as units p {equals(row['p_adjusted'])}"
+            f" (the smallest possible {fraction(row['p_min_adjusted'])})."
+        )
+        for row in rows.to_dict("records")
+    }
+
+
+def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str]) -> str:
+    """The 40 tasks come from 8 sources; cluster=source shows the result with sources as units."""
+    kind = list(shared)[-1]
+    n = len(material.blocks[kind])
+    what = f"The {n} tasks" if kind == "All" else f"The {n} {kind} tasks"
+    groups: dict[str, list[str]] = {}
+    for task in material.blocks[kind]:
+        groups.setdefault(labels[task], []).append(task)
+    sources = "source" if shared[kind] == 1 else "sources"
+    example = next(own for own in groups.values() if len(own) > 1)
+    return (
+        f"{what} come from {shared[kind]} {sources} (such as {example[0]} and {example[1]}), so their differences may"
+        " not be independent; cluster=source shows the result with sources as units."
+    )
+
+
+def _tests(material: Material, shared: dict[str, int], labels: dict[str, str]) -> "pd.DataFrame":
+    """One row a (block with clusters, pair): columns of the pairs table, then those of the clusters, all corrected."""
+    import pandas as pd
+
+    settings = material.settings
+    parts = []
+    for kind in shared:
+        tasks = material.blocks[kind]
+        rows = material.pairs[material.pairs["type"] == kind]
+        scores = material.matrix.loc[tasks].to_numpy(dtype=np.float64)
+        first, second = (material.matrix.columns.get_indexer(rows[name]) for name in ("first", "second"))
+        members = membership([labels[task] for task in tasks])
+        found = cluster_pairs((scores[:, second] - scores[:, first]).T, members, settings.zeros, settings.decimals)
+        columns = {name: rows[name].to_numpy() for name in SHARED}
+        columns |= {"n_tasks": len(tasks), "n_clusters": len(members)}
+        columns |= {f"{name}_tasks": rows[name].to_numpy() for name in ("difference", "p", "p_adjusted")}
+        columns |= {"difference_clusters": found.difference, "w_plus": found.ranks.w_plus}
+        columns |= {"w_minus": found.ranks.w_minus, "p": found.ranks.p, "p_min": found.ranks.p_min}
+        columns |= {"p_flip": found.flips.p, "p_min_flip": found.flips.p_min}
+        columns |= {"flips": found.flips.flips, "flips_exact": found.flips.exact}
+        parts.append(pd.DataFrame(columns | _intervals(scores, members, first, second)))
+    return _corrected(pd.concat(parts, ignore_index=True), settings)
+
+
+def _intervals(scores: np.ndarray, members: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
+    if len(first) > MOST_INTERVALS:
+        return {}
+    columns = {}
+    for name, means in (("tasks", task_bootstrap(scores)), ("clusters", cluster_bootstrap(scores, members))):
+        columns[f"low_{name}"], columns[f"high_{name}"] = pair_intervals(means, first, second).T
+    return columns
+
+
+def _corrected(tests: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
+    """Correct the p-values of both tests as those of the pairs; family=table is here the blocks with clusters."""
+    flips = tests[["type", "p_flip", "p_min_flip"]].set_axis(["type", "p", "p_min"], axis=1)
+    tests = corrected(tests, settings)
+    found = corrected(flips, settings)
+    for name in ("p_adjusted", "p_min_adjusted", "reachable"):
+        tests[f"{name}_flip"] = found[name]
+    return tests
+
+
+def _grid(frame: "pd.DataFrame", shared: dict[str, int], material: Material) -> Grid:
+    settings = material.settings
+    kind = list(shared)[-1]
+    rows = frame[frame["type"] == kind]
+    with_intervals = "low_clusters" in rows
+    cells = []
+    for _, row in rows.head(settings.rows_shown).iterrows():
+        both = [interval(row, name) for name in ("tasks", "clusters")] if with_intervals else []
+        tests = [_tested(row["p_tasks"], row["p_adjusted_tasks"], "yes", 0.0, settings)]
+        tests.append(_tested(row["p"], row["p_adjusted"], row["reachable"], row["p_min_adjusted"], settings))
+        tests.append(
+            _tested(row["p_flip"], row["p_adjusted_flip"], row["reachable_flip"], row["p_min_adjusted_flip"], settings)
+        )
+        pair, difference = Cell(f"{row['second']} - {row['first']}"), Cell(signed(row["difference_tasks"]))
+        cells.append([pair, difference, *tests, *map(Cell, both)])
+    n, units = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0]
+    header = ["Pair (second - first)", "Difference", f"p (n = {n} tasks)", f"p (n = {units} clusters)", "p flips"]
+    header += ["95 % tasks", "95 % clusters"] if with_intervals else []
+    rest = f"The first {len(cells)} of {len(rows)} pairs; clusters.csv has all." if len(rows) > len(cells) else ""
+    return Grid(
+        "clusters", _caption(rows, settings, with_intervals), header, cells, rest=rest, title="Tasks and clusters"
+    )
+
+
+def _tested(p: float, adjusted: float, reachable: str, least: float, settings: Settings) -> Cell:
+    if reachable != "yes":
+        return Cell(fraction(p), below=(f"n.a.: p >= {fraction(least)}",))
+    mark = "*" if passes(np.array(adjusted), settings.alpha) else ""
+    return Cell(fraction(p), mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
+
+
+def _caption(rows: "pd.DataFrame", settings: Settings, with_intervals: bool) -> str:
+    n, units, kind = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], rows["type"].iloc[0]
+    what = f"all {n} tasks" if kind == "All" else f"the {n} {kind} tasks"
+    how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
+    corrected_by = f", in brackets after {NAMES[settings.correction]}" if settings.correction != "none" else ""
+    resampled = f"; 95 % percentile bootstrap ({DRAWS:,} draws) of tasks, of whole clusters" if with_intervals else ""
+    return (
+        f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"
+        " exact Wilcoxon signed-rank test with tasks as units, with clusters as units (mean difference of each), and of"
+        f" the sign-flip permutation of whole clusters, mean over tasks ({how} patterns; exact up to {EXACT_UP_TO}"
+        f" clusters){corrected_by}{resampled}. * = at most {fraction(settings.alpha)}"
+        f"{' after the correction' if settings.correction != 'none' else ''};"
+        " n.a. = so few clusters that it cannot be reached."
+    )
+
+
+def _notes(material: Material, sizes: dict[str, int], labels: dict[str, str], frame: "pd.DataFrame") -> list[str]:
+    parts = [f"{kind} {len(material.blocks[kind])} tasks, {n}" for kind, n in sizes.items()]
+    notes = [f"Clusters (cluster={material.settings.cluster}): {'; '.join(parts)}."]
+    alone = [task for task, label in labels.items() if label == f"{task} (alone)"]
+    if alone:
+        notes.append(f"{len(alone)} tasks that {material.settings.cluster} does not name are clusters of their own.")
+    if "low_clusters" not in frame:
+        notes.append(f"More than {MOST_INTERVALS:,} pairs: clusters.csv has no bootstrap intervals.")
+    return notes

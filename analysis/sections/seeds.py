@@ -1,0 +1,124 @@
+"""Every pair of designs with the seeds as a second source of chance: intervals over tasks, and over tasks and seeds."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.formats import signed
+from analysis.names import listed
+from analysis.sections.section import Material, Section
+from analysis.statistics.resample import DRAWS
+from analysis.statistics.seed_pairs import seed_pairs
+from analysis.statistics.seed_table import SeedTable, seed_table
+from analysis.tables.grid import Cell, Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEW_SEEDS = 10  # below it a bootstrap of the seeds is too narrow, see docs/decisions/seeds.md
+
+
+def seeds_section(material: Material) -> Section | None:
+    """Return the pairs of the designs that share two seeds or more; None without such designs."""
+    tasks = [task for own in material.types.values() for task in own]
+    table = seed_table(material.frame, list(material.designs), tasks)
+    if table is None:
+        return None
+    first, second = _pairs(table, material.control)
+    blocks = {kind: own for kind, own in material.blocks.items() if len(own) > 1}
+    if not len(first) or not blocks:
+        return None
+    frame = _frame(table, blocks, first, second)
+    last = frame[frame["type"] == list(blocks)[-1]]
+    grid = _grid(last, table, material.settings.rows_shown)
+    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)), _about(last))
+
+
+def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
+    """A sentence a pair: whether the difference is shown for the designs, trained with any seed."""
+    found = {}
+    for row in rows.to_dict("records"):
+        word = "is" if row["low_by_pooled"] * row["high_by_pooled"] > 0 else "is not"
+        found[row["first"], row["second"]] = (
+            f"For the designs trained with any seed the difference {word} shown: over tasks and {row['n_seeds']} seeds"
+            f" its 95 % interval is {interval(row, 'by_pooled')} (model of seeds.csv)."
+        )
+    return found
+
+
+def _notes(rows: "pd.DataFrame", seeds: int) -> list[str]:
+    """What the bootstrap is worth with so few seeds, and which differences the seeds could explain."""
+    notes = []
+    if seeds < FEW_SEEDS:
+        notes.append(
+            f"Seeds: {seeds} seeds are too few to be resampled well, the bootstrap over tasks and seeds is then too"
+            " narrow (docs/decisions/seeds.md); trust the interval of the model."
+        )
+    clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
+    lost = rows[clear & (rows["low_by_pooled"] * rows["high_by_pooled"] <= 0)]
+    if len(lost):
+        names = listed([f"{row.second} - {row.first}" for row in lost.itertuples()], 4)
+        notes.append(
+            f"The tests over tasks speak of these runs. For the designs trained again with other seeds {len(lost)} of"
+            f" {int(clear.sum())} differences whose interval over tasks leaves out 0 is not shown, since the model's"
+            f" interval holds 0: {names}."
+        )
+    return notes
+
+
+def _pairs(table: SeedTable, control: str) -> tuple[np.ndarray, np.ndarray]:
+    first, second = np.triu_indices(len(table.designs), k=1)
+    if control:
+        held = np.array([control in (table.designs[i], table.designs[j]) for i, j in zip(first, second, strict=True)])
+        first, second = first[held], second[held]
+    return first, second
+
+
+def _frame(table: SeedTable, blocks: dict[str, list[str]], first: np.ndarray, second: np.ndarray) -> "pd.DataFrame":
+    import pandas as pd
+
+    names = np.array(table.designs, dtype=object)
+    parts = []
+    for kind, tasks in blocks.items():
+        found = seed_pairs(table.block(tasks), first, second)
+        columns = {"type": kind, "first": names[first], "second": names[second], "n_tasks": len(tasks)}
+        columns |= {"n_seeds": len(table.seeds), "difference": found.difference}
+        for name in ("over_tasks", "over_tasks_and_seeds", "by_model", "by_pooled"):
+            low, high = getattr(found, name).T
+            columns |= {f"low_{name}": low, f"high_{name}": high}
+        columns |= {"seed_share": found.seed_share, "seeds_agreeing": found.seeds_agreeing}
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int) -> Grid:
+    cells = []
+    for _, row in rows.head(shown).iterrows():
+        intervals = [interval(row, name) for name in ("over_tasks", "over_tasks_and_seeds", "by_pooled")]
+        share, agree = f"{100 * row['seed_share']:.0f} %", f"{row['seeds_agreeing']} of {row['n_seeds']}"
+        texts = [f"{row['second']} - {row['first']}", signed(row["difference"]), *intervals, share, agree]
+        cells.append([Cell(text) for text in texts])
+    header = ["Pair (second - first)", "Difference", "95 % tasks", "95 % tasks and seeds", "95 % model"]
+    rest = f"The first {shown} of {len(rows)} pairs; seeds.csv has all." if len(rows) > shown else ""
+    return Grid(
+        "seeds", _caption(rows, table), [*header, "From seeds", "Seeds agree"], cells, rest=rest,
+        title="Pairs over tasks and seeds",
+    )  # fmt: skip
+
+
+def interval(row: "pd.Series | dict[str, float]", name: str) -> str:
+    """The interval in the columns low_<name> and high_<name> of a row: [+.0010, +.0210]."""
+    return f"[{signed(row[f'low_{name}'])}, {signed(row[f'high_{name}'])}]"
+
+
+def _caption(rows: "pd.DataFrame", table: SeedTable) -> str:
+    kind, n = rows["type"].iloc[0], rows["n_tasks"].iloc[0]
+    what = f"all {n} tasks" if kind == "All" else f"{n} {kind} tasks"
+    return (
+        f"Mean differences over {what} and {len(table.seeds)} seeds with 95 % intervals: percentile bootstrap of the"
+        f" tasks ({DRAWS:,} draws), of tasks and seeds (a drawn seed counts for all tasks and for both designs, which"
+        " share its batches; Owen 2007), and of the two-way random model, design x seed pooled over the"
+        f" {len(table.designs)} designs, with Satterthwaite's degrees of freedom. From"
+        " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
+        " difference has the sign shown."
+    )

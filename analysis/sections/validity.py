@@ -1,0 +1,34 @@
+"""Warnings of the calibration, where they apply to the data at hand: intervals, skewness, related tasks."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.sections.section import Material, Section
+from analysis.statistics.intraclass import intraclass
+from analysis.statistics.power import Shifted
+from analysis.statistics.validity import coverage_note, related_note, skew_note
+
+HEAVY = 1.0  # excess kurtosis; published models 2.2 at the median, the embedded study 0.0
+
+
+def heavy_tailed(differences: NDArray[np.float64]) -> bool:
+    """Whether the median excess kurtosis of the rows of `differences` [P, n] is above 1; rows that vary only."""
+    centred = differences - differences.mean(axis=1, keepdims=True)
+    variance = (centred**2).mean(axis=1)
+    varies = variance > 1e-20
+    kurtosis = (centred[varies] ** 4).mean(axis=1) / variance[varies] ** 2 - 3
+    return bool(varies.any() and np.median(kurtosis) > HEAVY)
+
+
+def validity_section(material: Material) -> Section | None:
+    """Return the warnings for the last block, all tasks together, or None where there is nothing to warn of."""
+    tasks = list(material.blocks.values())[-1]
+    pairs = material.pairs[material.pairs["type"] == list(material.blocks)[-1]]
+    values = material.matrix.loc[tasks]
+    differences = values[pairs["second"]].to_numpy(dtype=float).T - values[pairs["first"]].to_numpy(dtype=float).T
+    skewness = np.array([Shifted(row).skewness for row in differences])
+    groups = [[tasks.index(task) for task in own] for own in material.types.values()]
+    notes = skew_note(skewness, len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
+    if "boot_low" in pairs and heavy_tailed(differences):  # the interval that analysis.pairs prints
+        notes += coverage_note("bootstrap-t", len(tasks))
+    return Section("validity", notes=notes) if notes else None

@@ -1,0 +1,1 @@
+"""The result as tables: Markdown, LaTeX, CSV, JSON."""

@@ -1,0 +1,43 @@
+"""What a design cost: trainable parameters, training speed, memory; as the manifests of its runs say."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.formats import count
+from analysis.reading.rows import Design
+
+COST_HEADER = ["Trainable", "Train tok/s", "Peak MiB"]
+
+
+def has_costs(designs: Mapping[str, Design]) -> bool:
+    """Whether any design states a cost, so that a table has the columns."""
+    return any(any(cost is not None for cost in costs(design)) for design in designs.values())
+
+
+def costs(design: Design) -> tuple[float | None, ...]:
+    """Return (trainable parameters, training tokens/s, peak bytes), None where no manifest says."""
+    return design.parameters, tokens_per_second(design), peak_memory(design)
+
+
+def cost_texts(design: Design) -> list[str]:
+    """Return the costs as the table prints them, "-" where unknown."""
+    speed, peak = tokens_per_second(design), peak_memory(design)
+    mebibytes = None if peak is None else peak / 2**20
+    return [count(design.parameters), *("-" if x is None else f"{x:,.0f}" for x in (speed, mebibytes))]
+
+
+def tokens_per_second(design: Design) -> float | None:
+    """Return the training speed, tokens/s: the mean over seeds."""
+    values = _numbers(design, "tokens_per_second")
+    return sum(values) / len(values) if values else None
+
+
+def peak_memory(design: Design) -> float | None:
+    """Return the largest resident size of training, bytes: the maximum over seeds."""
+    return max(_numbers(design, "peak_memory_bytes"), default=None)
+
+
+def _numbers(design: Design, key: str) -> list[float]:
+    """The values of a trained design's runs; an untrained reference cost nothing."""
+    found: list[Any] = [run.manifest.get(key) for run in design.runs if run.trained]
+    return [value for value in found if isinstance(value, (int, float)) and not isinstance(value, bool)]

@@ -1,0 +1,43 @@
+"""What a table of pairs says below itself: the test, its sidedness, the zeros, the correction and its family."""
+
+from typing import TYPE_CHECKING
+
+from analysis.formats import fraction
+from analysis.settings import Settings
+from analysis.statistics.correction import NAMES
+from analysis.statistics.sign_flip import RANDOM_FLIPS, SEED
+from analysis.statistics.signed_rank_null import EXACT_UP_TO
+from analysis.tables.notes import ZEROS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def signed_rank_text(pairs: "pd.DataFrame", settings: Settings) -> str:
+    """Return "two-sided exact Wilcoxon signed-rank test; the pairing unit is the task, ..."."""
+    drawn = pairs.loc[pairs["n_pairs"] > EXACT_UP_TO, "type"].unique().tolist()
+    how = ""
+    if drawn:
+        where = f"on {', '.join(drawn)}, more than {EXACT_UP_TO} tasks"
+        how = f" ({where}: {RANDOM_FLIPS:,} random sign patterns, seed {SEED})"
+    return f"two-sided exact Wilcoxon signed-rank test{how}; the pairing unit is the task, {ZEROS[settings.zeros]}"
+
+
+def correction_text(pairs: "pd.DataFrame", settings: Settings) -> str:
+    """Return "Holm correction over the pairs of one task type (family of 10)", or that there is none."""
+    if settings.correction == "none":
+        return "no correction for many tests"
+    return f"{NAMES[settings.correction]} correction over {family_text(pairs, settings)}"
+
+
+def family_text(pairs: "pd.DataFrame", settings: Settings) -> str:
+    """Return "the pairs of one task type (family of 10)"."""
+    which = f"pairs with {settings.against}" if settings.against else "pairs"
+    what = f"the {which} of one task type" if settings.family == "type" else f"all {which} and task types of the table"
+    return f"{what} (family of {int(pairs['family_size'].max())})"
+
+
+def unreachable_text(pairs: "pd.DataFrame", settings: Settings) -> str:
+    """Return what n.a. means: "so few tasks that .05 cannot be reached after the correction, whatever the scores"."""
+    after = " after the correction" if (pairs["reachable"] == "uncorrected").any() else ""
+    return f"so few tasks that {fraction(settings.alpha)} cannot be reached{after}, whatever the scores"

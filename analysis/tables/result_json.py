@@ -1,0 +1,163 @@
+"""Result -> result.json: everything in it, with every digit.
+
+A table is {"columns": [...], "data": [[...], ...]}, so pandas.DataFrame(**table) reads it back. JSON has no NaN and no
+infinity: both are null, and a table that held infinities lists them as [row, column, "inf" | "-inf"] under "infinite",
+so that nothing is lost. A table of more than `MOST_ROWS` rows stays in its csv, which has every digit too:
+{"file": name, "columns": [...], "rows": n}.
+"""
+
+import json
+import math
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from typing import TYPE_CHECKING, Any
+
+from analysis.factorial.effects import effects_for_file
+from analysis.tables.cost import costs
+from analysis.tables.grid import Grid
+from analysis.tables.main import all_grids
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analysis.reading.rows import Design
+    from analysis.result import Result
+
+RESULT_VERSION = 1  # grows when a key changes its meaning or goes
+MOST_ROWS = 20_000
+PACKAGES = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
+NULLS = 'null = no number. Infinite values are null too and stand in the table\'s "infinite" as [row, column, sign].'
+
+
+def result_json(result: "Result") -> str:
+    """Return the text of result.json. The same result gives the same text: there is no date in it."""
+    value = {
+        "result_version": RESULT_VERSION,
+        "nulls": NULLS,
+        "versions": versions(),
+        "verdict": result.verdict,
+        "settings": {key: _plain(item) for key, item in vars(result.settings).items()},
+        "against": result.control or None,
+        "designs": {label: _design(result, label, design) for label, design in result.designs.items()},
+        "types": result.types,
+        "tables": {name: table(frame, name) for name, frame in _frames(result).items()},
+        "crossings": [_crossing(found.crossing) for found in result.effects],
+        "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in result.footnotes],
+        "sections": [_section(section) for section in result.sections],
+        "captions": {grid.name: _caption(grid) for grid in all_grids(result)},
+        "notes": list(result.notes),
+    }
+    return _laid_out(value)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that count."""
+    found = {"python": python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def table(frame: "pd.DataFrame", name: str = "") -> dict[str, Any]:
+    """Return one table as JSON can hold it; see the head of this file."""
+    columns = [str(column) for column in frame.columns]
+    if len(frame) > MOST_ROWS:
+        return {"file": f"{name}.csv", "columns": columns, "rows": len(frame)}
+    infinite: list[list[Any]] = []
+    data = [
+        [_cell(value, (row, columns[k]), infinite) for k, value in enumerate(values)]
+        for row, values in enumerate(zip(*(frame.iloc[:, k].tolist() for k in range(len(columns))), strict=True))
+    ]
+    return {"columns": columns, "data": data} | ({"infinite": infinite} if infinite else {})
+
+
+def _cell(value: Any, place: tuple[int, str], infinite: list[list[Any]]) -> Any:
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if math.isinf(value):
+            infinite.append([*place, "inf" if value > 0 else "-inf"])
+        return value if math.isfinite(value) else None
+    return _plain(value)
+
+
+def _frames(result: "Result") -> "dict[str, pd.DataFrame]":
+    """The names are those of the csv files."""
+    frames = {
+        "scores": result.frame,
+        "by_type": result.means.rename_axis("design").reset_index(),
+        "pairs": result.pairs,
+    }
+    if result.gain is not None:
+        frames["before_after"] = result.gain.reset_index()
+    if result.effects:
+        frames["effects"], frames["marginal_means"] = effects_for_file(result.effects)
+    return frames
+
+
+def _design(result: "Result", label: str, design: "Design") -> dict[str, Any]:
+    parameters, speed, memory = costs(design)
+    return {
+        "model": design.model,
+        "also": list(design.also),
+        "study": design.study or None,
+        "pooler": design.pooler or None,
+        "attn": design.attn or None,
+        "factors": design.factors,
+        "trained": design.trained,
+        "seeds": [run.seed for run in design.runs],
+        "manifests_sha256": [run.manifest.get("manifest_sha256") for run in design.runs],
+        "trainable_parameters": parameters,
+        "train_tokens_per_second": speed,
+        "peak_memory_bytes": memory,
+    }
+
+
+def _crossing(crossing: Any) -> dict[str, Any]:
+    return {"name": crossing.name, **{key: _plain(value) for key, value in vars(crossing).items()}}
+
+
+def _section(section: Any) -> dict[str, Any]:
+    named = {name.removesuffix(".csv"): frame for name, frame in section.frames.items()}
+    frames = {name: table(frame, name) for name, frame in named.items()}
+    return {"name": section.name, "tables": frames, "notes": list(section.notes)}
+
+
+def _caption(grid: Grid) -> dict[str, Any]:
+    return {"caption": grid.caption, "footnotes": list(grid.footnotes), "rest": grid.rest}
+
+
+def _plain(value: Any) -> Any:
+    """Settings and the like: paths and arrays as JSON has them."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "item"):  # a number of numpy's
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def _laid_out(value: dict[str, Any]) -> str:
+    """One line a key on top and one a row of a table: readable, and a difference of two results is by row."""
+    return _nested(value, 0) + "\n"
+
+
+def _nested(value: Any, depth: int) -> str:
+    flat = not isinstance(value, (dict, list)) or not value
+    row = isinstance(value, list) and not any(isinstance(item, (dict, list)) for item in value)
+    if flat or row:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    gap, end = "\n" + " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(str(k), ensure_ascii=False)}: {_nested(v, depth + 1)}" for k, v in value.items()]
+        return "{" + gap + ("," + gap).join(parts) + end + "}"
+    return "[" + gap + ("," + gap).join(_nested(item, depth + 1) for item in value) + end + "]"

@@ -1,0 +1,234 @@
+"""`python -m analysis.control`: the audit of run folders and of the scores beside them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.control.__main__ import main, read_words
+from records.config import composed, plain
+from records.errors import UserError
+from tests.analysis.manifests import evaluation, manifest, seal, untrained
+
+ROOT = Path(__file__).resolve().parents[3]
+CELLS = ("eos-causal", "multilayer-causal", "multilayer-bi")
+
+
+def write_run(root, design, seed=0, study="s", **changes):
+    pooler, attn = design.split("-")
+    folder = root / study / design / f"seed={seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "manifest.json").write_text(json.dumps(seal(manifest(pooler, attn, seed, **changes))))
+    return folder
+
+
+def write_copy(folder, tasks=("STS0", "STS1"), digest="0" * 8, **changes):
+    """The copy beside the scores of a run; changes: of its evaluation."""
+    value = json.loads((folder / "manifest.json").read_text()) | {"evaluation": evaluation(list(tasks)) | changes}
+    study, design = folder.parts[-3:-1]
+    copy = folder.parents[1] / "scores" / "results" / f"{study}__{design}" / f"{folder.name}@{digest}" / "run"
+    copy.mkdir(parents=True)
+    (copy / "manifest.json").write_text(json.dumps(seal(value)))
+    return copy
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for design in CELLS:
+        for seed in (0, 1):
+            write_run(tmp_path / "runs", design, seed)
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def audit(monkeypatch, capsys):
+    """Return a function: words -> (what was printed, the error or None)."""
+
+    def call(*words):
+        monkeypatch.setattr("sys.argv", ["control", *map(str, words)])
+        error = None
+        try:
+            main()
+        except UserError as raised:
+            error = str(raised)
+        return capsys.readouterr().out, error
+
+    return call
+
+
+def test_a_clean_study(runs, audit):
+    text, error = audit(runs)
+    assert error is None
+    assert text.rstrip().endswith("Controlled: these 3 cells differ only in pooler, attn.")
+    assert "## What else differs\n\n- Nothing." in text
+    for seed in (0, 1):
+        line = next(line for line in text.splitlines() if line.startswith(f"- Seed {seed}: identical in all 3 cells: "))
+        assert all(word in line for word in ("batch order (", "stream adapter", "stream dropout", "stream head"))
+    assert "not only attn differs but also pooler.tokens (last, mean)" in text
+    assert "- abc: eos-causal, multilayer-causal, multilayer-bi." in text
+    rows = [line.split("|")[1].strip() for line in text.split("## Factors")[0].splitlines() if line.startswith("| ")]
+    assert rows[2:] == list(CELLS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"_data__sha256": "d" * 64}, "data.sha256"),
+        ({"_batch_order_sha256": "e" * 64}, "batch_order_sha256"),
+        ({"_base_weights_sha256": "b" * 64}, "base_weights_sha256"),
+        ({"_tokenizer_sha256": "7" * 64}, "tokenizer_sha256"),
+        ({"_dtypes__compute": "float32"}, "dtypes.compute"),
+        ({"max_length": 32}, "max_length"),
+        ({"objective__temperature": 0.02}, "objective.temperature"),
+        ({"_code__modules__encoders.encoder": "c" * 64}, "code.modules.encoders.encoder"),
+    ],
+)
+def test_a_planted_difference_is_refused_and_named(runs, audit, changes, key):
+    for seed in (0, 1):
+        write_run(runs, "multilayer-bi", seed, **changes)
+    text, error = audit(runs)
+    assert error.startswith(f"Not controlled: the 3 designs differ not only in pooler, attn but also in {key}. ")
+    table = text.split("## What else differs")[1].split("##")[0]
+    assert key in table
+    assert "| multilayer-bi" in table
+    allowed, error = audit(runs, f"allow=[{key}]")
+    assert error is None
+    assert f"differ only in pooler, attn and, as allowed, in {key}." in allowed
+
+
+def test_another_order_of_one_seed_is_shown_among_the_streams(runs, audit):
+    write_run(runs, "eos-causal", 1, _batch_order_sha256="e" * 64)
+    text, _ = audit(runs)
+    assert "- Seed 1 differs: batch order: eeeeeeeeeeee in eos-causal, " in text
+    assert "- Seed 0: identical in all 3 cells: batch order (" in text
+
+
+def test_a_missing_seed_is_a_difference(runs, audit):
+    write_run(runs, "eos-causal", 2)
+    _, error = audit(runs)
+    assert "but also in seed." in error
+
+
+def test_half_finished_runs_are_left_out_by_name(runs, audit):
+    write_run(runs, "mean-bi", 0, _status="running")
+    text, error = audit(runs)
+    assert error is None
+    assert f"- {runs / 's' / 'mean-bi' / 'seed=0'} (not finished)" in text
+    assert "these 3 cells" in text
+
+
+def test_globs_choose_runs(runs, audit):
+    text, error = audit(runs / "s" / "multilayer-*" / "seed=0")
+    assert error is None
+    assert "Controlled: these 2 cells differ only in attn." in text
+    _, error = audit(runs / "nowhere*")
+    assert "there is no such folder" in error
+
+
+def test_factors_make_cells(runs, audit):
+    for seed in (0, 1):
+        write_run(runs, "eos-causal", seed, study="s,lora.r=8", lora__r=8)
+    _, error = audit(runs)
+    assert "factors=[pooler,attn,lora.r]" in error
+    text, error = audit(runs, "factors=[pooler,attn,lora.r]")
+    assert error is None
+    assert "| eos-causal r=8 " in text
+    assert "these 4 cells differ only in pooler, attn, lora.r." in text
+
+
+def test_scores_are_joined_to_their_runs(runs, audit):
+    for design in CELLS:
+        for seed in (0, 1):
+            write_copy(runs / "s" / design / f"seed={seed}")
+    text, error = audit(runs)
+    assert error is None
+    assert "- All 3 scored cells were given identical inputs in 2 of 2 (task, split) pairs." in text
+    alone, error = audit(runs / "s" / "scores")
+    assert error is None
+    assert "these 3 cells" in alone
+
+
+def test_other_texts_of_a_task_are_refused(runs, audit):
+    for design in CELLS:
+        other = {"inputs": {"STS0 test default": "1" * 64}} if design == "eos-causal" else {}
+        for seed in (0, 1):
+            write_copy(runs / "s" / design / f"seed={seed}", **other)
+    text, error = audit(runs)
+    assert "also in evaluation.inputs.STS0 test default." in error
+    assert "in 1 of 2 (task, split) pairs" in text
+    assert "Differs: evaluation.inputs.STS0 test default: 111111111111 in eos-causal, " in text
+
+
+def test_scores_of_another_training_and_second_scorings_are_left_out(runs, audit):
+    folder = runs / "s" / "eos-causal" / "seed=0"
+    old = write_copy(folder)
+    write_run(runs, "eos-causal", 0, _loss=0.5)
+    text, _ = audit(runs)
+    assert f"- {old.parent} (scores of another training than {folder})" in text
+    new = write_copy(folder, digest="1" * 8)
+    second = write_copy(folder, digest="2" * 8)
+    text, _ = audit(runs)
+    assert f"- {second.parent} (a second scoring of {new.parent})" in text
+
+
+def test_bad_manifests_are_named(runs, audit):
+    path = runs / "s" / "eos-causal" / "seed=1" / "manifest.json"
+    whole = path.read_text()
+    path.write_text(whole.replace('"threads": 4', '"threads": 8'))
+    assert f"{path} was edited by hand" in audit(runs)[1]
+    path.unlink()
+    assert f"{path.parent} has no manifest.json" in audit(runs)[1]
+    write_run(runs, "eos-causal", 1, _manifest_version=1)
+    assert "mixed versions" in audit(runs)[1]
+    path.write_text("{")
+    assert f"{path}, line 1: not valid JSON" in audit(runs)[1]
+
+
+def test_the_five_designs_as_conf_composes_them_are_controlled(tmp_path, audit):
+    """Real configurations, with a reference without any run, which knows neither data nor objective."""
+    for k in range(1, 6):
+        config = plain(composed("train", [f"cell=m{k}"]))
+        pooler, attn = config["pooler"]["name"], config["attn"]["name"]
+        write_copy(write_run(tmp_path, f"{pooler}-{attn}", _config=config))
+    text, error = audit(tmp_path)
+    assert error is None
+    assert "these 5 cells differ only in pooler, attn." in text
+    reference = untrained(manifest("mean", "bi", _config=plain(composed("evaluate", ["pooler=mean", "attn=bi"]))))
+    folder = tmp_path / "s" / "scores" / "results" / "s__mean-bi-untrained" / "seed=0@00000000" / "run"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(seal(reference | {"evaluation": evaluation(["STS0"])})))
+    text, error = audit(tmp_path)
+    assert error is None
+    assert "| mean-bi (untrained) " in text
+    assert "these 6 cells differ only in pooler, attn, training." in text
+
+
+def test_words():
+    assert read_words(["runs/a", "allow=[x, y.z]"]) == (["runs/a"], ("pooler", "attn"), ("x", "y.z"))
+    for words, message in (
+        ([], "Which runs"),
+        (["r", "alow=[x]"], "no key 'alow'. Nearest: allow"),
+        (["factors=[]", "r"], "empty"),
+    ):
+        with pytest.raises(UserError, match=message):
+            read_words(words)
+
+
+def test_the_command_is_quick_to_load_and_ends_with_2(runs):
+    code = (
+        "import sys; sys.argv = ['control', sys.argv[1]]\n"
+        "from analysis.control.__main__ import main, guard\n"
+        "try:\n    guard(main)\nfinally:\n"
+        "    print('HEAVY', *sorted({'torch', 'mteb', 'transformers', 'pandas', 'scipy'} & sys.modules.keys()))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", code, str(runs)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1].strip()) == (0, "HEAVY")
+    write_run(runs, "eos-causal", 0, _threads=2)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,232 @@
+"""The control rule on scores: each planted difference is refused and named, or becomes a footnote."""
+
+import re
+from itertools import combinations
+
+import pytest
+
+from analysis.control.rule import NotControlledError
+from analysis.tables.render_latex import latex_document
+from analysis.tables.render_markdown import document, markdown_grid
+from analysis.tables.write import write_files
+from records.errors import UserError
+
+DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them
+PLANTED = [  # (what, the change of one run, the keys that must be named)
+    ("data", {"_data__sha256": "d" * 64}, ["data.sha256"]),
+    ("order", {"_batch_order_sha256": "e" * 64}, ["batch_order_sha256"]),
+    ("base weights", {"_base_weights_sha256": "b" * 64}, ["base_weights_sha256"]),
+    ("tokenizer", {"_tokenizer_sha256": "7" * 64}, ["tokenizer_sha256"]),
+    ("dtype", {"_dtypes__weights": "bfloat16"}, ["dtypes.weights"]),
+    ("precision", {"_precision": "bf16", "precision": "bf16"}, ["precision"]),
+    ("length", {"max_length": 32, "_evaluation__max_length": 32}, ["max_length", "evaluation.max_length"]),
+    ("temperature", {"objective__temperature": 0.02}, ["objective.temperature"]),
+    ("code", {"_code__modules__encoders.encoder": "c" * 64}, ["code.modules.encoders.encoder"]),
+    ("threads", {"_threads": 2, "trainer__threads": 2}, ["threads"]),
+    ("stream", {"_seeds__adapter": 1}, ["seeds.adapter"]),
+    ("steps", {"_steps": 39}, ["steps"]),
+    ("version", {"_versions__torch": "2.8.0"}, ["versions.torch"]),
+    ("machine", {"_machine__processor": "arm"}, ["machine.processor"]),
+    ("texts", {"_evaluation__inputs__STS1 test default": "0" * 64}, ["evaluation.inputs.STS1 test default"]),
+    ("task", {"_evaluation__tasks__STS1": "r2"}, ["evaluation.tasks.STS1"]),
+    ("scoring's kernel", {"_evaluation__encoder__kernel": "sdpa"}, ["evaluation.encoder.kernel"]),
+    ("scoring's threads", {"_evaluation__encoder__threads": 2}, ["evaluation.encoder.threads"]),
+    ("scoring's seed", {"_evaluation__seed": 1}, ["evaluation.seed"]),
+    ("a key that one lacks", {"lora__dropout": None}, ["lora.dropout"]),
+]
+
+
+@pytest.mark.parametrize(("what", "changes", "keys"), PLANTED, ids=[what for what, _, _ in PLANTED])
+def test_a_planted_difference_is_refused_and_named(planted, analyse_words, what, changes, keys):
+    root = planted(**changes).root
+    with pytest.raises(NotControlledError) as error:
+        analyse_words(f"scores={root}")
+    named = [row[0].text.partition(" (seed")[0] for row in error.value.grid.rows if row[0].text]
+    assert sorted(named) == sorted(keys)
+    assert all(key in str(error.value) for key in keys)
+    row = next(row for row in error.value.grid.rows if row[2].text == "lastlayer-bi")
+    assert row[1].text
+    allowed = re.search(r"allow=\[(.*?)\]", str(error.value))[0]
+    notes = analyse_words(f"scores={root}", allowed).footnotes  # the mend that the error names does mend it
+    assert sorted(key for note in notes for key in note.keys) == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"runs_dir": "elsewhere", "logging__csv": False, "trainer__progress": False},
+        {"_code__commit": "def", "_code__dirty": True, "_code__modules__poolers.extra": "1" * 64},
+        {"_loss": 2.0, "_tokens": 5, "_seconds": 9.0, "_machine__system": "other", "_data__triples": 1},
+        {"trainer__threads": 4},  # a wish; the fact `threads` is 4 in all
+        {"pooler__num_queries": 1, "head__num_queries": 1},  # below the factor pooler
+        {"_evaluation__inputs__Other test default": "1" * 64, "_evaluation__fingerprint": "0" * 64},
+    ],
+)
+def test_bookkeeping_outcomes_and_keys_below_a_factor_differ_freely(planted, analyse_words, changes):
+    result = analyse_words(f"scores={planted(**changes).root}")
+    assert list(result.designs) == list(DESIGNS)
+    assert result.footnotes == []
+
+
+def test_head_sizes_that_no_pooler_takes_over_are_compared(study, analyse_words, spread_scores):
+    study.run("eos-causal", spread_scores(0.3), head__num_queries=1)
+    study.run("eos-bi", spread_scores(0.4))
+    with pytest.raises(UserError, match=r"also in head\.num_queries"):
+        analyse_words(f"scores={study.root}")
+
+
+def test_inputs_of_tasks_that_are_left_out_do_not_count(planted, analyse_words):
+    root = planted(**{"_evaluation__inputs__STS1 test default": "0" * 64}).root
+    assert analyse_words(f"scores={root}", "types=[Retrieval]").footnotes == []
+
+
+def test_the_error_names_three_mends(planted, analyse_words):
+    root = planted(objective__temperature=0.02, _versions__torch="1", _versions__mteb="1").root
+    with pytest.raises(UserError) as error:
+        analyse_words(f"scores={root}", "allow=[seed]")
+    assert "not only in pooler, attn but also in objective.temperature, versions.mteb" in str(error.value)
+    assert "factors=[pooler,attn,objective.temperature]" in str(error.value)
+    assert "allow=[seed,objective.temperature,versions]" in str(error.value)
+
+
+def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
+    root = planted(_threads=2, _versions__torch="2.8.0").root
+    result = analyse_words(f"scores={root}", "allow=[threads,versions]")
+    (note,) = result.footnotes
+    line = "threads: 2 in lastlayer-bi, 4 in the others; versions.torch: 2.8.0 in lastlayer-bi, 2.9.0 in the others"
+    assert note.text == f"{line} (allowed)"
+    text = document(result)
+    tables = 2 + sum(len(section.grids) for section in result.sections)  # by type, pairs
+    assert text.count(f"a: {note.text}") == tables
+    assert not re.search(r"^\| \**lastlayer-bi\** +\|", text, re.MULTILINE)
+    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)) == 3  # by type, ranks, Borda
+    assert text.count("| lastlayer-bi - eos-causal [a]") >= 2  # pairs, each pair in detail
+    assert "| multilayer-causal - eos-causal  " in text
+    latex = latex_document(result)
+    for table in re.findall(r"\\begin\{table\*\}.*?\\end\{table\*\}", latex, re.DOTALL):
+        below = table.split(r"\end{tabular}")[1].split(r"\end{table*}")[0]
+        assert "threads: 2 in lastlayer-bi, 4 in the others" in below
+        rows = table.split(r"\midrule")[1].split(r"\bottomrule")[0]
+        marked = r"lastlayer-bi$^{\mathrm{a}}$" in rows or r"lastlayer-bi $-$ eos-causal$^{\mathrm{a}}$" in rows
+        assert marked == ("lastlayer-bi" in rows)
+    write_files(result, tmp_path / "out")
+    rows = (tmp_path / "out" / "pairs.csv").read_text().splitlines()
+    assert rows[0].endswith(",differs_in")
+    assert rows[1].endswith(",threads;versions.torch")
+    assert rows[2].endswith(",")  # eos-causal and multilayer-causal agree
+
+
+def test_keys_that_part_the_designs_otherwise_get_letters_of_their_own(study, analyse_words, spread_scores):
+    for k, design in enumerate(DESIGNS):
+        study.run(design, spread_scores(0.3 + 0.1 * k), _threads=4 if k else 2, _kernel=f"kernel{k}")
+    result = analyse_words(f"scores={study.root}", "allow=[threads,kernel]")
+    assert [note.mark for note in result.footnotes] == ["a", "b"]
+    assert [sorted(note.marked) for note in result.footnotes] == [sorted(DESIGNS), ["eos-causal"]]
+
+
+def test_an_allow_that_lets_nothing_through_is_said(planted, analyse_words):
+    notes = analyse_words(f"scores={planted().root}", "allow=[kernel]").notes
+    assert "allow=[kernel] let nothing through: no design differs there." in notes
+
+
+def test_an_unknown_factor_has_neighbours(planted, analyse_words):
+    with pytest.raises(UserError, match=r"'objective.temprature', a key that no run has. Nearest: objective.temp"):
+        analyse_words(f"scores={planted().root}", "factors=[pooler,attn,objective.temprature]")
+    with pytest.raises(UserError, match="seed cannot be a factor"):
+        analyse_words(f"scores={planted().root}", "factors=[seed]")
+
+
+def test_a_further_factor_makes_designs(study, analyse_words, spread_scores):
+    study.run("lastlayer-bi", spread_scores(0.3))
+    study.run("lastlayer-bi", spread_scores(0.4), study="s,pooler.tokens=mean", pooler__tokens="mean")
+    with pytest.raises(UserError, match=r"also in pooler.tokens.*factors=\[pooler,attn,pooler.tokens\]"):
+        analyse_words(f"scores={study.root}")
+    result = analyse_words(f"scores={study.root}", "factors=[pooler,attn,pooler.tokens]")
+    assert list(result.designs) == ["lastlayer-bi tokens=all", "lastlayer-bi tokens=mean"]
+    assert result.designs["lastlayer-bi tokens=mean"].factors["pooler.tokens"] == "mean"
+
+
+def test_a_factor_covers_the_facts_that_it_moves(study, analyse_words, spread_scores):
+    study.run("eos-bi", spread_scores(0.3))
+    study.run("eos-bi", spread_scores(0.4), study="t", model__name="big", _base_weights_sha256="1" * 64)
+    words = [f"scores={study.root}", "factors=[model]"]
+    assert list(analyse_words(*words).designs) == ["eos-bi model=big", "eos-bi model=tiny"]
+    study.run("eos-bi", spread_scores(0.4), study="u", model__name="small", _data__sha256="1" * 64)
+    with pytest.raises(UserError, match=r"also in data\.sha256"):
+        analyse_words(*words)
+
+
+def test_numbers_are_ordered_as_numbers(study, analyse_words, spread_scores):
+    for r in (16, 8, 128):
+        study.run("eos-bi", spread_scores(0.3 + r / 1000), study=f"s{r}", lora__r=r)
+    designs = analyse_words(f"scores={study.root}", "factors=[pooler,attn,lora.r]").designs
+    assert list(designs) == ["eos-bi r=8", "eos-bi r=16", "eos-bi r=128"]
+
+
+def test_seeds_of_two_studies_make_one_design(study, analyse_words, spread_scores):
+    for design in ("eos-causal", "mean-bi"):
+        study.run(design, spread_scores(0.3), seed=0)
+        study.run(design, spread_scores(0.5), seed=1, study="t")
+    result = analyse_words(f"scores={study.root}")
+    assert list(result.designs) == ["eos-causal", "mean-bi"]
+    assert result.matrix.loc["STS0", "mean-bi"] == pytest.approx(0.408)
+
+
+def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, analyse_words, spread_scores):
+    planted(seeds=(0, 1))
+    assert analyse_words(f"scores={study.root}").footnotes == []
+    study.run("eos-causal", spread_scores(0.3), seed=1, lora__r=8)
+    with pytest.raises(NotControlledError, match=r"also in lora\.r") as error:
+        analyse_words(f"scores={study.root}")
+    assert "eos-causal (seed 1)" in markdown_grid(error.value.grid)
+
+
+def test_the_published_confound_is_a_note(study, analyse_words, spread_scores):
+    for design in ("multilayer-causal", "multilayer-bi", "lastlayer-bi", "lastlayer-causal"):
+        study.run(design, spread_scores(0.3))
+    notes = [n for n in analyse_words(f"scores={study.root}").notes if n.startswith("Between")]
+    assert notes == [
+        "Between multilayer-causal and multilayer-bi not only attn differs but also pooler.tokens (last, mean)."
+    ]
+
+
+def test_untrained_references_are_held_to_what_both_state(planted, study, analyse_words, spread_scores):
+    planted()
+    study.run("eos-causal", spread_scores(0.1), trained=False)
+    assert analyse_words(f"scores={study.root}").gain is not None
+    study.run("eos-causal", spread_scores(0.1), trained=False, _base_weights_sha256="1" * 64)
+    with pytest.raises(NotControlledError, match="base_weights_sha256") as error:
+        analyse_words(f"scores={study.root}")
+    assert "eos-causal (untrained)" in markdown_grid(error.value.grid)
+
+
+def test_costs_are_a_mean_and_a_maximum_over_seeds(planted, analyse_words, tmp_path):
+    result = analyse_words(f"scores={planted(seeds=(0, 1)).root}")
+    line = next(line for line in document(result).splitlines() if line.startswith("| eos-causal"))
+    assert [cell.strip() for cell in line.split("|")[2:5]] == ["590 K", "9,500", "501"]
+    write_files(result, tmp_path / "out")
+    head, first = (tmp_path / "out" / "by_type.csv").read_text().splitlines()[:2]
+    assert head.startswith("design,trainable,train_tokens_per_second,peak_memory_bytes,")
+    assert first.startswith(f"eos-causal,590000,9500.0,{501 * 2**20},")
+
+
+def test_the_table_precedes_the_one_line(planted, monkeypatch, capsys):
+    from analysis.__main__ import main
+
+    root = planted(_threads=2).root
+    monkeypatch.setattr("sys.argv", ["analysis", f"scores={root}"])
+    with pytest.raises(NotControlledError):
+        main()
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert re.search(r"\| threads \| 4 +\| eos-causal, multilayer-causal \|\n\| +\| 2 +\| lastlayer-bi", shown.err)
+    assert not (root / "analysis").exists()
+
+
+@pytest.mark.parametrize("pick", list(combinations(("objective.lr", "lora.r", "token_budget", "data.validation"), 2)))
+def test_two_plants_are_both_named(study, analyse_words, spread_scores, pick):
+    study.run("eos-causal", spread_scores(0.3))
+    study.run("mean-bi", spread_scores(0.3), **{key.replace(".", "__"): 1000 for key in pick})
+    with pytest.raises(NotControlledError) as error:
+        analyse_words(f"scores={study.root}")
+    assert {row[0].text for row in error.value.grid.rows} - {""} == set(pick)

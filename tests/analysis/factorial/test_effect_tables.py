@@ -1,0 +1,137 @@
+"""Marginal means, the printed tables, and the way from a results folder to the files."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from analysis.factorial.crossings import Crossing
+from analysis.factorial.effect_tables import effect_grids, effects_grid, marginals_grid
+from analysis.factorial.effects import Factorial, effect_tests, effects_for_file, factorial_effects
+from analysis.factorial.marginals import marginal_means
+from analysis.settings import Settings
+from analysis.tables.render_latex import latex_grid
+from analysis.tables.render_markdown import TITLES, document, markdown_grid
+from analysis.tables.write import write_files
+
+TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])
+VALUES = np.array([[0.1, 0.2, 0.3, 0.6], [0.2, 0.2, 0.4, 0.5], [0.1, 0.3, 0.2, 0.6]])
+SETTINGS = Settings(scores=())
+
+
+def two_by_two(values=VALUES):
+    scores = {"STS": values}
+    return Factorial(TWO, effect_tests(scores, TWO, SETTINGS), marginal_means(scores, TWO))
+
+
+def test_marginal_means_and_their_interval():
+    table = marginal_means({"STS": VALUES}, TWO).set_index(["factor", "level"])
+    assert table.loc[("pooler", "eos"), "mean"] == pytest.approx(1.1 / 6)
+    half = ((VALUES[:, 2] + VALUES[:, 3]) - (VALUES[:, 0] + VALUES[:, 1])) / 4  # level minus grand mean, a task each
+    row = table.loc[("pooler", "mean")]
+    assert row["difference"] == pytest.approx(half.mean())
+    assert (row["low"], row["high"]) == pytest.approx(stats.ttest_1samp(half, 0).confidence_interval(0.95))
+    both = table.loc[("pooler x attn", "(mean - eos) at bi - at causal")]
+    difference = (VALUES[:, 3] - VALUES[:, 1]) - (VALUES[:, 2] - VALUES[:, 0])
+    assert both["difference"] == pytest.approx(difference.mean())
+    assert (both["low"], both["high"]) == pytest.approx(stats.ttest_1samp(difference, 0).confidence_interval(0.95))
+    assert np.isnan(both["mean"])
+
+
+def test_the_squared_t_of_a_two_level_effect_is_f():
+    table, tests = marginal_means({"STS": VALUES}, TWO), effect_tests({"STS": VALUES}, TWO, SETTINGS)
+    for effect, row in tests.set_index("effect").iterrows():
+        own = table[table["factor"] == effect].iloc[-1]
+        t = own["difference"] / ((own["high"] - own["difference"]) / stats.t.ppf(0.975, 2))
+        assert row["F"] == pytest.approx(t**2)
+
+
+def test_grids_print_in_both_formats():
+    factorial = two_by_two()
+    text = markdown_grid(effects_grid(factorial, SETTINGS))
+    lines = text.splitlines()
+    assert lines[0].replace(" ", "") == "|Effect|df|STS(n=3)|"
+    assert [line.split("|")[1].strip() for line in lines[2:5]] == ["pooler", "attn", "pooler x attn"]
+    assert "n.a.: p >= .25" in lines[2]
+    assert "with lora.r = 8" in text
+    few = effects_grid(factorial, Settings(scores=(), rows_shown=2))
+    assert (len(few.rows), few.rest) == (2, "The first 2 of 3 rows; effects.csv has all.")
+    means = markdown_grid(marginals_grid(factorial, SETTINGS))
+    assert "| pooler" in means
+    assert "(mean - eos) at bi - at causal" in means
+    latex = latex_grid(effects_grid(factorial, SETTINGS)) + latex_grid(marginals_grid(factorial, SETTINGS))
+    assert r"\label{tab:effects}" in latex
+    assert r"\label{tab:marginals}" in latex
+    assert r"$\geq$" in latex
+
+
+def test_marks_follow_the_corrected_p():
+    rng = np.random.default_rng(0)
+    values = rng.uniform(0.3, 0.5, (9, 1)) + np.array([0, 0, 0.1, 0.1]) + rng.normal(0, 0.01, (9, 4))
+    factorial = two_by_two(values)
+    cells = {row[0].text: row[2] for row in effects_grid(factorial, SETTINGS).rows}
+    p = factorial.tests.set_index("effect")["p_adjusted"]
+    assert cells["pooler"].mark == "*"
+    assert cells["pooler"].below[1] == ".0117" == f"{p['pooler']:.3g}"[1:]  # 3 x 2 / 2^9
+    assert cells["attn"].mark == ("*" if p["attn"] <= 0.05 else "")
+
+
+def test_both_crossings_have_tables_with_titles_of_their_own():
+    heads = [("lastlayer", t, a) for t in ("last", "all") for a in ("causal", "bi")]
+    heads += [("multilayer", t, a) for t in ("last", "all") for a in ("causal", "bi")]
+    cells = [("eos", "", "causal"), ("eos", "", "bi"), *heads]
+    factors = pd.DataFrame(cells, index=["-".join(cell) for cell in cells], columns=["pooler", "pooler.tokens", "attn"])
+    values = np.random.default_rng(0).uniform(size=(5, 10))
+    matrix = pd.DataFrame(values, columns=factors.index)
+    effects, _ = factorial_effects(matrix, factors, {"STS": list(range(5))}, SETTINGS)
+    names = [grid.name for grid in effect_grids(effects, SETTINGS)]
+    assert names == ["effects", "marginals", "effects-wide", "marginals-wide"]
+    assert set(names) <= set(TITLES)
+    tests, means = effects_for_file(effects)
+    assert tests["crossing"].value_counts().to_dict() == {
+        "pooler (2) x pooler.tokens (2) x attn (2)": 7,
+        "reading (5) x attn (2)": 3,
+    }
+    wide = means[(means["crossing"] == "reading (5) x attn (2)") & (means["level"] == "lastlayer/all")].iloc[0]
+    assert wide["mean"] == pytest.approx(matrix[["lastlayer-all-causal", "lastlayer-all-bi"]].to_numpy().mean())
+
+
+@pytest.fixture
+def crossed(study, spread_scores):
+    rng = np.random.default_rng(1)
+    for k, design in enumerate(
+        ("eos-causal", "lastlayer-causal", "lastlayer-bi", "multilayer-causal", "multilayer-bi")
+    ):
+        noise = {task: float(score + rng.normal(0, 0.004)) for task, score in spread_scores(0.4 + 0.02 * k).items()}
+        study.run(design, noise)
+    return study
+
+
+def test_from_results_to_files(crossed, analyse_words, tmp_path):
+    result = analyse_words(f"scores={crossed.root}")
+    assert [f.crossing.name for f in result.effects] == ["pooler (2) x attn (2)"]
+    assert any("left out: eos-causal." in note for note in result.notes)
+    files = {path.name: path for path in write_files(result, tmp_path / "out")}
+    rows = list(csv.DictReader(files["effects.csv"].open()))
+    assert [row["effect"] for row in rows] == ["pooler", "attn", "pooler x attn"] * 3
+    assert {row["type"] for row in rows} == {"Retrieval", "STS", "All"}
+    assert rows[0]["crossing"] == "pooler (2) x attn (2)"
+    assert float(rows[0]["p_holm"]) >= float(rows[0]["p"])
+    means = pd.read_csv(files["marginal_means.csv"])
+    own = means[(means["type"] == "All") & (means["level"] == "bi")].iloc[0]
+    assert own["mean"] == pytest.approx(result.matrix[["lastlayer-bi", "multilayer-bi"]].to_numpy().mean())
+    text = document(result)
+    assert "## Main effects and interactions" in text
+    assert "## Marginal means" in text
+    assert r"\label{tab:marginals}" in files["table.tex"].read_text()
+
+
+def test_without_a_crossing_there_is_no_table(study, analyse_words, spread_scores, tmp_path):
+    for design in ("eos-causal", "mean-bi"):
+        study.run(design, spread_scores(0.4))
+    result = analyse_words(f"scores={study.root}")
+    assert result.effects == []
+    assert "effects.csv" not in {path.name for path in write_files(result, tmp_path / "out")}
+    assert any("no two of pooler, attn are fully crossed" in note for note in result.notes)

@@ -1,0 +1,236 @@
+"""Tests within a task: every statistic against scipy, scikit-learn or enumeration; the files and the section."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import average_precision_score
+
+from analysis.statistics.item_tests import compare_items
+from analysis.statistics.resample import bootstrap_counts
+from analysis.statistics.weighted import (
+    row_average_precision,
+    weighted_average_precision,
+    weighted_midranks,
+    weighted_spearman,
+)
+from records.errors import UserError
+
+ONE, TWO = np.array([0]), np.array([1])
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def ranked(n, seeds=1, seed=0):
+    """[2 designs, seeds, n] predictions with ties, grades [n] and labels [n]; the second design is better."""
+    g = rng(seed)
+    grades = np.round(g.uniform(0, 5, n))
+    noise = np.array([1.5, 0.8])[:, None, None] * g.normal(size=(2, seeds, n))
+    return np.round((grades + noise) / 5, 1), grades, (grades > 2.5).astype(float)
+
+
+def test_weighted_ranks_and_correlation_are_those_of_the_written_out_resample():
+    predicted, grades, _ = ranked(30)
+    x, counts = predicted[0, 0], next(bootstrap_counts(30, 25))
+    found = weighted_spearman(x, grades, counts)
+    for b, row in enumerate(counts.astype(int)):
+        drawn = np.repeat(np.arange(30), row)
+        ranks = stats.rankdata(x[drawn])
+        first = np.searchsorted(drawn, np.unique(drawn))
+        np.testing.assert_allclose(weighted_midranks(x, counts[b : b + 1])[0][np.unique(drawn)], ranks[first])
+        assert found[b] == pytest.approx(stats.spearmanr(x[drawn], grades[drawn]).statistic, abs=1e-12)
+
+
+def test_weighted_average_precision_is_scikit_learns():
+    predicted, _, labels = ranked(40)
+    x, counts = predicted[0, 0], next(bootstrap_counts(40, 25))
+    found = weighted_average_precision(x, labels, counts)
+    for b, row in enumerate(counts.astype(int)):
+        drawn = np.repeat(np.arange(40), row)
+        assert found[b] == pytest.approx(average_precision_score(labels[drawn], x[drawn]), abs=1e-12)
+    rows = np.round(rng(1).normal(size=(6, 40)), 1)
+    theirs = [average_precision_score(labels, row) for row in rows]
+    np.testing.assert_allclose(row_average_precision(rows, labels), theirs, atol=1e-12)
+    assert weighted_average_precision(x, np.zeros(40), counts).tolist() == [0.0] * 25
+
+
+def test_a_mean_is_scipys_paired_permutation_test_and_bootstrap():
+    x, y = rng(2).beta(2, 2, (2, 12))
+    found = compare_items("mean", np.array([[x], [y]]), np.zeros(0), ONE, TWO)
+    theirs = stats.permutation_test((y - x,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert found.exact
+    assert found.p[0] == pytest.approx(theirs.pvalue, abs=1e-15)
+    assert found.difference[0] == pytest.approx((y - x).mean())
+    many = rng(3).normal(0.1, 1, 400)
+    found = compare_items("mean", np.array([[many * 0], [many]]), np.zeros(0), ONE, TWO)
+    assert (found.exact, found.draws, found.p_min[0]) == (False, 9999, 1e-4)
+    assert found.p[0] == pytest.approx(stats.ttest_1samp(many, 0).pvalue, abs=0.01)
+    low, high = stats.bootstrap((many,), np.mean, method="percentile", rng=0).confidence_interval
+    assert found.interval[0] == pytest.approx([low, high], abs=0.01)
+
+
+def test_seeds_are_averaged_before_a_mean_is_tested():
+    values = rng(4).normal(size=(2, 3, 9))
+    several = compare_items("mean", values, np.zeros(0), ONE, TWO)
+    one = compare_items("mean", values.mean(axis=1, keepdims=True), np.zeros(0), ONE, TWO)
+    assert several.p[0] == one.p[0]
+    assert several.difference[0] == pytest.approx(one.difference[0])
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_swapped_correlations_are_those_of_enumeration(seeds):
+    predicted, grades, _ = ranked(8, seeds, seed=5)
+    found = compare_items("spearman", predicted, grades, ONE, TWO)
+    ranks = np.array([[stats.rankdata(seed) for seed in design] for design in predicted])
+
+    def change(keep):
+        one = np.where(keep, ranks[0], ranks[1])
+        other = np.where(keep, ranks[1], ranks[0])
+        target = stats.rankdata(grades)
+        pairs = zip(one, other, strict=True)
+        return np.mean([np.corrcoef(b, target)[0, 1] - np.corrcoef(a, target)[0, 1] for a, b in pairs])
+
+    observed = change(np.ones(8, dtype=bool))
+    spearman = [np.mean([stats.spearmanr(seed, grades).statistic for seed in design]) for design in predicted]
+    assert found.value == pytest.approx(spearman, abs=1e-12)
+    assert found.difference[0] == pytest.approx(observed, abs=1e-12)
+    every = [abs(change(np.array(keep))) for keep in product([True, False], repeat=8)]
+    assert found.exact
+    assert found.p[0] == pytest.approx(np.mean(np.array(every) >= abs(observed) - 1e-9), abs=1e-15)
+
+
+def test_swapped_average_precisions_are_those_of_enumeration():
+    predicted, _, labels = ranked(7, seed=6)
+    labels[:2] = [1, 0]
+    found = compare_items("average_precision", predicted, labels, ONE, TWO)
+    one, other = (stats.rankdata(design[0]) for design in predicted)
+
+    def change(keep):
+        return average_precision_score(labels, np.where(keep, other, one)) - average_precision_score(
+            labels, np.where(keep, one, other)
+        )
+
+    observed = change(np.ones(7, dtype=bool))
+    assert found.difference[0] == pytest.approx(observed, abs=1e-12)
+    every = [abs(change(np.array(keep))) for keep in product([True, False], repeat=7)]
+    assert found.p[0] == pytest.approx(np.mean(np.array(every) >= abs(observed) - 1e-9), abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["spearman", "average_precision"])
+def test_a_scale_of_its_own_is_no_difference(kind):
+    """The second design says the same as the first in other numbers."""
+    predicted, grades, labels = ranked(50, seed=7)
+    same = np.stack([predicted[0], 0.1 * predicted[0] ** 3 + 7])
+    found = compare_items(kind, same, grades if kind == "spearman" else labels, ONE, TWO)
+    assert (found.difference[0], found.p[0]) == (pytest.approx(0, abs=1e-12), 1.0)
+    assert found.interval[0] == pytest.approx([0, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["mean", "spearman", "average_precision"])
+def test_level_and_coverage_without_a_difference(kind):
+    g = rng(8)
+    sets = 60 if kind == "average_precision" else 200  # sorting every swap takes its time
+    rejected = covered = 0
+    for _ in range(sets):
+        grades = np.round(g.uniform(0, 5, 60))
+        labels = (grades > 2.5).astype(float)
+        items = grades + 1.5 * g.normal(size=(2, 1, 60))
+        truth = grades if kind == "spearman" else labels
+        found = compare_items(kind, items, truth, ONE, TWO)
+        rejected += found.p[0] <= 0.05
+        covered += found.interval[0, 0] <= 0 <= found.interval[0, 1]
+    noise = 4 * np.sqrt(sets * 0.05 * 0.95)
+    assert rejected <= 0.05 * sets + noise
+    assert covered >= 0.95 * sets - noise
+
+
+def item_files(study, values, statistic="ndcg_at_10", truth=None, task="Retrieval0"):
+    """Write the items of one task for designs -> values, as evaluate.py does."""
+    for design, own in values.items():
+        (folder,) = study.root.glob(f"results/s__{design}/seed=0@*")
+        place = study.root / "predictions" / folder.parent.name / folder.name
+        place.mkdir(parents=True, exist_ok=True)
+        entry = {"statistic": statistic, "ids": [f"q{k}" for k in range(len(own))]}
+        entry |= {"kind": "mean", "values": list(own)} if truth is None else {}
+        entry |= {} if truth is None else {"kind": "spearman", "predicted": list(own), "truth": list(truth)}
+        about = {"task": task, "splits": {"test": {"default": entry}}}
+        (place / f"{task}_items.json").write_text(json.dumps(about))
+
+
+@pytest.fixture
+def with_items(planted, spread_scores):
+    """The three designs of `planted`, whose means on Retrieval0 are .3, .4 and .5, and their queries."""
+    study = planted()
+    noise = rng(9).normal(0, 0.1, (3, 40))
+    noise -= noise.mean(axis=1, keepdims=True)
+    designs = ("eos-causal", "lastlayer-bi", "multilayer-causal")
+    values = {design: 0.3 + 0.1 * k + noise[k] for k, design in enumerate(designs)}
+    item_files(study, values)
+    return study, values
+
+
+def section(result):
+    return next((s for s in result.sections if s.name == "items"), None)
+
+
+def test_the_section_reads_the_files_beside_the_scores(with_items, analyse_words):
+    study, values = with_items
+    found = section(analyse_words(f"scores={study.root}"))
+    rows = found.frames["items.csv"]
+    assert len(rows) == 3
+    row = rows.iloc[1]
+    one, other = values["eos-causal"], values["multilayer-causal"]
+    assert (row["task"], row["first"], row["second"], row["n_items"]) == (
+        "Retrieval0", "eos-causal", "multilayer-causal", 40
+    )  # fmt: skip
+    assert row["difference"] == pytest.approx((other - one).mean())
+    assert set(rows["family_size"]) == {3}
+    assert row["p_adjusted"] == pytest.approx(min(3 * row["p"], 1), abs=1e-3)
+    assert "not to other tasks" in found.grids[0].caption
+    assert found.notes == []
+
+
+def test_items_elsewhere_or_none(with_items, analyse_words, tmp_path):
+    study, _ = with_items
+    (study.root / "predictions").rename(tmp_path / "kept")
+    assert section(analyse_words(f"scores={study.root}")) is None
+    assert len(section(analyse_words(f"scores={study.root}", f"items={tmp_path / 'kept'}")).frames["items.csv"]) == 3
+    (tmp_path / "kept").rename(study.root / "predictions")
+    assert section(analyse_words(f"scores={study.root}", "items=none")) is None
+    with pytest.raises(UserError, match="items=nowhere: there is no such folder"):
+        analyse_words(f"scores={study.root}", "items=nowhere")
+
+
+def test_items_that_are_not_those_of_the_scores_are_named(with_items, analyse_words):
+    study, values = with_items
+    item_files(study, {design: own + 0.05 for design, own in values.items()})
+    (note,) = section(analyse_words(f"scores={study.root}")).notes
+    assert "items of Retrieval0 do not give the score" in note
+
+
+def test_items_that_cannot_be_paired_are_refused(with_items, analyse_words):
+    study, values = with_items
+    item_files(study, {"eos-causal": values["eos-causal"][:39]})
+    with pytest.raises(UserError, match=r"The items of Retrieval0 differ between .* items=none"):
+        analyse_words(f"scores={study.root}")
+    next(study.root.glob("predictions/s__eos-causal/*/*_items.json")).write_text(
+        '{"splits": {"test": {"default": {}}}}'
+    )
+    with pytest.raises(UserError, match="is no item file of evaluate"):
+        analyse_words(f"scores={study.root}")
+
+
+def test_pairs_of_texts_make_a_row_of_their_own_kind(with_items, analyse_words):
+    study, _ = with_items
+    predicted, grades, _ = ranked(60, seed=10)
+    item_files(study, dict(zip(("eos-causal", "lastlayer-bi"), predicted[:, 0], strict=True)),
+               "cosine_spearman", grades, "STS3")  # fmt: skip
+    found = section(analyse_words(f"scores={study.root}"))
+    row = found.frames["items.csv"].set_index("task").loc["STS3"]
+    assert row["score_second"] == pytest.approx(stats.spearmanr(predicted[1, 0], grades).statistic)
+    assert (row["first"], row["second"], row["family_size"]) == ("eos-causal", "lastlayer-bi", 1)
+    assert any("STS3" in note and "do not give the score" in note for note in found.notes)

@@ -1,0 +1,98 @@
+"""The table of power: its rows, marks, restriction, files and the words for small types."""
+
+import re
+
+import numpy as np
+import pytest
+
+from analysis.sections.power import MOST_PAIRS
+from analysis.tables.render_markdown import document
+from analysis.tables.write import write_files
+from records.errors import UserError
+
+TASKS = [f"STS{k}" for k in range(12)] + [f"Retrieval{k}" for k in range(3)]
+
+
+@pytest.fixture
+def scores(tmp_path):
+    """Return a function: number of designs -> csv; designs are .02 apart, with a noise of .02."""
+
+    def write(designs: int, tasks: list[str] = TASKS):
+        rng = np.random.default_rng(1)
+        lines = ["model,task,type,score"]
+        for k in range(designs):
+            for task in tasks:
+                kind = task.rstrip("0123456789")
+                lines.append(f"m{k:02d},{task},{kind},{0.5 + 0.02 * k + rng.normal(0, 0.02):.4f}")
+        path = tmp_path / "scores.csv"
+        path.write_text("\n".join(lines))
+        return path
+
+    return write
+
+
+def power_of(result):
+    return next(section for section in result.sections if section.name == "power")
+
+
+def test_table_and_csv(scores, analyse_words, tmp_path):
+    result = analyse_words(f"scores={scores(3)}", "delta=0.02")
+    table = power_of(result).frames["power.csv"]
+    assert len(table) == 3 * 3  # pairs x (two types and All)
+    merged = table.merge(result.pairs, on=["type", "first", "second"])
+    np.testing.assert_allclose(merged["p_min_adjusted_x"], merged["p_min_adjusted_y"])
+    few = table[table["type"] == "Retrieval"]
+    assert few[["power_delta", "tasks_delta", "detectable"]].isna().all(axis=None)
+    every = table[table["type"] == "All"]
+    assert every["power_delta"].between(0.3, 1).all()
+    assert (every["power_delta_first_step"] <= every["power_delta"]).all()
+    assert (every["level_first_step"] == 0.05 / 3).all()
+    widest = every.loc[every["difference"].abs().idxmax()]
+    assert widest["power_observed"] > 0.8
+    assert widest["tasks_observed"] <= 15
+    assert "power.csv" in [path.name for path in write_files(result, tmp_path / "out")]
+
+
+def test_small_types_are_named_in_words(scores, analyse_words):
+    text = document(analyse_words(f"scores={scores(3)}"))
+    assert (
+        "Retrieval n = 3: the smallest two-sided p is .25, so .05 cannot be reached whatever the scores;"
+        " at least 6 tasks are needed (7 after the correction)." in text
+    )
+    assert "STS n = 12: the smallest" not in text
+
+
+def test_a_row_that_cannot_pass_is_marked(scores, analyse_words):
+    result = analyse_words(f"scores={scores(3)}", "types=[Retrieval]")
+    (grid,) = power_of(result).grids
+    assert grid.title == "What 3 tasks allow"
+    assert [row[1].text for row in grid.rows] == ["n.a.: p >= .75"] * 3
+    assert {cell.text for row in grid.rows for cell in (row[3], *row[5:])} == {"-"}
+
+
+def test_a_type_of_one_task_has_no_spread(scores, analyse_words):
+    result = analyse_words(f"scores={scores(2, [*TASKS[:6], 'Summarization0'])}")
+    table = power_of(result).frames["power.csv"].set_index("type")
+    assert table.loc["Summarization", ["sd", "power_delta", "tasks_delta"]].isna().all()
+    assert table.loc["All", "power_delta"] >= 0
+
+
+def test_without_a_correction_one_value_a_cell(scores, analyse_words):
+    (grid,) = power_of(analyse_words(f"scores={scores(3)}", "correction=none")).grids
+    assert not [cell for row in grid.rows for cell in row if cell.below]
+    assert grid.rows[0][1].text == "<.0001"
+    assert "which the correction asks" not in grid.caption
+
+
+def test_many_designs_are_restricted_and_that_is_said(scores, analyse_words):
+    result = analyse_words(f"scores={scores(11)}", "rows_shown=10")
+    section = power_of(result)
+    assert len(section.frames["power.csv"]) == MOST_PAIRS
+    assert set(section.frames["power.csv"]["type"]) == {"All"}
+    assert len(section.grids[0].rows) == 10
+    assert any(re.search(r"first 45 of 55 pairs, on all tasks together only", note) for note in result.notes)
+
+
+def test_delta_out_of_range(scores, analyse_words):
+    with pytest.raises(UserError, match="delta=0 is out of range"):
+        analyse_words(f"scores={scores(2)}", "delta=0")

@@ -1,0 +1,150 @@
+"""The sections of all designs at once, from files to printed tables: small, tied, alone and many."""
+
+import csv
+import re
+
+import numpy as np
+import pytest
+
+from analysis.tables.render_latex import latex_document
+from analysis.tables.render_markdown import document
+from analysis.tables.write import write_files
+
+
+def write_csv(path, values, types=None, names=None):
+    """Long csv of [tasks, designs]."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["model", "task", "type", "score"])
+        for task, row in enumerate(values):
+            for design, value in enumerate(row):
+                name = names[design] if names else f"m{design}"
+                writer.writerow([name, f"task{task}", types[task] if types else "STS", value])
+    return path
+
+
+def sections(result):
+    return {section.name: section for section in result.sections}
+
+
+@pytest.fixture
+def clear(tmp_path):
+    """Four designs on 12 tasks of one type and 6 of another: m0 and m1 are close, m2 far behind, m3 far ahead."""
+    rng = np.random.default_rng(0)
+    values = np.round(0.5 + np.array([0, 0.001, -0.1, 0.1]) + rng.normal(0, 0.01, (18, 4)), 4)
+    return write_csv(tmp_path / "clear.csv", values, ["Retrieval"] * 12 + ["STS"] * 6)
+
+
+def test_tables_and_files(clear, analyse_words, tmp_path):
+    result = analyse_words(f"scores={clear}")
+    found = sections(result)
+    assert [grid.name for name in ("ranks", "borda", "bayes") for grid in found[name].grids] == [
+        "friedman",
+        "ranks",
+        "borda",
+        "bayes",
+    ]
+    tests, ranks, borda, bayes = (grid.rows for name in ("ranks", "borda", "bayes") for grid in found[name].grids)
+    assert [row[0].text for row in tests] == ["Retrieval", "STS", "All"]
+    assert all(row[4].mark == "*" for row in tests)
+    assert [row[0].text for row in ranks][::3] == ["m3", "m2"]
+    assert ranks[0][3].below == ("a",)
+    assert ranks[3][3].mark == "*"
+    assert [row[1].text for row in borda][::3] == ["1", "4"]
+    assert len(bayes) == 6
+    files = {path.name: path for path in write_files(result, tmp_path / "out")}
+    rows = list(csv.DictReader(files["friedman.csv"].open()))
+    assert [int(row["n_tasks"]) for row in rows] == [12, 6, 18]
+    pairs = list(csv.DictReader(files["rank_pairs.csv"].open()))
+    assert [(row["first"], row["second"]) for row in pairs] == list(
+        zip(result.pairs["first"], result.pairs["second"], strict=True)
+    )
+    assert {"ranks.csv", "borda.csv", "bayes.csv"} <= set(files)
+    assert any("Benavoli, Corani, Mangili 2016" in note for note in result.notes)
+
+
+def test_the_control_is_that_of_against(clear, analyse_words):
+    for word, control in (("against=m2", "m2"), ("rows_shown=45", "m0")):
+        result = analyse_words(f"scores={clear}", word)
+        table = sections(result)["ranks"].frames["ranks.csv"]
+        assert set(table["control"]) == {control}
+        assert table.loc[table["p_holm"].isna(), "design"].unique().tolist() == [control]
+        assert f"differs from {control} at .05" in document(result)
+
+
+def test_two_designs_have_no_friedman(tmp_path, analyse_words):
+    path = write_csv(tmp_path / "two.csv", np.random.default_rng(0).uniform(size=(6, 2)).round(3))
+    result = analyse_words(f"scores={path}")
+    assert sections(result)["ranks"].grids == []
+    assert any("need three designs" in note for note in result.notes)
+    assert [row[0].text for row in sections(result)["borda"].grids[0].rows] in (["m0", "m1"], ["m1", "m0"])
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("identical", np.tile(np.linspace(0.1, 0.9, 6)[:, None], (1, 4))),
+        ("two identical", np.random.default_rng(1).uniform(size=(6, 4)).round(3)[:, [0, 1, 1, 2]]),
+        ("two tasks", np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]])),
+        ("two levels", np.random.default_rng(2).integers(0, 2, (7, 5)) / 4),
+        ("all agree", np.tile([0.1, 0.2, 0.3, 0.4], (8, 1))),
+    ],
+)
+def test_degenerate_scores_print_without_nan(name, values, tmp_path, analyse_words):
+    result = analyse_words(f"scores={write_csv(tmp_path / 'x.csv', values)}")
+    for text in (document(result), latex_document(result)):
+        assert not re.search(r"\bnan\b", text, re.IGNORECASE)
+    found = sections(result)
+    table = found["ranks"].frames["friedman.csv"].iloc[0]
+    if name == "identical":
+        assert (table["p_permutation"], table["w"]) == (1, 0)
+        assert {row[1].style for row in found["ranks"].grids[1].rows} == {""}
+        assert (found["bayes"].frames["bayes.csv"]["equivalent"] == 1).all()
+    if name == "two tasks":  # 1/6 is the smallest p, though F's is 0
+        assert found["ranks"].grids[0].rows[0][4].below == ("n.a.: p >= .167",)
+        assert any("critical difference is larger than any difference" in note for note in result.notes)
+    if name == "all agree":
+        assert (table["w"], table["f"]) == (1, np.inf)
+
+
+def test_one_task_of_a_type_is_left_out_and_named(tmp_path, analyse_words):
+    values = np.random.default_rng(3).uniform(size=(6, 3)).round(3)
+    path = write_csv(tmp_path / "x.csv", values, ["STS"] * 5 + ["Summarization"])
+    result = analyse_words(f"scores={path}")
+    assert [row[0].text for row in sections(result)["ranks"].grids[0].rows] == ["STS", "All"]
+    assert any("Summarization left out of the rank tables" in note for note in result.notes)
+    assert sections(result)["bayes"].frames["bayes.csv"]["type"].unique().tolist() == ["STS", "Summarization", "All"]
+
+
+def test_a_block_that_friedman_leaves_open_is_named(tmp_path, analyse_words):
+    values = np.array([[1, 2, 3], [2, 3, 1], [3, 1, 2], *[[1, 2, 3]] * 6]) / 10
+    path = write_csv(tmp_path / "x.csv", values, ["STS"] * 3 + ["Retrieval"] * 6)
+    result = analyse_words(f"scores={path}")
+    assert any("does not reject at .05 on STS:" in note for note in result.notes)
+
+
+def test_many_designs_stay_short(tmp_path, analyse_words):
+    values = np.random.default_rng(5).normal(0.5, 0.05, (12, 60)) + np.linspace(0, 0.3, 60)
+    path = write_csv(tmp_path / "x.csv", values.round(4))
+    result = analyse_words(f"scores={path}", "rows_shown=12")
+    found = sections(result)
+    for section in found.values():
+        assert all(len(grid.rows) <= 12 for grid in section.grids)
+    assert len(found["ranks"].frames["ranks.csv"]) == 60
+    assert "rank_pairs.csv" not in found["ranks"].frames
+    assert found["ranks"].grids[1].rest == "The best 12 of 60 designs; ranks.csv has all."
+    pairs = found["bayes"].frames["bayes.csv"]
+    assert len(pairs) == 120
+    best = set(result.matrix.mean().nlargest(16).index)
+    assert set(pairs["first"]) | set(pairs["second"]) == best
+    assert any("made for 120 of 1770 pairs" in note for note in result.notes)
+
+
+def test_a_control_among_many_is_compared_with_the_highest_means(tmp_path, analyse_words):
+    values = np.random.default_rng(6).normal(0.5, 0.05, (8, 130)) + np.linspace(0.3, 0, 130)
+    path = write_csv(tmp_path / "x.csv", values.round(4))
+    result = analyse_words(f"scores={path}", "against=m129")
+    pairs = sections(result)["bayes"].frames["bayes.csv"]
+    assert set(pairs["second"]) == {"m129"}
+    assert 100 <= len(pairs) <= 120
+    assert set(pairs["first"]) == set(result.matrix.mean().drop("m129").nlargest(len(pairs)).index)

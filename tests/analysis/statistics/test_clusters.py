@@ -1,0 +1,172 @@
+"""Tasks that share a source: the rule by name, flips of whole clusters against enumeration, resamples, the section."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.reading.sources import source_of
+from analysis.reading.task_types import known_types
+from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership, task_bootstrap
+from analysis.statistics.flip_means import flip_means
+from analysis.statistics.resample import bootstrap_counts
+from analysis.statistics.sign_flip import sign_flip
+from records.errors import UserError
+
+LABELS = ["a", "a", "b", "c", "b", "a", "d", "e"]
+
+
+@pytest.mark.parametrize(
+    "together",
+    [
+        ("ArXivHierarchicalClusteringP2P", "ArXivHierarchicalClusteringS2S", "ArxivClusteringP2P.v2"),
+        ("StackExchangeClustering.v2", "StackExchangeClusteringP2P.v2"),
+        ("MedrxivClusteringP2P.v2", "MedrxivClusteringS2S"),
+        ("CQADupstackGamingRetrieval", "CQADupstackUnixRetrieval", "CQADupstack-Tex-PL"),
+        ("MassiveIntentClassification", "MassiveScenarioClassification"),
+        ("STS12", "STS17", "STSBenchmark"),
+        ("STS22", "STS22.v2"),
+        ("FEVERHardNegatives", "ClimateFEVERHardNegatives.v2", "NanoFEVERRetrieval"),
+        ("ArguAna", "ArguAna-PL", "NanoArguAnaRetrieval"),
+        ("DocsScipyRetrieval", "DocsScipyReranking", "DocsScipyPairClassification", "DocsScipyClustering"),
+    ],
+)
+def test_tasks_of_one_source(together):
+    assert len({source_of(task) for task in together}) == 1
+
+
+def test_tasks_of_different_sources():
+    apart = [
+        "DocsScipyRetrieval", "DocsNumpyRetrieval", "STS12", "STS22", "SICK-R", "BIOSSES", "BiorxivClusteringP2P.v2",
+        "MedrxivClusteringP2P.v2", "TwitterSemEval2015", "TwitterURLCorpus", "FEVER", "HotpotQA", "ArguAna",
+        "MTOPDomainClassification", "MassiveIntentClassification", "AskUbuntuDupQuestions", "CQADupstackUnixRetrieval",
+        "SCIDOCS", "StackExchangeClustering.v2", "TweetSentimentExtractionClassification",
+    ]  # fmt: skip
+    assert len({source_of(task) for task in apart}) == len(apart)
+    names = {source_of(task) for task in known_types()}
+    assert all(name.strip() for name in names)
+
+
+def test_flips_are_those_of_enumeration_and_of_the_single_test():
+    d = np.random.default_rng(0).normal(0.3, 1, (4, 9))
+    d[1, :3] = 0
+    d[2] = np.round(d[2])  # ties
+    found = flip_means(d)
+    assert (found.exact, found.flips) == (True, 2**8)
+    for row, p, p_min in zip(d, found.p, found.p_min, strict=True):
+        sums = [abs(row @ signs) for signs in product([1, -1], repeat=9)]
+        assert p == pytest.approx(np.mean(np.array(sums) >= abs(row.sum()) - 1e-12), abs=1e-15)
+        assert p == pytest.approx(sign_flip(row[:, None]).p, abs=1e-15)
+        assert p_min == sign_flip(row[:, None]).p_min
+
+
+def test_random_flips_come_near_the_t_test_and_count_b_plus_one():
+    d = np.random.default_rng(1).normal(0.25, 1, (3, 60))
+    found = flip_means(d)
+    assert (found.exact, found.flips) == (False, 9999)
+    np.testing.assert_allclose(found.p, stats.ttest_1samp(d, 0, axis=1).pvalue, atol=0.02)
+    assert flip_means(np.ones((1, 60))).p[0] == 1e-4
+    assert flip_means(np.zeros((1, 60))).p[0] == 1.0
+
+
+def test_membership_and_cluster_means_by_hand():
+    members = membership(LABELS)
+    np.testing.assert_array_equal(members[0], [1, 1, 0, 0, 0, 1, 0, 0])
+    d = np.array([[3.0, 1, 2, -1, 4, 2, 5, 0.5]])
+    found = cluster_pairs(d, members)
+    means = [2.0, 3.0, -1.0, 5.0, 0.5]
+    assert found.difference[0] == pytest.approx(np.mean(means))
+    assert found.ranks.p[0] == pytest.approx(stats.wilcoxon(means, method="exact").pvalue, abs=1e-15)
+    assert found.ranks.n_pairs[0] == 5
+
+
+def test_flips_of_clusters_are_flips_of_all_their_tasks():
+    d = np.random.default_rng(2).normal(0.4, 1, (2, 8))
+    members = membership(LABELS)
+    found = cluster_pairs(d, members)
+    for row, p in zip(d, found.flips.p, strict=True):
+        sums = [abs((row * (np.array(signs) @ members)).mean()) for signs in product([1, -1], repeat=5)]
+        assert p == pytest.approx(np.mean(np.array(sums) >= abs(row.mean()) - 1e-12), abs=1e-15)
+
+
+def test_every_task_its_own_cluster_changes_nothing():
+    d = np.random.default_rng(3).normal(0.2, 1, (3, 10))
+    found = cluster_pairs(d, np.eye(10))
+    np.testing.assert_allclose(found.ranks.p, [stats.wilcoxon(row, method="exact").pvalue for row in d], atol=1e-15)
+    np.testing.assert_allclose(found.flips.p, flip_means(d).p)
+
+
+def test_resampled_clusters_are_literal():
+    scores, members = np.random.default_rng(4).normal(size=(8, 2)), membership(LABELS)
+    means = cluster_bootstrap(scores, members, draws=40)
+    for b, counts in enumerate(next(bootstrap_counts(5, 40))):
+        drawn = [t for c in np.repeat(np.arange(5), counts.astype(int)) for t in np.flatnonzero(members[c])]
+        np.testing.assert_allclose(means[:, b], scores[drawn].mean(axis=0))
+    assert task_bootstrap(scores, 4000)[0].std() == pytest.approx(scores[:, 0].std() / np.sqrt(8), rel=0.05)
+
+
+def test_level_with_correlated_tasks_is_kept_by_clusters_alone():
+    """10 clusters of 4 tasks that share most of their difference: tasks as units reject far too often."""
+    rng = np.random.default_rng(5)
+    d = np.repeat(rng.normal(size=(600, 10)), 4, axis=1) + 0.3 * rng.normal(size=(600, 40))
+    found = cluster_pairs(d, np.repeat(np.eye(10), 4, axis=1))
+    noise = 4 * np.sqrt(0.05 * 0.95 / 600)
+    assert (found.ranks.p <= 0.05).mean() < 0.05 + noise
+    assert abs((found.flips.p <= 0.05).mean() - 0.05) < noise
+    assert (flip_means(d).p <= 0.05).mean() > 0.25
+
+
+def docs(study):
+    """Two designs on two tasks of each of four packages."""
+    tasks = [f"Docs{p}{t}" for p in ("Numpy", "Scipy", "Sympy", "Pandas") for t in ("Retrieval", "Reranking")]
+    kinds = {t: "Retrieval" if t.endswith("Retrieval") else "Reranking" for t in tasks}
+    (study.root / "tasks.json").write_text(json.dumps(kinds))
+    for k, design in enumerate(("eos-causal", "lastlayer-bi")):
+        study.run(design, {t: 0.3 + 0.01 * n + k * (0.02 + 0.001 * n) for n, t in enumerate(tasks)})
+    return tasks
+
+
+def clusters(result):
+    return next(section for section in result.sections if section.name == "clusters")
+
+
+def test_without_the_key_one_note_says_what_is_shared(study, analyse_words):
+    docs(study)
+    section = clusters(analyse_words(f"scores={study.root}"))
+    assert (section.grids, section.frames) == ([], {})
+    (note,) = section.notes
+    assert "The 8 tasks come from 4 sources (such as DocsNumpyReranking and DocsNumpyRetrieval)" in note
+    assert "cluster=source" in note
+
+
+def test_with_the_key_both_ways_are_shown(study, analyse_words):
+    docs(study)
+    section = clusters(analyse_words(f"scores={study.root}", "cluster=source"))
+    rows = section.frames["clusters.csv"]
+    assert list(rows["type"]) == ["All"]  # within a type every package has one task
+    row = rows.iloc[0]
+    assert (row["n_tasks"], row["n_clusters"]) == (8, 4)
+    assert (row["p_tasks"], row["p"], row["p_flip"]) == (2 / 2**8, 2 / 2**4, 2 / 2**4)
+    assert row["reachable"] == "no"
+    assert row["difference_tasks"] == pytest.approx(0.02 + 0.001 * 3.5)
+    text = [cell.text for cell in section.grids[0].rows[0]]
+    assert text[:2] == ["lastlayer-bi - eos-causal", "+.0235"]
+
+
+def test_clusters_from_a_file(study, analyse_words, tmp_path):
+    tasks = docs(study)
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(dict.fromkeys(tasks[:3], "one")))
+    section = clusters(analyse_words(f"scores={study.root}", f"cluster={path}"))
+    assert set(section.frames["clusters.csv"]["n_clusters"]) == {6, 3}  # All: 8 - 2; Retrieval: 4 - 1
+    assert any("5 tasks that" in note and "clusters of their own" in note for note in section.notes)
+    path.write_text(json.dumps({"Elsewhere": "one"}))
+    with pytest.raises(UserError, match="names none of the 8 tasks compared"):
+        analyse_words(f"scores={study.root}", f"cluster={path}")
+    path.write_text(json.dumps({tasks[0]: 3}))
+    with pytest.raises(UserError, match="is no name"):
+        analyse_words(f"scores={study.root}", f"cluster={path}")
+    with pytest.raises(UserError, match="cluster=sorce: there is no such file"):
+        analyse_words(f"scores={study.root}", "cluster=sorce")

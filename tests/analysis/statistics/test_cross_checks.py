@@ -1,0 +1,149 @@
+"""Sizes, intervals and other tests of a pair, each against a second implementation or enumeration."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics import cross_checks as module
+from analysis.statistics.bootstrap_mean import RESAMPLES, bootstrap_mean
+from analysis.statistics.cross_checks import cross_checks, paired_t, sign_test
+from analysis.statistics.hodges_lehmann import hodges_lehmann
+from analysis.statistics.mean_flip import mean_flip
+from analysis.statistics.sign_flip import sign_flip
+
+
+def differences(count, n, seed=0, ties=False):
+    values = np.random.default_rng(seed).normal(0.02, 0.05, size=(count, n))
+    return np.round(values, 2) if ties else values
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 9, 40])
+def test_hodges_lehmann_is_the_median_of_all_pairwise_means(n):
+    d = differences(7, n, ties=True)
+    found = hodges_lehmann(d)
+    for k, row in enumerate(d):
+        averages = [(row[i] + row[j]) / 2 for i in range(n) for j in range(i, n)]
+        assert found.estimate[k] == pytest.approx(np.median(averages), abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 12, 25, 41])
+def test_the_interval_holds_the_shifts_that_the_exact_test_does_not_reject(n):
+    """A shift just inside either end is kept by scipy's exact test at 5 %, one just outside is rejected."""
+    for row, low, high in zip(differences(4, n), *_ends(differences(4, n)), strict=True):
+        for end, inward in ((low, 1), (high, -1)):
+            assert stats.wilcoxon(row - end - inward * 1e-9, method="exact").pvalue > 0.05
+            assert stats.wilcoxon(row - end + inward * 1e-9, method="exact").pvalue <= 0.05
+
+
+def _ends(d):
+    found = hodges_lehmann(d)
+    return found.low, found.high
+
+
+@pytest.mark.parametrize("n", [6, 8, 10])
+def test_attained_confidence_is_the_share_of_sign_patterns_that_cover_zero(n):
+    sizes = np.sort(np.random.default_rng(n).uniform(0.1, 1, n))
+    found = hodges_lehmann(np.array(list(product([-1, 1], repeat=n))) * sizes)
+    covered = ((found.low <= 0) & (found.high >= 0)).mean()
+    assert covered == pytest.approx(found.confidence, abs=1e-12)
+    assert found.confidence >= 0.95
+
+
+def test_with_ties_the_interval_covers_at_least_as_often():
+    for sizes in ([0.1, 0.1, 0.1, 0.2, 0.2, 0.3, 0.3], [0.1] * 6, [0.0, 0.0, 0.1, 0.1, 0.2, 0.2, 0.3, 0.4]):
+        found = hodges_lehmann(np.array(list(product([-1, 1], repeat=len(sizes)))) * sizes)
+        assert ((found.low <= 0) & (found.high >= 0)).mean() >= found.confidence >= 0.95
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5])
+def test_where_n_is_too_small_the_ends_are_infinite(n):
+    found = hodges_lehmann(differences(2, n))
+    assert found.low.tolist() == [-np.inf] * 2
+    assert found.high.tolist() == [np.inf] * 2
+    assert found.confidence == 1.0
+    assert hodges_lehmann(differences(2, 5), level=0.9).confidence == 1 - 2 / 2**5  # which five tasks do attain
+
+
+@pytest.mark.parametrize(("n", "ties"), [(6, False), (11, False), (41, False), (41, True)])
+def test_bootstrap_t_equals_scipy_with_a_studentised_statistic(n, ties):
+    d = differences(3, n, ties=ties)
+    low, high = bootstrap_mean(d)
+    for k, row in enumerate(d):
+        m, error = row.mean(), row.std(ddof=1) / np.sqrt(n)
+
+        def studentised(x, axis, m=m):
+            spread = np.maximum(x.std(axis=axis, ddof=1), 1e-30) / np.sqrt(x.shape[axis])
+            return (x.mean(axis=axis) - m) / spread
+
+        rng = np.random.default_rng(0)  # the same draws
+        scipys = stats.bootstrap((row,), studentised, n_resamples=RESAMPLES, method="percentile", rng=rng, axis=-1)
+        t = np.sort(scipys.bootstrap_distribution)  # its interval interpolates; the 250th of 9,999 is exact
+        assert low[k] == pytest.approx(m - t[-250] * error, rel=1e-9, abs=1e-12)
+        assert high[k] == pytest.approx(m - t[249] * error, rel=1e-9, abs=1e-12)
+
+
+def test_bootstrap_is_near_the_t_interval_for_many_normal_tasks():
+    d = differences(1, 400)
+    low, high = bootstrap_mean(d)
+    t = stats.ttest_1samp(d[0], 0).confidence_interval()
+    assert (low[0], high[0]) == pytest.approx((t.low, t.high), abs=0.05 * (t.high - t.low))
+
+
+def test_bootstrap_of_what_does_not_vary():
+    low, high = bootstrap_mean(np.array([[0.1] * 8, [0.0] * 8]))
+    assert low.tolist() == high.tolist() == pytest.approx([0.1, 0.0])
+    assert np.isnan(bootstrap_mean(differences(2, 5))).all()
+    one = np.array([[0.0] * 7 + [0.1]])  # a third of the resamples have no spread: no finite upper end
+    assert bootstrap_mean(one)[1][0] == np.inf
+    assert -np.inf < bootstrap_mean(one)[0][0] < 0.0125
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 12])
+def test_permutation_test_equals_scipy_and_enumeration(n):
+    d = differences(5, n, ties=True)
+    p, exact = mean_flip(d)
+    assert exact
+    signs = np.array(list(product([-1, 1], repeat=n)))
+    for k, row in enumerate(d):
+        sums = np.abs(signs @ row)
+        assert p[k] == pytest.approx((sums >= abs(row.sum()) - 1e-9).mean(), abs=1e-12)
+        reference = stats.permutation_test(
+            (row, np.zeros(n)), lambda x, y, axis: (x - y).mean(axis=axis), permutation_type="samples"
+        )
+        assert p[k] == pytest.approx(reference.pvalue, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [10, 30])
+def test_permutation_test_equals_the_sign_flip_of_one_pair(n):
+    d = differences(4, n)
+    p, exact = mean_flip(d)
+    for k, row in enumerate(d):
+        one = sign_flip(row[:, None])
+        assert (p[k], exact) == (one.p, one.exact)
+
+
+def test_sign_test_equals_binomtest():
+    d = differences(40, 9, ties=True)
+    expected = [stats.binomtest(int((r > 0).sum()), max(1, int((r != 0).sum()))).pvalue for r in d]
+    np.testing.assert_allclose(sign_test(d), expected, rtol=1e-12)
+    assert sign_test(np.zeros((1, 4))).tolist() == [1.0]
+
+
+def test_paired_t_equals_ttest_rel():
+    first, second = np.random.default_rng(1).uniform(size=(2, 6, 9))
+    expected = [stats.ttest_rel(b, a).pvalue for a, b in zip(first, second, strict=True)]
+    np.testing.assert_allclose(paired_t(second - first), expected, rtol=1e-9)
+    assert np.isnan(paired_t(np.array([[0.1, 0.1], [0.0, 0.0]]))).all()
+    assert np.isnan(paired_t(np.array([[0.1]]))).all()
+
+
+def test_nothing_is_resampled_beyond_the_stated_number_of_pairs(monkeypatch):
+    monkeypatch.setattr(module, "RESAMPLED_PAIRS", 4)
+    few, many = cross_checks(differences(4, 8)), cross_checks(differences(5, 8))
+    assert not np.isnan(few["boot_low"]).any()
+    assert not np.isnan(few["p_permutation"]).any()
+    assert np.isnan(many["boot_low"]).all()
+    assert np.isnan(many["p_permutation"]).all()
+    np.testing.assert_array_equal(many["hodges_lehmann"][:4], few["hodges_lehmann"])

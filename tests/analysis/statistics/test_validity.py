@@ -1,0 +1,106 @@
+"""Warnings of the calibration: when they are given, what they say, and that the constants are what is measured."""
+
+import numpy as np
+import pytest
+
+from analysis.sections.validity import heavy_tailed
+from analysis.statistics.intraclass import intraclass
+from analysis.statistics.power import Shifted
+from analysis.statistics.validity import (
+    COVERAGE,
+    SKEWED_HODGES_LEHMANN,
+    SKEWED_SIGNED_RANK,
+    at,
+    coverage_note,
+    related_note,
+    skew_note,
+)
+from benchmarks.calibration import Plan, coverage, false_positives
+from benchmarks.null_worlds import read_spreads
+
+
+def test_constants_are_what_the_benchmark_measures():
+    """The exponential world needs no file of scores, so the table can be measured again here."""
+    plan, spreads = Plan(2000, 1000), read_spreads(None)
+    for n in (8, 20):
+        rates = false_positives(plan, spreads, "skewed, mean 0", n)
+        assert rates["signed-rank, wilcox"] == pytest.approx(SKEWED_SIGNED_RANK[n], abs=0.03)
+    held = coverage(plan, spreads, "skewed, mean 0", 20)
+    assert held["Hodges-Lehmann"] == pytest.approx(SKEWED_HODGES_LEHMANN[20], abs=0.045)
+    assert held["bootstrap, percentile"] == pytest.approx(0.906, abs=0.04)
+
+
+def test_the_nearest_smaller_number_of_tasks_speaks():
+    table = COVERAGE["bootstrap-t"]
+    assert at(table, 40) == (table[20], 20)
+    assert at(table, 41) == (table[41], 41)
+    assert at(table, 3) == (table[8], 8)
+    assert at(table, 500) == (table[60], 60)
+
+
+def test_intervals_that_fall_short_are_named():
+    (note,) = coverage_note("bootstrap percentile", 8)
+    assert note.startswith("The bootstrap percentile interval holds the mean in about 86 % instead of 95 % of samples")
+    assert "n = 8" in note
+    assert coverage_note("Hodges-Lehmann", 41) == []
+
+
+def test_heavy_tails_are_seen():
+    from scipy.stats import kurtosis
+
+    rng = np.random.default_rng(4)
+    light, heavy = rng.normal(size=(15, 41)), rng.standard_t(3, size=(15, 41))
+    assert np.median(kurtosis(light, axis=1)) < 1 < np.median(kurtosis(heavy, axis=1))
+    assert not heavy_tailed(light)
+    assert heavy_tailed(heavy)
+    assert not heavy_tailed(np.zeros((3, 8)))
+
+
+def test_skewed_differences_are_named():
+    (note,) = skew_note(np.array([0.2, -2.0, np.nan, 1.5]), 41)
+    assert note.startswith("The differences of 2 of 4 pairs are strongly skewed")
+    assert "rejected 19 % instead of 5 % at n = 41" in note
+    assert skew_note(np.array([1.4]), 8) == []  # two standard errors are 1.5 there
+    assert len(skew_note(np.array([1.6]), 8)) == 1
+
+
+def test_related_tasks_are_named():
+    (note,) = related_note(np.array([0.3, 0.28, np.nan]), 40)
+    assert "intraclass correlation .29 at the median" in note
+    assert "rejected 16 % instead of 5 %" in note
+    assert related_note(np.array([0.05, -0.2]), 40) == []
+    assert related_note(np.array([np.nan]), 40) == []
+
+
+def test_intraclass_correlation_equals_the_mean_squares_of_statsmodels():
+    import pandas as pd
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    rng = np.random.default_rng(2)
+    groups = [[0, 3, 4], [1, 2], [5, 6, 7, 8]]
+    labels = np.empty(9, dtype=int)
+    for k, group in enumerate(groups):
+        labels[group] = k
+    d = rng.normal(size=(3, 9)) + rng.normal(size=(3, 3))[:, labels]
+    found = intraclass(d, groups)
+    for row, icc in zip(d, found, strict=True):
+        table = anova_lm(ols("y ~ C(g)", pd.DataFrame({"y": row, "g": labels})).fit())
+        between, within = table["mean_sq"]
+        m = (9 - (9 + 4 + 16) / 9) / 2
+        assert icc == pytest.approx((between - within) / (between + (m - 1) * within))
+    assert np.isnan(intraclass(d, [list(range(9))])).all()
+    assert np.isnan(intraclass(d[:, :3], [[0], [1], [2]])).all()
+
+
+def test_the_report_warns_of_the_data_at_hand(study, analyse_words):
+    rng = np.random.default_rng(0)
+    tasks = [f"{kind}{k}" for kind in ("Retrieval", "STS") for k in range(8)]
+    even = {task: round(0.5 + 0.002 * (k % 5), 4) for k, task in enumerate(tasks)}
+    study.run("eos-causal", even)
+    study.run("mean-bi", {t: s + (0.1 if t == "STS3" else 0.001 * rng.normal()) for t, s in even.items()})
+    study.run("multilayer-bi", {t: s + (0.05 if t.startswith("STS") else 0.01) for t, s in even.items()})
+    notes = " ".join(analyse_words(f"scores={study.root}").notes)
+    assert "The differences of 1 of 3 pairs are strongly skewed" in notes
+    assert "differences of tasks of one type resemble one another" in notes
+    assert Shifted(np.array([0.0, 0.0, 0.0, 0.0, 1.0])).skewness > 2

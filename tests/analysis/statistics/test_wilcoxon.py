@@ -1,0 +1,159 @@
+"""The exact test against brute force over all sign patterns, and against scipy."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis.statistics import signed_rank_null
+from analysis.statistics.wilcoxon import doubled_midranks, null_lower_tail, signed_rank
+
+RULES = ("wilcox", "pratt", "zsplit")
+
+
+def brute_force(d, zeros):
+    """W+, W- and two-sided p by counting all 2^n sign patterns of all n tasks, zeros among them; ranks from scipy."""
+    d = np.asarray(d, dtype=float)
+    ranks = stats.rankdata(np.abs(d)) - ((d == 0).sum() if zeros == "wilcox" else 0)
+    half = ranks[d == 0].sum() / 2 if zeros == "zsplit" else 0.0
+    ranks[d == 0] = 0.0
+    sums = np.array(list(product([0, 1], repeat=len(d)))) @ ranks + half
+    plus, minus = ranks[d > 0].sum() + half, ranks[d < 0].sum() + half
+    tails = (sums <= plus + 1e-9).mean(), (sums >= plus - 1e-9).mean()
+    return plus, minus, min(1.0, 2 * min(tails))
+
+
+@pytest.mark.parametrize("zeros", RULES)
+@pytest.mark.parametrize("n", range(1, 13))
+def test_equals_enumeration_with_ties_and_zeros(n, zeros):
+    rng = np.random.default_rng(n)
+    d = rng.integers(-3, 4, size=(12, n)) / 8  # few values: nearly every row has ties and zeros
+    plus, minus, p = np.array([brute_force(row, zeros) for row in d]).T
+    test = signed_rank(d, zeros)
+    np.testing.assert_allclose(test.p, p, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(test.w_plus, plus)
+    np.testing.assert_array_equal(test.w_minus, minus)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=12), st.sampled_from(RULES))
+def test_equals_enumeration_whatever_the_differences(values, zeros):
+    test = signed_rank(np.array([values]) / 8, zeros)
+    assert (test.w_plus[0], test.w_minus[0]) == brute_force(values, zeros)[:2]
+    assert test.p[0] == pytest.approx(brute_force(values, zeros)[2], abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 8, 11, 25, 41, 56, 100])
+def test_equals_scipy_exact_without_ties(n):
+    d = np.random.default_rng(n).normal(0.3, 1, size=(6, n))
+    test = signed_rank(d)
+    for k, row in enumerate(d):
+        reference = stats.wilcoxon(row, method="exact")
+        assert test.p[k] == pytest.approx(reference.pvalue, abs=1e-12, rel=1e-9)
+        assert min(test.w_plus[k], test.w_minus[k]) == reference.statistic
+
+
+@pytest.mark.parametrize("zeros", RULES)
+def test_equals_scipy_permutation_with_ties(zeros):
+    d = np.array([0.1, -0.1, 0.2, 0.2, 0.0, 0.5, -0.4, 0.5, 0.0])
+    reference = stats.wilcoxon(d, zero_method=zeros, method=stats.PermutationMethod(n_resamples=np.inf))
+    test = signed_rank(d[None], zeros)
+    assert test.p[0] == pytest.approx(reference.pvalue, abs=1e-12)
+    assert min(test.w_plus[0], test.w_minus[0]) == reference.statistic
+
+
+def test_splitting_the_zeros_changes_w_and_the_effect_size_but_not_p():
+    d = np.array([[0.1, 0.2, 0.3, 0.4, 0.0, 0.0, -0.5, 0.6]])
+    pratt, split = signed_rank(d, "pratt"), signed_rank(d, "zsplit")
+    assert split.p[0] == pratt.p[0]
+    assert (split.w_plus[0], split.w_minus[0]) == (pratt.w_plus[0] + 1.5, pratt.w_minus[0] + 1.5)  # ranks 1 and 2
+    assert split.w_plus[0] + split.w_minus[0] == 8 * 9 / 2
+    assert 0 < split.rank_biserial[0] < pratt.rank_biserial[0]
+
+
+def test_beyond_the_exact_n_the_estimate_agrees_with_it(monkeypatch):
+    d = np.random.default_rng(3).normal(0.15, 1, size=(4, 60))
+    exact = signed_rank(d)
+    monkeypatch.setattr(signed_rank_null, "EXACT_UP_TO", 59)
+    estimated = signed_rank_null.two_sided_p(
+        2 * np.array([stats.rankdata(np.abs(r)) for r in d]).astype(int),
+        (2 * np.minimum(exact.w_plus, exact.w_minus)).astype(int),
+    )
+    error = 4 * np.sqrt(exact.p * (1 - exact.p) / 99_999)
+    assert (np.abs(estimated - exact.p) <= error + 1e-5).all()
+    assert (estimated != exact.p).all()
+
+
+def test_a_thousand_tasks_are_exact_and_more_are_estimated_with_a_floor():
+    d = np.random.default_rng(4).normal(0.1, 1, size=(1, 1000))
+    normal = stats.wilcoxon(d[0], method="approx").pvalue
+    assert signed_rank(d).p[0] == pytest.approx(normal, rel=1e-2)
+    many = signed_rank(np.abs(np.random.default_rng(5).normal(1, 1, size=(1, 1001))))
+    assert many.p[0] == many.p_min[0] == 1 / 100_000
+
+
+@pytest.mark.parametrize(("n", "smallest"), [(3, 0.25), (4, 0.125), (5, 0.0625), (6, 2**-5), (8, 2**-7), (11, 2**-10)])
+def test_smallest_attainable_is_attained(n, smallest):
+    test = signed_rank(np.arange(1.0, n + 1)[None])
+    assert test.p_min[0] == smallest == test.p[0]
+    assert test.rank_biserial[0] == 1.0
+
+
+def test_smallest_attainable_with_ties_and_zeros_is_the_least_over_all_signs():
+    sizes = np.array([0.0, 0.1, 0.1, 0.1, 0.2, 0.2])
+    signs = np.array(list(product([-1, 1], repeat=len(sizes))))
+    for zeros in ("wilcox", "pratt"):
+        test = signed_rank(signs * sizes, zeros)
+        assert test.p.min() == test.p_min[0] == 2**-4
+        assert set(test.n_zero) == {1}
+
+
+def test_all_zero_differences_say_nothing():
+    test = signed_rank(np.zeros((2, 5)))
+    assert test.p.tolist() == test.p_min.tolist() == [1.0, 1.0]
+    assert test.rank_biserial.tolist() == [0.0, 0.0]
+    assert test.n_zero.tolist() == [5, 5]
+
+
+def test_float_noise_makes_no_rank():
+    noisy = np.array([[0.3 - 0.1, -0.2, 0.1 + 0.2 - 0.3, 0.4]])
+    clean = np.array([[0.2, -0.2, 0.0, 0.4]])
+    assert noisy[0, 0] != 0.2
+    assert noisy[0, 2] != 0.0
+    for field, value in vars(signed_rank(noisy)).items():
+        assert value == getattr(signed_rank(clean), field), field
+
+
+def test_swapping_the_designs_changes_the_sign_only():
+    d = np.random.default_rng(5).normal(size=(4, 9))
+    there, back = signed_rank(d), signed_rank(-d)
+    np.testing.assert_array_equal(there.p, back.p)
+    np.testing.assert_array_equal(there.w_plus, back.w_minus)
+    np.testing.assert_array_equal(there.rank_biserial, -back.rank_biserial)
+
+
+def test_midranks_equal_scipy_across_blocks():
+    values = np.random.default_rng(1).integers(0, 40, size=(300, 150)).astype(float)  # two blocks
+    np.testing.assert_array_equal(doubled_midranks(values), 2 * stats.rankdata(values, axis=1))
+
+
+def test_null_of_many_tasks_keeps_its_precision():
+    """At n = 400 a p near the normal one, and the two halves of the distribution add to one."""
+    ranks = tuple(range(2, 802, 2))
+    tail = null_lower_tail(ranks)
+    mean, sd = 400 * 401 / 4, np.sqrt(400 * 401 * 801 / 24)
+    at = int(mean - 2 * sd)
+    assert tail[2 * at] == pytest.approx(stats.norm.cdf((at + 0.5 - mean) / sd), rel=2e-3)
+    below = tail[2 * int(mean) - 2]  # P(W <= mean - 1) twice and P(W = mean) make 1
+    assert 2 * below + (tail[2 * int(mean)] - below) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_five_percent_of_null_tables_at_most_pass():
+    """The level holds: over all sign patterns of fixed sizes, P(p <= .05) is at most .05, and not idle."""
+    sizes = np.array([1.0, 2, 2, 3, 4, 5, 5, 6, 7, 8])
+    signs = np.array(list(product([-1, 1], repeat=len(sizes))))
+    share = (signed_rank(signs * sizes).p <= 0.05).mean()
+    assert 0.03 < share <= 0.05

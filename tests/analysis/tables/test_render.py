@@ -1,0 +1,133 @@
+"""Markdown and LaTeX say the same as the result, and their structure holds."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from analysis.formats import count, fraction, score, signed
+from analysis.tables.render_latex import escape, latex_document
+from analysis.tables.render_markdown import document
+
+
+@pytest.fixture
+def result(study, analyse_words):
+    rng = np.random.default_rng(0)
+    tasks = [f"STS{k}" for k in range(8)] + [f"Retrieval{k}" for k in range(3)]
+    for k, design in enumerate(("eos-causal", "mean-bi", "multilayer-bi")):
+        for trained in (True, False):
+            scores = {t: float(s) for t, s in zip(tasks, rng.uniform(0.2, 0.3, 11), strict=True)}
+            lift = {t: s + (0.2 * k if trained else 0) for t, s in scores.items()}
+            study.run(design, lift, trained=trained)
+    return analyse_words(f"scores={study.root}")
+
+
+def tables(markdown):
+    """Return the Markdown tables as lists of rows of cells."""
+    blocks = re.findall(r"(?:^\|.*\|\n)+", markdown, flags=re.MULTILINE)
+    return [[[c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]] for line in b.splitlines()] for b in blocks]
+
+
+def test_markdown_tables(result):
+    by_type, gain, pairs, *_ = tables(document(result))
+    assert by_type[0][:4] == ["Design", "Trainable", "Train tok/s", "Peak MiB"]
+    assert [row[0] for row in by_type[2:]] == ["eos-causal", "mean-bi", "multilayer-bi"]
+    assert by_type[0][4:6] == ["Retrieval (n = 3)", "STS (n = 8)"]
+    assert by_type[4][1:4] == ["600 K", "9,000", "500"]
+    assert by_type[4][5] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
+    assert by_type[3][5] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
+    assert [row[1] for row in gain[2:5]] == ["before", "after", "gain"]
+    assert pairs[2][0] == "mean-bi - eos-causal"
+    assert pairs[2][2] == f"{signed(result.pairs.iloc[3]['difference'])}\\* (.0234)"  # 3 x 2/2^8
+    assert "(n.a.: p >= .25)" in pairs[2][1]
+    for table in (by_type, gain, pairs):
+        assert len({len(row) for row in table}) == 1
+
+
+def test_caption_names_test_family_and_marks(result):
+    text = document(result)
+    for words in ("exact Wilcoxon signed-rank", "family of 3", "Holm", "two-sided", "n.a. = so few tasks"):
+        assert words in text
+    assert "Retrieval n = 3: the smallest two-sided p is .25, so .05 cannot be reached whatever the scores" in text
+    assert "at least 6 tasks are needed (7 after the correction)" in text
+    assert "Every design has one seed: 0." in text
+
+
+def test_verdict(result):
+    assert result.verdict.startswith("Verdict: multilayer-bi has the highest mean over the 11 tasks (")
+    assert "above mean-bi. The difference is significant at .05 after Holm over 3 pairs: p = .00293" in result.verdict
+    assert "(before it p = .000977)" in result.verdict
+    assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
+
+
+def test_verdict_against_a_control(study, result, analyse_words):
+    line = analyse_words(f"scores={study.root}", "against=eos-causal").verdict
+    lead = result.matrix.mean()["multilayer-bi"] - result.matrix.mean()["eos-causal"]
+    assert f" and {score(lead)} above eos-causal. The difference from eos-causal is significant" in line
+    assert "Holm over 2 pairs: p = .00195" in line
+
+
+def test_verdict_where_nothing_can_be_shown(result, study, analyse_words):
+    line = analyse_words(f"scores={study.root}", "types=[Retrieval]").verdict
+    assert "the 3 Retrieval tasks" in line
+    assert "cannot be shown to be more than chance with so few tasks after Holm over 3 pairs" in line
+    assert "the smallest p they allow is .25, corrected .75; p = " in line
+
+
+def test_raw_p_is_kept_where_the_correction_closes_the_row(result, study, analyse_words):
+    text = document(analyse_words(f"scores={study.root}", "types=[STS]", "alpha=0.01"))
+    assert (
+        "A family of 3 needs 10 tasks a type, or fewer pairs: against=<design>." in text
+    )  # 3 x 2/2^9 > .01 > 3 x 2/2^10
+    assert re.search(r"\+\.\d{4}\(\\\*\) \(n\.a\.: p >= \.0234, raw \.00781\)", text)
+
+
+def test_latex_structure(result):
+    text = latex_document(result)
+    found = re.findall(r"\\begin{tabular}{(\w+)}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
+    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == len(found)
+    assert [spec for spec, _ in found[:3]] == ["lrrrrrrr", "llrrrr", "lrrr"]
+    for spec, body in found:
+        rows = [line for line in body.splitlines() if line != r"\midrule"]
+        assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(spec)}
+        assert all(row.endswith(r" \\") for row in rows)
+    assert r"$^{*}$" in text
+    assert r"n.a.: p $\geq$ .25" in text
+
+
+def test_latex_escapes():
+    assert escape(r"a_b & 50% #1 {x} ~^\ $") == (
+        r"a\_b \& 50\% \#1 \{x\} \textasciitilde{}\textasciicircum{}\textbackslash{} \$"
+    )
+    assert escape("-.0123") == "$-$.0123"
+    assert escape("p >= .05 <.0001") == r"p $\geq$ .05 $<$.0001"
+    assert escape("mean-bi - eos-causal") == "mean-bi $-$ eos-causal"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+def test_latex_compiles(result, tmp_path):
+    (tmp_path / "table.tex").write_text(latex_document(result))
+    (tmp_path / "main.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{table}\\end{document}"
+    )
+    words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "main.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_long_lists_are_cut(result, study, analyse_words):
+    text = document(analyse_words(f"scores={study.root}", "rows_shown=2"))
+    by_type, gain, pairs, details, *_ = tables(text)
+    assert [row[0] for row in by_type[2:]] == ["mean-bi", "multilayer-bi"]
+    assert len(gain) == 2 + 6
+    assert len(pairs) == len(details) == 2 + 2
+    assert "The first 2 of 3 pairs; pairs.csv has all." in text
+
+
+def test_numbers():
+    assert [score(0.43125), score(1.0), score(-0.01234), score(0)] == [".4313", "1.0000", "-.0123", ".0000"]
+    assert [signed(0.0129), signed(-0.004), signed(-1e-9)] == ["+.0129", "-.0040", "+.0000"]
+    assert [fraction(v) for v in (0.25, 1.0, 2**-7, 1e-5, 0.0501)] == [".25", "1", ".00781", "<.0001", ".0501"]
+    assert [count(v) for v in (None, 512, 41_943_040, 1_278_000_000)] == ["-", "512", "41.9 M", "1.28 B"]

@@ -1,0 +1,75 @@
+"""result.json holds the result to the last bit; what JSON cannot hold is said."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.sections.section import Section
+from analysis.tables import result_json
+from analysis.tables.grid import Cell, Grid
+from analysis.tables.result_json import result_json as as_json
+from analysis.tables.result_json import table
+
+
+@pytest.fixture
+def result(study, spread_scores, analyse_words):
+    for k, design in enumerate(("eos-causal", "eos-bi", "mean-causal", "mean-bi")):
+        for trained in (True, False):
+            scores = {t: s + 0.01 * k * (i % 3) + 0.1 * trained for i, (t, s) in enumerate(spread_scores(0.3).items())}
+            study.run(design, scores, trained=trained)
+    return analyse_words(f"scores={study.root}")
+
+
+def test_every_table_comes_back_bit_for_bit(result):
+    value = json.loads(as_json(result))
+    assert value["result_version"] == 1
+    assert set(value["tables"]) == {"scores", "by_type", "before_after", "pairs", "effects", "marginal_means"}
+    back = pd.DataFrame(**value["tables"]["pairs"])
+    assert list(back.columns) == list(result.pairs.columns)
+    for name in result.pairs.columns:
+        assert back[name].tolist() == result.pairs[name].tolist(), name
+    scores = pd.DataFrame(**value["tables"]["scores"])
+    assert scores["score"].tolist() == result.frame["score"].tolist()
+    assert value["verdict"] == result.verdict
+    assert value["notes"] == result.notes
+    assert value["settings"]["alpha"] == 0.05
+    assert value["designs"]["mean-bi"]["trainable_parameters"] == 590_000
+    assert value["designs"]["mean-bi"]["factors"] == {"pooler": "mean", "attn": "bi"}
+    assert value["crossings"][0]["designs"] == result.effects[0].crossing.designs
+    assert {"by-type", "pairs"} <= set(value["captions"])
+
+
+def test_the_same_result_gives_the_same_text(result):
+    assert as_json(result) == as_json(result)
+
+
+def test_nan_and_infinity_are_null_and_nothing_is_lost():
+    frame = pd.DataFrame({"type": ["a", "b", "c"], "F": [np.inf, np.nan, 1 / 3], "n": np.array([1, 2, 3])})
+    held = table(frame)
+    assert held["data"] == [["a", None, 1], ["b", None, 2], ["c", 1 / 3, 3]]
+    assert held["infinite"] == [[0, "F", "inf"]]
+    json.dumps(held, allow_nan=False)
+    assert "infinite" not in table(frame[2:])
+    assert table(pd.DataFrame({"x": [-math.inf]}))["infinite"] == [[0, "x", "-inf"]]
+
+
+def test_sections_are_in_it_with_their_tables_and_captions(result):
+    frame = pd.DataFrame({"type": ["All"], "p": [1 / 3]})
+    grid = Grid("friedman", "Friedman's test.", ["Tasks", "p"], [[Cell("All"), Cell(".333")]], title="All designs")
+    section = Section("ranks", [grid], {"friedman.csv": frame}, ["A note."])
+    value = json.loads(as_json(replace(result, sections=[section])))
+    tables = {"friedman": {"columns": ["type", "p"], "data": [["All", 1 / 3]]}}
+    assert value["sections"] == [{"name": "ranks", "tables": tables, "notes": ["A note."]}]
+    assert value["captions"]["friedman"]["caption"] == "Friedman's test."
+
+
+def test_a_large_table_stays_in_its_csv(monkeypatch, result):
+    monkeypatch.setattr(result_json, "MOST_ROWS", 5)
+    value = json.loads(as_json(result))
+    assert value["tables"]["pairs"]["file"] == "pairs.csv"
+    assert value["tables"]["pairs"]["rows"] == len(result.pairs)
+    assert len(value["tables"]["by_type"]["data"]) == 4
