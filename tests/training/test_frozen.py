@@ -1,6 +1,5 @@
 """A head on cached states: equal to a plain loop with the live backbone, resumable, and quick to refuse."""
 
-import json
 import shutil
 from collections import namedtuple
 
@@ -21,21 +20,8 @@ from training.batches import BatchOrder
 from training.check import described, facts
 from training.contrastive import check_sizes, split_validation, train_cell
 from training.flops import Work, training_flops
-from training.module import ContrastiveModule
 
 STEPS, BATCH = 4, 8
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
-    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
-    with path.open("w") as file:
-        for i, a in enumerate(words):
-            for b in words[i + 1 : i + 5]:
-                row = {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"}
-                file.write(json.dumps(row) + "\n")
-    return path
 
 
 @pytest.fixture
@@ -220,17 +206,9 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)
 
 
-def test_killed_between_steps_and_continued(cell, tmp_path, monkeypatch):
+def test_killed_between_steps_and_continued(cell, tmp_path, power_cut):
     train_cell(cell(), RunFolder(tmp_path / "whole"))
-    real = ContrastiveModule.training_step
-
-    def killed(self, tick, index):
-        if self.global_step == 3:
-            raise SystemExit("the power went")
-        return real(self, tick, index)
-
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(ContrastiveModule, "training_step", killed)
+    with power_cut(3):
         train_cell(cell(), RunFolder(tmp_path / "broken"))
     train_cell(cell(), RunFolder(tmp_path / "broken"))
     whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")

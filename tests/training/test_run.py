@@ -1,7 +1,5 @@
 """A whole run: an interrupted one ends bit-equal, a stopped one is not finished; tests/contract holds the rest."""
 
-import json
-
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -15,15 +13,8 @@ from training.module import ContrastiveModule
 
 
 @pytest.fixture(scope="module")
-def cell(compose_cell, tmp_path_factory):
-    """Compose a cell that trains four quick steps on forty triples in a file."""
-    path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
-    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
-    with path.open("w") as file:
-        for i, a in enumerate(words):
-            for b in words[i + 1 : i + 5]:
-                row = {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"}
-                file.write(json.dumps(row) + "\n")
+def cell(compose_cell, pairs):
+    """Compose a cell that trains four quick steps on the triples of a file."""
     quick = [
         "trainer.max_steps=4",
         "trainer.global_batch_size=8",
@@ -32,7 +23,7 @@ def cell(compose_cell, tmp_path_factory):
     ]
     quick += [
         "data=jsonl",
-        f"data.path='{path}'",
+        f"data.path='{pairs}'",
         "data.validation=4",
         "trainer.validate_every=2",
         "objective.warmup=1",
@@ -48,18 +39,10 @@ def trained(folder):
     return {**load_file(folder / "adapter" / "adapter_model.safetensors"), **load_file(folder / "head.safetensors")}
 
 
-def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, monkeypatch):
+def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, power_cut):
     cfg = cell()
     train_cell(cfg, RunFolder(tmp_path / "whole"))
-    real = ContrastiveModule.training_step
-
-    def killed(self, tick, index):
-        if self.global_step == 3:
-            raise SystemExit("the power went")
-        return real(self, tick, index)
-
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(ContrastiveModule, "training_step", killed)
+    with power_cut(3):
         train_cell(cfg, RunFolder(tmp_path / "broken"))
     assert (tmp_path / "broken" / LAST).is_file()
     assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
