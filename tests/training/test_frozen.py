@@ -30,10 +30,10 @@ def cell(compose_cell, pairs, tmp_path):
     quick = [f"trainer.max_steps={STEPS}", f"trainer.global_batch_size={BATCH}", "trainer.checkpoint_every=2"]
     quick += ["trainer.progress=false", "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
     quick += ["objective.warmup=1", "objective.temperature=0.05"]
-    quick += ["logging.tensorboard=false", f"cache_dir={tmp_path / 'cache'}"]
+    quick += ["logging.tensorboard=false", "backbone.frozen=true"]
 
     def compose(pooler="multilayer", attn="bi", *words):
-        return compose_cell(pooler, attn, *quick, "backbone.frozen=true", *words)
+        return compose_cell(pooler, attn, *quick, *words) | {"cache_dir": str(tmp_path / "cache")}
 
     return compose
 
@@ -219,6 +219,12 @@ def test_killed_between_steps_and_continued(cell, tmp_path, power_cut):
 def test_nothing_to_train_is_refused(cell, pooler):
     with pytest.raises(UserError, match=rf"pooler={pooler} leaves nothing to train.*train: .*lastlayer.*multilayer"):
         check_sizes(cell(pooler))
+
+
+@pytest.mark.parametrize("key", ["last_real", "mask_padding"])
+def test_what_reads_padding_is_refused(cell, key):
+    with pytest.raises(UserError, match=f"keeps no states of padding, which reading.{key}=false reads. Leave one out."):
+        check_sizes(cell("multilayer", "bi", f"reading.{key}=false"))
 
 
 def test_several_processes_are_refused(cell):
