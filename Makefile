@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin/python
+PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile
 SEEDS  ?= 1
 RUNS   ?= runs
 JOBS   ?= 2
@@ -9,7 +10,7 @@ comma  := ,
 space  := $(subst ,, )
 SEED_LIST := $(subst $(space),$(comma),$(shell seq 0 $$(( $(SEEDS) - 1 ))))
 
-.PHONY: study test lint bench clean
+.PHONY: study test unit lint bench clean
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare
 	$(RUN) train.py sweep=paper seed=$(SEED_LIST) runs_dir=$(RUNS)
@@ -24,8 +25,11 @@ study: $(VENV)/.installed ## the five designs on the embedded default: train, sc
 	@echo "     $(RUNS)/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
 	@echo "     $(RUNS)/embedded/tables/all_pairs/table.md (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
 
-test: $(VENV)/.installed ## unit tests, offline
-	OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile
+test: unit ## all tests, offline: the unit tests, then those that start processes or train whole grids
+	$(PYTEST) -m slow
+
+unit: $(VENV)/.installed ## the unit tests alone
+	$(PYTEST) -m "not slow"
 
 lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/ruff check .

@@ -132,6 +132,7 @@ def of_two_processes(cell):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
 def test_one_process_or_two_with_dropout(direct, of_two_processes, pooler, attn):
     assert_equal(direct(pooler, attn), of_two_processes[pooler, attn])

@@ -1,5 +1,8 @@
 """A whole run: an interrupted one ends bit-equal, a stopped one is not finished; tests/contract holds the rest."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -88,11 +91,9 @@ def test_sizes_that_do_not_fit(cell, override, message):
         check_sizes(cell("eos", "bi", override))
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cell, tmp_path):
     """Through Lightning and its launcher, as a user starts it."""
-    import subprocess
-    import sys
-
     cfg = cell("multilayer", "bi")
     train_cell(cfg, RunFolder(tmp_path / "one"))
     words = ["pooler=multilayer", "attn=bi", f"model.path={cfg['model']['path']}", "precision=fp32", "max_length=48"]
