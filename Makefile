@@ -25,7 +25,7 @@ study: $(VENV)/.installed ## the five designs on the embedded default: train, sc
 	@echo "     $(RUNS)/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
 	@echo "     $(RUNS)/embedded/tables/all_pairs/table.md (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
 
-test: unit ## all tests, offline: the unit tests, then those that start processes or train whole grids
+test: unit ## all tests, offline: the unit tests, then those that start processes or train whole runs
 	$(PYTEST) -m slow
 
 unit: $(VENV)/.installed ## the unit tests alone

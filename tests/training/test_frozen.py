@@ -85,6 +85,7 @@ def live_head(cfg):
     return pooler.state_dict(), sum(losses) / STEPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pooler", "attn", "word"),
     [
@@ -108,6 +109,7 @@ def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pool
     assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_run_folder_and_its_manifest(cell, tmp_path):
     cfg = cell()
     train_cell(cfg, RunFolder(tmp_path / "frozen"))
@@ -137,6 +139,7 @@ def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
     assert forward(Work(0, 1, tokens, tokens**2)) == pytest.approx(a_text)
 
 
+@pytest.mark.slow
 def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, monkeypatch):
     kept = []
     real = contrastive.save_trained
@@ -160,6 +163,7 @@ def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, m
     assert all(torch.equal(v, base[k]) for k, v in kept[0].backbone.state_dict().items())
 
 
+@pytest.mark.slow
 def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
     calls = []
     real = contrastive.open_states
@@ -182,6 +186,7 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
     assert len(calls) > 0
 
 
+@pytest.mark.slow
 def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
     monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 120 * 3 * 32 * 4)
     train_cell(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
@@ -206,6 +211,7 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)
 
 
+@pytest.mark.slow
 def test_killed_between_steps_and_continued(cell, tmp_path, power_cut):
     train_cell(cell(), RunFolder(tmp_path / "whole"))
     with power_cut(3):

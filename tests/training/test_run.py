@@ -42,6 +42,7 @@ def trained(folder):
     return {**load_file(folder / "adapter" / "adapter_model.safetensors"), **load_file(folder / "head.safetensors")}
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, power_cut):
     cfg = cell()
     train_cell(cfg, RunFolder(tmp_path / "whole"))
@@ -70,6 +71,7 @@ def test_an_interruption_with_other_data_or_code_is_noticed():
         continued({**now, "data": {"sha256": "other"}}, now)
 
 
+@pytest.mark.slow
 def test_nan_stops_and_names_step_and_batch(cell, tmp_path):
     with pytest.raises(UserError, match=r"loss is (nan|inf) at step \d+ \(examples"):
         train_cell(cell("mean", "bi", "objective.lr=1e30", "trainer.gradient_clip=0"), RunFolder(tmp_path))
@@ -116,6 +118,7 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
     assert manifests[0]["tokens"] == manifests[1]["tokens"]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
     """Lightning's fit returns quietly after SIGTERM; the run must not be saved as if it had ended."""
     real = ContrastiveModule.training_step
