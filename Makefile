@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin/python
+PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile
 SEEDS  ?= 1
 RUNS   ?= runs
 JOBS   ?= $(shell getconf _NPROCESSORS_ONLN)
 STUDY  := eos-causal lastlayer-causal multilayer-causal lastlayer-bi multilayer-bi
 RUN_NAMES := $(foreach seed,$(shell seq 0 $$(( $(SEEDS) - 1 ))),$(STUDY:%=%-$(seed)))
 
-.PHONY: study report test lint bench clean $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
+.PHONY: study report test unit lint bench clean $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
 	$(MAKE) --no-print-directory --jobs=$(JOBS) $(RUN_NAMES:%=score-%)
@@ -33,8 +34,11 @@ report: ## tables, figures and audit of what is scored
 	@echo "     $(RUNS)/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
 	@echo "     $(RUNS)/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
 
-test: $(VENV)/.installed ## unit tests, offline
-	OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile
+test: unit ## all tests, offline: the unit tests, then those that start processes or train whole runs
+	$(PYTEST) -m slow
+
+unit: $(VENV)/.installed ## the unit tests alone
+	$(PYTEST) -m "not slow"
 
 lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/ruff check .

@@ -1,11 +1,13 @@
 """What all tests share: a small real decoder made here, and composed configurations."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaModel
 
+from records import config
 from records.config import composed, plain
 from training.bpe import train_bpe
 
@@ -40,6 +42,22 @@ def _one_thread():
     torch.set_num_threads(1)  # the test processes share the cores
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _each_configuration_once():
+    """Compose each configuration once: Hydra takes a tenth of a second, and conf/ stays as it is during the tests."""
+    real, made = config.compose, {}
+
+    def once(name, overrides, **settings):
+        key = name, *overrides, *settings.items()
+        if key not in made:
+            made[key] = real(name, overrides=overrides, **settings)
+        return deepcopy(made[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "compose", once)
+        yield
+
+
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory) -> Path:
     """A folder with a Llama of two layers (random weights) and a BPE tokenizer, in transformers' format."""
@@ -48,7 +66,7 @@ def small_model(tmp_path_factory) -> Path:
     tokenizer = train_bpe(texts, 320, 128)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    config = LlamaConfig(
+    shape = LlamaConfig(
         vocab_size=320,
         hidden_size=32,
         intermediate_size=64,
@@ -61,7 +79,7 @@ def small_model(tmp_path_factory) -> Path:
         bos_token_id=None,
         initializer_range=0.2,  # large enough that attention patterns differ from uniform
     )
-    LlamaModel(config).save_pretrained(folder)
+    LlamaModel(shape).save_pretrained(folder)
     return folder
 
 

@@ -23,6 +23,7 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
 from records.run_folder import RunFolder
 from records.streams import stream_seed
+from tests.triples import write_triples
 from training import contrastive
 from training.module import ContrastiveModule
 from training.validation import Validation
@@ -38,21 +39,10 @@ FLOAT32 = 2e-6  # entries of unit vectors; float32 sums in another order: measur
 NOTHING: Mapping = MappingProxyType({})
 
 
-def triples(path: Path) -> Path:
-    """Write forty (query, positive, negative) triples."""
-    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
-    pairs = [(a, b) for i, a in enumerate(words) for b in words[i + 1 : i + 5]]
-    rows = [
-        {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"} for a, b in pairs
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture(scope="session")
 def cell(compose_cell, tmp_path_factory) -> Callable[..., dict]:
     """Compose a quick cell, then change keys: cell("eos", "bi", {"precision": "bf16"}). Composed once: it is slow."""
-    path = triples(tmp_path_factory.mktemp("data") / "triples.jsonl")
+    path = write_triples(tmp_path_factory.mktemp("data") / "triples.jsonl")
     quick = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
     words = [f"trainer.{q}" for q in quick] + ["data=jsonl", f"data.path='{path}'", "data.validation=4"]
     words += ["objective.warmup=1", "logging.tensorboard=false", "logging.csv=false"]

@@ -67,6 +67,7 @@ def test_in_training_with_lora_and_dropout(cell, attn, checkpointing):
     assert seen.tolist() == [True] + [not is_causal(cell, attn)] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attn", ATTENTIONS)
 def test_after_training_saving_and_merging(run_of, attn):
     run = run_of(POOLER, attn)

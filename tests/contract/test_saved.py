@@ -18,6 +18,7 @@ from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed
 from training.checkpoints import LAST
 from training.saving import save_trained
 
+pytestmark = pytest.mark.slow  # trains every cell
 CPU = torch.device("cpu")
 # LoRA merged: W + BA is rounded to bf16 as a whole; apart: W x and B(A x) are rounded each. Equality is therefore
 # impossible where products run in bf16. Measured over all cells: 9.8e-3; bf16 itself moves a vector as far.

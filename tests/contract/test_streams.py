@@ -10,6 +10,7 @@ from records.manifest import stream_seeds
 from tests.cells import CELLS
 from tests.contract.conftest import recorded
 
+pytestmark = pytest.mark.slow  # trains every cell
 FIRST = CELLS[0]  # what all other cells are compared with
 HEADED = ("multilayer", "bi")
 

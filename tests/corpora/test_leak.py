@@ -13,6 +13,7 @@ from corpora.readers import docstring_texts, docstrings
 from records.config import composed, plain
 from records.manifest import ROOT
 
+pytestmark = pytest.mark.slow  # reads every package of the study
 CACHE = str(ROOT / "cache")
 ALIKE = 0.5  # Jaccard similarity from which a text is a near-copy
 

@@ -1,19 +1,22 @@
 """Near-copies against Jaccard similarity counted by brute force on sets of words."""
 
 import random
+from functools import cache
 
 import pytest
 
 from corpora.near_copies import WORD, NearCopies, distinct
 
 
+@cache
+def grams(text: str) -> set[tuple[str, ...]]:
+    """Return the word 5-grams; a shorter text is one gram."""
+    words = WORD.findall(text.lower())
+    return {tuple(words[i : i + 5]) for i in range(max(1, len(words) - 4))}
+
+
 def jaccard(a: str, b: str) -> float:
     """Of the sets of word 5-grams, written out."""
-
-    def grams(text):
-        words = WORD.findall(text.lower())
-        return {tuple(words[i : i + 5]) for i in range(max(1, len(words) - 4))}
-
     return len(grams(a) & grams(b)) / len(grams(a) | grams(b))
 
 
@@ -49,7 +52,7 @@ def test_same_answer_as_brute_force(texts, threshold):
 def test_distinct_leaves_no_two_alike_and_drops_none_without_a_reason(texts):
     kept = distinct(texts, threshold=0.5)
     for i in kept:
-        assert all(jaccard(texts[i], texts[k]) < 0.5 for k in kept if k != i)
+        assert all(jaccard(texts[i], texts[k]) < 0.5 for k in kept if k < i)
     for i in set(range(len(texts))) - set(kept):
         assert any(jaccard(texts[i], texts[k]) >= 0.5 for k in kept if k < i)
 

@@ -55,7 +55,8 @@ def folder(request, tmp_path_factory):
 
 
 def loaded(folder, attn, *overrides):
-    cfg = plain(composed("train", [f"model.path={folder}", f"attn={attn}", "pooler=multilayer", *overrides]))
+    cfg = plain(composed("train", [f"attn={attn}", "pooler=multilayer", *overrides]))
+    cfg["model"]["path"] = str(folder)
     backbone = load_backbone(cfg["model"], torch.float32)
     set_attention(backbone, cfg["attn"]["is_causal"])
     return backbone, cfg

@@ -13,7 +13,7 @@ from encoders.cached_encoder import CachedEncoder, compute_states, identity, ope
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import PRECISIONS
 from encoders.state_cache import STATES, StateCache
-from encoders.tokens import TextTokenizer
+from encoders.tokens import Batch, TextTokenizer
 from records.errors import UserError
 
 TEXTS = ["the sum of two arrays", "its first argument", "a new array with the same shape and type of its argument"]
@@ -25,7 +25,7 @@ def opened(compose_cell, tmp_path):
     """Make a cached encoder with its tokenizer: opened("multilayer", "bi", "max_length=20")."""
 
     def make(pooler="multilayer", attn="bi", *words) -> tuple[CachedEncoder, TextTokenizer]:
-        cfg = compose_cell(pooler, attn, f"cache_dir={tmp_path}", *words)
+        cfg = compose_cell(pooler, attn, *words) | {"cache_dir": str(tmp_path)}
         precision = PRECISIONS[cfg["precision"]]
         encoder = open_states(build_encoder(cfg, precision, CPU), cfg, precision)
         return encoder, build_tokenizer(cfg, 128)
@@ -33,25 +33,35 @@ def opened(compose_cell, tmp_path):
     return make
 
 
-def filled(opened, *words, texts=TEXTS):
-    encoder, tokenizer = opened(*words)
-    compute_states(encoder, tokenizer, tokenizer(texts), budget=40)
-    return encoder, tokenizer
+@pytest.fixture
+def filled(opened):
+    """As `opened`, with the states of TEXTS computed and their batch: filled("multilayer", "bi", texts=[...])."""
+
+    def make(*words, texts=(("", TEXTS),)) -> tuple[CachedEncoder, TextTokenizer, Batch]:
+        encoder, tokenizer = opened(*words)
+        rows = [row for instruction, some in texts for row in tokenizer(some, instruction)]
+        compute_states(encoder, tokenizer, rows, budget=40)
+        return encoder.eval(), tokenizer, tokenizer.batch(rows)
+
+    return make
+
+
+def shards(encoder):
+    """The states on disk: name of the shard -> array."""
+    return {p.parent.name: np.load(p) for p in encoder.cache.folder.glob(f"*/{STATES}")}
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("attn", ["causal", "bi"])
-def test_states_are_those_of_transformers_for_each_text_alone(opened, small_model, attn, side):
+def test_states_are_those_of_transformers_for_each_text_alone(filled, small_model, attn, side):
     """Reference: AutoModel with output_hidden_states on one unpadded text, nothing of ours."""
-    encoder, tokenizer = filled(opened, "multilayer", attn, f"padding_side={side}")
+    encoder, tokenizer, batch = filled("multilayer", attn, f"padding_side={side}")
     model = AutoModel.from_pretrained(small_model).eval()
     model.config.is_causal = attn == "causal"
-    rows = tokenizer(TEXTS)
-    batch = tokenizer.batch(rows)
     places = encoder.cache.places(batch)
     for layer in range(3):
         padded = encoder.cache.padded(layer, places, batch)
-        for i, row in enumerate(rows):
+        for i, row in enumerate(tokenizer(TEXTS)):
             with torch.no_grad():
                 hidden = model(torch.tensor([row.ids]), output_hidden_states=True).hidden_states[1:][layer][0]
             real = batch.view.real[i]
@@ -59,31 +69,20 @@ def test_states_are_those_of_transformers_for_each_text_alone(opened, small_mode
             assert (padded[i][~real] == 0).all()
 
 
-@pytest.mark.parametrize("pooler", ["lastlayer", "multilayer", "mean", "eos"])
-def test_cached_vectors_are_the_live_ones(opened, compose_cell, pooler):
+@pytest.mark.parametrize(
+    "words", [("lastlayer",), ("multilayer",), ("multilayer", "pooler.tokens=all"), ("mean",), ("eos",)], ids=" ".join
+)
+def test_cached_vectors_are_the_live_ones(filled, compose_cell, words):
     """Heads of every kind read one cache, instructions included."""
-    encoder, tokenizer = opened(pooler, "bi")
-    rows = [*tokenizer(TEXTS), *tokenizer(TEXTS, "find it")]
-    compute_states(encoder, tokenizer, rows, budget=64)
-    live = build_encoder(compose_cell(pooler, "bi"), PRECISIONS["fp32"], CPU).eval()
-    batch = tokenizer.batch(rows)
-    with torch.no_grad():
-        assert (encoder.eval()(batch) - live(batch)).abs().max() < 2e-6
-
-
-def test_all_tokens_of_all_layers_as_keys(opened, compose_cell):
-    encoder, tokenizer = filled(opened, "multilayer", "bi", "pooler.tokens=all")
-    live = build_encoder(compose_cell("multilayer", "bi", "pooler.tokens=all"), PRECISIONS["fp32"], CPU)
-    batch = tokenizer.batch(tokenizer(TEXTS))
+    pooler, *rest = words
+    encoder, _, batch = filled(pooler, "bi", *rest, texts=[("", TEXTS), ("find it", TEXTS)])
+    live = build_encoder(compose_cell(pooler, "bi", *rest), PRECISIONS["fp32"], CPU).eval()
     with torch.no_grad():
         assert (encoder(batch) - live(batch)).abs().max() < 2e-6
 
 
-def test_bf16_states_come_back_bit_for_bit(opened):
-    encoder, tokenizer = opened("lastlayer", "bi", "precision=bf16")
-    rows = tokenizer(TEXTS[:1])
-    compute_states(encoder, tokenizer, rows, budget=64)
-    batch = tokenizer.batch(rows)
+def test_bf16_states_come_back_bit_for_bit(filled):
+    encoder, _, batch = filled("lastlayer", "bi", "precision=bf16", texts=[("", TEXTS[:1])])
     with torch.inference_mode():
         live = encoder.each_layer(batch, range(encoder.cache.layers), lambda _, hidden: hidden)
     for layer in range(3):
@@ -92,8 +91,8 @@ def test_bf16_states_come_back_bit_for_bit(opened):
         assert torch.equal(cached, live[layer])
 
 
-def test_only_missing_texts_are_computed_and_once(opened):
-    encoder, tokenizer = filled(opened)
+def test_only_missing_texts_are_computed_and_once(opened, filled):
+    encoder, tokenizer, _ = filled()
     before = {p: p.stat().st_mtime_ns for p in encoder.cache.folder.rglob("*")}
     again, _ = opened("lastlayer", "bi")
     assert again.cache.folder == encoder.cache.folder
@@ -150,39 +149,37 @@ def test_other_weights_are_another_cache(compose_cell, small_model, tmp_path):
     assert {k for k in names[0] if names[0][k] != names[1][k]} == {"base_weights_sha256"}
 
 
-def test_stopped_work_goes_on_with_the_same_numbers(opened, tmp_path, monkeypatch):
+def test_stopped_work_goes_on_with_the_same_numbers(opened, filled, tmp_path, monkeypatch):
     """Small shards; stopped after the second, by an error in the middle of the third."""
-    texts = [" ".join(TEXTS[0].split() * n) for n in range(1, 7)] + TEXTS
+    texts = [("", [" ".join(TEXTS[0].split() * n) for n in range(1, 7)] + TEXTS)]
     bytes_a_token = 3 * 32 * 4
     monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 40 * bytes_a_token)
-    whole, tokenizer = filled(opened, texts=texts)
-    shards = {p.parent.name: np.load(p) for p in whole.cache.folder.glob(f"*/{STATES}")}
-    assert len(shards) > 3
+    whole, *_ = filled(texts=texts)
+    wanted = shards(whole)
+    assert len(wanted) > 3
     whole.cache.folder.rename(tmp_path / "whole")
     broken, _ = opened()
     real, calls = StateCache.write, []
-
-    def dying(self, rows, states):
-        calls.append(1)
-        if len(calls) == 3:
-            monkeypatch.setattr(np, "ascontiguousarray", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-        real(self, rows, states)
-
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+
+        def dying(self, rows, states):
+            calls.append(1)
+            if len(calls) == 3:
+                patch.setattr(np, "ascontiguousarray", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+            real(self, rows, states)
+
         patch.setattr(StateCache, "write", dying)
-        compute_states(broken, tokenizer, tokenizer(texts), budget=40)
-    monkeypatch.undo()
-    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 40 * bytes_a_token)
-    assert len(list(broken.cache.folder.glob(f"*/{STATES}"))) == 2, "a shard is whole or absent"
+        filled(texts=texts)
+    assert len(shards(broken)) == 2, "a shard is whole or absent"
     assert not [p for p in broken.cache.folder.glob(".*") if p.is_dir()]
-    filled(opened, texts=texts)
-    resumed = {p.parent.name: np.load(p) for p in broken.cache.folder.glob(f"*/{STATES}")}
-    assert resumed.keys() == shards.keys()
-    assert all(np.array_equal(resumed[k], shards[k]) for k in shards)
+    filled(texts=texts)
+    resumed = shards(broken)
+    assert resumed.keys() == wanted.keys()
+    assert all(np.array_equal(resumed[k], wanted[k]) for k in wanted)
 
 
-def test_a_damaged_shard_is_named(opened):
-    encoder, _ = filled(opened)
+def test_a_damaged_shard_is_named(opened, filled):
+    encoder, *_ = filled()
     shard = next(encoder.cache.folder.glob(f"*/{STATES}"))
     shard.write_bytes(shard.read_bytes()[:-100])
     state_cache._mapped.cache_clear()  # as in another process
@@ -190,8 +187,8 @@ def test_a_damaged_shard_is_named(opened):
         opened()
 
 
-def test_a_text_that_was_not_computed_is_an_error(opened):
-    encoder, tokenizer = filled(opened)
+def test_a_text_that_was_not_computed_is_an_error(filled):
+    encoder, tokenizer, _ = filled()
     with pytest.raises(LookupError, match="states of a text of 6 tokens are not in"):
         encoder.cache.places(tokenizer.batch(tokenizer(["shape of type a"])))
 
@@ -204,8 +201,8 @@ def test_the_backbone_stays_in_evaluation_mode(opened):
     assert not encoder.backbone.training
 
 
-def test_identity_is_readable_beside_the_shards(opened):
-    encoder, _ = filled(opened)
+def test_identity_is_readable_beside_the_shards(filled):
+    encoder, *_ = filled()
     written = json.loads((encoder.cache.folder / "identity.json").read_text())
     assert written["is_causal"] is False
     assert written["max_length"] == 48

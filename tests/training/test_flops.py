@@ -7,6 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
+from training import flops
 from training.flops import Work, training_flops
 from training.large_batch import ChunkPlan, LargeBatch
 
@@ -16,7 +17,7 @@ TEXTS = [("", "the sum of two arrays " * k) for k in (1, 1, 2, 3, 5)]
 @pytest.mark.parametrize(
     ("pooler", "attn", "gradcache"), [("eos", "causal", True), ("lastlayer", "bi", False), ("multilayer", "bi", True)]
 )
-def test_the_count_is_that_of_the_real_step(compose_cell, pooler, attn, gradcache):
+def test_the_count_is_that_of_the_real_step(compose_cell, monkeypatch, pooler, attn, gradcache):
     cfg = compose_cell(pooler, attn, f"trainer.gradcache={gradcache}", "model.attn_implementation=eager")
     encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
     add_lora(encoder.backbone, cfg["lora"], seed=0)
@@ -26,7 +27,11 @@ def test_the_count_is_that_of_the_real_step(compose_cell, pooler, attn, gradcach
     assert len(shapes) > 1
     with FlopCounterMode(display=False) as counter:
         work.backward(rows, lambda vectors: vectors.square().sum(), step=0)
-    assert training_flops(cfg).of(Work().plus(shapes)) == counter.get_total_flops()
+    state = torch.get_rng_state()
+    for memory in (flops.REAL_BYTES, 0):
+        monkeypatch.setattr(flops, "REAL_BYTES", memory)
+        assert training_flops(cfg).of(Work().plus(shapes)) == counter.get_total_flops()
+    assert torch.equal(torch.get_rng_state(), state), "counting draws nothing"
 
 
 def test_a_forward_pass_costs_two_operations_for_each_weight_and_token(compose_cell):

@@ -1,6 +1,5 @@
 """A head on cached states: equal to a plain loop with the live backbone, resumable, and quick to refuse."""
 
-import json
 import shutil
 from collections import namedtuple
 
@@ -21,21 +20,8 @@ from training.batches import BatchOrder
 from training.check import described, facts
 from training.contrastive import check_sizes, split_validation, train_cell
 from training.flops import Work, training_flops
-from training.module import ContrastiveModule
 
 STEPS, BATCH = 4, 8
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
-    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
-    with path.open("w") as file:
-        for i, a in enumerate(words):
-            for b in words[i + 1 : i + 5]:
-                row = {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"}
-                file.write(json.dumps(row) + "\n")
-    return path
 
 
 @pytest.fixture
@@ -44,10 +30,10 @@ def cell(compose_cell, pairs, tmp_path):
     quick = [f"trainer.max_steps={STEPS}", f"trainer.global_batch_size={BATCH}", "trainer.checkpoint_every=2"]
     quick += ["trainer.progress=false", "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
     quick += ["objective.warmup=1", "objective.temperature=0.05"]
-    quick += ["logging.tensorboard=false", f"cache_dir={tmp_path / 'cache'}"]
+    quick += ["logging.tensorboard=false", "backbone.frozen=true"]
 
     def compose(pooler="multilayer", attn="bi", *words):
-        return compose_cell(pooler, attn, *quick, "backbone.frozen=true", *words)
+        return compose_cell(pooler, attn, *quick, *words) | {"cache_dir": str(tmp_path / "cache")}
 
     return compose
 
@@ -99,6 +85,7 @@ def live_head(cfg):
     return pooler.state_dict(), sum(losses) / STEPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pooler", "attn", "word"),
     [
@@ -122,6 +109,7 @@ def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pool
     assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_run_folder_and_its_manifest(cell, tmp_path):
     cfg = cell()
     train_cell(cfg, RunFolder(tmp_path / "frozen"))
@@ -151,6 +139,7 @@ def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
     assert forward(Work(0, 1, tokens, tokens**2)) == pytest.approx(a_text)
 
 
+@pytest.mark.slow
 def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, monkeypatch):
     kept = []
     real = contrastive.save_trained
@@ -174,6 +163,7 @@ def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, m
     assert all(torch.equal(v, base[k]) for k, v in kept[0].backbone.state_dict().items())
 
 
+@pytest.mark.slow
 def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
     calls = []
     real = contrastive.open_states
@@ -196,6 +186,7 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
     assert len(calls) > 0
 
 
+@pytest.mark.slow
 def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
     monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 120 * 3 * 32 * 4)
     train_cell(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
@@ -220,17 +211,10 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)
 
 
-def test_killed_between_steps_and_continued(cell, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_killed_between_steps_and_continued(cell, tmp_path, power_cut):
     train_cell(cell(), RunFolder(tmp_path / "whole"))
-    real = ContrastiveModule.training_step
-
-    def killed(self, tick, index):
-        if self.global_step == 3:
-            raise SystemExit("the power went")
-        return real(self, tick, index)
-
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(ContrastiveModule, "training_step", killed)
+    with power_cut(3):
         train_cell(cell(), RunFolder(tmp_path / "broken"))
     train_cell(cell(), RunFolder(tmp_path / "broken"))
     whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
@@ -241,6 +225,12 @@ def test_killed_between_steps_and_continued(cell, tmp_path, monkeypatch):
 def test_nothing_to_train_is_refused(cell, pooler):
     with pytest.raises(UserError, match=rf"pooler={pooler} leaves nothing to train.*train: .*lastlayer.*multilayer"):
         check_sizes(cell(pooler))
+
+
+@pytest.mark.parametrize("key", ["last_real", "mask_padding"])
+def test_what_reads_padding_is_refused(cell, key):
+    with pytest.raises(UserError, match=f"keeps no states of padding, which reading.{key}=false reads. Leave one out."):
+        check_sizes(cell("multilayer", "bi", f"reading.{key}=false"))
 
 
 def test_several_processes_are_refused(cell):

@@ -1,6 +1,7 @@
 """A whole run: an interrupted one ends bit-equal, a stopped one is not finished; tests/contract holds the rest."""
 
-import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -15,15 +16,8 @@ from training.module import ContrastiveModule
 
 
 @pytest.fixture(scope="module")
-def cell(compose_cell, tmp_path_factory):
-    """Compose a cell that trains four quick steps on forty triples in a file."""
-    path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
-    words = ["sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix"]
-    with path.open("w") as file:
-        for i, a in enumerate(words):
-            for b in words[i + 1 : i + 5]:
-                row = {"query": f"the {a} of the {b}", "positive": f"returned {b} as {a}", "negative": f"a new {a}"}
-                file.write(json.dumps(row) + "\n")
+def cell(compose_cell, pairs):
+    """Compose a cell that trains four quick steps on the triples of a file."""
     quick = [
         "trainer.max_steps=4",
         "trainer.global_batch_size=8",
@@ -32,7 +26,7 @@ def cell(compose_cell, tmp_path_factory):
     ]
     quick += [
         "data=jsonl",
-        f"data.path='{path}'",
+        f"data.path='{pairs}'",
         "data.validation=4",
         "trainer.validate_every=2",
         "objective.warmup=1",
@@ -48,18 +42,11 @@ def trained(folder):
     return {**load_file(folder / "adapter" / "adapter_model.safetensors"), **load_file(folder / "head.safetensors")}
 
 
-def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, power_cut):
     cfg = cell()
     train_cell(cfg, RunFolder(tmp_path / "whole"))
-    real = ContrastiveModule.training_step
-
-    def killed(self, tick, index):
-        if self.global_step == 3:
-            raise SystemExit("the power went")
-        return real(self, tick, index)
-
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(ContrastiveModule, "training_step", killed)
+    with power_cut(3):
         train_cell(cfg, RunFolder(tmp_path / "broken"))
     assert (tmp_path / "broken" / LAST).is_file()
     assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
@@ -84,6 +71,7 @@ def test_an_interruption_with_other_data_or_code_is_noticed():
         continued({**now, "data": {"sha256": "other"}}, now)
 
 
+@pytest.mark.slow
 def test_nan_stops_and_names_step_and_batch(cell, tmp_path):
     with pytest.raises(UserError, match=r"loss is (nan|inf) at step \d+ \(examples"):
         train_cell(cell("mean", "bi", "objective.lr=1e30", "trainer.gradient_clip=0"), RunFolder(tmp_path))
@@ -105,11 +93,9 @@ def test_sizes_that_do_not_fit(cell, override, message):
         check_sizes(cell("eos", "bi", override))
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cell, tmp_path):
     """Through Lightning and its launcher, as a user starts it."""
-    import subprocess
-    import sys
-
     cfg = cell("multilayer", "bi")
     train_cell(cfg, RunFolder(tmp_path / "one"))
     words = ["pooler=multilayer", "attn=bi", f"model.path={cfg['model']['path']}", "precision=fp32", "max_length=48"]
@@ -132,6 +118,7 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
     assert manifests[0]["tokens"] == manifests[1]["tokens"]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
     """Lightning's fit returns quietly after SIGTERM; the run must not be saved as if it had ended."""
     real = ContrastiveModule.training_step

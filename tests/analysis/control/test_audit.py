@@ -174,6 +174,27 @@ def test_scores_of_another_training_and_second_scorings_are_left_out(runs, audit
     assert f"- {second.parent} (a second scoring of {new.parent})" in text
 
 
+@pytest.mark.parametrize(
+    ("changes", "stands"),
+    [
+        ({"evaluation": {"autocast": "fp16", "max_length_share": 0.5}}, True),
+        ({"objective__temperature": 0.02}, False),
+    ],
+    ids=["other evaluation.*", "other training"],
+)
+def test_a_copy_stands_for_its_run_where_only_the_scoring_was_asked_otherwise(runs, audit, changes, stands):
+    """`evaluate.py evaluation.autocast=fp16` writes its keys into the copy's configuration, not into the run's."""
+    names = [(design, seed) for design in CELLS for seed in (0, 1)]
+    copies = [write_copy(write_run(runs, *name, **changes)).parent for name in names]
+    folders = [write_run(runs, *name) for name in names]
+    text, error = audit(runs)
+    assert error is None
+    assert "these 3 cells" in text
+    assert ("All 3 scored cells were given identical inputs" in text) is stands
+    for copy, folder in zip(copies, folders, strict=True):
+        assert (f"- {copy} (scores of another training than {folder})" in text) is not stands
+
+
 def test_bad_manifests_are_named(runs, audit):
     path = runs / "s" / "eos-causal" / "seed=1" / "manifest.json"
     whole = path.read_text()

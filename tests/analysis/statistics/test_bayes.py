@@ -16,7 +16,7 @@ def parts(found, pair=0):
     ("n", "shift", "rope"), [(5, 0.0, 0.005), (20, 0.004, 0.005), (41, 0.006, 0.005), (8, 0.01, 0.02)]
 )
 def test_probabilities_are_baycomps(n, shift, rope):
-    baycomp = pytest.importorskip("baycomp")
+    baycomp = pytest.importorskip("baycomp", reason="not a dependency: it brings a package `tests`")
     first = np.random.default_rng(n).normal(0.5, 0.1, n)
     second = first + np.random.default_rng(n + 1).normal(shift, 0.012, n)
     theirs = np.array(baycomp.SignedRankTest.probs(first, second, rope, nsamples=20_000, random_state=1))
