@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from tests.analysis.statistics.test_friedman import DEMSAR
 
 from analysis.statistics.posthoc import against_control, nemenyi_p
 from analysis.statistics.ranks import cliques, critical_difference, letters, nemenyi_distance, task_ranks
+from tests.analysis.statistics.test_friedman import DEMSAR
 
 
 def brute_force(averages, cd):
