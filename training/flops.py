@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -80,7 +81,10 @@ def training_flops(config: dict[str, Any]) -> TrainingFlops:
     trainer = config["trainer"]
     encoder = empty_encoder({**config, "model": {**config["model"], "attn_implementation": "eager"}})
     encoder.eval()  # dropout costs no products, and would draw from the global generator
-    with _memory(encoder):
+    memory = _memory(encoder)
+    if isinstance(memory, FakeTensorMode):
+        encoder.backbone.to(torch.bfloat16)  # as many products; without memory, those of experts know no float32
+    with memory:
         encoder.to_empty(device=torch.device("cpu"))
         for tensor in (*encoder.parameters(), *encoder.buffers()):
             tensor.detach().zero_()
@@ -98,6 +102,18 @@ def _memory(encoder: Encoder) -> AbstractContextManager[Any]:
     return nullcontext() if size <= REAL_BYTES else FakeTensorMode(allow_non_fake_inputs=True)
 
 
+def _grouped(a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
+    """FLOPs of a mixture's products: [rows, k] x [experts, k, n], or by expert [m, rows] x [rows, n]."""
+    return 2 * prod(a) * b[-1]
+
+
+COUNTED = {torch.ops.aten._grouped_mm: _grouped}  # beside what torch's counter knows
+
+
+def _counter() -> FlopCounterMode:
+    return FlopCounterMode(display=False, custom_mapping=COUNTED)
+
+
 def _count(encoder: Encoder, texts: int, tokens: int, cached: bool) -> tuple[int, int]:
     """FLOPs of the forward pass of [texts, tokens], and of forward and backward together.
 
@@ -105,13 +121,13 @@ def _count(encoder: Encoder, texts: int, tokens: int, cached: bool) -> tuple[int
     """
     roles = torch.full((texts, tokens), TEXT)
     batch = Batch(roles, roles, torch.arange(tokens).expand(texts, tokens))
-    with FlopCounterMode(display=False) as counter:
+    with _counter() as counter:
         vectors = encoder(batch)
         forward = counter.get_total_flops()
         vectors.sum().backward()
     saved = 0
     if cached:
-        with FlopCounterMode(display=False) as backbone, torch.no_grad():
+        with _counter() as backbone, torch.no_grad():
             encoder.run_backbone(batch)
         saved = backbone.get_total_flops()
     return forward - saved, counter.get_total_flops() - saved

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoModel, OlmoeConfig
 
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
@@ -48,3 +49,15 @@ def test_a_forward_pass_costs_two_operations_for_each_weight_and_token(compose_c
 def test_work_adds_up():
     work = Work().plus([(2, 10), (1, 20)]).plus([(3, 5)])
     assert work == Work(chunks=3, texts=6, tokens=55, squares=2 * 100 + 400 + 3 * 25)
+
+
+@pytest.mark.parametrize("memory", [flops.REAL_BYTES, 0])
+def test_a_token_pays_for_the_experts_that_it_is_sent_to(compose_cell, monkeypatch, tmp_path, memory):
+    sizes = {"hidden_size": 32, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"num_key_value_heads": 4, "num_experts": 8, "num_experts_per_tok": 2, "vocab_size": 64}
+    AutoModel.from_config(OlmoeConfig(**sizes, eos_token_id=1)).save_pretrained(tmp_path)
+    monkeypatch.setattr(flops, "REAL_BYTES", memory)
+    cfg = compose_cell("eos", "causal", f"model.path={tmp_path}", "lora.targets=[q_proj,v_proj]")
+    attention, router, expert, adapter = 4 * 32 * 32, 8 * 32, 3 * 32 * 16, 2 * 2 * 16 * 32
+    forward = training_flops(cfg).forward
+    assert forward.token == 2 * 2 * (attention + router + 2 * expert + adapter)
