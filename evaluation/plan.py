@@ -24,8 +24,8 @@ def plan(candidates: list[Candidate], task_set: TaskSet) -> str:
     tokens = task_set.characters / CHARACTERS_A_TOKEN
     seconds = tokens * (total - done) / tasks / TOKENS_A_SECOND
     return (
-        f"{line}. About {_short(tokens)} tokens an encoder; at {TOKENS_A_SECOND:,} tokens/s, as the tiny model has them"
-        f" on two cores, {_time(seconds)} of encoding for the rest."
+        f"{line}. At most {_short(tokens)} tokens an encoder; at {TOKENS_A_SECOND:,} tokens/s, as the tiny model has"
+        f" them on two cores, {_time(seconds)} of encoding for the rest."
     )
 
 

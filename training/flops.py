@@ -83,7 +83,7 @@ def training_flops(config: dict[str, Any]) -> TrainingFlops:
     encoder.eval()  # dropout costs no products, and would draw from the global generator
     memory = _memory(encoder)
     if isinstance(memory, FakeTensorMode):
-        encoder.backbone.to(torch.bfloat16)  # as many products; without memory, those of experts know no float32
+        encoder.backbone.bfloat16()  # as many products; without memory, those of experts know no float32
     with memory:
         encoder.to_empty(device=torch.device("cpu"))
         for tensor in (*encoder.parameters(), *encoder.buffers()):

@@ -26,6 +26,19 @@ def cost_texts(design: Design) -> list[str]:
     return [count(design.parameters), *("-" if x is None else f"{x:,.0f}" for x in (speed, mebibytes))]
 
 
+PAIR_COST_HEADER = ["Trainable", "Train tok/s"]
+
+
+def pair_cost_texts(first: Design, second: Design) -> list[str]:
+    """Return what the second design costs beside the first: trainable parameters more or less, training speed as a
+    ratio; "-" where unknown."""
+    more, speeds = "-", [tokens_per_second(design) for design in (first, second)]
+    if first.parameters is not None and second.parameters is not None:
+        step = second.parameters - first.parameters
+        more = f"{'-' if step < 0 else '+'}{count(abs(step))}"
+    return [more, "-" if None in speeds else f"x {speeds[1] / speeds[0]:.2f}"]  # type: ignore[operator]
+
+
 def tokens_per_second(design: Design) -> float | None:
     """Return the training speed, tokens/s: the mean over seeds."""
     values = _numbers(design, "tokens_per_second")

@@ -85,12 +85,15 @@ def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
     designs = list(dict.fromkeys(gain.index.get_level_values("design")))
     shown = designs[: result.settings.rows_shown]
     rows = []
+    sized = has_costs(result.designs)
     for design in shown:
         for stage in STAGES:
             show = signed if stage == "gain" else score
+            spent = cost_texts(result.designs[design]) if stage == "after" else [""] * len(COST_HEADER)
+            costs = [Cell(text) for text in spent] if sized else []
             cells = [Cell(show(value)) for value in gain.loc[(design, stage)].tolist()]
-            rows.append([_named(result, design) if stage == STAGES[0] else Cell(""), Cell(stage), *cells])
+            rows.append([_named(result, design) if stage == STAGES[0] else Cell(""), Cell(stage), *costs, *cells])
     caption = "Before and after training: the same design untrained (its random or plain start) and trained."
     rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
-    header = ["Design", "", *_headed(result)]
+    header = ["Design", "", *(COST_HEADER if sized else []), *_headed(result)]
     return Grid("before-after", caption, header, rows, left=2, rest=rest, footnotes=footnote_texts(result))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from analysis.formats import fraction, signed
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
+from analysis.tables.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.tables.grid import Cell, Grid
 from analysis.tables.pair_caption import correction_text, signed_rank_text, unreachable_text
 
@@ -27,12 +28,15 @@ def pairs_by_type(result: "Result", cell: "Callable[[pd.Series, Settings], Cell]
     kinds = pairs["type"].unique().tolist()
     total = len(pairs) // len(kinds)  # the same pairs on every type
     per_type = {kind: pairs.iloc[k * total : k * total + settings.rows_shown] for k, kind in enumerate(kinds)}
-    rows = []
+    rows, sized = [], has_costs(result.designs)
     for k in range(min(total, settings.rows_shown)):
         records = [per_type[kind].iloc[k] for kind in kinds]
         named = pair_name(result, records[0]["first"], records[0]["second"])
-        rows.append([named, *[cell(record, settings) for record in records]])
-    header = ["Pair (second - first)", *[f"{kind} (n = {per_type[kind]['n_pairs'].iloc[0]})" for kind in kinds]]
+        both = [result.designs[records[0][name]] for name in ("first", "second")]
+        costs = [Cell(text) for text in pair_cost_texts(*both)] if sized else []
+        rows.append([named, *costs, *[cell(record, settings) for record in records]])
+    header = ["Pair (second - first)", *(PAIR_COST_HEADER if sized else [])]
+    header += [f"{kind} (n = {per_type[kind]['n_pairs'].iloc[0]})" for kind in kinds]
     rest = f"The first {len(rows)} of {total} pairs; pairs.csv has all." if total > len(rows) else ""
     return Grid("pairs", caption, header, rows, rest=rest, footnotes=footnote_texts(result))
 

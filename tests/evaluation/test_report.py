@@ -30,5 +30,5 @@ def test_the_plan_says_what_is_to_do(folder, candidate) -> None:
 
     tasks = [mteb_task(d) for d in folder_tasks(folder)]
     said = plan([candidate(), candidate("mean")], TaskSet(tasks, 4_000_000))
-    assert said.startswith("2 encoders x 7 tasks = 14 scores; 0 are there. About 1 M tokens an encoder;")
+    assert said.startswith("2 encoders x 7 tasks = 14 scores; 0 are there. At most 1 M tokens an encoder;")
     assert "80 s of encoding" in said

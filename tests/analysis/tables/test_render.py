@@ -39,9 +39,11 @@ def test_markdown_tables(result):
     assert by_type[4][5] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
     assert by_type[3][5] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
     assert [row[1] for row in gain[2:5]] == ["before", "after", "gain"]
+    assert [row[2:5] for row in gain[2:5]] == [[""] * 3, ["590 K", "9,000", "500"], [""] * 3], "what training cost"
     assert pairs[2][0] == "mean-bi - eos-causal"
-    assert pairs[2][2] == f"{signed(result.pairs.iloc[3]['difference'])}\\* (.0234)"  # 3 x 2/2^8
-    assert "(n.a.: p >= .25)" in pairs[2][1]
+    assert pairs[2][1:3] == ["+0", "x 1.00"], "more trainable parameters, speed as a ratio"
+    assert pairs[2][4] == f"{signed(result.pairs.iloc[3]['difference'])}\\* (.0234)"  # 3 x 2/2^8
+    assert "(n.a.: p >= .25)" in pairs[2][3]
     for table in (by_type, gain, pairs):
         assert len({len(row) for row in table}) == 1
 
@@ -88,7 +90,7 @@ def test_latex_structure(result):
     text = latex_document(result)
     found = re.findall(r"\\begin{tabular}{(\w+)}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
     assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == len(found)
-    assert [spec for spec, _ in found[:3]] == ["lrrrrrrr", "llrrrr", "lrrr"]
+    assert [spec for spec, _ in found[:3]] == ["lrrrrrrr", "llrrrrrrr", "lrrrrr"]
     for spec, body in found:
         rows = [line for line in body.splitlines() if line != r"\midrule"]
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(spec)}
