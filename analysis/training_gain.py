@@ -3,14 +3,15 @@
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from analysis.by_type import seed_means, type_means
+from analysis.by_type import MEAN_TASKS, seed_means, type_means
 from analysis.names import listed
 from analysis.reading.rows import Design
+from analysis.statistics.wilcoxon import signed_rank
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STAGES = ("before", "after", "gain")
+STAGES = ("before", "after", "gain", "p")
 
 
 def training_gain(
@@ -18,6 +19,7 @@ def training_gain(
 ) -> tuple["pd.DataFrame | None", list[str]]:
     """Return (design, stage) x types for the compared designs that have an untrained twin, and notes on the others.
 
+    Stage `p` is that of the two-sided exact signed-rank test over tasks, uncorrected; there is none over types.
     The twin shares study, pooler and attention. One that lacks a task is left out, with a note, since a mean over
     other tasks would be no "before". None where no design has a twin.
     """
@@ -37,14 +39,23 @@ def training_gain(
             continue
         if _seeds(frame, twin) != _seeds(frame, label):
             other_seeds[_seeds(frame, twin), _seeds(frame, label)].append(label)
-        both = type_means(seed_means(frame, [twin, label], tasks), types)
+        matrix = seed_means(frame, [twin, label], tasks)
+        both = type_means(matrix, types)
         before, after = both.loc[twin], both.loc[label]
-        parts[label] = pd.DataFrame([before, after, after - before], index=list(STAGES))
+        p = _p_values(matrix[label] - matrix[twin], types).reindex(before.index)
+        parts[label] = pd.DataFrame([before, after, after - before, p], index=list(STAGES))
     for (before_seeds, after_seeds), names in other_seeds.items():
         notes.append(f"Before training: seeds {before_seeds}, after it: {after_seeds} ({listed(names)}).")
     if not parts:
         return None, notes
     return pd.concat(parts, names=["design", "stage"]), notes
+
+
+def _p_values(gains: "pd.Series", types: dict[str, list[str]]) -> "pd.Series":
+    import pandas as pd
+
+    blocks = {**types, MEAN_TASKS: list(gains.index)}
+    return pd.Series({kind: float(signed_rank(gains.loc[own].to_numpy()[None]).p[0]) for kind, own in blocks.items()})
 
 
 def _seeds(frame: "pd.DataFrame", label: str) -> str:

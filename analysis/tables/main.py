@@ -1,10 +1,11 @@
 """Result -> grids: means by type, before and after training, pairs, effects of the factors."""
 
+import math
 from typing import TYPE_CHECKING
 
 from analysis.by_type import MEAN_TASKS, MEAN_TYPES
 from analysis.factorial.effect_tables import effect_grids
-from analysis.formats import score, signed
+from analysis.formats import fraction, score, signed
 from analysis.tables.cost import COST_HEADER, cost_texts, has_costs
 from analysis.tables.footnoted import footnoted
 from analysis.tables.grid import Cell, Grid
@@ -80,6 +81,13 @@ def _styles(column: "pd.Series", decimals: int) -> dict[str, str]:
     return {str(design): names[value] for design, value in rounded.items() if value in names}
 
 
+def _p(value: float) -> str:
+    return "" if math.isnan(value) else fraction(value)  # none for a mean over types
+
+
+SHOWN = {"gain": signed, "p": _p}
+
+
 def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
     """Before, after and gain for every design with an untrained reference."""
     designs = list(dict.fromkeys(gain.index.get_level_values("design")))
@@ -88,12 +96,15 @@ def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
     sized = has_costs(result.designs)
     for design in shown:
         for stage in STAGES:
-            show = signed if stage == "gain" else score
+            show = SHOWN.get(stage, score)
             spent = cost_texts(result.designs[design]) if stage == "after" else [""] * len(COST_HEADER)
             costs = [Cell(text) for text in spent] if sized else []
             cells = [Cell(show(value)) for value in gain.loc[(design, stage)].tolist()]
             rows.append([_named(result, design) if stage == STAGES[0] else Cell(""), Cell(stage), *costs, *cells])
-    caption = "Before and after training: the same design untrained (its random or plain start) and trained."
+    caption = (
+        "Before and after training: the same design untrained (its random or plain start) and trained; p of the"
+        " two-sided exact Wilcoxon signed-rank test of the gain over tasks, uncorrected."
+    )
     rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
     header = ["Design", "", *(COST_HEADER if sized else []), *_headed(result)]
     return Grid("before-after", caption, header, rows, left=2, rest=rest, footnotes=footnote_texts(result))

@@ -38,7 +38,8 @@ def test_markdown_tables(result):
     assert by_type[4][1:4] == ["600 K", "9,000", "500"]
     assert by_type[4][5] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
     assert by_type[3][5] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
-    assert [row[1] for row in gain[2:5]] == ["before", "after", "gain"]
+    assert [row[1] for row in gain[2:6]] == ["before", "after", "gain", "p"]
+    assert gain[9][6] == ".00781", "eight tasks, all better: 2 / 2^8"
     assert [row[2:5] for row in gain[2:5]] == [[""] * 3, ["590 K", "9,000", "500"], [""] * 3], "what training cost"
     assert pairs[2][0] == "mean-bi - eos-causal"
     assert pairs[2][1:3] == ["+0", "x 1.00"], "more trainable parameters, speed as a ratio"
@@ -123,7 +124,7 @@ def test_long_lists_are_cut(result, study, analyse_words):
     text = document(analyse_words(f"scores={study.root}", "rows_shown=2"))
     by_type, gain, pairs, details, *_ = tables(text)
     assert [row[0] for row in by_type[2:]] == ["mean-bi", "multilayer-bi"]
-    assert len(gain) == 2 + 6
+    assert len(gain) == 2 + 8
     assert len(pairs) == len(details) == 2 + 2
     assert "The first 2 of 3 pairs; pairs.csv has all." in text
 
