@@ -19,7 +19,7 @@ SURE = 0.95
 
 
 def bayes_section(material: Material) -> Section:
-    """Return the table `bayes` for the last block (all tasks); bayes.csv has every block."""
+    """Return the table `bayes` for the last block (all tasks); bayes.csv has all, of many pairs that one."""
     import pandas as pd
 
     settings, matrix = material.settings, material.matrix
@@ -27,8 +27,8 @@ def bayes_section(material: Material) -> Section:
     pairs = material.pairs[material.pairs["type"] == kind][["first", "second"]]
     means = matrix.loc[tasks].mean().round(settings.decimals)
     kept = pairs[_chosen(pairs, means, material.control)]
-    tables = []
-    for name, own in material.blocks.items():
+    tables, blocks = [], material.blocks if len(kept) == len(pairs) else {kind: tasks}
+    for name, own in blocks.items():
         values = matrix.loc[own]
         differences = (values[kept["second"]].to_numpy() - values[kept["first"]].to_numpy()).T
         found = bayes_signed_rank(differences, settings.rope, decimals=settings.decimals)
@@ -37,8 +37,10 @@ def bayes_section(material: Material) -> Section:
     notes = []
     if len(kept) < len(pairs):
         notes.append(
-            f"The Bayesian comparison was made for {len(kept)} of {len(pairs)} pairs, those among the designs with the"
-            " highest means" + (f" and {material.control}" if material.control else "") + "; models= chooses others."
+            f"The Bayesian comparison was made on {kind} for {len(kept)} of {len(pairs)} pairs, those among the"
+            " designs with the highest means"
+            + (f" and {material.control}" if material.control else "")
+            + "; models= chooses others."
         )
     return Section("bayes", [bayes_grid(tables[-1], settings)], {"bayes.csv": pd.concat(tables)}, notes)
 

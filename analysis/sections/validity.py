@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from analysis.sections.section import Material, Section
 from analysis.statistics.intraclass import intraclass
-from analysis.statistics.power import Shifted
+from analysis.statistics.power import skewness
 from analysis.statistics.validity import coverage_note, related_note, skew_note
 
 HEAVY = 1.0  # excess kurtosis; published models 2.2 at the median, the embedded study 0.0
@@ -26,9 +26,8 @@ def validity_section(material: Material) -> Section | None:
     pairs = material.pairs[material.pairs["type"] == list(material.blocks)[-1]]
     values = material.matrix.loc[tasks]
     differences = values[pairs["second"]].to_numpy(dtype=float).T - values[pairs["first"]].to_numpy(dtype=float).T
-    skewness = np.array([Shifted(row).skewness for row in differences])
     groups = [[tasks.index(task) for task in own] for own in material.types.values()]
-    notes = skew_note(skewness, len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
+    notes = skew_note(skewness(differences), len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
     if "boot_low" in pairs and heavy_tailed(differences):  # the interval that analysis.pairs prints
         notes += coverage_note("bootstrap-t", len(tasks))
     return Section("validity", notes=notes) if notes else None

@@ -25,6 +25,20 @@ STEPS = 12  # halvings of the search for the smallest difference: 10 SD / 2^12 =
 SIZES = np.unique(np.r_[1:40, 40:100:2, 100:200:5, 200 : MOST_TASKS + 1 : 10])  # steps of at most 5 %
 
 
+def skewness(differences: Floats) -> Floats:
+    """Return the sample skewness [P] of the rows of [P, n], corrected for few values (Joanes and Gill 1998, G1).
+
+    NaN of fewer than three values, and without any spread.
+    """
+    n, centred = differences.shape[1], differences - differences.mean(axis=1, keepdims=True)
+    variance = (centred**2).mean(axis=1)
+    if n < 3:
+        return np.full(len(differences), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.sqrt(n * (n - 1)) / (n - 2) * (centred**3).mean(axis=1) / variance**1.5
+    return np.where(variance < 1e-20, np.nan, found)
+
+
 @dataclass(frozen=True)
 class Shifted:
     """The differences of one pair [n]: `at(effect)` are the values of its tasks, were the mean difference `effect`."""
@@ -44,11 +58,7 @@ class Shifted:
     @property
     def skewness(self) -> float:
         """Sample skewness with the correction for few values (Joanes and Gill 1998, G1); NaN without any spread."""
-        n, centred = len(self.differences), self.differences - self.mean
-        variance = float((centred**2).mean())
-        if n < 3 or variance < 1e-20:
-            return float("nan")
-        return float(np.sqrt(n * (n - 1)) / (n - 2) * (centred**3).mean() / variance**1.5)
+        return float(skewness(self.differences[None])[0])
 
     def at(self, effect: float, decimals: int = 12) -> Floats:
         """Return [n]: centred, widened by sqrt(n / (n - 1)), since draws from n values vary too little, and shifted.

@@ -5,6 +5,7 @@ narrower text (345 pt in `article`) it hangs evenly into the margins and never o
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from analysis.tables.grid import Cell, Grid
 
@@ -53,7 +54,12 @@ class Piece:
 
 def width(text: str, points: float) -> float:
     """Return the width of a text in pt, a little generous."""
-    return points * sum(WIDTHS.get(c, CAPITAL if c.isupper() else OTHER if not c.isalpha() else 0.5) for c in text)
+    return points * _ems(text)
+
+
+@lru_cache(maxsize=100_000)
+def _ems(text: str) -> float:
+    return sum(WIDTHS.get(c, CAPITAL if c.isupper() else OTHER if not c.isalpha() else 0.5) for c in text)
 
 
 def wrapped(text: str, size: Size) -> list[str]:
