@@ -137,7 +137,7 @@ def test_many_designs_stay_short(tmp_path, analyse_words):
     assert len(pairs) == 120
     best = set(result.matrix.mean().nlargest(16).index)
     assert set(pairs["first"]) | set(pairs["second"]) == best
-    assert any("made for 120 of 1770 pairs" in note for note in result.notes)
+    assert any("for 120 of 1770 pairs" in note for note in result.notes)
 
 
 def test_a_control_among_many_is_compared_with_the_highest_means(tmp_path, analyse_words):
