@@ -1,4 +1,4 @@
-"""Numbers of the configuration that mean something: which are whole, the smallest of each, and where null stands."""
+"""Values of the configuration that mean something: whole numbers, the smallest of each, where null stands, words."""
 
 from math import isfinite
 from typing import Any
@@ -23,6 +23,10 @@ WHOLE = {
     "objective.warmup": (0, ""),
     "lora.r": (1, ""),
     "data.validation": (1, ""),
+    "pooler.num_queries": (1, ""),
+    "pooler.num_heads": (1, ""),
+    "pooler.head_dim": (1, "hidden size / num_heads"),
+    "pooler.match_params": (1, "as the sizes make it"),
 }
 REAL = {
     "trainer.gradient_clip": (0, "none"),
@@ -33,17 +37,24 @@ REAL = {
     "lora.alpha": (0, ""),
     "lora.dropout": (0, ""),
 }
+WORDS = {
+    "padding_side": ("right", "left"),
+    "accelerator": ("auto", "cpu", "gpu", "cuda"),
+}
 
 
-def check_numbers(config: dict[str, Any]) -> None:
-    """Refuse a word where a number belongs, a fraction where a whole one does, and numbers below the smallest.
+def check_values(config: dict[str, Any]) -> None:
+    """Refuse a word where a number belongs, a fraction where a whole one does, numbers below the smallest, odd words.
 
     config: the resolved configuration of a contrastive run. Raises `UserError`, which names key, value and what may
     stand there. Whether numbers fit one another is for others to say.
     """
     values = flat(config)
+    for key, words in WORDS.items():
+        if values[key] not in words:
+            raise UserError(f"{key}={values[key]} must be one of {', '.join(words)}.")
     for key, (smallest, null) in {**WHOLE, **REAL}.items():
-        value = values[key]
+        value = values.get(key, smallest)  # not every pooler has a head
         if value is None and null:
             continue
         kinds = int if key in WHOLE else (int, float)
