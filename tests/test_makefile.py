@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")]
 STAND_IN = """#!/bin/sh
 echo "$*" > "{calls}/$(echo "$*" | tr ' /' '__')"
 case "$*" in "train.py pooler=$FAILS "*) echo "error: planted" >&2; exit 2;; esac
