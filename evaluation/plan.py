@@ -8,7 +8,7 @@ from evaluation.results import MANIFEST, as_json, finished, model_folder, read_o
 from records.seal import SEAL
 
 CHARACTERS_A_TOKEN = 4.0  # of the tiny model's vocabulary on docstrings
-TOKENS_A_SECOND = 25_000  # the tiny model on one core, texts counted uncut; a forecast, the report has what was measured
+TOKENS_A_SECOND = 25_000  # the tiny model on one core, texts uncut; a forecast, the report has what was measured
 
 
 def plan(candidates: list[Candidate], task_set: TaskSet) -> str:
