@@ -5,14 +5,19 @@ RUN    := $(VENV)/bin/python
 PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile
 SEEDS  ?= 1
 RUNS   ?= runs
-JOBS   ?= $(shell getconf _NPROCESSORS_ONLN)
+JOBS   ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+# Without runs to name, the inner make would start `study` again, and again.
+$(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
+    $(error $(key)=$($(key)) must be a whole number above 0)))
 STUDY  := eos-causal lastlayer-causal multilayer-causal lastlayer-bi multilayer-bi
 RUN_NAMES := $(foreach seed,$(shell seq 0 $$(( $(SEEDS) - 1 ))),$(STUDY:%=%-$(seed)))
 
-.PHONY: study report test unit lint bench clean $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
+.PHONY: study report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
-	$(MAKE) --no-print-directory --jobs=$(JOBS) $(RUN_NAMES:%=score-%)
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(RUN_NAMES:%=score-%) || { \
+	    echo "error: Not every run is finished; the lines above say why. What is finished is kept: make study goes on." >&2; \
+	    exit 2; }
 	$(MAKE) --no-print-directory report
 
 # A run's name is pooler-attn-seed: lastlayer-bi-0. What is finished is skipped, what was interrupted goes on.

@@ -8,7 +8,7 @@ from evaluation.results import MANIFEST, as_json, finished, model_folder, read_o
 from records.seal import SEAL
 
 CHARACTERS_A_TOKEN = 4.0  # of the tiny model's vocabulary on docstrings
-TOKENS_A_SECOND = 25_000  # the tiny model on two cores; a forecast, the report has what was measured
+TOKENS_A_SECOND = 25_000  # the tiny model on one core, texts uncut; a forecast, the report has what was measured
 
 
 def plan(candidates: list[Candidate], task_set: TaskSet) -> str:
@@ -25,7 +25,7 @@ def plan(candidates: list[Candidate], task_set: TaskSet) -> str:
     seconds = tokens * (total - done) / tasks / TOKENS_A_SECOND
     return (
         f"{line}. At most {_short(tokens)} tokens an encoder; at {TOKENS_A_SECOND:,} tokens/s, as the tiny model has"
-        f" them on two cores, {_time(seconds)} of encoding for the rest."
+        f" them on one core, {_time(seconds)} of encoding for the rest."
     )
 
 

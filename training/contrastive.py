@@ -26,6 +26,7 @@ from training.checkpoints import LAST
 from training.facts import announcement, closing_facts, continued, opening_manifest
 from training.frozen import check_frozen, fill_states
 from training.large_batch import ChunkPlan, LargeBatch
+from training.limits import check_values
 from training.loop import fit
 from training.module import LOSS_DTYPES, ContrastiveModule
 from training.saving import save_trained
@@ -56,6 +57,7 @@ def finetune(cfg: DictConfig) -> None:
 
 def check_sizes(config: Config) -> None:
     """Refuse sizes that do not fit together, before anything is loaded."""
+    check_values(config)
     t = config["trainer"]
     batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
     if chunk and chunk > batch:
@@ -87,8 +89,10 @@ def check_sizes(config: Config) -> None:
         check_frozen(config)
 
 
-def check_devices(devices: int, device: torch.device) -> None:
-    """Refuse more processes than GPUs."""
+def check_devices(devices: int, device: torch.device, accelerator: str = "auto") -> None:
+    """Refuse more processes than GPUs, and a GPU where there is none."""
+    if accelerator in ("gpu", "cuda") and device.type != "cuda":
+        raise UserError(f"accelerator={accelerator}, but torch finds no GPU here. Give accelerator=auto.")
     if device.type == "cuda" and devices > torch.cuda.device_count():
         raise UserError(
             f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. "
@@ -99,7 +103,7 @@ def check_devices(devices: int, device: torch.device) -> None:
 def train_cell(config: Config, folder: RunFolder) -> None:
     """Train one cell into `folder`."""
     device = best_device(config["accelerator"])
-    check_devices(config["trainer"]["devices"], device)
+    check_devices(config["trainer"]["devices"], device, config["accelerator"])
     precision = resolve_precision(config["precision"], device)
     triples = read_triples(config["data"], config["cache_dir"])
     kept, held_out = split_validation(triples, config["data"]["validation"])

@@ -99,7 +99,8 @@ def test_sizes_of_the_head_can_be_overridden_one_by_one():
 
 
 def test_it_is_printed(small_model, capsys):
-    check(compose(f"model.path={small_model}", "pooler=lastlayer", "max_length=48", "trainer.max_steps=7"))
+    sizes = ("max_length=48", "trainer.max_steps=7", "trainer.global_batch_size=32", "objective.hard_negatives=1")
+    check(compose(f"model.path={small_model}", "pooler=lastlayer", *sizes))
     text = capsys.readouterr().out
     assert "7 of 32 queries (96 texts): 224 examples seen" in text
     assert "down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj in 3 layers" in text
@@ -122,3 +123,5 @@ def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
     with pytest.raises(UserError, match=r"trainer.devices=99, but this machine has \d+ GPU. Lower trainer.devices"):
         check_devices(99, torch.device("cuda"))
     check_devices(99, torch.device("cpu"))
+    with pytest.raises(UserError, match="accelerator=gpu, but torch finds no GPU"):
+        check_devices(1, torch.device("cpu"), "gpu")

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from records.config import composed, plain
 from records.errors import UserError
 from records.run_folder import RunFolder
 from training.checkpoints import LAST
@@ -86,11 +87,34 @@ def test_nan_stops_and_names_step_and_batch(cell, tmp_path):
         ("trainer.global_batch_size=1", "no in-batch negatives"),
         ("trainer.max_steps=0", "trains nothing"),
         ("objective.temperature=0", "must be above zero"),
+        ("trainer.threads=0", "trainer.threads=0 must be a whole number, at least 1; null: one for each core"),
+        ("trainer.max_steps=many", "trainer.max_steps=many must be a whole number"),
+        ("trainer.max_steps=null", "trainer.max_steps=null must be a whole number, at least 0"),
+        ("trainer.global_batch_size=2.5", "global_batch_size=2.5 must be a whole number"),
+        ("objective.hard_negatives=-1", "hard_negatives=-1 must be a whole number, at least 0; null: all"),
+        ("objective.lr=-1e-3", "objective.lr=-0.001 must be a number, at least 0"),
+        ("lora.r=0", "lora.r=0 must be a whole number, at least 1"),
+        ("seed=one", "seed=one must be a whole number"),
+        ("padding_side=middle", "padding_side=middle must be one of right, left"),
+        ("accelerator=tpu", "accelerator=tpu must be one of auto, cpu, gpu, cuda"),
     ],
 )
 def test_sizes_that_do_not_fit(cell, override, message):
     with pytest.raises(UserError, match=message):
         check_sizes(cell("eos", "bi", override))
+
+
+def test_a_head_without_queries_is_refused(cell):
+    with pytest.raises(UserError, match=r"pooler.num_queries=0 must be a whole number, at least 1"):
+        check_sizes(cell("lastlayer", "bi", "pooler.num_queries=0"))
+
+
+@pytest.mark.parametrize("experiment", ["half", "paper/mistral_7b", "paper/qwen2_0_5b"])
+@pytest.mark.parametrize(
+    "words", [(), ("objective.head_lr=0",), ("trainer.threads=null", "objective.hard_negatives=null")]
+)
+def test_values_that_mean_something_pass(experiment, words):
+    check_sizes(plain(composed("train", [f"experiment={experiment}", *words])))
 
 
 @pytest.mark.slow
