@@ -11,10 +11,10 @@ from analysis.sections.section import Material, Section
 from analysis.sections.seeds import interval
 from analysis.settings import Settings
 from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership, task_bootstrap
-from analysis.statistics.correction import NAMES, passes
-from analysis.statistics.flip_means import EXACT_UP_TO
+from analysis.statistics.correction import correction_name, passes
 from analysis.statistics.resample import DRAWS
 from analysis.statistics.seed_pairs import pair_intervals
+from analysis.statistics.sign_flip import EXACT_UP_TO
 from analysis.tables.grid import Cell, Grid
 
 if TYPE_CHECKING:
@@ -32,24 +32,38 @@ def clusters_section(material: Material) -> Section | None:
     sizes = {kind: len({labels[task] for task in own}) for kind, own in material.blocks.items()}
     shared = {kind: n for kind, n in sizes.items() if n < len(material.blocks[kind])}
     if not cluster:
-        return Section("clusters", notes=[_sharing(material, shared, labels)]) if shared else None
+        return _unasked(material, shared, labels) if shared else None
     if not shared:
         return Section("clusters", notes=[f"cluster={cluster}: no two of the tasks share one, so tasks are the units."])
     frame = _tests(material, shared, labels)
     grid = _grid(frame, shared, material)
     notes = _notes(material, sizes, labels, frame)
-    return Section("clusters", [grid], {"clusters.csv": frame}, notes, _about(frame[frame["type"] == list(shared)[-1]]))
+    about = _about(frame[frame["type"] == list(shared)[-1]], material.settings, "clusters")
+    return Section("clusters", [grid], {"clusters.csv": frame}, notes, about)
 
 
-def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
-    """A sentence a pair: the test with clusters as units."""
-    return {
-        (row["first"], row["second"]): (
-            f"With the {row['n_clusters']} clusters as units p {equals(row['p_adjusted'])}"
-            f" (the smallest possible {fraction(row['p_min_adjusted'])})."
-        )
-        for row in rows.to_dict("records")
-    }
+def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str]) -> Section:
+    """A note that tasks share a source; and for the verdict, what the test with sources as units says of each pair."""
+    last, about = list(material.blocks)[-1], {}
+    if last in shared and len(material.pairs) <= MOST_INTERVALS * len(material.blocks):
+        frame = _tests(material, {last: shared[last]}, labels, intervals=False)
+        about = _about(frame, material.settings, "sources of the tasks")
+    return Section("clusters", notes=[_sharing(material, shared, labels)], about=about)
+
+
+def _about(rows: "pd.DataFrame", settings: Settings, units: str) -> dict[tuple[str, str], str]:
+    """A sentence a pair: the test with clusters as units, since tasks that share texts are no independent witnesses."""
+    after = "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
+    found = {}
+    for row in rows.to_dict("records"):
+        head, floor = f"With the {row['n_clusters']} {units} as units", fraction(row["p_min_adjusted"])
+        if row["reachable"] == "yes":
+            word = "is" if row["significant"] else "is not"
+            said = f"it {word} significant: p {equals(row['p_adjusted'])}{after}; the smallest possible is {floor}."
+        else:
+            said = f"it cannot be shown: the smallest p possible{after} is {floor}."
+        found[row["first"], row["second"]] = f"{head} {said}"
+    return found
 
 
 def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str]) -> str:
@@ -68,7 +82,9 @@ def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str])
     )
 
 
-def _tests(material: Material, shared: dict[str, int], labels: dict[str, str]) -> "pd.DataFrame":
+def _tests(
+    material: Material, shared: dict[str, int], labels: dict[str, str], intervals: bool = True
+) -> "pd.DataFrame":
     """One row a (block with clusters, pair): columns of the pairs table, then those of the clusters, all corrected."""
     import pandas as pd
 
@@ -88,7 +104,8 @@ def _tests(material: Material, shared: dict[str, int], labels: dict[str, str]) -
         columns |= {"w_minus": found.ranks.w_minus, "p": found.ranks.p, "p_min": found.ranks.p_min}
         columns |= {"p_flip": found.flips.p, "p_min_flip": found.flips.p_min}
         columns |= {"flips": found.flips.flips, "flips_exact": found.flips.exact}
-        parts.append(pd.DataFrame(columns | _intervals(scores, members, first, second)))
+        both = _intervals(scores, members, first, second) if intervals else {}
+        parts.append(pd.DataFrame(columns | both))
     return _corrected(pd.concat(parts, ignore_index=True), settings)
 
 
@@ -146,7 +163,9 @@ def _caption(rows: "pd.DataFrame", settings: Settings, with_intervals: bool) -> 
     n, units, kind = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], rows["type"].iloc[0]
     what = f"all {n} tasks" if kind == "All" else f"the {n} {kind} tasks"
     how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
-    corrected_by = f", in brackets after {NAMES[settings.correction]}" if settings.correction != "none" else ""
+    corrected_by = (
+        f", in brackets after {correction_name(settings.correction)}" if settings.correction != "none" else ""
+    )
     resampled = f"; 95 % percentile bootstrap ({DRAWS:,} draws) of tasks, of whole clusters" if with_intervals else ""
     return (
         f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"
