@@ -116,8 +116,9 @@ def _caption(rows: "pd.DataFrame", table: SeedTable) -> str:
     what = f"all {n} tasks" if kind == "All" else f"{n} {kind} tasks"
     return (
         f"Mean differences over {what} and {len(table.seeds)} seeds with 95 % intervals: percentile bootstrap of the"
-        f" tasks ({DRAWS:,} draws; a little narrower than the bootstrap-t of the table of each pair), of tasks and seeds"
-        " (a drawn seed counts for all tasks and for both designs, which share its batches; Owen 2007), and of the two-way random model, design x seed pooled over the"
+        f" tasks ({DRAWS:,} draws; a little narrower than the bootstrap-t of the table of each pair), of tasks and"
+        " seeds (a drawn seed counts for all tasks and for both designs, which share its batches; Owen 2007), and of"
+        " the two-way random model, design x seed pooled over the"
         f" {len(table.designs)} designs, with Satterthwaite's degrees of freedom. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."
