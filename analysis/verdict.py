@@ -39,7 +39,8 @@ def verdict(
         head += f" and {score(means[best] - means[control])} above {control}"
     pair = _row(last, best, second if control in ("", best, second) else control)
     what = "The difference" if control in ("", best, second) else f"The difference from {control}"
-    more = [section.about.get((pair["first"], pair["second"]), "") for section in sections]
+    equal = pair["n_zero"] == pair["n_pairs"]
+    more = [] if equal else [section.about.get((pair["first"], pair["second"]), "") for section in sections]
     return " ".join(filter(None, [f"Verdict: {head}. {_significance(pair, settings, what)}", *more]))
 
 
