@@ -23,8 +23,3 @@ def listed(names: Iterable[str], most: int = 6) -> str:
     items = list(names)
     rest = len(items) - most
     return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def correction_name(correction: str) -> str:
-    """Return the name of a correction as a text prints it; "" for none."""
-    return {"none": "", "bh": "Benjamini-Hochberg"}.get(correction, correction.capitalize())

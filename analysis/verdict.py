@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from analysis.formats import equals, fraction, score
 from analysis.sections.section import Section
 from analysis.settings import Settings
-from analysis.statistics.correction import NAMES
+from analysis.statistics.correction import correction_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,8 @@ def verdict(
         head += f" and {score(means[best] - means[control])} above {control}"
     pair = _row(last, best, second if control in ("", best, second) else control)
     what = "The difference" if control in ("", best, second) else f"The difference from {control}"
-    more = [section.about.get((pair["first"], pair["second"]), "") for section in sections]
+    equal = pair["n_zero"] == pair["n_pairs"]
+    more = [] if equal else [section.about.get((pair["first"], pair["second"]), "") for section in sections]
     return " ".join(filter(None, [f"Verdict: {head}. {_significance(pair, settings, what)}", *more]))
 
 
@@ -50,13 +51,21 @@ def _row(rows: "pd.DataFrame", one: str, other: str) -> "pd.Series":
 
 def _significance(pair: "pd.Series", settings: Settings, what: str) -> str:
     corrected = settings.correction != "none"
-    after = f" after {NAMES[settings.correction]} over {pair['family_size']} pairs" if corrected else ""
+    size = int(pair["family_size"])
+    after = (
+        f" after {correction_name(settings.correction)} over {size:,} {'pairs' if size > 1 else 'pair'}"
+        if corrected
+        else ""
+    )
     floor = f"{fraction(pair['p_min'])}, corrected {fraction(pair['p_min_adjusted'])}"
     if not corrected:
         floor = fraction(pair["p_min"])
+    if pair["n_zero"] == pair["n_pairs"]:
+        return "Their scores are equal on every task, so there is nothing to test."
     if pair["reachable"] != "yes":
+        differ = f" ({pair['n_pairs'] - pair['n_zero']} on which they differ)" if pair["n_zero"] else ""
         return (
-            f"{what} cannot be shown to be more than chance with so few tasks{after}:"
+            f"{what} cannot be shown to be more than chance with so few tasks{differ}{after}:"
             f" the smallest p they allow is {floor}; p {equals(pair['p'])} before any correction."
         )
     word = "is" if pair["significant"] else "is not"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from analysis.formats import fraction
 from analysis.settings import Settings
-from analysis.statistics.correction import NAMES
+from analysis.statistics.correction import correction_name
 from analysis.statistics.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _attainable(tests: "pd.DataFrame", settings: Settings) -> str:
         lowest = rows.iloc[int(rows["p_min_adjusted"].to_numpy().argmin())]
         after = "" if settings.correction == "none" else f" ({fraction(lowest['p_min_adjusted'])})"
         parts.append(f"{kind} {fraction(lowest['p_min'])}{after}")
-    name = "" if settings.correction == "none" else f" (in brackets after {NAMES[settings.correction]})"
+    name = "" if settings.correction == "none" else f" (in brackets after {correction_name(settings.correction)})"
     note = f"Smallest p of an effect that the number of tasks allows{name}: {'; '.join(parts)}."
     return f"{note} {_needed(tests, settings)}" if (tests["reachable"] == "uncorrected").any() else note
 

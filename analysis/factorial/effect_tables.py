@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from analysis.factorial.effects import Factorial
 from analysis.formats import fraction, score, signed
 from analysis.settings import Settings
-from analysis.statistics.correction import NAMES, passes
+from analysis.statistics.correction import correction_name, passes
 from analysis.tables.grid import Cell, Grid
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def effects_caption(factorial: Factorial, settings: Settings) -> str:
     what = "the effects of one task type" if settings.family == "type" else "all effects and task types of the table"
     correction, legend = "no correction for many tests", f"* = p at most {alpha}"
     if settings.correction != "none":
-        correction = f"{NAMES[settings.correction]} correction over {what} (family of {size})"
+        correction = f"{correction_name(settings.correction)} correction over {what} (family of {size})"
         legend += f" after the correction; (*) = at most {alpha} only before it"
     if (tests["reachable"] != "yes").any():
         legend += f"; n.a. = so few tasks that {alpha} cannot be reached, whatever the scores"

@@ -9,8 +9,7 @@ from analysis.figures.fit import block, highest, inches, over, short_names
 from analysis.figures.intervals import interval, interval_name
 from analysis.figures.style import BLACK, BLUE, GREY, LINE
 from analysis.formats import fraction, signed
-from analysis.names import correction_name
-from analysis.statistics.correction import passes
+from analysis.statistics.correction import correction_name, passes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +47,7 @@ def forest(result: "Result") -> Drawing | None:
         f" {int(own['significant'].sum())} significant."
         f" The largest is {signed(best['difference'])}, {best['second']} minus {best['first']}."
     )
-    what = interval_name(own, result.settings.alpha)
+    what = interval_name(result.settings.alpha)
     caption = f"Mean difference in score over {over(result, kind)}, second minus first, with the {what}."
     return Drawing("forest", "Differences with intervals", f"{caption} {said}".strip(), alt, figure)
 
@@ -80,7 +79,7 @@ def forest_by_type(result: "Result") -> Drawing | None:
     _legend(figure, result, used)
     counts = [f"{kind} {int(rows.loc[rows['type'] == kind, 'significant'].sum())}" for kind in kinds]
     alt = f"One panel a task type, {len(names)} pairs each. Significant after the correction: {', '.join(counts)}."
-    what = interval_name(rows, result.settings.alpha)
+    what = interval_name(result.settings.alpha)
     caption = f"Mean difference in score by task type, second minus first, with the {what}."
     return Drawing("forest_by_type", "Differences by task type", f"{caption} {said}".strip(), alt, figure)
 
@@ -103,7 +102,7 @@ def _names(rows: "pd.DataFrame") -> list[str]:
 def _panel(axes: Any, result: "Result", rows: "pd.DataFrame", kind: str) -> set[str]:
     """Draw one block and return the looks that were used."""
     tasks = result.types.get(kind, list(result.matrix.index))
-    low, high = interval(result.matrix, rows, tasks)
+    low, high = interval(result.matrix, rows, tasks, result.settings.alpha)
     centre, looks = rows["difference"].to_numpy(), _looks(result, rows)
     for look in set(looks):
         places = np.flatnonzero(np.array(looks) == look)

@@ -9,8 +9,7 @@ from analysis.figures.drawing import Drawing
 from analysis.figures.fit import block, highest, inches, over, short_names
 from analysis.figures.style import BLACK
 from analysis.formats import fraction, signed
-from analysis.names import correction_name
-from analysis.statistics.correction import passes
+from analysis.statistics.correction import correction_name, passes
 
 if TYPE_CHECKING:
     from analysis.result import Result

@@ -38,7 +38,7 @@ def choose_control(designs: dict[str, Design], chosen: list[str], name: str, who
 
     whole: the designs that were not dropped for a missing task. Raises UserError if unknown or dropped.
     """
-    found = [label for label in chosen if name in names_of(label, designs[label])]
+    found = [label for label in chosen if _spellings(name) & names_of(label, designs[label])]
     if name and not found:
         raise UserError(f"against={name} is not among the designs compared. {suggest(name, chosen)}")
     if found and found[0] not in whole:
@@ -50,9 +50,15 @@ def choose_control(designs: dict[str, Design], chosen: list[str], name: str, who
 
 def _matches(pattern: str, label: str, design: Design) -> bool:
     names = names_of(label, design)
-    if pattern in names:
+    if _spellings(pattern) & names:
         return True
-    return (design.trained or "untrained" in pattern) and any(fnmatchcase(name, pattern) for name in names)
+    globbed = any(fnmatchcase(name, own) for name in names for own in _spellings(pattern))
+    return globbed and (design.trained or "untrained" in pattern)
+
+
+def _spellings(name: str) -> set[str]:
+    """A name as it is, and as mteb writes the hub's organisation/model in folders: organisation__model."""
+    return {name, name.replace("/", "__", 1)}
 
 
 def keep_tasks(scores: Scores, types: tuple[str, ...], tasks: tuple[str, ...]) -> Scores:

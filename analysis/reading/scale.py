@@ -43,7 +43,9 @@ def _refuse_mixed(reading: Reading) -> None:
             groups[getattr(row, what)].append(row)
         for name, rows in groups.items():
             if len(rows) > 1 and all(abs(row.score) <= 1.0 for row in rows):
+                top = max(reading.rows, key=lambda row: abs(row.score))
                 raise UserError(
-                    f"{reading.source}: scores are 0-100, but all {len(rows)} of {what} {name} lie within 1, so the"
-                    " scales are mixed. Bring them to one scale, or say scale=100 if they are right."
+                    f"{top.source}: the score of {top.task} for {top.model} is {top.score:g}, so scores should be"
+                    f" 0-100, but all {len(rows)} of {what} {name} lie within 1: the scales are mixed. Mend the one or"
+                    " the others, or say scale=1 or scale=100."
                 )

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from analysis.formats import fraction
-from analysis.names import correction_name, listed
+from analysis.names import listed
 from analysis.reading.task_types import known_types
 from analysis.report.section_methods import section_methods
+from analysis.statistics.correction import correction_name
 from analysis.statistics.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
 from analysis.tables.notes import seed_notes
 from analysis.tables.result_json import versions

@@ -9,6 +9,7 @@ from analysis.formats import fraction, score
 from analysis.sections.section import Material, Section
 from analysis.settings import Settings
 from analysis.statistics.bayes import DRAWS, PRIOR, bayes_signed_rank
+from analysis.statistics.bootstrap_mean import FEWEST
 from analysis.tables.grid import Cell, Grid
 
 if TYPE_CHECKING:
@@ -57,18 +58,20 @@ def _chosen(pairs: "pd.DataFrame", means: "pd.Series", control: str) -> NDArray[
 
 def bayes_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
     """One row a pair of one block: three probabilities, bold from .95 on."""
-    rows = []
+    rows, kind, n = [], table["type"].iloc[0], int(table["n_tasks"].iloc[0])
     for row in table.head(settings.rows_shown).itertuples():
         values = (row.worse, row.equivalent, row.better)
-        cells = [Cell(score(value, 3), "best" if value >= SURE else "") for value in values]
+        cells = [Cell(score(value, 3), "best" if value >= SURE and n >= FEWEST else "") for value in values]
         rows.append([Cell(f"{row.second} - {row.first}"), *cells])
     rest = f"The first {len(rows)} of {len(table)} pairs; bayes.csv has all." if len(table) > len(rows) else ""
-    kind, n = table["type"].iloc[0], table["n_tasks"].iloc[0]
+    bold = f"Bold: at least {fraction(SURE)}."
+    if n < FEWEST:
+        bold = f"With fewer than {FEWEST} tasks nothing is bold: two that agree would make .96 already."
     caption = (
         f"Bayesian signed-rank test on {kind} (n = {n}): posterior probability that the second design of a pair is"
         f" practically worse, equivalent or better, where differences up to {fraction(settings.rope)} are equivalent"
         f" (rope=); Dirichlet-process prior of strength {fraction(PRIOR)} at a difference of 0; {DRAWS:,} draws"
-        f" (seed 0). Bold: at least {fraction(SURE)}. These are no p-values, and no correction for many pairs is made."
+        f" (seed 0). {bold} These are no p-values, and no correction for many pairs is made."
     )
     header = ["Pair (second - first)", "worse", "equivalent", "better"]
     title = f"Practical equivalence of pairs, {kind}"

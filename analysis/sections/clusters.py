@@ -5,17 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.family import corrected
-from analysis.formats import equals, fraction, signed
+from analysis.formats import equals, fraction
 from analysis.reading.sources import clusters_of
+from analysis.sections.cluster_table import cluster_grid
 from analysis.sections.section import Material, Section
-from analysis.sections.seeds import interval
 from analysis.settings import Settings
 from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership, task_bootstrap
-from analysis.statistics.correction import NAMES, passes
-from analysis.statistics.flip_means import EXACT_UP_TO
-from analysis.statistics.resample import DRAWS
+from analysis.statistics.correction import correction_name
 from analysis.statistics.seed_pairs import pair_intervals
-from analysis.tables.grid import Cell, Grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,24 +29,38 @@ def clusters_section(material: Material) -> Section | None:
     sizes = {kind: len({labels[task] for task in own}) for kind, own in material.blocks.items()}
     shared = {kind: n for kind, n in sizes.items() if n < len(material.blocks[kind])}
     if not cluster:
-        return Section("clusters", notes=[_sharing(material, shared, labels)]) if shared else None
+        return _unasked(material, shared, labels) if shared else None
     if not shared:
         return Section("clusters", notes=[f"cluster={cluster}: no two of the tasks share one, so tasks are the units."])
     frame = _tests(material, shared, labels)
-    grid = _grid(frame, shared, material)
+    grid = cluster_grid(frame, shared, material)
     notes = _notes(material, sizes, labels, frame)
-    return Section("clusters", [grid], {"clusters.csv": frame}, notes, _about(frame[frame["type"] == list(shared)[-1]]))
+    about = _about(frame[frame["type"] == list(shared)[-1]], material.settings, "clusters")
+    return Section("clusters", [grid], {"clusters.csv": frame}, notes, about)
 
 
-def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
-    """A sentence a pair: the test with clusters as units."""
-    return {
-        (row["first"], row["second"]): (
-            f"With the {row['n_clusters']} clusters as units p {equals(row['p_adjusted'])}"
-            f" (the smallest possible {fraction(row['p_min_adjusted'])})."
-        )
-        for row in rows.to_dict("records")
-    }
+def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str]) -> Section:
+    """A note that tasks share a source; and for the verdict, what the test with sources as units says of each pair."""
+    last, about = list(material.blocks)[-1], {}
+    if last in shared and len(material.pairs) <= MOST_INTERVALS * len(material.blocks):
+        frame = _tests(material, {last: shared[last]}, labels, intervals=False)
+        about = _about(frame, material.settings, "sources of the tasks")
+    return Section("clusters", notes=[_sharing(material, shared, labels)], about=about)
+
+
+def _about(rows: "pd.DataFrame", settings: Settings, units: str) -> dict[tuple[str, str], str]:
+    """A sentence a pair: the test with clusters as units, since tasks that share texts are no independent witnesses."""
+    after = "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
+    found = {}
+    for row in rows.to_dict("records"):
+        head, floor = f"With the {row['n_clusters']} {units} as units", fraction(row["p_min_adjusted"])
+        if row["reachable"] == "yes":
+            word = "is" if row["significant"] else "is not"
+            said = f"it {word} significant: p {equals(row['p_adjusted'])}{after}; the smallest possible is {floor}."
+        else:
+            said = f"it cannot be shown: the smallest p possible{after} is {floor}."
+        found[row["first"], row["second"]] = f"{head} {said}"
+    return found
 
 
 def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str]) -> str:
@@ -68,7 +79,9 @@ def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str])
     )
 
 
-def _tests(material: Material, shared: dict[str, int], labels: dict[str, str]) -> "pd.DataFrame":
+def _tests(
+    material: Material, shared: dict[str, int], labels: dict[str, str], intervals: bool = True
+) -> "pd.DataFrame":
     """One row a (block with clusters, pair): columns of the pairs table, then those of the clusters, all corrected."""
     import pandas as pd
 
@@ -88,7 +101,8 @@ def _tests(material: Material, shared: dict[str, int], labels: dict[str, str]) -
         columns |= {"w_minus": found.ranks.w_minus, "p": found.ranks.p, "p_min": found.ranks.p_min}
         columns |= {"p_flip": found.flips.p, "p_min_flip": found.flips.p_min}
         columns |= {"flips": found.flips.flips, "flips_exact": found.flips.exact}
-        parts.append(pd.DataFrame(columns | _intervals(scores, members, first, second)))
+        both = _intervals(scores, members, first, second) if intervals else {}
+        parts.append(pd.DataFrame(columns | both))
     return _corrected(pd.concat(parts, ignore_index=True), settings)
 
 
@@ -109,53 +123,6 @@ def _corrected(tests: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
     for name in ("p_adjusted", "p_min_adjusted", "reachable"):
         tests[f"{name}_flip"] = found[name]
     return tests
-
-
-def _grid(frame: "pd.DataFrame", shared: dict[str, int], material: Material) -> Grid:
-    settings = material.settings
-    kind = list(shared)[-1]
-    rows = frame[frame["type"] == kind]
-    with_intervals = "low_clusters" in rows
-    cells = []
-    for _, row in rows.head(settings.rows_shown).iterrows():
-        both = [interval(row, name) for name in ("tasks", "clusters")] if with_intervals else []
-        tests = [_tested(row["p_tasks"], row["p_adjusted_tasks"], "yes", 0.0, settings)]
-        tests.append(_tested(row["p"], row["p_adjusted"], row["reachable"], row["p_min_adjusted"], settings))
-        tests.append(
-            _tested(row["p_flip"], row["p_adjusted_flip"], row["reachable_flip"], row["p_min_adjusted_flip"], settings)
-        )
-        pair, difference = Cell(f"{row['second']} - {row['first']}"), Cell(signed(row["difference_tasks"]))
-        cells.append([pair, difference, *tests, *map(Cell, both)])
-    n, units = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0]
-    header = ["Pair (second - first)", "Difference", f"p (n = {n} tasks)", f"p (n = {units} clusters)", "p flips"]
-    header += ["95 % tasks", "95 % clusters"] if with_intervals else []
-    rest = f"The first {len(cells)} of {len(rows)} pairs; clusters.csv has all." if len(rows) > len(cells) else ""
-    return Grid(
-        "clusters", _caption(rows, settings, with_intervals), header, cells, rest=rest, title="Tasks and clusters"
-    )
-
-
-def _tested(p: float, adjusted: float, reachable: str, least: float, settings: Settings) -> Cell:
-    if reachable != "yes":
-        return Cell(fraction(p), below=(f"n.a.: p >= {fraction(least)}",))
-    mark = "*" if passes(np.array(adjusted), settings.alpha) else ""
-    return Cell(fraction(p), mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
-
-
-def _caption(rows: "pd.DataFrame", settings: Settings, with_intervals: bool) -> str:
-    n, units, kind = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], rows["type"].iloc[0]
-    what = f"all {n} tasks" if kind == "All" else f"the {n} {kind} tasks"
-    how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
-    corrected_by = f", in brackets after {NAMES[settings.correction]}" if settings.correction != "none" else ""
-    resampled = f"; 95 % percentile bootstrap ({DRAWS:,} draws) of tasks, of whole clusters" if with_intervals else ""
-    return (
-        f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"
-        " exact Wilcoxon signed-rank test with tasks as units, with clusters as units (mean difference of each), and of"
-        f" the sign-flip permutation of whole clusters, mean over tasks ({how} patterns; exact up to {EXACT_UP_TO}"
-        f" clusters){corrected_by}{resampled}. * = at most {fraction(settings.alpha)}"
-        f"{' after the correction' if settings.correction != 'none' else ''};"
-        " n.a. = so few clusters that it cannot be reached."
-    )
 
 
 def _notes(material: Material, sizes: dict[str, int], labels: dict[str, str], frame: "pd.DataFrame") -> list[str]:

@@ -12,7 +12,7 @@ from analysis.reading.read_items import Items, read_items
 from analysis.sections.section import Material, Section
 from analysis.sections.seeds import interval
 from analysis.settings import Settings
-from analysis.statistics.correction import passes
+from analysis.statistics.correction import correction_name, passes
 from analysis.statistics.item_tests import ItemTest, compare_items
 from analysis.tables.grid import Cell, Grid
 
@@ -132,7 +132,7 @@ def _caption(tested: list[_Tested], settings: Settings) -> str:
     tests = [f"of a mean over items by swapping the two designs on an item ({_draws(means)})"] if means else []
     if others:
         tests.append(f"of a rank statistic by swapping the two designs' ranks of an item ({_draws(others)})")
-    name = settings.correction.capitalize()
+    name = correction_name(settings.correction)
     after = f", in brackets after {name} over the pairs of one task" if settings.correction != "none" else ""
     marked = " after the correction, (*) = only before it" if settings.correction != "none" else ""
     return (

@@ -6,8 +6,9 @@ import numpy as np
 
 from analysis.formats import fraction, signed
 from analysis.sections.section import Material, Section
-from analysis.statistics.bootstrap_mean import FEWEST, RESAMPLES, SEED
+from analysis.statistics.bootstrap_mean import FEWEST, RESAMPLES
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
+from analysis.statistics.resample import SEED
 from analysis.statistics.sign_flip import RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
 from analysis.tables.grid import Cell, Grid

@@ -60,8 +60,8 @@ def _notes(rows: "pd.DataFrame", seeds: int) -> list[str]:
         names = listed([f"{row.second} - {row.first}" for row in lost.itertuples()], 4)
         notes.append(
             f"The tests over tasks speak of these runs. For the designs trained again with other seeds {len(lost)} of"
-            f" {int(clear.sum())} differences whose interval over tasks leaves out 0 is not shown, since the model's"
-            f" interval holds 0: {names}."
+            f" {int(clear.sum())} differences whose interval over tasks leaves out 0"
+            f" {'is' if len(lost) == 1 else 'are'} not shown, since the model's interval holds 0: {names}."
         )
     return notes
 
@@ -116,8 +116,9 @@ def _caption(rows: "pd.DataFrame", table: SeedTable) -> str:
     what = f"all {n} tasks" if kind == "All" else f"{n} {kind} tasks"
     return (
         f"Mean differences over {what} and {len(table.seeds)} seeds with 95 % intervals: percentile bootstrap of the"
-        f" tasks ({DRAWS:,} draws), of tasks and seeds (a drawn seed counts for all tasks and for both designs, which"
-        " share its batches; Owen 2007), and of the two-way random model, design x seed pooled over the"
+        f" tasks ({DRAWS:,} draws; a little narrower than the bootstrap-t of the table of each pair), of tasks and"
+        " seeds (a drawn seed counts for all tasks and for both designs, which share its batches; Owen 2007), and of"
+        " the two-way random model, design x seed pooled over the"
         f" {len(table.designs)} designs, with Satterthwaite's degrees of freedom. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."

@@ -31,12 +31,20 @@ def variance_section(material: Material) -> Section | None:
     tasks = [task for own in material.types.values() for task in own]
     table = seed_table(material.frame, list(material.designs), tasks)
     if table is None:
-        return Section("variance", notes=[UNKNOWN])
+        return Section("variance", notes=[UNKNOWN], about=_trained_once(material))
     found = {kind: components(table.block(own)) for kind, own in material.blocks.items() if len(own) > 1}
     sizes = {kind: len(material.blocks[kind]) for kind in found}
     frame = _frame(found, sizes, table)
     grid = _grid(found, sizes, table)
     return Section("variance", [grid], {"variance.csv": frame}, _notes(found, sizes, table))
+
+
+def _trained_once(material: Material) -> dict[tuple[str, str], str]:
+    """A sentence for the verdict on each pair of our own runs that stand on one seed each."""
+    once = {label for label, design in material.designs.items() if len({run.seed for run in design.runs}) == 1}
+    pairs = set(zip(material.pairs["first"], material.pairs["second"], strict=True))
+    said = "Each was trained once, so this is said of two runs, not of the designs trained with another seed."
+    return {pair: said for pair in pairs if once.issuperset(pair)}
 
 
 def _frame(found: dict[str, dict[str, Component]], sizes: dict[str, int], table: SeedTable) -> "pd.DataFrame":

@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.statistics.resample import DRAWS, bootstrap_counts
+
 Floats = NDArray[np.float64]
 
-RESAMPLES = 9_999
-SEED = 0
+RESAMPLES = DRAWS
 FEWEST = 6  # tasks: fewer have too few distinct resamples for 2.5 % in each tail
 PAIRS_AT_ONCE = 400
 
@@ -23,7 +24,7 @@ def bootstrap_mean(differences: Floats, level: float = 0.95) -> tuple[Floats, Fl
     low, high = np.full(count, np.nan), np.full(count, np.nan)
     if n < FEWEST:
         return low, high
-    weights = _weights(n)
+    weights = np.concatenate(list(bootstrap_counts(n, RESAMPLES)))
     below = max(0, int((RESAMPLES + 1) * (1 - level) / 2 + 1e-9) - 1)  # order statistics (Davison and Hinkley 1997)
     for start in range(0, count, PAIRS_AT_ONCE):
         rows = slice(start, start + PAIRS_AT_ONCE)
@@ -35,13 +36,6 @@ def bootstrap_mean(differences: Floats, level: float = 0.95) -> tuple[Floats, Fl
             low[rows] = np.where(error > 0, mean - t[:, RESAMPLES - 1 - below] * error, mean)
             high[rows] = np.where(error > 0, mean - t[:, below] * error, mean)
     return low, high
-
-
-def _weights(n: int) -> Floats:
-    """Return [resamples, n]: how often each task is drawn."""
-    drawn = np.random.default_rng(SEED).integers(0, n, size=(RESAMPLES, n))
-    rows = np.arange(RESAMPLES)[:, None]
-    return np.bincount((rows * n + drawn).ravel(), minlength=RESAMPLES * n).reshape(RESAMPLES, n).astype(np.float64)
 
 
 def _studentised(centred: Floats, weights: Floats) -> Floats:

@@ -33,7 +33,12 @@ def none(p: Floats) -> Floats:
 
 
 CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "bh": bh, "none": none}
-NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "none"}  # as captions and notes call them
+NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": ""}  # as captions and notes call them
+
+
+def correction_name(correction: str) -> str:
+    """Return the name of a correction as a text prints it; "" for none."""
+    return NAMES.get(correction, correction.capitalize())
 
 
 def passes(p: Floats, alpha: float) -> NDArray[np.bool_]:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics.bootstrap_mean import bootstrap_mean
+from analysis.statistics.flip_means import flip_means
 from analysis.statistics.hodges_lehmann import hodges_lehmann
-from analysis.statistics.mean_flip import mean_flip
+from analysis.statistics.sign_flip import RANDOM_FLIPS
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +27,7 @@ def cross_checks(differences: Floats, decimals: int = 12, level: float = 0.95) -
     count, nothing = len(d), np.full(len(d), np.nan)
     resampled = count <= RESAMPLED_PAIRS
     low, high = bootstrap_mean(d, level) if resampled else (nothing, nothing)
-    flipped, exact = mean_flip(d) if resampled else (nothing, False)
+    flipped = flip_means(d, RANDOM_FLIPS) if resampled else None
     return {
         "hodges_lehmann": centre.estimate,
         "hl_low": centre.low,
@@ -34,8 +35,8 @@ def cross_checks(differences: Floats, decimals: int = 12, level: float = 0.95) -
         "hl_confidence": centre.confidence,
         "boot_low": low,
         "boot_high": high,
-        "p_permutation": flipped,
-        "permutation_exact": exact,
+        "p_permutation": nothing if flipped is None else flipped.p,
+        "permutation_exact": flipped is not None and flipped.exact,
         "p_sign": sign_test(d),
         "p_t": paired_t(d),
     }

@@ -1,4 +1,4 @@
-"""The sign-flip permutation test of many pairs at once, with the same flips for all of them."""
+"""The paired permutation test of the mean difference, for many pairs at once, with the same sign flips for all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics.resample import DRAWS
-from analysis.statistics.sign_flip import all_signs, random_signs
+from analysis.statistics.sign_flip import EXACT_UP_TO, all_signs, random_signs
 
 Floats = NDArray[np.float64]
 
-EXACT_UP_TO = 14  # units: 2^13 = 8,192 patterns are fewer than the draws
 CELLS = 4_000_000  # sums held at once
 
 
@@ -25,19 +24,21 @@ class FlipMeans:
     exact: bool
 
 
-def flip_means(differences: Floats) -> FlipMeans:
-    """Test each row of `differences` [P, n units]: is its sum zero? Two-sided; units are exchangeable up to sign.
+def flip_means(differences: Floats, draws: int = DRAWS) -> FlipMeans:
+    """Test each row of `differences` [P, n units]: is its mean zero? Two-sided; units are exchangeable up to sign.
 
-    Exact over all patterns up to 14 units, else over 9,999 random ones with p = (b + 1) / (m + 1) (Phipson and Smyth
-    2010). A row's zeros change no sum, so they change no p. `sign_flip` is the same test for one vector.
+    Under the null hypothesis each unit's difference is as likely as its negative (Fisher 1935; Pitman 1937). Exact over
+    all patterns up to 17 units, else over `draws` random ones from a fixed seed with p = (b + 1) / (m + 1) (Phipson
+    and Smyth 2010). A row's zeros change no sum, so they change no p. `sign_flip` is the same test for one vector.
     """
     n = differences.shape[1]
     exact = n <= EXACT_UP_TO
-    flips = 2 ** (n - 1) if exact else DRAWS
-    least = np.abs(differences.sum(axis=1)) - 1e-10 * np.abs(differences).sum(axis=1)
+    flips = 2 ** (n - 1) if exact else draws
+    noise = 1e-10 * np.abs(differences).sum(axis=1)  # sums that are equal but for rounding must tie
+    least = np.abs(differences.sum(axis=1)) - noise
     as_large = np.zeros(len(differences), dtype=np.int64)
     rows = max(1, CELLS // max(1, len(differences)))
-    for signs in _few(all_signs(n) if exact else random_signs(n, DRAWS), rows):
+    for signs in _few(all_signs(n) if exact else random_signs(n, draws), rows):
         as_large += (np.abs(signs @ differences.T) >= least).sum(axis=0)
     other = (differences != 0).sum(axis=1)
     p_min = np.minimum(1.0, 2.0 ** (1.0 - other))

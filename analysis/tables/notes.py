@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from analysis.formats import fraction
 from analysis.names import listed
 from analysis.settings import Settings
-from analysis.statistics.correction import NAMES
+from analysis.statistics.correction import correction_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def attainable(pairs: "pd.DataFrame", settings: Settings) -> list[str]:
             closed.append(_closed(str(kind), lowest, settings))
         elif (rows["reachable"] != "yes").all():
             after.append(str(kind))
-    name = "" if settings.correction == "none" else f" (in brackets after {NAMES[settings.correction]})"
+    name = "" if settings.correction == "none" else f" (in brackets after {correction_name(settings.correction)})"
     notes = [f"Smallest two-sided p that the number of tasks allows{name}: {'; '.join(parts)}."]
     alpha = fraction(settings.alpha)
     notes += closed
@@ -68,6 +68,10 @@ def attainable(pairs: "pd.DataFrame", settings: Settings) -> list[str]:
 
 def _closed(kind: str, lowest: "pd.Series", settings: Settings) -> str:
     """Say that no result on this type can reach alpha, and how many tasks could."""
+    if lowest["n_zero"] == lowest["n_pairs"]:
+        return (
+            f"{kind} n = {lowest['n_pairs']}: no two designs compared differ on any task, so there is nothing to test."
+        )
     differ = f", of which at most {lowest['n_pairs'] - lowest['n_zero']} differ" if lowest["n_zero"] else ""
     alpha, needed = fraction(settings.alpha), tasks_that_allow(settings.alpha)
     family = tasks_that_allow(settings.alpha, int(lowest["family_size"]))

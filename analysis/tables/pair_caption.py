@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from analysis.formats import fraction
 from analysis.settings import Settings
-from analysis.statistics.correction import NAMES
+from analysis.statistics.correction import correction_name
 from analysis.statistics.sign_flip import RANDOM_FLIPS, SEED
 from analysis.statistics.signed_rank_null import EXACT_UP_TO
 from analysis.tables.notes import ZEROS
@@ -27,7 +27,7 @@ def correction_text(pairs: "pd.DataFrame", settings: Settings) -> str:
     """Return "Holm correction over the pairs of one task type (family of 10)", or that there is none."""
     if settings.correction == "none":
         return "no correction for many tests"
-    return f"{NAMES[settings.correction]} correction over {family_text(pairs, settings)}"
+    return f"{correction_name(settings.correction)} correction over {family_text(pairs, settings)}"
 
 
 def family_text(pairs: "pd.DataFrame", settings: Settings) -> str:

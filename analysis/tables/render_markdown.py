@@ -46,7 +46,9 @@ def _document(result: "Result", grids: list[Grid], folder: Path | None, more: st
 def markdown_grid(grid: Grid) -> str:
     """Return one table with its footnotes and its caption below."""
     texts = [[escape(name) for name in grid.header], *[[_cell(cell) for cell in row] for row in grid.rows]]
-    widths = [max(len(row[k]) for row in texts) for k in range(len(grid.header))]
+    widths = [
+        max(3, *(len(row[k]) for row in texts)) for k in range(len(grid.header))
+    ]  # a rule needs a dash beside ":"
     rule = [("-" * w if k < grid.left else "-" * (w - 1) + ":") for k, w in enumerate(widths)]
     lines = [_line(texts[0], widths, grid.left), _line(rule, widths, grid.left)]
     lines += [_line(row, widths, grid.left) for row in texts[1:]]

@@ -36,6 +36,13 @@ def test_models_fix_the_order_and_take_globs(filled, analyse_words):
     assert list(full.designs) == ["multilayer-bi", "eos-causal", "mean-causal", "zeta-causal"]
 
 
+def test_a_published_model_answers_to_its_name_on_the_hub(tmp_path, analyse_words):
+    (tmp_path / "wide.csv").write_text("model,STS12,STS13\nBAAI__bge-m3,.5,.6\nBAAI__bge-en,.4,.5\nx/y,.3,.4\n")
+    words = (f"scores={tmp_path / 'wide.csv'}", "against=BAAI/bge-m3")
+    assert list(analyse_words(*words, "models=[BAAI/bge-*]").designs) == ["BAAI__bge-m3", "BAAI__bge-en"]
+    assert list(analyse_words(*words, "models=[BAAI/bge-m3,x/y]").designs) == ["BAAI__bge-m3", "x/y"]
+
+
 @pytest.mark.parametrize("name", ["eos-causal-untrained", "'eos-causal (untrained)'", "*untrained"])
 def test_untrained_is_compared_only_when_named(filled, analyse_words, name):
     result = analyse_words(f"scores={filled.root}", f"models=[{name},eos-causal]")

@@ -10,7 +10,7 @@ import pytest
 from analysis.figures.critical_difference import diagram
 from analysis.figures.every import draw
 from analysis.figures.fit import short_names
-from analysis.figures.intervals import percentile_interval
+from analysis.figures.intervals import interval
 from analysis.figures.save import figure_bytes, write_figures
 from analysis.figures.style import house_style
 
@@ -63,15 +63,15 @@ def test_the_forest_draws_the_differences_of_the_table(wide):
     assert "b − a" in texts(figure)  # noqa: RUF001
 
 
-def test_the_interval_is_that_of_scipys_bootstrap():
-    from scipy.stats import bootstrap
-
-    d = np.random.default_rng(1).normal(0.02, 0.05, (30, 1))
-    low, high = percentile_interval(d)
-    theirs = bootstrap((d[:, 0],), np.mean, method="percentile", n_resamples=20_000, rng=2).confidence_interval
-    assert low[0] == pytest.approx(theirs.low, abs=0.0008)  # Monte Carlo error of a 2.5 % quantile
-    assert high[0] == pytest.approx(theirs.high, abs=0.0008)
-    assert np.isnan(percentile_interval(d[:5])[0]).all()
+def test_the_forest_draws_the_interval_of_the_table_also_where_the_table_left_it_out(wide):
+    result = wide(random(4), "abcd", "alpha=0.1")
+    rows = result.pairs[result.pairs["type"] == "All"]
+    tasks = list(result.matrix.index)
+    low, high = interval(result.matrix, rows, tasks, 0.1)
+    assert low.tolist() == rows["boot_low"].tolist()
+    emptied = rows.assign(boot_low=np.nan, boot_high=np.nan)  # as with hundreds of pairs
+    again = interval(result.matrix, emptied, tasks, 0.1)
+    np.testing.assert_allclose(again, (low, high), atol=1e-11)
 
 
 def test_the_heat_map_holds_each_difference_with_its_sign(wide):

@@ -69,7 +69,10 @@ def test_long_with_type_and_seed(run):
         ("SciFact,BIOSSES\n.1,.2\n", "the first column is the task SciFact"),
         ("model,task,score\na,SciFact,.1\na,SciFact,.1\n", "a has two scores on SciFact: .*line 2 and .*line 3"),
         ("model,task,score,type\na,x,.1,STS\nb,x,.1,Retrieval\n", "task x has the type Retrieval, elsewhere STS"),
-        ("model,SciFact,BIOSSES\na,70,80\nb,.7,.8\n", "all 2 of model b lie within 1, so the scales are mixed"),
+        (
+            "model,SciFact,BIOSSES\na,70,80\nb,.7,.8\n",
+            r"line 2: the score of BIOSSES for a is 80, .* but all 2 of model b lie within 1: the scales are mixed",
+        ),
         ("model,SciFact,BIOSSES\na,70,.8\nb,71,.9\n", "all 2 of task BIOSSES lie within 1"),
         ("model,SciFact,BIOSSES\na,70,101\nb,71,80\n", "is 101, outside -100 to 100"),
         ("model,SciFact,BIOSSES\na,.7,1.2\nb,.7,.8\n", "is 1.2, outside -1 to 1"),

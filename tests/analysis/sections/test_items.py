@@ -191,6 +191,8 @@ def test_the_section_reads_the_files_beside_the_scores(with_items, analyse_words
     assert set(rows["family_size"]) == {3}
     assert row["p_adjusted"] == pytest.approx(min(3 * row["p"], 1), abs=1e-3)
     assert "not to other tasks" in found.grids[0].caption
+    by_rate = section(analyse_words(f"scores={study.root}", "correction=bh")).grids[0].caption
+    assert "in brackets after Benjamini-Hochberg over the pairs of one task" in by_rate
     assert found.notes == []
 
 

@@ -80,3 +80,13 @@ def test_rope_is_checked_and_used(study, analyse_words, spread_scores):
         assert section.grids[0].rows[0][column].style == "best"
     with pytest.raises(UserError, match="rope=2 is out of range"):
         analyse_words(f"scores={study.root}", "rope=2")
+
+
+def test_few_tasks_that_agree_are_no_bold_probability(tmp_path, analyse_words):
+    """With two tasks .96 is what any agreement gives."""
+    path = tmp_path / "wide.csv"
+    for tasks, bold in ((["STS12", "STS13"], False), ([f"STS{k}" for k in range(12, 17)] + ["SICK-R"], True)):
+        path.write_text(f"model,{','.join(tasks)}\na{',.5' * len(tasks)}\nb{',.6' * len(tasks)}\n")
+        section = next(s for s in analyse_words(f"scores={path}").sections if s.name == "bayes")
+        assert section.frames["bayes.csv"]["better"][0] >= 0.95
+        assert (section.grids[0].rows[0][3].style == "best") is bold

@@ -141,6 +141,18 @@ def test_without_the_key_one_note_says_what_is_shared(study, analyse_words):
     assert "cluster=source" in note
 
 
+def test_the_verdict_says_what_the_sources_as_units_say_without_being_asked(study, analyse_words):
+    docs(study)
+    result = analyse_words(f"scores={study.root}")
+    assert "The difference is significant at .05 after Holm over 1 pair: p = .00781" in result.verdict
+    assert (
+        "With the 4 sources of the tasks as units it cannot be shown: the smallest p possible after Holm is .125."
+    ) in result.verdict
+    assert "Each was trained once, so this is said of two runs" in result.verdict
+    asked = analyse_words(f"scores={study.root}", "cluster=source").verdict
+    assert "With the 4 clusters as units it cannot be shown" in asked
+
+
 def test_with_the_key_both_ways_are_shown(study, analyse_words):
     docs(study)
     section = clusters(analyse_words(f"scores={study.root}", "cluster=source"))

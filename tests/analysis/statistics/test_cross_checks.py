@@ -9,9 +9,9 @@ from scipy import stats
 from analysis.statistics import cross_checks as module
 from analysis.statistics.bootstrap_mean import RESAMPLES, bootstrap_mean
 from analysis.statistics.cross_checks import cross_checks, paired_t, sign_test
+from analysis.statistics.flip_means import flip_means
 from analysis.statistics.hodges_lehmann import hodges_lehmann
-from analysis.statistics.mean_flip import mean_flip
-from analysis.statistics.sign_flip import sign_flip
+from analysis.statistics.sign_flip import RANDOM_FLIPS, sign_flip
 
 
 def differences(count, n, seed=0, ties=False):
@@ -103,8 +103,9 @@ def test_bootstrap_of_what_does_not_vary():
 @pytest.mark.parametrize("n", [2, 3, 8, 12])
 def test_permutation_test_equals_scipy_and_enumeration(n):
     d = differences(5, n, ties=True)
-    p, exact = mean_flip(d)
-    assert exact
+    found = flip_means(d, RANDOM_FLIPS)
+    p = found.p
+    assert found.exact
     signs = np.array(list(product([-1, 1], repeat=n)))
     for k, row in enumerate(d):
         sums = np.abs(signs @ row)
@@ -118,10 +119,10 @@ def test_permutation_test_equals_scipy_and_enumeration(n):
 @pytest.mark.parametrize("n", [10, 30])
 def test_permutation_test_equals_the_sign_flip_of_one_pair(n):
     d = differences(4, n)
-    p, exact = mean_flip(d)
+    found = flip_means(d, RANDOM_FLIPS)
     for k, row in enumerate(d):
         one = sign_flip(row[:, None])
-        assert (p[k], exact) == (one.p, one.exact)
+        assert (found.p[k], found.exact) == (one.p, one.exact)
 
 
 def test_sign_test_equals_binomtest():

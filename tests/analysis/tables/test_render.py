@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from analysis.formats import count, fraction, score, signed
+from analysis.tables.grid import Cell, Grid
 from analysis.tables.render_latex import escape, latex_document
-from analysis.tables.render_markdown import document
+from analysis.tables.render_markdown import document, markdown_grid
 
 
 @pytest.fixture
@@ -77,6 +78,20 @@ def test_verdict_where_nothing_can_be_shown(result, study, analyse_words):
     assert "the 3 Retrieval tasks" in line
     assert "cannot be shown to be more than chance with so few tasks after Holm over 3 pairs" in line
     assert "the smallest p they allow is .25, corrected .75; p = " in line
+
+
+def test_designs_without_any_difference(study, analyse_words):
+    for design in ("eos-causal", "mean-bi"):
+        study.run(design, {f"STS{k}": 0.1 * k for k in range(8)})
+    result = analyse_words(f"scores={study.root}")
+    assert result.verdict.endswith("Their scores are equal on every task, so there is nothing to test.")
+    assert "STS n = 8: no two designs compared differ on any task, so there is nothing to test." in result.notes
+    assert not any("Too few tasks" in note for note in result.notes)
+
+
+def test_the_rule_of_a_narrow_column_is_one_that_markdown_reads():
+    grid = Grid("x", "Caption.", ["Task type", "n"], [[Cell("STS"), Cell("2")]])
+    assert markdown_grid(grid).splitlines()[1] == "| --------- | --: |"
 
 
 def test_raw_p_is_kept_where_the_correction_closes_the_row(result, study, analyse_words):

@@ -1,0 +1,68 @@
+"""The table of `cluster=`: each pair with tasks and with clusters of tasks as units."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.formats import fraction, signed
+from analysis.sections.section import Material
+from analysis.sections.seeds import interval
+from analysis.settings import Settings
+from analysis.statistics.correction import correction_name, passes
+from analysis.statistics.resample import DRAWS
+from analysis.statistics.sign_flip import EXACT_UP_TO
+from analysis.tables.grid import Cell, Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Material) -> Grid:
+    """One row a pair of the last block that has clusters: p with tasks, with clusters, by flips; two intervals."""
+    settings = material.settings
+    kind = list(shared)[-1]
+    rows = frame[frame["type"] == kind]
+    with_intervals = "low_clusters" in rows
+    cells = []
+    for _, row in rows.head(settings.rows_shown).iterrows():
+        both = [interval(row, name) for name in ("tasks", "clusters")] if with_intervals else []
+        tests = [_tested(row["p_tasks"], row["p_adjusted_tasks"], "yes", 0.0, settings)]
+        tests.append(_tested(row["p"], row["p_adjusted"], row["reachable"], row["p_min_adjusted"], settings))
+        tests.append(
+            _tested(row["p_flip"], row["p_adjusted_flip"], row["reachable_flip"], row["p_min_adjusted_flip"], settings)
+        )
+        pair, difference = Cell(f"{row['second']} - {row['first']}"), Cell(signed(row["difference_tasks"]))
+        cells.append([pair, difference, *tests, *map(Cell, both)])
+    n, units = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0]
+    header = ["Pair (second - first)", "Difference", f"p (n = {n} tasks)", f"p (n = {units} clusters)", "p flips"]
+    header += ["95 % tasks", "95 % clusters"] if with_intervals else []
+    rest = f"The first {len(cells)} of {len(rows)} pairs; clusters.csv has all." if len(rows) > len(cells) else ""
+    return Grid(
+        "clusters", _caption(rows, settings, with_intervals), header, cells, rest=rest, title="Tasks and clusters"
+    )
+
+
+def _tested(p: float, adjusted: float, reachable: str, least: float, settings: Settings) -> Cell:
+    if reachable != "yes":
+        return Cell(fraction(p), below=(f"n.a.: p >= {fraction(least)}",))
+    mark = "*" if passes(np.array(adjusted), settings.alpha) else ""
+    return Cell(fraction(p), mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
+
+
+def _caption(rows: "pd.DataFrame", settings: Settings, with_intervals: bool) -> str:
+    n, units, kind = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], rows["type"].iloc[0]
+    what = f"all {n} tasks" if kind == "All" else f"the {n} {kind} tasks"
+    how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
+    corrected_by = (
+        f", in brackets after {correction_name(settings.correction)}" if settings.correction != "none" else ""
+    )
+    how_drawn = f"({DRAWS:,} draws; a little narrower than the bootstrap-t of the table of each pair)"
+    resampled = f"; 95 % percentile bootstrap {how_drawn} of tasks, of whole clusters" if with_intervals else ""
+    return (
+        f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"
+        " exact Wilcoxon signed-rank test with tasks as units, with clusters as units (mean difference of each), and of"
+        f" the sign-flip permutation of whole clusters, mean over tasks ({how} patterns; exact up to {EXACT_UP_TO}"
+        f" clusters){corrected_by}{resampled}. * = at most {fraction(settings.alpha)}"
+        f"{' after the correction' if settings.correction != 'none' else ''};"
+        " n.a. = so few clusters that it cannot be reached."
+    )
