@@ -6,6 +6,7 @@ PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --di
 SEEDS  ?= 1
 RUNS   ?= runs
 JOBS   ?= $(shell getconf _NPROCESSORS_ONLN)
+BENCH  ?= --write
 STUDY  := eos-causal lastlayer-causal multilayer-causal lastlayer-bi multilayer-bi
 RUN_NAMES := $(foreach seed,$(shell seq 0 $$(( $(SEEDS) - 1 ))),$(STUDY:%=%-$(seed)))
 
@@ -45,8 +46,11 @@ lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/.installed ## speed and exactness, printed with ratios
+bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits, into docs/performance.md (BENCH=--quick: printed, a smoke test)
 	$(RUN) -m benchmarks.invariance
+	$(RUN) -m benchmarks.startup $(BENCH)
+	$(RUN) -m benchmarks.encoding_speed $(BENCH)
+	$(RUN) -m benchmarks.training_speed $(BENCH)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'

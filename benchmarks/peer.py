@@ -43,8 +43,8 @@ class OurPooler(nn.Module):
 def sentence_transformer(config: dict[str, Any], kernel: str, adapted: bool) -> SentenceTransformer:
     """The encoder of `config` as a SentenceTransformer; `adapted`: with LoRA, by its own add_adapter.
 
-    EOS is added by the tokenizer's own template, which truncation leaves room for. Mixed precision as its trainer has it
-    from accelerate: autocast round the model's forward, its outputs turned to float32.
+    EOS is added by the tokenizer's own template, which truncation leaves room for. Mixed precision as its trainer has
+    it from accelerate: autocast round the model's forward, its outputs turned to float32.
     """
     precision = resolve_precision(config["precision"], CPU)
     settings = {"dtype": precision.weights, "attn_implementation": kernel}
@@ -70,7 +70,7 @@ def sentence_transformer(config: dict[str, Any], kernel: str, adapted: bool) -> 
         )
     if precision.compute is not torch.float32 and precision.weights is torch.float32:
         autocast = torch.autocast("cpu", precision.compute)
-        model.forward = convert_outputs_to_fp32(autocast(model.forward))
+        model.forward = convert_outputs_to_fp32(autocast(model.forward))  # type: ignore[method-assign]
     return model
 
 
@@ -80,7 +80,7 @@ class PeerStep(Step):
     mini_batch: arguments of CachedMultipleNegativesRankingLoss (GradCache); None: MultipleNegativesRankingLoss.
     """
 
-    def __init__(self, config: dict[str, Any], kernel: str, mini_batch: dict[str, int] | None = None) -> None:
+    def __init__(self, config: dict[str, Any], kernel: str, mini_batch: dict[str, Any] | None = None) -> None:
         model = sentence_transformer(config, kernel, adapted=True)
         scale = 1 / config["objective"]["temperature"]
         self.collate = SentenceTransformerDataCollator(preprocess_fn=model.preprocess)
@@ -92,7 +92,8 @@ class PeerStep(Step):
     def backward(self, batch: Sequence[Triple]) -> tuple[Tensor, int]:
         """See `Step`."""
         rows = [{"anchor": t.query, "positive": t.positive, "negative": t.negatives[0]} for t in batch]
-        features, labels = SentenceTransformerTrainer.collect_features(None, self.collate(rows))
+        trainer: Any = None  # which the method does not use
+        features, labels = SentenceTransformerTrainer.collect_features(trainer, self.collate(rows))
         tokens = sum(int(column["attention_mask"].sum()) for column in features)
         loss = self.loss(features, labels)
         loss.backward()

@@ -20,7 +20,7 @@ SOURCES = ("docstrings", "pairs")
 def missing(source: str) -> str | None:
     """Why `source` cannot be measured here; None where it can."""
     if source == "pairs" and not sorted(PAIRS.glob("*.jsonl.gz")):
-        return f"there is no {PAIRS}/*.jsonl.gz"
+        return "there is no ../shared/data/pairs/*.jsonl.gz beside the checkout"
     return None
 
 
