@@ -9,6 +9,7 @@ JOBS   ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || g
 # Without runs to name, the inner make would start `study` again, and again.
 $(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))
+BENCH  ?= --write
 STUDY  := eos-causal lastlayer-causal multilayer-causal lastlayer-bi multilayer-bi
 RUN_NAMES := $(foreach seed,$(shell seq 0 $$(( $(SEEDS) - 1 ))),$(STUDY:%=%-$(seed)))
 
@@ -50,8 +51,11 @@ lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/.installed ## speed and exactness, printed with ratios
+bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits, into docs/performance.md (BENCH=--quick: printed, a smoke test)
 	$(RUN) -m benchmarks.invariance
+	$(RUN) -m benchmarks.startup $(BENCH)
+	$(RUN) -m benchmarks.encoding_speed $(BENCH)
+	$(RUN) -m benchmarks.training_speed $(BENCH)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'

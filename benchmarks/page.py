@@ -1,0 +1,60 @@
+"""Where a measurement goes: printed, with what it was taken on; or into its own section of docs/performance.md."""
+
+import os
+import platform
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import torch
+
+from records.atomic import replacing
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "performance.md"
+
+
+def stamp() -> str:
+    """Date, commit, threads, machine, version of torch, and how busy the machine was before."""
+    command = ["git", "describe", "--always", "--dirty=, with uncommitted changes"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    load = os.getloadavg()[0]
+    return (
+        f"{date.today()}, commit {commit or 'unknown'}, {torch.get_num_threads()} threads of {os.cpu_count()} cores "
+        f"({_processor()}), torch {torch.__version__}; load average before: {load:.1f}."
+    )
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def publish(name: str, title: str, body: str, write: bool) -> None:
+    """Print the section; with `write`, also put it in place of the section `name` of docs/performance.md.
+
+    Sections stand between two comments, so that a new measurement replaces the old one (git keeps it) and what people
+    have written around it stays.
+    """
+    text = f"## {title}\n\n{body}\n"
+    print(f"\n{text}", flush=True)
+    if write:
+        with replacing(PAGE) as draft:
+            draft.write_text(placed(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+
+
+def placed(page: str, name: str, text: str) -> str:
+    """`page` with `text` in section `name`, which is added at the end where it is absent."""
+    start, end = f"<!-- measured: {name} -->", f"<!-- end of {name} -->"
+    section = f"{start}\n{text}{end}"
+    if start not in page:
+        return f"{page.rstrip()}\n\n{section}\n"
+    before, _, rest = page.partition(start)
+    return before + section + rest.partition(end)[2]
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,67 @@
+"""Things that are compared run in turn in one process; what is reported is the ratio of a round, and its spread."""
+
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Contestant = Callable[[Any], float]  # does the work of an item and returns how much that was: tokens, texts, FLOPs
+Rates = dict[str, list[float]]  # work a second, by contestant and round
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, tenth and ninetieth percentile over rounds."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"**{self.median:.2f}** ({self.low:.2f} to {self.high:.2f})"
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return the spread of `values`."""
+    low, median, high = np.percentile(values, [10, 50, 90])
+    return Spread(float(median), float(low), float(high))
+
+
+def in_turn(contestants: Mapping[str, Contestant], items: Sequence[Any], warm_up: Any) -> Rates:
+    """Give every item to every contestant, each round starting with another one; `warm_up` goes first, untimed."""
+    for run in contestants.values():
+        run(warm_up)
+    names = list(contestants)
+    rates: Rates = {name: [] for name in names}
+    for number, item in enumerate(items):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            gc.collect()
+            start = time.perf_counter()
+            amount = contestants[name](item)
+            rates[name].append(amount / (time.perf_counter() - start))
+    return rates
+
+
+def ratio(rates: Rates, over: str, under: str) -> Spread:
+    """How many times as fast `over` is as `under`, round by round."""
+    return spread([a / b for a, b in zip(rates[over], rates[under], strict=True)])
+
+
+def quickest(candidates: Mapping[str, Contestant], item: Any, again: int = 2) -> str:
+    """The name of the contestant that is quickest on `item`, the best of `again` after a warm-up each.
+
+    How a peer with several settings is measured at its best.
+    """
+    best: dict[str, float] = {}
+    for name, run in candidates.items():
+        run(item)
+        rates = []
+        for _ in range(again):
+            start = time.perf_counter()
+            rates.append(run(item) / (time.perf_counter() - start))
+        best[name] = max(rates)
+    return max(best, key=lambda name: best[name])
