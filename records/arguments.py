@@ -21,3 +21,21 @@ def _quoted(argument: str) -> str:
         return argument
     escaped = value.replace("\\'", "'").replace("'", "\\'")
     return f"{key}='{escaped}'"
+
+
+def joined_late(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a sweep with each plain `pooler.<key>=<value>` as `choice(<value>)`.
+
+    Hydra first composes the sweep's frame without the words that are swept: for `-m cell=m4,m5 pooler.mlp=false` that
+    is the default pooler, which has no `mlp`. A sweep over one value waits for the job, as the cell does.
+    """
+    if not any(a in ("-m", "--multirun") or a.startswith("sweep=") for a in arguments):
+        return list(arguments)
+    return [_late(a) for a in arguments]
+
+
+def _late(argument: str) -> str:
+    key, equals, value = argument.partition("=")
+    of_one_pooler = key.startswith("pooler.") and equals and value
+    swept = "," in value or "(" in value
+    return f"{key}=choice({value})" if of_one_pooler and not swept else argument

@@ -46,6 +46,7 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 def check_overrides(name: str, arguments: Sequence[str]) -> None:
     """Compose once for every value that the command line asks for, so that a sweep fails before its first run."""
     words = [a for a in arguments if not a.startswith("-")]
+    words = [*_params_of_sweeps(words), *words]  # a word of the command line comes last, and counts
     try:
         parsed = OverridesParser.create().parse_overrides(words)
     except HydraException as error:
@@ -58,13 +59,21 @@ def check_overrides(name: str, arguments: Sequence[str]) -> None:
             swept[override.get_key_element()] = list(override.sweep_string_iterator())
         else:
             fixed.append(word)
-    if swept and not {"-m", "--multirun"}.intersection(arguments) and not any(w.startswith("sweep=") for w in fixed):
+    if swept and not {"-m", "--multirun"}.intersection(arguments) and not any(w.startswith("sweep=") for w in words):
         raise UserError(f"{', '.join(swept)} has several values. Add -m to run them all: python {name}.py -m ...")
     first = [f"{key}={values[0]}" for key, values in swept.items()]
     composed(name, [*fixed, *first])
     probes = [[*fixed, *first, f"{key}={value}"] for key, values in swept.items() for value in values[1:]]
     for probe in probes[:SWEEP_PROBES]:
         composed(name, probe)
+
+
+def _params_of_sweeps(words: Sequence[str]) -> list[str]:
+    """The axes of `sweep=<name>` as words: only with a cell of theirs does a key such as pooler.mlp exist."""
+    files = [CONF / "sweep" / f"{word.partition('=')[2]}.yaml" for word in words if word.startswith("sweep=")]
+    sweeps = [OmegaConf.load(file) for file in files if file.is_file()]
+    params = [OmegaConf.select(sweep, "hydra.sweeper.params") or {} for sweep in sweeps]
+    return [f"{key}={value}" for own in params for key, value in own.items()]
 
 
 def plain(cfg: DictConfig) -> dict:
@@ -112,7 +121,7 @@ def _owners(key: str) -> list[str]:
     """The members of a group that do have `key`: data.path belongs to data=jsonl and data=ir_data."""
     group, _, rest = key.partition(".")
     files = sorted((CONF / group).rglob("*.yaml")) if group and rest else []
-    return [f"{group}={f.stem}" for f in files if OmegaConf.select(OmegaConf.load(f), rest, default=files) is not files]
+    return [f"{group}={f.stem}" for f in files if rest in flat(OmegaConf.to_container(OmegaConf.load(f)))]
 
 
 def _keys(name: str, overrides: Sequence[str]) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from records.arguments import quoted_files
+from records.arguments import joined_late, quoted_files
 from records.config import check_overrides, composed
 from records.errors import UserError
 
@@ -43,3 +43,17 @@ def test_a_key_of_another_member_is_traced_to_it():
 def test_the_nearest_key_is_of_the_chosen_member():
     with pytest.raises(UserError, match=r"no key 'data.paht'.*Nearest: data.path"):
         composed("train", ["data=jsonl", "data.paht=a"])
+
+
+@pytest.mark.parametrize(
+    ("words", "ready"),
+    [
+        (["-m", "cell=m4,m5", "pooler.mlp=false"], ["-m", "cell=m4,m5", "pooler.mlp=choice(false)"]),
+        (["sweep=matched", "pooler.tokens=last"], ["sweep=matched", "pooler.tokens=choice(last)"]),
+        (["-m", "cell=m4,m5", "pooler.heads=1,4"], ["-m", "cell=m4,m5", "pooler.heads=1,4"]),
+        (["-m", "pooler=eos,mean", "lora.r=8"], ["-m", "pooler=eos,mean", "lora.r=8"]),
+        (["pooler=lastlayer", "pooler.mlp=false"], ["pooler=lastlayer", "pooler.mlp=false"]),
+    ],
+)
+def test_a_pooler_key_waits_for_the_pooler_of_its_job(words, ready):
+    assert joined_late(words) == ready
