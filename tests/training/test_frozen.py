@@ -28,6 +28,7 @@ STEPS, BATCH = 4, 8
 def cell(compose_cell, pairs, tmp_path):
     """Compose a frozen cell that trains four quick steps; its cache is the test's own."""
     quick = [f"trainer.max_steps={STEPS}", f"trainer.global_batch_size={BATCH}", "trainer.checkpoint_every=2"]
+    quick += ["objective.hard_negatives=1"]
     quick += ["trainer.progress=false", "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
     quick += ["objective.warmup=1", "objective.temperature=0.05"]
     quick += ["logging.tensorboard=false", "backbone.frozen=true"]
