@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_PAIRS = 45  # all pairs of ten designs: with more, only the first are simulated, and only on the last block
+HUGE, FEW = 1000, 10  # of more than 1,000 pairs only the first ten
 EFFECTS = ("observed", "delta")
 LEVELS = ("", "_first_step")  # alpha itself, and alpha / family: what Holm asks of the smallest p
 
@@ -37,7 +38,8 @@ def power_table(material: Material) -> "pd.DataFrame":
 
     pairs = material.pairs
     if len(pairs) > MOST_PAIRS * len(material.blocks):
-        pairs = pairs[pairs["type"] == list(material.blocks)[-1]].head(MOST_PAIRS)
+        first = _simulated_of(len(pairs) // len(material.blocks))
+        pairs = pairs[pairs["type"] == list(material.blocks)[-1]].head(first)
     matrix, settings = material.matrix, material.settings
     rows = []
     for row in pairs.to_dict("records"):
@@ -45,6 +47,10 @@ def power_table(material: Material) -> "pd.DataFrame":
         pair = Shifted((matrix.loc[tasks, row["second"]] - matrix.loc[tasks, row["first"]]).to_numpy(dtype=float))
         rows.append(_known(row, settings) | _simulated(pair, row["family_size"], settings))
     return pd.DataFrame(rows)
+
+
+def _simulated_of(total: int) -> int:
+    return total if total <= MOST_PAIRS else FEW if total > HUGE else MOST_PAIRS
 
 
 def _known(row: dict[Any, Any], settings: Settings) -> dict[str, Any]:
@@ -132,6 +138,6 @@ def _restricted(total: int) -> list[str]:
     if total <= MOST_PAIRS:
         return []
     return [
-        f"Power was simulated for the first {MOST_PAIRS} of {total:,} pairs, on all tasks together only;"
+        f"Power was simulated for the first {_simulated_of(total)} of {total:,} pairs, on all tasks together only;"
         " choose fewer designs with models= or against= for the others and for the task types."
     ]
