@@ -9,6 +9,7 @@ The first argument is the study as it stands in conf/; studies that deviate from
 """
 
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Collection
@@ -28,6 +29,7 @@ from records.errors import UserError, guard
 from records.quiet import quieten
 
 TEXTS = 48
+DIGEST = re.compile(r"-[0-9a-f]{8}$")  # ends the name of a folder where a value cannot stand in one
 Key = tuple[int, str]  # seed, task
 
 
@@ -59,7 +61,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     rows = [("nothing", name, cell) for name, cell in usual.items()]
     for study in sorted(base.parent.iterdir()):
-        changed = [part for part in study.name.split(",") if part not in base.name.split(",")]
+        words = DIGEST.sub("", study.name).split(",")
+        changed = [part for part in words if part not in base.name.split(",")]
         same_study = study.name.partition(",")[0] == base.name.partition(",")[0]
         if same_study and changed and all(part.startswith(prefixes) for part in changed):
             rows += [("`" + " ".join(changed) + "`", name, cell) for name, cell in cells(study, base).items()]
