@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from encoders.rows import last_states, one_text_each
 from records.errors import UserError
 
 PROBE_TOKENS = 6
@@ -33,7 +34,7 @@ def sight(backbone: PreTrainedModel) -> Tensor:
     for j in range(PROBE_TOKENS):
         batch[j + 1, j] = (ids[j] + vocabulary // 2) % (vocabulary - 8) + 4
     training = backbone.training
-    states = backbone.eval()(input_ids=batch, attention_mask=torch.ones_like(batch), use_cache=False).last_hidden_state
+    states = last_states(backbone.eval(), one_text_each(batch))
     backbone.train(training)
     moved = (states[1:] - states[:1]).float().norm(dim=-1)  # [j, i]
     return (moved > 1e-5 * states[0].float().norm(dim=-1)).T
@@ -49,5 +50,5 @@ def probe(backbone: PreTrainedModel, is_causal: bool) -> None:
         raise UserError(
             f"attn={name} does not hold for {type(backbone).__name__} with {backbone.config._attn_implementation}: "
             f"{leaks} token pairs see what they must not, {blind} do not see what they must. "
-            "Use transformers >= 5.2, model.attn_implementation=sdpa or eager and model.sliding_window=false."
+            "Use transformers >= 5.2, model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false."
         )

@@ -7,11 +7,13 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from encoders.unpadded import UNPADDED
 from records.errors import UserError
 
 # Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also
 # decides its rotary base, so kinds must stay.
 WINDOWLESS = ("mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe")
+ROWS = (*WINDOWLESS, "llama", "olmo2", "olmoe", "qwen2_moe")  # tests/encoders/test_families.py
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -69,17 +71,29 @@ def _without_windows(config: Any, model: dict[str, Any]) -> Any:
     return config
 
 
-def _kernel(model: dict[str, Any]) -> str:
+def _kernel(model: dict[str, Any], config: Any) -> str:
     """The attention kernel; "auto" takes what was measured to be fast on short texts (the result is the same)."""
-    if model["attn_implementation"] != "auto":
-        return model["attn_implementation"]
-    return "sdpa" if torch.cuda.is_available() else "eager"
+    kernel, takes_rows = model["attn_implementation"], _takes_rows(config)
+    if kernel == UNPADDED and not takes_rows:
+        raise UserError(
+            f"model.attn_implementation=unpadded is not made for {config.model_type} with a sliding window or another "
+            "kind of attention than softmax over all tokens. Give sdpa or eager, or model.sliding_window=false."
+        )
+    if kernel != "auto":
+        return kernel
+    return UNPADDED if takes_rows else "sdpa" if torch.cuda.is_available() else "eager"
+
+
+def _takes_rows(config: Any) -> bool:
+    """Whether attention is the softmax over all tokens of a text and nothing else, so that texts can share a row."""
+    window = getattr(config, "sliding_window", None)
+    return config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
 
 
 def load_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
     """Return the decoder without its language-model head, in `dtype`, all parameters frozen."""
     config = load_config(model)
-    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": _kernel(model)}
+    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": _kernel(model, config)}
     try:
         backbone = _loaded(
             model_path(model["path"]), AutoModel, config=config, dtype=dtype, use_safetensors=True, **settings

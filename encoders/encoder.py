@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from encoders.backbone import parts
+from encoders.rows import arranged, last_states
 from encoders.tokens import Batch
 from poolers.base import Pooler
 
@@ -39,15 +40,14 @@ class Encoder(nn.Module):
             )
         return self.run_backbone(batch)
 
+    def precision(self, batch: Batch) -> torch.autocast:
+        """The number format of the backbone's matrix products."""
+        return torch.autocast(batch.roles.device.type, self.compute, enabled=self.compute is not torch.float32)
+
     def run_backbone(self, batch: Batch) -> Tensor:
         """[B, T, D] states of the last layer after the final norm."""
-        with torch.autocast(batch.roles.device.type, self.compute, enabled=self.compute is not torch.float32):
-            return self.backbone(
-                input_ids=batch.input_ids,
-                attention_mask=batch.attention_mask,
-                position_ids=batch.position_ids,
-                use_cache=False,
-            ).last_hidden_state
+        with self.precision(batch):
+            return last_states(self.backbone, batch)
 
     def each_layer(self, batch: Batch, chosen: Sequence[int], reduce: Callable[[int, Tensor], Tensor]) -> list[Tensor]:
         """`reduce(layer, hidden [B, T, D])` of each chosen layer, called while the layer's states are at hand.
@@ -57,10 +57,11 @@ class Encoder(nn.Module):
         """
         layers, norm = parts(self.backbone)
         reductions: dict[int, Tensor] = {}
+        rows = arranged(self.backbone, batch)
 
         def keep(index: int) -> Any:
             def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
-                hidden = output[0] if isinstance(output, tuple) else output
+                hidden = rows.padded(output[0] if isinstance(output, tuple) else output)
                 with torch.autocast(hidden.device.type, enabled=False):
                     reductions[index] = reduce(index, hidden)
 
@@ -69,7 +70,8 @@ class Encoder(nn.Module):
         sites = [*layers[:-1], norm]
         handles = [sites[i].register_forward_hook(keep(i)) for i in chosen]
         try:
-            self.run_backbone(batch)
+            with self.precision(batch):
+                self.backbone(**rows.inputs)
         finally:
             for handle in handles:
                 handle.remove()

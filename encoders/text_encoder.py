@@ -9,6 +9,7 @@ import torch
 
 from encoders.chunks import by_token_budget
 from encoders.encoder import Encoder
+from encoders.rows import is_unpadded
 from encoders.tokens import TextTokenizer
 
 WINDOW = 32_768  # texts tokenised and sorted at a time, so that a corpus of millions is not held twice
@@ -77,7 +78,7 @@ class TextEncoder:
         rows = self.tokenizer(texts, instruction)
         lengths = [len(r) for r in rows]
         self.meter.tokens += sum(lengths)
-        for chunk in by_token_budget(lengths, self.token_budget):
+        for chunk in by_token_budget(lengths, self.token_budget, padded=not is_unpadded(self.encoder.backbone)):
             batch = self.tokenizer.batch([rows[i] for i in chunk]).to(self.device)
             with torch.inference_mode():
                 out[chunk] = self.encoder(batch).cpu().numpy()

@@ -5,6 +5,7 @@ import torch
 
 from encoders.attention import sight
 from encoders.tokens import TextTokenizer
+from encoders.unpadded import Segments
 from tests.cells import ATTENTIONS
 from tests.contract.conftest import TEXTS, adapted
 
@@ -61,7 +62,8 @@ def test_in_training_with_lora_and_dropout(cell, attn, checkpointing):
     """By gradients, independent of `sight`: the first token's state with respect to the last token's embedding."""
     encoder, _ = adapted(cell(POOLER, attn), checkpointing)
     embedded = encoder.backbone.get_input_embeddings()(torch.tensor([[5, 60, 90, 7, 8]])).detach().requires_grad_(True)
-    states = encoder.backbone(inputs_embeds=embedded, use_cache=False).last_hidden_state
+    segments = Segments((5,), encoder.backbone.config.is_causal, embedded.device)
+    states = encoder.backbone(inputs_embeds=embedded, use_cache=False, segments=segments).last_hidden_state
     (gradient,) = torch.autograd.grad(states[0, 0].square().sum(), embedded)
     seen = gradient[0].norm(dim=-1) > 0
     assert seen.tolist() == [True] + [not is_causal(cell, attn)] * 4

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 from transformers import AutoConfig, AutoModel
 
 from encoders.attention import probe, set_attention, sight
@@ -77,6 +78,25 @@ def test_switch_padding_and_lora(folder, attn):
     add_lora(backbone, {**cfg["lora"], "targets": ["q_proj", "v_proj"]}, seed=0)
     adapted = {n for n, p in backbone.named_parameters() if p.requires_grad}
     assert len(adapted) == 3 * 2 * 2
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_without_padding_as_with_it(folder, attn):
+    """States of every layer, each family that takes its texts as one row."""
+    kernels = ["model.attn_implementation=eager", "model.attn_implementation=unpadded"]
+    if folder.name.startswith("gemma3"):
+        with pytest.raises(UserError, match="not made for gemma3_text"):
+            loaded(folder, attn, kernels[1])
+        return
+    ids = torch.randint(3, 160, (4, 12), generator=torch.Generator().manual_seed(1))
+    batch = batch_of(ids, [5, 12, 2, 7], 12)
+    states = []
+    for kernel in kernels:
+        encoder = Encoder(loaded(folder, attn, kernel)[0], nn.Identity(), normalize=True, compute=torch.float32).eval()
+        with torch.no_grad():
+            states.append(encoder.each_layer(batch, range(3), lambda _, hidden: hidden[batch.view.real]))
+    for padded, row in zip(*states, strict=True):
+        assert (padded - row).abs().max() < 5e-6 * padded.abs().max()
 
 
 def batch_of(ids, lengths, width):
