@@ -3,17 +3,32 @@
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch._subclasses.fake_tensor import FakeTensor
 
-UNIT = 1 << 16  # probabilities are in units of 2^-16
+
+def draw_kept(like: Tensor, p: float) -> Tensor:
+    """Return uint8 of the shape of `like`: one with probability 1 - p, else zero.
+
+    torch draws Bernoulli masks on a CPU one number at a time: a third of a LoRA step went there (docs/performance.md).
+    Here the bytes come from numpy's SFC64, whose seed is drawn from torch's generator, so that `torch.manual_seed` and
+    gradient checkpointing work as usual. A byte below 256 p drops its entry; the byte on the edge does so with the
+    probability that is left, so that p is met to the last bit of a float64.
+    """
+    if like.device.type != "cpu" or isinstance(like, FakeTensor):  # the latter has shapes alone, to count with
+        return torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - p)
+    draw = np.random.Generator(np.random.SFC64(int(torch.randint(1 << 62, ()))))
+    count = like.numel()
+    words = draw.integers(0, 2**64 - 1, size=-(-count // 8), dtype=np.uint64, endpoint=True)
+    numbers = words.view(np.uint8)[:count]
+    edge = int(256 * p)
+    kept = (numbers >= edge).view(np.uint8)
+    undecided = np.flatnonzero(numbers == edge)
+    kept[undecided] = draw.random(len(undecided)) >= 256 * p - edge
+    return torch.from_numpy(kept).view(like.shape)
 
 
 class QuickDropout(nn.Module):
-    """Inverted dropout as `torch.nn.Dropout`; on a CPU the mask comes from numpy's SFC64.
-
-    torch draws Bernoulli masks on a CPU one by one: a third of a LoRA step went there (docs/performance.md). The seed
-    of each mask is drawn from torch's generator, so `torch.manual_seed` and gradient checkpointing work as usual.
-    """
+    """Inverted dropout as `torch.nn.Dropout`, with the masks of `draw_kept`."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -23,12 +38,7 @@ class QuickDropout(nn.Module):
         """Zero each entry with probability p and scale the rest by 1 / (1 - p); x as it is outside training."""
         if not self.training or self.p == 0:
             return x
-        if x.device.type != "cpu":
-            return F.dropout(x, self.p)
-        seed = int(torch.randint(1 << 62, ()))
-        bits = np.frombuffer(np.random.Generator(np.random.SFC64(seed)).bytes(2 * x.numel()), dtype=np.uint16)
-        kept = torch.from_numpy(bits >= round(self.p * UNIT)).view(x.shape)
-        return x * (kept.to(x.dtype) / (1 - self.p))
+        return x * (draw_kept(x, self.p).to(x.dtype) / (1 - self.p))
 
     def extra_repr(self) -> str:
         """What print() shows."""

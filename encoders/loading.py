@@ -10,6 +10,7 @@ from transformers.utils import cached_file
 from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
+from encoders.fused_lora import fuse_lora
 from encoders.precision import Precision, best_device, resolve_autocast, resolve_precision
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
@@ -108,6 +109,8 @@ def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bo
             lora = PeftModel.from_pretrained(encoder.backbone, str(run / "adapter"))
             if precision.weights is torch.float32:
                 encoder.backbone = lora.merge_and_unload()
+            else:
+                fuse_lora(encoder.backbone)  # as in training: in bf16 another order of sums is another rounding
         encoder.pooler.load_state_dict(load_file(run / "head.safetensors"))
     except (RuntimeError, ValueError) as error:
         raise UserError(f"The run in {run} does not fit its base model: {str(error).splitlines()[0]}") from error

@@ -6,6 +6,7 @@ import torch
 from transformers import PreTrainedModel
 
 from encoders.dropout import use_quick_dropout
+from encoders.fused_lora import fuse_lora
 from records.errors import UserError
 
 
@@ -29,4 +30,5 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
         adapted = get_peft_model(backbone, config)
     if next(backbone.parameters()).device.type == "cpu":
         use_quick_dropout(backbone)
+    fuse_lora(backbone)
     return adapted

@@ -13,8 +13,9 @@ from types import MappingProxyType
 import pytest
 import torch
 from peft import PeftModel
+from torch._subclasses.fake_tensor import FakeTensor
 
-from encoders.dropout import QuickDropout
+from encoders import fused_lora
 from encoders.encoder import Encoder
 from encoders.loading import build_encoder, build_tokenizer, load_run
 from encoders.lora import add_lora
@@ -144,7 +145,7 @@ class Run:
 def recorded(cfg: dict, folder: Path) -> Run:
     """Train `cfg` by the real code path and watch it."""
     run = Run(cfg, folder)
-    fit, update, dropped = contrastive.fit, ContrastiveModule._update, QuickDropout.forward
+    fit, update, drawn = contrastive.fit, ContrastiveModule._update, fused_lora.draw_kept
 
     def watched_fit(config, module, validation, path):
         run.module, run.validation = module, validation
@@ -156,18 +157,16 @@ def recorded(cfg: dict, folder: Path) -> Run:
         if len(run.copies) == 1:
             run.copies.append(deepcopy(module.encoder))
 
-    def watched_dropout(layer, x):
-        if layer.training and layer.p:
-            state = torch.get_rng_state()
-            mask = dropped(layer, torch.ones_like(x)) != 0
-            torch.set_rng_state(state)
-            run.masks.append(sha256(repr(tuple(x.shape)).encode() + mask.numpy().tobytes()).hexdigest())
-        return dropped(layer, x)
+    def watched_draw(like, p):
+        kept = drawn(like, p)
+        if not isinstance(like, FakeTensor):
+            run.masks.append(sha256(repr(tuple(like.shape)).encode() + kept.numpy().tobytes()).hexdigest())
+        return kept
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contrastive, "fit", watched_fit)
         patch.setattr(ContrastiveModule, "_update", watched_update)
-        patch.setattr(QuickDropout, "forward", watched_dropout)
+        patch.setattr(fused_lora, "draw_kept", watched_draw)
         contrastive.train_cell(cfg, RunFolder(folder))
     return run
 
