@@ -76,7 +76,10 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
     activations = run.saved_bytes
     if t["gradient_checkpointing"] and f.adapter:  # the inputs of all layers, and one layer at a time
         activations = activations // f.layers + f.layers * run.layer_bytes
-    kept = activations * (1 if t["gradcache"] else -(-f.chunks // devices))
+    chunks = -(-f.chunks // devices)
+    if t["gradcache"]:
+        chunks = min(chunks, max(1, -(-t["graph_tokens"] // (texts * length))))
+    kept = activations * chunks
     fixed = f.base_bytes + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
     return [
         ("model", f"{config['model']['path']}: {f.layers} layers, attn={config['attn']['name']}"),

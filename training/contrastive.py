@@ -13,6 +13,7 @@ from corpora.triples import Triple
 from encoders.cached_encoder import open_states
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
+from encoders.memory import keep_freed_memory
 from encoders.precision import best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
 from records.config import plain
@@ -49,6 +50,7 @@ def finetune(cfg: DictConfig) -> None:
         return
     check_sizes(config)
     quieten()
+    keep_freed_memory()
     torch.set_num_threads(
         config["trainer"]["threads"] or max(1, torch.get_num_threads() // config["trainer"]["devices"])
     )
@@ -121,7 +123,7 @@ def train_cell(config: Config, folder: RunFolder) -> None:
         [t.source for t in kept], config["trainer"]["global_batch_size"], config["seed"], config["data"]["one_source"]
     )
     t = config["trainer"]
-    plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"])
+    plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"])
     module = ContrastiveModule(LargeBatch(encoder.train(), tokenizer, plan, config["seed"]), kept, order, config)
 
     assert encoder.training, "dropout would be off"

@@ -1,4 +1,4 @@
-"""Floating-point operations of training, counted from shapes: matrix products and attention, padding included."""
+"""Floating-point operations of training, counted from shapes: matrix products and attention, padding as it is run."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -23,7 +23,7 @@ REAL_BYTES = 2**28  # parameters up to this size get memory: counting is then fo
 class Work:
     """Forward passes done so far, as the sums that `Polynomial` needs.
 
-    chunks: passes; texts; tokens: padding included; squares: the sum over texts of the padded length squared.
+    chunks: passes; texts; tokens; squares: the sum over texts of the length squared. Padding counts where it is run.
     """
 
     chunks: int = 0
@@ -31,13 +31,13 @@ class Work:
     tokens: int = 0
     squares: int = 0
 
-    def plus(self, shapes: Sequence[tuple[int, int]]) -> "Work":
-        """Add chunks of (texts, padded tokens)."""
+    def plus(self, chunks: Sequence[Sequence[int]]) -> "Work":
+        """Add chunks, each the lengths of its texts as they are run."""
         return Work(
-            self.chunks + len(shapes),
-            self.texts + sum(b for b, _ in shapes),
-            self.tokens + sum(b * t for b, t in shapes),
-            self.squares + sum(b * t * t for b, t in shapes),
+            self.chunks + len(chunks),
+            self.texts + sum(map(len, chunks)),
+            self.tokens + sum(map(sum, chunks)),
+            self.squares + sum(n * n for lengths in chunks for n in lengths),
         )
 
 
@@ -59,16 +59,17 @@ class Polynomial:
 class TrainingFlops:
     """What training costs. forward: one forward pass of a chunk; both: forward and backward.
 
-    again: how often the forward pass is repeated: by GradCache, and by gradient checkpointing.
+    checkpointed: whether the backward pass repeats the forward pass, as gradient checkpointing does.
     """
 
     forward: Polynomial
     both: Polynomial
-    again: int
+    checkpointed: bool
 
-    def of(self, work: Work) -> float:
-        """FLOPs of training on `work`."""
-        return self.both(work) + self.again * self.forward(work)
+    def of(self, work: Work, repeated: Work | None = None) -> float:
+        """FLOPs of training on `work`; repeated: the part whose forward pass GradCache runs a second time."""
+        again = self.forward(repeated) if repeated else 0.0
+        return self.both(work) + again + (self.forward(work) if self.checkpointed else 0.0)
 
 
 def training_flops(config: dict[str, Any]) -> TrainingFlops:
@@ -94,7 +95,7 @@ def training_flops(config: dict[str, Any]) -> TrainingFlops:
         ]
     forward, both = (_fitted(*counts) for counts in zip(*probes, strict=True))
     checkpointed = trainer["gradient_checkpointing"] and not config["backbone"]["frozen"]
-    return TrainingFlops(forward, both, int(trainer["gradcache"]) + int(checkpointed))
+    return TrainingFlops(forward, both, checkpointed)
 
 
 def _memory(encoder: Encoder) -> AbstractContextManager[Any]:
@@ -107,10 +108,17 @@ def _grouped(a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
     return 2 * prod(a) * b[-1]
 
 
-COUNTED = {torch.ops.aten._grouped_mm: _grouped}  # beside what torch's counter knows
+def _added(_out: Sequence[int], a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
+    """FLOPs of [m, k] x [k, n], added in place."""
+    return 2 * prod(a) * b[-1]
 
 
-def _counter() -> FlopCounterMode:
+# beside what torch's counter knows
+COUNTED = {torch.ops.aten._grouped_mm: _grouped, torch.ops.aten.addmm_: _added}
+
+
+def flop_counter() -> FlopCounterMode:
+    """torch's counter, with the products that it does not know."""
     return FlopCounterMode(display=False, custom_mapping=COUNTED)
 
 
@@ -121,13 +129,13 @@ def _count(encoder: Encoder, texts: int, tokens: int, cached: bool) -> tuple[int
     """
     roles = torch.full((texts, tokens), TEXT)
     batch = Batch(roles, roles, torch.arange(tokens).expand(texts, tokens))
-    with _counter() as counter:
+    with flop_counter() as counter:
         vectors = encoder(batch)
         forward = counter.get_total_flops()
         vectors.sum().backward()
     saved = 0
     if cached:
-        with _counter() as backbone, torch.no_grad():
+        with flop_counter() as backbone, torch.no_grad():
             encoder.run_backbone(batch)
         saved = backbone.get_total_flops()
     return forward - saved, counter.get_total_flops() - saved

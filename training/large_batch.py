@@ -9,6 +9,7 @@ from torch import Tensor
 
 from encoders.chunks import by_token_budget
 from encoders.encoder import Encoder
+from encoders.rows import is_unpadded
 from encoders.tokens import TextTokenizer, Tokens
 from records.streams import stream_seed
 
@@ -17,8 +18,9 @@ from records.streams import stream_seed
 class ChunkPlan:
     """How texts become forward passes: padded tokens and texts of a chunk at most, and whether graphs are kept.
 
-    gradcache: False keeps the graph of every chunk (fastest, memory grows with the batch); True runs each chunk
-    twice and keeps one graph at a time (Gao et al. 2021, arXiv 2101.06983), so memory is that of one chunk.
+    gradcache: False keeps the graph of every chunk (fastest, memory grows with the batch); True runs chunks twice and
+    keeps the graphs of one chunk, or of the last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv
+    2101.06983), so memory does not depend on the batch. What is kept is not run again.
     sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
     """
 
@@ -26,6 +28,7 @@ class ChunkPlan:
     chunk_size: int | None
     gradcache: bool
     sync: bool = True
+    graph_tokens: int = 0
 
 
 class LargeBatch:
@@ -50,7 +53,32 @@ class LargeBatch:
 
     def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
         """The rows of each forward pass, those of all processes."""
-        return by_token_budget([len(r) for r in rows], self.plan.token_budget, self.plan.chunk_size)
+        budget, most = self.plan.token_budget, self.plan.chunk_size
+        return by_token_budget([len(r) for r in rows], budget, most, padded=not is_unpadded(self.encoder.backbone))
+
+    def kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
+        """Numbers of the chunks of a process whose graphs stay after the first pass."""
+        mine = range(of_rank, len(chunks), world_size())
+        kept: set[int] = set()
+        tokens = 0
+        for k in reversed(mine):
+            tokens += sum(len(rows[i]) for i in chunks[k])
+            if self.plan.gradcache and kept and tokens > self.plan.graph_tokens:
+                break
+            kept.add(k)
+        return kept
+
+    def work(self, rows: Sequence[Tokens]) -> tuple[list[list[int]], list[list[int]]]:
+        """Lengths of the texts of every chunk, as they are run, of all processes; and of the chunks run a second time.
+
+        A padded text is as long as the longest of its chunk.
+        """
+        chunks = self.chunks(rows)
+        lengths = [[len(rows[i]) for i in chunk] for chunk in chunks]
+        if not is_unpadded(self.encoder.backbone):
+            lengths = [[max(chunk)] * len(chunk) for chunk in lengths]
+        once: set[int] = set().union(*(self.kept(rows, chunks, r) for r in range(world_size())))
+        return lengths, [chunk for k, chunk in enumerate(lengths) if k not in once]
 
     def backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
         """Add the gradient of `loss_of(vectors)` to the parameters; vectors: [N, E] float32 in the order of `rows`.
@@ -59,21 +87,22 @@ class LargeBatch:
         """
         chunks = self.chunks(rows)
         mine = range(rank(), len(chunks), world_size())
+        keeps = self.kept(rows, chunks, rank())
         device = next(self.encoder.parameters()).device
         vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
         kept: dict[int, Tensor] = {}
         for k in mine:
-            with torch.set_grad_enabled(not self.plan.gradcache):
+            with torch.set_grad_enabled(k in keeps):
                 out = self._chunk(rows, chunks[k], step, k)
             vectors[chunks[k]] = out.detach()
-            if not self.plan.gradcache:
+            if k in keeps:
                 kept[k] = out
         if world_size() > 1:
             dist.all_reduce(vectors)
         vectors.requires_grad_(True)
         loss = loss_of(vectors)
         (gradient,) = torch.autograd.grad(loss, vectors)
-        for k in mine:
+        for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
             out = kept.pop(k) if k in kept else self._chunk(rows, chunks[k], step, k)
             out.backward(gradient[chunks[k]])
         self._sum_gradients()

@@ -13,6 +13,7 @@ WHOLE = {
     "token_budget": (1, ""),
     "trainer.max_steps": (0, ""),
     "trainer.global_batch_size": (1, ""),
+    "trainer.graph_tokens": (0, ""),
     "trainer.chunk_size": (1, "token_budget alone"),
     "trainer.checkpoint_every": (0, ""),
     "trainer.validate_every": (0, ""),
