@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from encoders.memory import keep_freed_memory
 from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import read_instructions
 from evaluation.words import hydra_words, manual
@@ -35,7 +34,6 @@ def run(cfg: Config) -> list[Any]:
     from evaluation.report import report
 
     _limit_threads(cfg["threads"])
-    keep_freed_memory()
     tasks = task_set(cfg)
     print(plan(found, tasks), flush=True)
     outcomes = _score_all(found, tasks.tasks, cfg)

@@ -13,7 +13,6 @@ from corpora.triples import Triple
 from encoders.cached_encoder import open_states
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
-from encoders.memory import keep_freed_memory
 from encoders.precision import best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
 from records.config import plain
@@ -50,7 +49,6 @@ def finetune(cfg: DictConfig) -> None:
         return
     check_sizes(config)
     quieten()
-    keep_freed_memory()
     torch.set_num_threads(
         config["trainer"]["threads"] or max(1, torch.get_num_threads() // config["trainer"]["devices"])
     )
