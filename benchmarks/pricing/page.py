@@ -40,10 +40,10 @@ def basis_text(inputs: Inputs) -> str:
     bf16, fp32, tf32 = (f"{rate / TERA:,.0f}" for rate in (a.bf16, a.fp32, a.tf32))
     measured = any(not record["small"] for record in inputs.records)
     where = f", where there is {ASSUMED_SIGN}" if measured else " (no GPU was at hand)"
-    return f"""* Training, `experiment=paper/<base>`: {t["max_steps"]:,} steps of {t["global_batch_size"]:,} queries with
-  a positive and a hard negative each, at most {config["max_length"]} tokens, GradCache, no padding:
-  {work.texts / 1e6:.2f} M texts, {work.tokens / 1e6:,.0f} M tokens. The published data set was not at hand: **its lengths
-  are assumed to be those of the docstring triples** (benchmarks/card/lengths.json).
+    return f"""* Training, `experiment=paper/<base>`: {t["max_steps"]:,} steps of {t["global_batch_size"]:,} queries
+  with a positive and a hard negative each, at most {config["max_length"]} tokens, GradCache, no padding:
+  {work.texts / 1e6:.2f} M texts, {work.tokens / 1e6:,.0f} M tokens. The published data set was not at hand: **its
+  lengths are assumed to be those of the docstring triples** (benchmarks/card/lengths.json).
 * Scoring, `benchmark="{PAPER}" instructions=table`: each distinct text once, by mteb's descriptive statistics, at
   {inputs.characters:g} characters a token (**assumed**: the embedded tokenizer's on docstrings).
 * FLOPs by the closed form of `training/flops.py`: the backbone's products in bf16, a trained head's in float32.
@@ -72,9 +72,9 @@ def cells_text(inputs: Inputs) -> str:
         sums = [a + b for a, b in zip(sums, of_base, strict=True)]
     rows.append(["**both**", "**all ten**", "", "", "", *(f"**{h}**" for h in sums)])
     part = PARTS_OF_ONE.get(inputs.gpus, f"{inputs.gpus}th")
-    clock = f"""On {inputs.gpus} GPUs (`trainer.devices={inputs.gpus}`) training takes at best one {part} of its GPU hours
-by the clock, {sums[0].hours / inputs.gpus:,.0f} h for all ten. `evaluate.py` uses one GPU a process: cells are scored
-beside one another."""
+    clock = f"""On {inputs.gpus} GPUs (`trainer.devices={inputs.gpus}`) training takes at best one {part} of its GPU
+hours by the clock, {sums[0].hours / inputs.gpus:,.0f} h for all ten. `evaluate.py` uses one GPU a process: cells are
+scored beside one another."""
     return f"{table(HEAD, rows)}\n\n{clock}"
 
 
@@ -93,8 +93,8 @@ def heads_text(inputs: Inputs) -> str:
             f"({seconds / a.utilisation / HOUR:,.0f} GPU h)."
         )
     factor = a.bf16 / a.fp32
-    text = f"""The paper's head runs an MLP on each of its queries for each text, and the program computes it in float32,
-where the card's products are taken to be {factor:.0f} times as slow as in bf16."""
-    end = """With TF32 the last column of the table holds. The program does not use it: TF32 keeps ten bits of a mantissa,
-so that each factor of a product is off by up to 2^-11 of its size. `benchmarks.gpu` measures both."""
+    text = f"""The paper's head runs an MLP on each of its queries for each text, and the program computes it in
+float32, where the card's products are taken to be {factor:.0f} times as slow as in bf16."""
+    end = """With TF32 the last column of the table holds. The program does not use it: TF32 keeps ten bits of a
+mantissa, so that each factor of a product is off by up to 2^-11 of its size. `benchmarks.gpu` measures both."""
     return "\n\n".join([text, "\n".join(lines), end])
