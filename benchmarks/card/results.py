@@ -27,5 +27,6 @@ def read_records(folder: Path) -> list[dict[str, Any]]:
 
 def keep_record(folder: Path, record: dict[str, Any]) -> None:
     """Add `record`, in place of an older one of the same card, model, part and poolers."""
+    record = json.loads(json.dumps(record))  # as it will be read: tuples are lists
     others = [r for r in read_records(folder) if any(r[key] != record[key] for key in ONE)]
     write_json(folder / FILE, [*others, record])

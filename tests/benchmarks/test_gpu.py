@@ -46,8 +46,8 @@ def contestant(kind, backbone, pooler="eos", attn="causal", **changes):
 @pytest.fixture(scope="module")
 def records(backbone):
     kept = {}
-    for part in ("training", "encoding"):
-        plan = Plan("mistral_7b", part, ("eos", "multilayer"), 60, 2, 600.0, small=True)
+    for part, poolers in (("training", ("eos", "multilayer")), ("encoding", ("eos",))):
+        plan = Plan("mistral_7b", part, poolers, 60, 2, 600.0, small=True)
         run_heat(plan, backbone, CARD, lambda record, part=part: kept.__setitem__(part, json.loads(json.dumps(record))))
     return kept
 
@@ -234,7 +234,7 @@ def test_the_page_has_a_line_for_each_cell(records):
 
 
 def test_a_newer_record_replaces_the_older_one(tmp_path):
-    old = {"device": "x", "model": "m", "part": "training", "poolers": ["eos"], "small": True, "date": "old"}
+    old = {"device": "x", "model": "m", "part": "training", "poolers": ("eos",), "small": True, "date": "old"}
     for record in (old, {**old, "part": "encoding"}, {**old, "date": "new"}):
         keep_record(tmp_path, record)
     assert [(r["part"], r["date"]) for r in read_records(tmp_path)] == [("encoding", "old"), ("training", "new")]
