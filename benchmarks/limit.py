@@ -36,7 +36,7 @@ class DenseModel(nn.Module):
         self.backbone.set_attn_implementation(kernel)
         set_attention(self.backbone, config["attn"]["is_causal"])
         if adapted:
-            add_lora(self.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
+            add_lora(self.backbone, config["lora"], stream_seed(config["seed"], "adapter"), fused=False)
         self.tokenizer = build_tokenizer(config, self.backbone.config.max_position_embeddings)
         self.shapes: dict[tuple[Triple, ...], tuple[int, int]] = {}
 

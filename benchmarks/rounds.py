@@ -34,15 +34,26 @@ def in_turn(contestants: Mapping[str, Contestant], items: Sequence[Any], warm_up
     """Give every item to every contestant, each round starting with another one; `warm_up` goes first, untimed."""
     for run in contestants.values():
         run(warm_up)
-    names = list(contestants)
-    rates: Rates = {name: [] for name in names}
+    rates: Rates = {name: [] for name in contestants}
     for number, item in enumerate(items):
-        shift = number % len(names)
-        for name in names[shift:] + names[:shift]:
-            gc.collect()
-            start = time.perf_counter()
-            amount = contestants[name](item)
-            rates[name].append(amount / (time.perf_counter() - start))
+        for name, rate in one_round(contestants, item, number).items():
+            rates[name].append(rate)
+    return rates
+
+
+def one_round(
+    contestants: Mapping[str, Contestant], item: Any, number: int, before: Callable[[str], None] = lambda _: None
+) -> dict[str, float]:
+    """Give `item` to every contestant, the one of place `number` first; `before` a name's turn is not timed."""
+    names = list(contestants)
+    shift = number % len(names)
+    rates = {}
+    for name in names[shift:] + names[:shift]:
+        before(name)
+        gc.collect()
+        start = time.perf_counter()
+        amount = contestants[name](item)
+        rates[name] = amount / (time.perf_counter() - start)
     return rates
 
 

@@ -105,16 +105,17 @@ def load_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
     return backbone.requires_grad_(False).eval()
 
 
-def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
-    """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale).
-
-    The shape is that of `model.architecture` where this describes `model.path`, so that no hub is needed.
-    """
+def shape_of(model: dict[str, Any]) -> Any:
+    """The configuration of `model`: `model.architecture` where it describes `model.path`, so that no hub is needed."""
     published = dict(model.get("architecture") or {})
     if published and published.pop("of", None) == model["path"]:
-        config = _without_windows(AutoConfig.for_model(**published), model)
-    else:
-        config = load_config(model)
+        return _without_windows(AutoConfig.for_model(**published), model)
+    return load_config(model)
+
+
+def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
+    """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale)."""
+    config = shape_of(model)
     kernel = (
         "eager" if model["attn_implementation"] == "eager" else "sdpa"
     )  # others need a GPU, and have the same shapes

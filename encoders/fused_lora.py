@@ -90,7 +90,7 @@ def fused_lora(x: Tensor, layers: Sequence[Any]) -> tuple[Tensor, ...]:
     kind = x.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else layers[0].weight.dtype
     p = _dropout(layers[0]) if layers[0].training else 0.0
-    kept = [draw_kept(x, p).view(-1, x.shape[-1]) for _ in layers] if p else [None] * len(layers)
+    kept = [draw_kept(x, p).view(-1, x.shape[-1]).to(dtype) for _ in layers] if p else [None] * len(layers)
     tensors: list[Tensor | None] = []
     for layer, keep in zip(layers, kept, strict=True):
         lora_a, lora_b = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
@@ -132,7 +132,7 @@ class _FusedLora(torch.autograd.Function):
                 of_tensors += [None, None, None, of_a.to(ctx.adapter), of_b]
                 if ctx.needs_input_grad[0]:
                     part = of_z @ lora_a
-                    part = (part if keep is None else part.mul_(keep.to(part.dtype))).addmm_(g, w)
+                    part = (part if keep is None else part.mul_(keep)).addmm_(g, w)
                     of_x = part.to(ctx.input[0]) if of_x is None else of_x.add_(part)
         return (None if of_x is None else of_x.view(ctx.input[1]), None, None, *of_tensors)
 
@@ -143,4 +143,4 @@ def _by_layer(tensors: Sequence[Any]) -> list[Sequence[Any]]:
 
 
 def _masked(x: Tensor, keep: Tensor | None) -> Tensor:
-    return x if keep is None else x * keep.to(x.dtype)
+    return x if keep is None else x * keep

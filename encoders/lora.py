@@ -10,11 +10,12 @@ from encoders.fused_lora import fuse_lora
 from records.errors import UserError
 
 
-def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
+def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: bool = True) -> Any:
     """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
 
-    lora: r, alpha, dropout, targets (names of linear layers). Returns the PEFT model; `backbone` is changed in
-    place, so it can be called as before. Raises `UserError` where a target names no linear layer.
+    lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fused_lora.py`; False: by PEFT
+    itself. Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError`
+    where a target names no linear layer.
     """
     from peft import LoraConfig, get_peft_model
 
@@ -30,5 +31,6 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
         adapted = get_peft_model(backbone, config)
     if next(backbone.parameters()).device.type == "cpu":
         use_quick_dropout(backbone)
-    fuse_lora(backbone)
+    if fused:
+        fuse_lora(backbone)
     return adapted

@@ -46,15 +46,17 @@ class Segments:
 
 @dataclass(frozen=True)
 class Group:
-    """b texts as a padded block. places: [b * t] numbers of tokens in the row (padding repeats a token of its text).
+    """b texts as a block of t = `width` tokens each. places: [b * t] numbers of tokens in the row.
 
-    real: [b * t] bool; hidden: [b, 1, t, t] bool, pairs (query, key) that must not see each other; None: all may.
+    Padding repeats a token of its text. real: [b * t] numbers of the places that are no padding; None: all are.
+    bias: [b or 1, 1, t, t] float32, minus infinity where a query must not see a key, else zero; None: all may.
     """
 
     places: Tensor
     real: Tensor | None
-    hidden: Tensor | None
+    bias: Tensor | None
     texts: int
+    width: int
 
     @staticmethod
     def of(starts: list[int], lengths: list[int], segments: Segments) -> "Group":
@@ -62,18 +64,34 @@ class Group:
         first, count = torch.tensor(starts)[:, None], torch.tensor(lengths)[:, None]
         column = torch.arange(max(lengths))
         real = column < count
-        hidden = ~real[:, None, None, :] if not real.all() else None
+        hidden = None if real.all() else ~real[:, None, None, :]
         if segments.is_causal:
             later = torch.ones(len(column), len(column), dtype=torch.bool).triu(1)[None, None]
             hidden = later if hidden is None else hidden | later
-        places = first + column.minimum(count - 1)
-        device = segments.device
-        return Group(
-            places.flatten().to(device),
-            None if real.all() else real.flatten().to(device),
-            None if hidden is None else hidden.to(device),
-            len(starts),
-        )
+        bias = None if hidden is None else torch.zeros(hidden.shape).masked_fill(hidden, -torch.inf)
+        places = (first + column.minimum(count - 1)).flatten().to(segments.device)
+        numbers = None if real.all() else real.flatten().nonzero().squeeze(1).to(segments.device)
+        return Group(places, numbers, None if bias is None else bias.to(segments.device), len(starts), len(column))
+
+    def block(self, x: Tensor, shared: int, real_only: bool = False) -> Tensor:
+        """[s, b, g * t, d] of x: [H, N, d]: the g = H / s heads that share a key head are rows of one product.
+
+        real_only: zeros stand at padding.
+        """
+        heads, _, width = x.shape
+        rows = x.index_select(1, self.places)
+        if real_only and self.real is not None:
+            rows = torch.zeros_like(rows).index_copy_(1, self.real, rows.index_select(1, self.real))
+        rows = rows.view(shared, heads // shared, self.texts, self.width, width).transpose(1, 2)
+        return rows.reshape(shared, self.texts, -1, width)
+
+    def put(self, out: Tensor, block: Tensor) -> None:
+        """Write a block [s, b, g * t, d] to its tokens in out: [N, H, d]."""
+        rows = block.unflatten(2, (-1, self.width)).permute(1, 3, 0, 2, 4).reshape(-1, *out.shape[1:])
+        if self.real is None:
+            out.index_copy_(0, self.places, rows)
+        else:
+            out.index_copy_(0, self.places[self.real], rows[self.real])
 
 
 def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
@@ -94,30 +112,51 @@ def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
     assert attention_mask is None, "a row of texts has no mask"
     if query.is_cuda and value.dtype in (torch.bfloat16, torch.float16):
         return _by_kernel(query, key, value, scaling, segments), None
-    parts = [_of_group(query, key, value, scaling, group) for group in segments.groups]
-    if len(parts) == 1 and segments.groups[0].real is None:
-        order = segments.groups[0].places
-        rows = parts[0]
-    else:
-        order = torch.cat([g.places if g.real is None else g.places[g.real] for g in segments.groups])
-        rows = torch.cat([p if g.real is None else p[g.real] for p, g in zip(parts, segments.groups, strict=True)])
-    return torch.zeros_like(rows).index_copy(0, order, rows)[None], None
+    return _RowAttention.apply(query, key, value, scaling, segments), None
 
 
-def _of_group(query: Tensor, key: Tensor, value: Tensor, scaling: float, group: Group) -> Tensor:
-    """[b * t, H, d] attention of the texts of a group."""
-    heads, shared = query.shape[1], key.shape[1]
-    b, t, d = group.texts, len(group.places) // group.texts, query.shape[-1]
-    # [H, N, d] -> [b, H/g, g * t, d]: the g heads that share a key head are rows of one product
-    q = (query[0] * scaling).to(value.dtype).transpose(0, 1)[group.places]
-    q = q.view(b, t, shared, heads // shared, d).permute(0, 2, 3, 1, 4).reshape(b, shared, -1, d)
-    k, v = (x[0].to(value.dtype).transpose(0, 1)[group.places] for x in (key, value))
-    k, v = (x.view(b, t, shared, d).transpose(1, 2) for x in (k, v))
-    scores = (q @ k.transpose(2, 3)).float().view(b, heads, t, t)
-    if group.hidden is not None:
-        scores = scores.masked_fill(group.hidden, -torch.inf)
-    out = scores.softmax(dim=-1).to(v.dtype).view(b, shared, -1, t) @ v
-    return out.view(b, heads, t, d).transpose(1, 2).reshape(b * t, heads, d)
+class _RowAttention(torch.autograd.Function):
+    """softmax(scaling Q K^T + bias) V, text by text, the weights P kept in the format of V.
+
+    As eager attention in transformers computes it: products in the format of V, the softmax in float32.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        """Return [1, N, H, d]. inputs: query, key, value, scaling, segments."""
+        query, key, value, scaling, segments = inputs
+        heads, count, width = query.shape[1:]
+        shared = key.shape[1]
+        q, k, v = (query[0] * scaling).to(value.dtype), key[0].to(value.dtype), value[0]
+        out = v.new_empty(count, heads, width)
+        kept = []
+        for group in segments.groups:
+            of_q, of_k, of_v = group.block(q, shared), group.block(k, shared), group.block(v, shared)
+            scores = (of_q @ of_k.transpose(2, 3)).float()
+            if group.bias is not None:
+                scores.view(shared, group.texts, heads // shared, group.width, group.width).add_(group.bias)
+            weights = scores.softmax(dim=-1).to(v.dtype)
+            group.put(out, weights @ of_v)
+            kept.append(weights)
+        ctx.save_for_backward(q, k, v, out, *kept)
+        ctx.scaling, ctx.segments, ctx.dtypes = scaling, segments, (query.dtype, key.dtype)
+        return out[None]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """dS = P (dP - sum of dO O), as in FlashAttention (Dao et al. 2022, arXiv 2205.14135, appendix B.2)."""
+        q, k, v, out, *kept = ctx.saved_tensors
+        shared, g = k.shape[0], gradients[0][0]
+        sums = (g * out).sum(dim=-1, keepdim=True)
+        of_q, of_k, of_v = (x.new_empty(x.shape[1], x.shape[0], x.shape[2]) for x in (q, k, v))
+        for group, weights in zip(ctx.segments.groups, kept, strict=True):
+            of_out, of_sum = (group.block(x.transpose(0, 1), shared, real_only=True) for x in (g, sums))
+            group.put(of_v, weights.transpose(2, 3) @ of_out)
+            of_scores = (of_out @ group.block(v, shared).transpose(2, 3)).sub_(of_sum).mul_(weights)
+            group.put(of_q, of_scores @ group.block(k, shared))
+            group.put(of_k, of_scores.transpose(2, 3) @ group.block(q, shared))
+        of_q, of_k, of_v = (x.transpose(0, 1)[None] for x in (of_q, of_k, of_v))
+        return (of_q * ctx.scaling).to(ctx.dtypes[0]), of_k.to(ctx.dtypes[1]), of_v, None, None
 
 
 def _by_kernel(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:

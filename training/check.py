@@ -17,6 +17,7 @@ from training.dry_run import DryRun, dry_run
 
 Config = dict[str, Any]
 GIB = 2**30
+SHORT = 16  # tokens of a short query: where nothing else bounds them, so many go into a chunk
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,11 @@ class Facts:
     rows: int
     chunks: int
     chunk: tuple[int, int]  # texts, tokens of each
+    crowd: tuple[int, int]  # the chunk of the most texts: a head's activations grow with texts, not with tokens
     base_bytes: int
     trained_bytes: int
     run: DryRun
+    crowd_bytes: int  # as run.saved_bytes, of the crowd; 0 where no head is trained
 
 
 def check(config: Config) -> None:
@@ -53,6 +56,7 @@ def facts(config: Config) -> Facts:
     base = [p for p in encoder.backbone.parameters() if not p.requires_grad]
     head = sum(p.numel() for p in encoder.pooler.parameters())
     rows, chunk, chunks = _work(config)
+    crowd = _crowd(config, rows)
     return Facts(
         layers=len(layers),
         base=sum(p.numel() for p in base),
@@ -62,9 +66,11 @@ def facts(config: Config) -> Facts:
         rows=rows,
         chunks=chunks,
         chunk=chunk,
+        crowd=crowd,
         base_bytes=sum(p.numel() * p.element_size() for p in base),
         trained_bytes=sum(p.numel() * p.element_size() for p in trained),
         run=dry_run(encoder, *chunk),  # last: it takes the encoder's parameters off the meta device
+        crowd_bytes=dry_run(empty_encoder(config), *crowd).saved_bytes if head else 0,
     )
 
 
@@ -76,6 +82,7 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
     activations = run.saved_bytes
     if t["gradient_checkpointing"] and f.adapter:  # the inputs of all layers, and one layer at a time
         activations = activations // f.layers + f.layers * run.layer_bytes
+    activations += max(0, f.crowd_bytes - run.saved_bytes)  # a head on many short texts
     chunks = -(-f.chunks // devices)
     if t["gradcache"]:
         chunks = min(chunks, max(1, -(-t["graph_tokens"] // (texts * length))))
@@ -126,6 +133,13 @@ def _work(config: Config) -> tuple[int, tuple[int, int], int]:
     texts = max(1, config["token_budget"] // config["max_length"])
     texts = min(texts, config["trainer"]["chunk_size"] or texts, rows)
     return rows, (texts, config["max_length"]), -(-rows // texts)
+
+
+def _crowd(config: Config, rows: int) -> tuple[int, int]:
+    """(texts, tokens) of a chunk of short texts."""
+    budget = config["token_budget"]
+    texts = max(1, min(config["trainer"]["chunk_size"] or budget // SHORT, budget // SHORT, rows))
+    return texts, min(budget // texts, config["max_length"])
 
 
 def _targets_text(targets: list[Counter]) -> str:

@@ -9,7 +9,7 @@ from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from records.config import composed, plain
 from records.errors import UserError
-from training.check import check, facts
+from training.check import check, described, facts
 from training.contrastive import check_devices
 
 SEVEN = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
@@ -125,3 +125,15 @@ def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
     check_devices(99, torch.device("cpu"))
     with pytest.raises(UserError, match="accelerator=gpu, but torch finds no GPU"):
         check_devices(1, torch.device("cpu"), "gpu")
+
+
+def test_a_head_s_memory_is_that_of_the_chunk_of_most_texts(small_model):
+    words = [f"model.path={small_model}", "precision=fp32", "max_length=32", "pooler=lastlayer", "head.num_queries=64"]
+    words += ["token_budget=256", "objective.hard_negatives=1", "trainer.gradcache=true"]
+    free, bound = (compose(*words, *more) for more in ([], ["trainer.chunk_size=8"]))
+    assert (facts(free).chunk, facts(free).crowd) == ((8, 32), (16, 16))
+    assert facts(bound).crowd == (8, 32)
+    assert facts(bound).crowd_bytes == facts(bound).run.saved_bytes < facts(free).crowd_bytes
+    text = dict(described(free, facts(free)))["memory"]
+    assert f"about {facts(free).crowd_bytes / 2**30:.2f} GiB" in text
+    assert facts(compose(*words[:3])).crowd_bytes == 0, "nothing of a pooler without parameters is kept"
