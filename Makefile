@@ -16,11 +16,12 @@ RUN_NAMES := $(foreach seed,$(shell seq 0 $$(( $(SEEDS) - 1 ))),$(STUDY:%=%-$(se
 .PHONY: study report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
-	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(RUN_NAMES:%=score-%) || { \
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(RUN_NAMES:%=train-%) $(RUN_NAMES:%=score-%) || { \
 	    echo "error: Not every run is finished; the lines above say why. What is finished is kept: make study goes on." >&2; \
 	    exit 2; }
 	$(MAKE) --no-print-directory report
 
+# All training is asked for first: it takes longest, and a core that would wait for the last of it has scoring to do.
 # A run's name is pooler-attn-seed: lastlayer-bi-0. What is finished is skipped, what was interrupted goes on.
 part = $(word $(1),$(subst -, ,$*))
 $(RUN_NAMES:%=train-%): train-%:

@@ -4,10 +4,11 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 from corpora.cleaning import CLEANING_VERSION
+from corpora.collection import no_cycle_search
 from corpora.docstrings import Docstring, package_versions, read_docstrings
 from corpora.near_copies import NearCopies, distinct
 from corpora.triples import Triple
@@ -28,6 +29,17 @@ def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: P
     overlap = set(packages) & set(held_out)
     if overlap:
         raise ValueError(f"Packages both trained on and held out: {sorted(overlap)}.")
+    path = _cache_file("training", packages, held_out, cache_dir)
+    if not path.exists():
+        with no_cycle_search():
+            found = _without_copies(read_docstrings(packages, cache_dir), read_docstrings(held_out, cache_dir))
+        with replacing(path) as draft:
+            draft.write_text("".join(json.dumps(asdict(d)) + "\n" for d in found), encoding="utf-8")
+    with path.open(encoding="utf-8") as lines:
+        return [Docstring(**json.loads(line)) for line in lines]
+
+
+def _cache_file(kind: str, packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str) -> Path:
     key = json.dumps(
         [
             package_versions([*packages, *held_out]),
@@ -38,13 +50,7 @@ def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: P
             PAIR_COPY,
         ]
     )
-    path = Path(cache_dir) / "docstrings" / f"training-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl"
-    if not path.exists():
-        found = _without_copies(read_docstrings(packages, cache_dir), read_docstrings(held_out, cache_dir))
-        with replacing(path) as draft:
-            draft.write_text("".join(json.dumps(asdict(d)) + "\n" for d in found), encoding="utf-8")
-    with path.open(encoding="utf-8") as lines:
-        return [Docstring(**json.loads(line)) for line in lines]
+    return Path(cache_dir) / "docstrings" / f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl"
 
 
 def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> list[Docstring]:
@@ -55,8 +61,25 @@ def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> l
             if part not in exact:
                 forbidden.keep(part)
                 exact.add(part)
-    kept = [d for d in docstrings if not any(p in exact or p in forbidden for p in (d.text, d.summary, d.body) if p)]
+    kept = [d for d in docstrings if not any(p in exact or p in forbidden for p in _parts(d))]
     return [kept[i] for i in distinct([d.text for d in kept], threshold=TEXT_COPY)]
+
+
+def _parts(d: Docstring) -> dict[str, None]:
+    """Text, summary and body, each once: without a body the text is the summary."""
+    return dict.fromkeys(part for part in (d.text, d.summary, d.body) if part)
+
+
+def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Triple]:
+    """Return `docstring_triples` of the training side, cached as it is; a line holds what `Triple` does."""
+    path = _cache_file("triples", packages, held_out, cache_dir)
+    if not path.exists():
+        found = docstring_triples(training_side(packages, held_out, cache_dir))
+        with replacing(path) as draft:
+            draft.write_text("".join(json.dumps(astuple(t)) + "\n" for t in found), encoding="utf-8")
+    with path.open(encoding="utf-8") as lines:
+        rows = map(json.loads, lines)
+        return [Triple(query, positive, tuple(negatives), *rest) for query, positive, negatives, *rest in rows]
 
 
 def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from corpora.cleaning import CLEANING_VERSION, split_docstring
+from corpora.collection import no_cycle_search
 from records.atomic import replacing
 from records.errors import UserError
 
@@ -130,7 +131,8 @@ def _read_package(package: str) -> list[Docstring]:
         inside = path.relative_to(root.parent if package != STDLIB else root).with_suffix("")
         parts = inside.parts[:-1] if inside.name == "__init__" else inside.parts
         if not NOT_DOCUMENTATION.intersection(parts) and not inside.name.startswith(("test_", "conftest")):
-            found.extend(_read_file(path, package, ".".join(parts)))
+            with no_cycle_search():  # a file at a time, so that what has cycles does not pile up
+                found.extend(_read_file(path, package, ".".join(parts)))
     return found
 
 
@@ -148,16 +150,16 @@ def _read_file(path: Path, package: str, module: str) -> Iterator[Docstring]:
             yield Docstring(package, module, name, kind, summary, body)
 
 
+BODIES = ("body", "handlers", "orelse", "finalbody", "cases")  # where statements stand, in the order of ast's fields
 DocumentedNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _documented(node: ast.AST, prefix: str) -> Iterator[tuple[str, str, DocumentedNode]]:
     if isinstance(node, ast.Module):
         yield "", "module", node
-    for child in ast.iter_child_nodes(node):
+    for child in (child for field in BODIES for child in getattr(node, field, ())):
         name = prefix
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             name = f"{prefix}.{child.name}" if prefix else child.name
             yield name, "class" if isinstance(child, ast.ClassDef) else "function", child
-        if not isinstance(child, ast.expr):
-            yield from _documented(child, name)
+        yield from _documented(child, name)

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 WORD = re.compile(r"[a-z0-9]+")
 SHINGLE = 5  # words
@@ -13,8 +14,12 @@ SKETCH = 8  # smallest hashes by which candidates meet
 def shingles(text: str) -> frozenset[int]:
     """Return the hashes of the word 5-grams of `text` (of the whole text where it has fewer words)."""
     words = WORD.findall(text.lower())
-    grams = (" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1)))
-    return frozenset(zlib.crc32(gram.encode()) for gram in grams)
+    joined = " ".join(words).encode()  # ASCII: a character is a byte
+    if len(words) <= SHINGLE:
+        return frozenset((zlib.crc32(joined),))
+    after = list(accumulate(len(word) + 1 for word in words))  # where the word after each begins
+    grams = zip([0, *after], after[SHINGLE - 1 :], strict=False)
+    return frozenset([zlib.crc32(joined[start : end - 1]) for start, end in grams])
 
 
 class NearCopies:
@@ -33,25 +38,28 @@ class NearCopies:
     def add(self, text: str) -> bool:
         """Add `text`; return False, and leave it out, where it nearly copies a text that is in."""
         grams = shingles(text)
-        if self._known(grams):
+        sketch = sorted(grams)[:SKETCH]
+        if self._known(grams, sketch):
             return False
-        self._insert(grams)
+        self._insert(grams, sketch)
         return True
 
     def keep(self, text: str) -> None:
         """Add `text` whatever is in: what copies it need not copy the text that it copies."""
-        self._insert(shingles(text))
+        grams = shingles(text)
+        self._insert(grams, sorted(grams)[:SKETCH])
 
-    def _insert(self, grams: frozenset[int]) -> None:
-        for key in sorted(grams)[:SKETCH]:
+    def _insert(self, grams: frozenset[int], sketch: list[int]) -> None:
+        for key in sketch:
             self._buckets[key].append(len(self._sets))
         self._sets.append(grams)
 
     def __contains__(self, text: str) -> bool:
-        return self._known(shingles(text))
+        grams = shingles(text)
+        return self._known(grams, sorted(grams)[:SKETCH])
 
-    def _known(self, grams: frozenset[int]) -> bool:
-        candidates = {i for key in sorted(grams)[:SKETCH] for i in self._buckets.get(key, ())}
+    def _known(self, grams: frozenset[int], sketch: list[int]) -> bool:
+        candidates = {i for key in sketch for i in self._buckets.get(key, ())}
         return any(self._similarity(grams, self._sets[i]) >= self.threshold for i in candidates)
 
     @staticmethod

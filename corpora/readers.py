@@ -7,8 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from corpora.docstring_pairs import docstring_triples, training_side
-from corpora.docstrings import Docstring
+from corpora.docstring_pairs import training_side, training_triples
 from corpora.triples import Triple
 
 Config = dict[str, Any]
@@ -29,17 +28,18 @@ def _read(data: str, cache_dir: str) -> tuple[Triple, ...]:
 
 def docstrings(data: Config, cache_dir: str) -> list[Triple]:
     """`data=docstrings`: summary, rest, and the rest of another docstring of the same module."""
-    return docstring_triples(_training_side(data, cache_dir))
+    return training_triples(*_packages(data), cache_dir)
 
 
 def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tuple[list[str], list[str], str]:
     """Return raw texts for pretraining, those held out by hash, and the sha256 of all of them."""
-    texts = [d.text for d in _training_side(data, cache_dir)]
+    texts = [d.text for d in training_side(*_packages(data), cache_dir)]
     digest = hashlib.sha256("\x1e".join(texts).encode()).hexdigest()
     unseen = [int(hashlib.sha256(t.encode()).hexdigest(), 16) % 100 < held_out_percent for t in texts]
     kept = [t for t, out in zip(texts, unseen, strict=True) if not out]
     return kept, [t for t, out in zip(texts, unseen, strict=True) if out], digest
 
 
-def _training_side(data: Config, cache_dir: str) -> list[Docstring]:
-    return training_side(data["packages"], [*data["held_out"], *data["development"]], cache_dir)
+def _packages(data: Config) -> tuple[list[str], list[str]]:
+    """Those trained on, and those that no text may be copied from."""
+    return data["packages"], [*data["held_out"], *data["development"]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -66,6 +67,7 @@ class TextTokenizer:
             raise UserError(f"padding_side is '{padding_side}'; it must be left or right.")
         self.tokenizer, self.max_length, self.padding_side = tokenizer, max_length, padding_side
         self.template = template  # stands before the text where there is an instruction
+        self._one_at_a_time = Lock()  # two threads may ask: "Already borrowed", transformers issue 47085
         eos = [i for i in (tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) if i is not None]
         if not eos:
             raise UserError(
@@ -89,13 +91,14 @@ class TextTokenizer:
         """
         prefix = self.template.format(instruction=instruction) if instruction else ""
         room = self.max_length - 1 - (self.bos is not None)
-        encoded = self.tokenizer(
-            [prefix + t for t in texts],
-            add_special_tokens=False,
-            split_special_tokens=True,
-            return_offsets_mapping=bool(prefix),
-            verbose=False,
-        )
+        with self._one_at_a_time:
+            encoded = self.tokenizer(
+                [prefix + t for t in texts],
+                add_special_tokens=False,
+                split_special_tokens=True,
+                return_offsets_mapping=bool(prefix),
+                verbose=False,
+            )
         rows = []
         for i, text in enumerate(texts):
             ids = encoded["input_ids"][i][:room]

@@ -3,9 +3,12 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from corpora.docstrings import package_versions, read_docstrings
+from evaluation.docs_cache import cached
 from evaluation.docs_selection import Document, Sizes, select
 from evaluation.task_data import TaskData
 
@@ -19,9 +22,14 @@ def docs_tasks(packages: Sequence[str], sizes: Sizes, cache_dir: Path | str = "c
     versions = package_versions(packages)
     tasks = []
     for package in packages:
-        documents = select(read_docstrings([package], cache_dir), sizes)
-        tasks += package_tasks(package, f"docstrings of {package} {versions[package]}", documents, sizes)
+        key = [package, versions[package], asdict(sizes)]
+        tasks += cached(key, cache_dir, partial(_built, package, versions[package], sizes, cache_dir))
     return tasks
+
+
+def _built(package: str, version: str, sizes: Sizes, cache_dir: Path | str) -> list[TaskData]:
+    documents = select(read_docstrings([package], cache_dir), sizes)
+    return package_tasks(package, f"docstrings of {package} {version}", documents, sizes)
 
 
 def package_tasks(package: str, source: str, documents: Sequence[Document], sizes: Sizes) -> list[TaskData]:

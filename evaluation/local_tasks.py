@@ -49,15 +49,17 @@ def _base(kind: str) -> type:
 
 
 def _dataset(data: TaskData) -> Any:
-    from datasets import Dataset, DatasetDict
+    from datasets import DatasetDict
+
+    from evaluation.listed import Listed
 
     if data.type not in ("Retrieval", "Reranking"):
-        return DatasetDict({split: Dataset.from_dict(columns) for split, columns in data.content.items()})
+        return DatasetDict({split: Listed.from_dict(columns) for split, columns in data.content.items()})
     corpus = [{"id": key, "title": doc["title"], "text": doc["text"]} for key, doc in data.content["corpus"].items()]
     queries = [{"id": key, "text": text} for key, text in data.content["queries"].items()]
     split = {
-        "corpus": Dataset.from_list(corpus),
-        "queries": Dataset.from_list(queries),
+        "corpus": Listed.from_list(corpus),
+        "queries": Listed.from_list(queries),
         "relevant_docs": {query: dict(grades) for query, grades in data.content["qrels"].items()},
         "top_ranked": data.content["top_ranked"],
     }

@@ -32,7 +32,8 @@ def study(tmp_path):
         done = subprocess.run(
             words, cwd=ROOT, env=clean | {"FAILS": fails}, capture_output=True, text=True, timeout=60, check=False
         )
-        return done, [file.read_text() for file in calls.iterdir()]
+        in_order = sorted(calls.iterdir(), key=lambda file: file.stat().st_mtime_ns)
+        return done, [file.read_text() for file in in_order]
 
     return run
 
@@ -47,6 +48,13 @@ def test_five_designs_a_seed(study, words, runs):
     assert done.returncode == 0, done.stderr
     assert started(calls, "train.py") == started(calls, "evaluate.py") == runs
     assert "tables/report.html" in done.stdout
+
+
+def test_what_takes_longest_comes_first(study):
+    """Training before scoring; or a core has nothing to do while the last run trains."""
+    _, calls = study("JOBS=1")
+    programs = [call.split()[0] for call in calls]
+    assert programs[:10] == ["train.py"] * 5 + ["evaluate.py"] * 5
 
 
 @pytest.mark.parametrize("word", ["SEEDS=0", "SEEDS=0,1", "SEEDS=", "JOBS=0", "JOBS=all"])

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from corpora.triples import Triple
+from encoders.tokens import Tokens
 from records.errors import UserError
+from training.ahead import Ahead
 from training.batches import BatchOrder, roll
 from training.flops import Work
 from training.infonce import Candidates, candidates, infonce
@@ -40,15 +42,14 @@ class ContrastiveModule(pl.LightningModule):
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.candidates = 0
         self.recent_losses: list[float] = []
+        self.ahead = Ahead(self.prepared, cfg["trainer"]["max_steps"])
 
     def training_step(self, _tick: Any, _index: int) -> Tensor:
         """One step: chunked forward passes, loss over the global batch, backward, clip, update."""
         start = time.perf_counter()
         step = self.global_step
-        examples = self.order.batch(step)
         o = self.cfg["objective"]
-        layout = self.lay_out(examples)
-        rows = self.work.tokenize(layout.texts)
+        examples, layout, rows = self.ahead.take(step)
 
         def loss_of(vectors: Tensor) -> Tensor:
             queries, documents = vectors[layout.queries], vectors[layout.documents]
@@ -69,6 +70,12 @@ class ContrastiveModule(pl.LightningModule):
         rate = sum(map(len, rows)) / taken
         self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
         return loss
+
+    def prepared(self, step: int) -> tuple[list[int], Candidates, list[Tokens]]:
+        """The examples of a step, who is compared with whom, and the tokens of the distinct texts."""
+        examples = self.order.batch(step)
+        layout = self.lay_out(examples)
+        return examples, layout, self.work.tokenize(layout.texts)
 
     def lay_out(self, examples: Sequence[int]) -> Candidates:
         """Who is compared with whom in a batch."""

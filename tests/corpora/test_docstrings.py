@@ -1,8 +1,11 @@
 """The docstring reader, on small packages written here; nothing is imported, and only the list decides."""
 
+import ast
+import shutil
+
 import pytest
 
-from corpora.docstring_pairs import training_side
+from corpora.docstring_pairs import docstring_triples, training_side, training_triples
 from corpora.docstrings import package_versions, read_docstrings
 from records.errors import UserError
 
@@ -115,3 +118,64 @@ def test_copies_of_held_out_text_are_taken_out(install_package, tmp_path):
     }
     install_package("booksh", files)
     assert [d.summary for d in training_side(["booksh"], ["heldout"], tmp_path)] == [kept]
+
+
+NESTED = """
+for i in range(3):
+    def in_for(): "In for."
+else:
+    def in_for_else(): "In the else of for."
+while False:
+    class InWhile: "In while."
+try:
+    def in_try(): "In try."
+except ValueError:
+    def in_except(): "In except."
+else:
+    def in_else(): "In else."
+finally:
+    def in_finally(): "In finally."
+with open("a") as f, open("b") as g:
+    async def in_with():
+        "In with."
+        match 1:
+            case 1:
+                def in_case(): "In case."
+            case _:
+                def in_default(): "In default."
+"""
+
+
+def test_definitions_in_all_kinds_of_statements_are_read_in_their_order(install_package, tmp_path):
+    install_package("nested", {"__init__.py": NESTED})
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    nodes = sorted((n for n in ast.walk(ast.parse(NESTED)) if isinstance(n, kinds)), key=lambda n: n.lineno)
+    found = [(d.name.split(".")[-1], d.summary) for d in read(["nested"], tmp_path)]
+    assert found == [(n.name, ast.get_docstring(n)) for n in nodes]
+    assert len(found) == 10
+
+
+LESSON = (
+    '"""{0} the books on all shelves of a library.\n\nReturn {1}, which is {2} than it was, as text of many words."""'
+)
+
+
+def test_triples_are_kept_with_the_versions_of_the_packages(install_package, site, tmp_path):
+    def lessons(*words):
+        return {f"m{i}.py": LESSON.format(w, f"{w} {i} of {w}s", "more " * 9 + w) for i, w in enumerate(words)}
+
+    install_package("heldout", {"a.py": '"""Held out."""'})
+    install_package("booksh", lessons("Count", "Sort", "Burn"))
+    made = docstring_triples(training_side(["booksh"], ["heldout"], tmp_path / "other"))
+    asked = ["booksh"], ["heldout"], tmp_path / "cache"
+    assert training_triples(*asked) == made
+    assert [len(t.negatives) for t in made] == [1, 1, 1]
+    for path in (site / "booksh").iterdir():
+        path.unlink()
+    for path in (tmp_path / "cache" / "docstrings").glob("*.jsonl"):
+        if not path.name.startswith("triples-"):
+            path.unlink()
+    assert training_triples(*asked) == made, "nothing else is read"
+    shutil.rmtree(site / "booksh-1.0.dist-info")
+    install_package("booksh", lessons("Count", "Sort"), version="2.0")
+    assert len(training_triples(*asked)) == 2

@@ -1,11 +1,12 @@
 """Near-copies against Jaccard similarity counted by brute force on sets of words."""
 
 import random
+import zlib
 from functools import cache
 
 import pytest
 
-from corpora.near_copies import WORD, NearCopies, distinct
+from corpora.near_copies import WORD, NearCopies, distinct, shingles
 
 
 @cache
@@ -34,6 +35,12 @@ def texts() -> list[str]:
                 copy[place] = draw.choice(words)
             made.append(" ".join(copy))
     return made
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 7, 30])
+def test_shingles_are_the_hashes_of_five_words_in_a_row(count):
+    text = "".join(f"{'Ä' * (i % 3)} -- W{10**i}" for i in range(count))
+    assert shingles(text) == {zlib.crc32(" ".join(gram).encode()) for gram in grams(text)}
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8])
