@@ -7,19 +7,20 @@ normal with the standard deviations shown; its true mean is 0. Printed: the shar
 the first pair holds 0, and the mean widths.
 """
 
-import sys
-
 import numpy as np
 
 from analysis.statistics.seed_pairs import seed_pairs
+from benchmarks.arguments import only
+from records.errors import guard
 
 NAMES = ("over_tasks", "over_tasks_and_seeds", "by_model", "by_pooled")
 DESIGNS = 5
 SPREADS = ((0.02, 0.0, 0.01), (0.02, 0.003, 0.01), (0.02, 0.01, 0.01), (0.005, 0.01, 0.005))
 
 
-def main(sets: int) -> None:
+def main() -> None:
     """Print one row a (tasks, seeds, spread)."""
+    sets = only("sets", 2000)
     rng = np.random.default_rng(1)
     print("| tasks | seeds | sd task, seed, rest | tasks | tasks and seeds | model | model, pooled | mean widths |")
     print("|---:|---:|---|---:|---:|---:|---:|---|")
@@ -50,4 +51,4 @@ def coverage(
 
 
 if __name__ == "__main__":
-    main(int(dict(word.split("=") for word in sys.argv[1:]).get("sets", 2000)))
+    guard(main)
