@@ -5,7 +5,6 @@ others: how often each test tells the two apart, where they are equal and where 
 quotes it.
 """
 
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -146,9 +146,7 @@ def check_losses(this: Heat, sample: Sequence[Triple]) -> str:
 
 def arguments() -> argparse.Namespace:
     """What to measure, and how."""
-    parser = Parser(
-        prog="python -m benchmarks.training_speed", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = Parser(prog="python -m benchmarks.training_speed", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--data", nargs="+", choices=SOURCES, default=SOURCES)
     parser.add_argument("--heats", nargs="+", choices=HEATS, default=HEATS)
