@@ -61,7 +61,7 @@ def check_clm(config: Config) -> None:
     model, data, o = config["model"], config["data"], config["objective"]
     if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
         raise UserError(
-            f"objective=clm starts from an architecture, and model={model['name']} has weights. Give model=tiny_scratch."
+            f"objective=clm starts from an architecture; model={model['name']} has weights. Give model=tiny_scratch."
         )
     if "packages" not in data:
         raise UserError(f"objective=clm reads docstrings, not data={data['name']}. Give data=docstrings.")
