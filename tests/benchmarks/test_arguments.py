@@ -15,7 +15,7 @@ WRONG = [
     ("frozen_probe", "steps=0", "steps=0 must be a whole number above 0"),
     ("frozen_probe", "trainer.global_batch_size=-2", "global_batch_size=-2 must be a whole number, at least 1"),
     ("frozen_probe", "trainer.devices=2", "backbone.frozen=true trains in one process"),
-    ("invariance", "max_length=long", "max_length=long must be a whole number, at least 1"),
+    ("invariance", "max_length=long", "max_length=long must be a whole number, at least 4"),
     ("flips", "", "Name a folder of runs, such as runs/embedded."),
     ("recipe", "runs/nowhere", "runs/nowhere is not a folder"),
     ("rank_level", "sets=-5", "sets=-5 must be a whole number above 0"),
