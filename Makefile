@@ -10,8 +10,17 @@ JOBS   ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || g
 $(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))
 BENCH  ?= --write
-STUDY  := eos-causal lastlayer-causal multilayer-causal lastlayer-bi multilayer-bi
-RUN_NAMES := $(foreach seed,$(shell seq 0 $$(( $(SEEDS) - 1 ))),$(STUDY:%=%-$(seed)))
+STUDY  := eos-causal lastlayer-causal lastlayer-bi multilayer-causal multilayer-bi
+NUMBERS := $(shell seq 0 $$(( $(SEEDS) - 1 )))
+RUN_NAMES := $(foreach seed,$(NUMBERS),$(STUDY:%=%-$(seed)))
+
+# What report reads: the study's own runs of the seeds asked for, whatever else lies in $(RUNS).
+comma := ,
+list   = [$(subst $() ,$(comma),$(strip $(1)))]
+OWN    = "models=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))"
+PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(cell)/seed=$(seed)" \
+    "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed=$(seed)@*"))
+export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
 .PHONY: study report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
@@ -25,21 +34,22 @@ study: $(VENV)/.installed ## the five designs on the embedded default: train, sc
 # A run's name is pooler-attn-seed: lastlayer-bi-0. What is finished is skipped, what was interrupted goes on.
 part = $(word $(1),$(subst -, ,$*))
 $(RUN_NAMES:%=train-%): train-%:
-	@$(RUN) train.py pooler=$(call part,1) attn=$(call part,2) seed=$(call part,3) runs_dir=$(RUNS) trainer.progress=lines
+	@$(RUN) train.py pooler=$(call part,1) attn=$(call part,2) seed=$(call part,3) runs_dir="$$RUNS" trainer.progress=lines
 
 $(RUN_NAMES:%=score-%): score-%: train-% # before and after training
-	@$(RUN) evaluate.py run=$(RUNS)/embedded/$(call part,1)-$(call part,2)/seed=$(call part,3) \
+	@$(RUN) evaluate.py run="$$RUNS/embedded/$(call part,1)-$(call part,2)/seed=$(call part,3)" \
 	    benchmark=docs untrained=also progress=false
 
-report: ## tables, figures and audit of what is scored
-	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables/all_pairs report=true > /dev/null
-	$(RUN) -m analysis scores=$(RUNS)/embedded/scores out=$(RUNS)/embedded/tables against=eos-causal report=true
-	$(RUN) -m analysis.control $(RUNS)/embedded > $(RUNS)/embedded/tables/control.md
+report: ## tables, figures and audit of the five designs' runs with the seeds asked for (SEEDS=3: 0, 1 and 2)
+	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables/all_pairs" report=true > /dev/null
+	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables" against=eos-causal report=true
+	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/embedded/tables/control.md"
 	@echo
-	@echo "Open $(RUNS)/embedded/tables/report.html (each design against Model 1: tables, figures, audit, methods),"
-	@echo "     $(RUNS)/embedded/tables/table.md (its tables; table.tex for the paper),"
-	@echo "     $(RUNS)/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
-	@echo "     $(RUNS)/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $(RUNS)/embedded/."
+	@echo "Read: the five designs with $(if $(word 2,$(NUMBERS)),seeds,seed) $(NUMBERS)."
+	@echo "Open $$RUNS/embedded/tables/report.html (each design against Model 1: tables, figures, audit, methods),"
+	@echo "     $$RUNS/embedded/tables/table.md (its tables; table.tex for the paper),"
+	@echo "     $$RUNS/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
+	@echo "     $$RUNS/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $$RUNS/embedded/."
 
 test: unit ## all tests, offline: the unit tests, then those that start processes or train whole runs
 	$(PYTEST) -m slow

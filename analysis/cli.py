@@ -28,6 +28,7 @@ examples:
   python -m analysis scores=runs/scores
   python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=drop_tasks out=tables
   python -m analysis scores=runs/scores against=eos-causal
+  python -m analysis scores=runs/scores seeds=[0,1]        (further seeds, such as unfinished ones, are left out)
   python -m analysis scores=runs/scores report=true
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table

@@ -1,5 +1,7 @@
 """Numbers as a table prints them."""
 
+from math import isnan
+
 
 def score(value: float, digits: int = 4) -> str:
     """A score: .4312, 1.0000, -.0123."""
@@ -23,6 +25,16 @@ def equals(value: float) -> str:
     """What follows the letter p: "= .0312", or "< .0001"."""
     text = fraction(value)
     return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
+def percent(alpha: float) -> str:
+    """The level of an interval whose tests are made at `alpha`: 95 %."""
+    return f"{100 * (1 - alpha):g} %"
+
+
+def interval(low: float, high: float) -> str:
+    """The ends of an interval: [+.0010, +.0210]; n.a. where there is none."""
+    return f"[{signed(low)}, {signed(high)}]" if not isnan(low) else "n.a."
 
 
 def count(value: int | None) -> str:

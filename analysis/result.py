@@ -12,6 +12,7 @@ from analysis.factorial.crossings import factor_table
 from analysis.factorial.effects import Factorial, factorial_effects
 from analysis.pairs import ALL, compare_pairs
 from analysis.reading.choose import choose_control, choose_designs, keep_tasks
+from analysis.reading.keep_seeds import check_every_seed, check_seeds, keep_seeds
 from analysis.reading.missing import complete, policy_for
 from analysis.reading.read_manifest import check_versions
 from analysis.reading.rows import Design, Reading
@@ -54,9 +55,13 @@ class Result:
 def analyse(settings: Settings) -> Result:
     """Read, check, choose, test. Raises UserError for anything in the input that the user can mend."""
     own_types = read_types(settings.task_types) if settings.task_types else {}
-    readings = [normalise(_read(path, settings, own_types), settings.scale) for path in settings.scores]
+    readings = [_read(path, settings, own_types) for path in settings.scores]
+    check_seeds(readings, settings.seeds)
+    readings = [normalise(reading, settings.scale) for reading in readings if reading.rows]
     scores = join(readings, own_types, settings.allow)
     designs = choose_designs(scores.designs, settings.models, settings.order)
+    if "seed" not in settings.allow:
+        check_every_seed(scores.frame, designs, settings.seeds)
     kept = keep_tasks(scores, settings.types, settings.tasks).frame
     whole = complete(kept, designs, policy_for(settings.missing, (scores.designs[label] for label in designs)))
     control = choose_control(scores.designs, designs, settings.against, whole.designs)
@@ -105,7 +110,7 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str]) -> Reading:
     types = read_types(beside) if beside.is_file() else {}
     reading = read_csv(path, types | own_types)
     reading.types |= types
-    return reading
+    return keep_seeds(reading, settings.seeds)
 
 
 def _tasks_by_type(frame: "pd.DataFrame", tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ CHOICES = {
     "layout": ("grid", "paper"),
 }
 ALIASES = {"intersection": "drop_tasks"}  # its former name
-LISTS = ("models", "types", "tasks", "subsets", "factors", "allow")
+LISTS = ("models", "seeds", "types", "tasks", "subsets", "factors", "allow")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Settings:
     scores: tuple[Path, ...]
     out: Path | None = None
     models: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
     against: str = ""
     types: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()

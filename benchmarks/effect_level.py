@@ -5,11 +5,13 @@ effects that are the same on every task; prints how often each test rejects at .
 quotes it.
 """
 
-import sys
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmarks.arguments import only
+from records.errors import guard
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +59,7 @@ def main() -> None:
     from analysis.statistics.contrasts import effect_contrasts
     from analysis.statistics.sign_flip import sign_flip
 
-    sets = int(sys.argv[1].removeprefix("sets=")) if len(sys.argv) > 1 else 2000
+    sets = only("sets", 2000)
     contrasts = effect_contrasts({"pooler": 3, "attn": 2})
     print("| n | noise | effect | sign flip | F | aligned ranks |\n|---|---|---|---|---|---|")
     for n in (8, 12):
@@ -80,4 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guard(main)

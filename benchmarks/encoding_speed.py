@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import torch
 
+from benchmarks.arguments import Parser, whole
 from benchmarks.heats import KERNELS, ROWS
 from benchmarks.limit import DenseEncoding
 from benchmarks.page import publish, stamp, table
@@ -130,16 +131,16 @@ def difference(setting: Setting, texts: list[str]) -> float:
 
 def arguments() -> argparse.Namespace:
     """What to measure, and how."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.encoding_speed")
+    parser = Parser(prog="python -m benchmarks.encoding_speed")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--data", nargs="+", choices=SOURCES, default=SOURCES)
     parser.add_argument(
-        "--queries", type=int, default=256, help="of a round; a round encodes three times as many texts"
+        "--queries", type=whole, default=256, help="of a round; a round encodes three times as many texts"
     )
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--max-length", type=int, default=128)
+    parser.add_argument("--rounds", type=whole, default=7)
+    parser.add_argument("--max-length", type=whole, default=128)
     parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=whole, default=2)
     parser.add_argument("--quick", action="store_true", help="24 texts, two rounds: does it run?")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     return parser.parse_args()

@@ -23,6 +23,7 @@ import torch
 
 from analysis.formats import count, fraction, signed
 from analysis.statistics.wilcoxon import signed_rank
+from benchmarks.arguments import folder_first
 from corpora.docstrings import read_docstrings
 from encoders.loading import load_run
 from records.errors import UserError, guard
@@ -53,7 +54,7 @@ class Cell:
 def main() -> None:
     """Print one row a divergence and design."""
     quieten()
-    base, prefixes = Path(sys.argv[1]), tuple(sys.argv[2:] or ["divergence="])
+    base, prefixes = folder_first("runs/embedded"), tuple(sys.argv[2:] or ["divergence="])
     usual = cells(base, base)
     if not usual:
         raise UserError(f"There are no scores below {base}/scores. Run evaluate.py on its runs first.")

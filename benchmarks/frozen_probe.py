@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.arguments import taken_out
 from records.config import composed, plain
 from records.errors import guard
 from records.quiet import quieten
@@ -31,8 +32,9 @@ POOLERS = ("lastlayer", "multilayer")
 def main() -> None:
     """Print one table a pooler: median step, and its ratio to the normal one."""
     quieten()
-    words = [w for w in sys.argv[1:] if not w.startswith("steps=")]
-    steps = next((int(w[6:]) for w in sys.argv[1:] if w.startswith("steps=")), 40)
+    steps, words = taken_out(sys.argv[1:], "steps", 40)
+    for pooler in POOLERS:
+        contrastive.check_sizes(configured(pooler, steps, [*words, "backbone.frozen=true"]))
     print(f"{steps} steps, {torch.get_num_threads()} threads, median step {' '.join(words)}\n", flush=True)
     lines = ["| pooler | | wall s | normal / this | CPU s | normal / this |", "|---|---|---|---|---|---|"]
     for pooler in POOLERS:
@@ -46,19 +48,23 @@ def main() -> None:
 
 def measured(pooler: str, steps: int, words: list[str], folder: Path) -> dict[str, Clocks]:
     """Train normally, with an empty cache and with a full one; return the seconds of a step of each."""
-    usual = [f"pooler={pooler}", "attn=bi", f"trainer.max_steps={steps}", "trainer.progress=false"]
-    usual += ["logging.csv=false", "logging.tensorboard=false", *words]
-    docstrings = Path(plain(composed("train", usual))["cache_dir"]).resolve() / "docstrings"
+    docstrings = Path(configured(pooler, steps, words)["cache_dir"]).resolve() / "docstrings"
     docstrings.mkdir(parents=True, exist_ok=True)
     (folder / "docstrings").symlink_to(docstrings)  # read once, not again in each fresh cache
     rows: dict[str, Clocks] = {}
     for name, frozen in (("LoRA", "false"), ("frozen, cold cache", "true"), ("frozen, warm cache", "true")):
-        cfg = plain(composed("train", [*usual, f"backbone.frozen={frozen}", f"cache_dir='{folder}'"]))
+        cfg = configured(pooler, steps, [*words, f"backbone.frozen={frozen}", f"cache_dir='{folder}'"])
         with clocked(ContrastiveModule, "training_step") as each, clocked(contrastive, "fill_states") as fill:
             contrastive.train_cell(cfg, RunFolder(folder / name))
         filled = fill[0] if fill else (0.0, 0.0)
         rows[name] = tuple(median(t[k] for t in each) + filled[k] / steps for k in (0, 1))  # type: ignore[assignment]
     return rows
+
+
+def configured(pooler: str, steps: int, words: list[str]) -> dict[str, Any]:
+    """The composed configuration of one run, without logs."""
+    usual = [f"pooler={pooler}", "attn=bi", f"trainer.max_steps={steps}", "trainer.progress=false"]
+    return plain(composed("train", [*usual, "logging.csv=false", "logging.tensorboard=false", *words]))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from records.config import composed, plain
 from records.errors import guard
 from records.quiet import quieten
 from records.streams import stream_seed
+from training.contrastive import check_sizes
 from training.large_batch import ChunkPlan, LargeBatch
 
 TEXTS = 48
@@ -26,6 +27,7 @@ def main() -> None:
     """Print one table: largest difference over texts and dimensions of unit vectors, and relative gradient error."""
     quieten()
     words = sys.argv[1:] or ["precision=fp32"]
+    check_sizes(plain(composed("train", words)))
     docstrings = read_docstrings(["polars"])
     chosen = docstrings[:: max(1, len(docstrings) // TEXTS)][:TEXTS]
     texts = [d.text if k % 2 else d.summary for k, d in enumerate(chosen)]  # of many lengths, so that there is padding

@@ -113,4 +113,4 @@ def flops_a_token(config: dict[str, Any], lengths: Sequence[int]) -> float:
     """FLOPs that training on texts of `lengths` needs, over their tokens: no padding, no second forward pass."""
     count = training_flops(config)
     work = Work(chunks=1, texts=len(lengths), tokens=sum(lengths), squares=sum(n * n for n in lengths))
-    return TrainingFlops(count.forward, count.both, checkpointed=False).of(work) / sum(lengths)
+    return TrainingFlops(count.forward, count.both, again=0).of(work) / sum(lengths)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import mteb
 
-TABLE = Path(__file__).resolve().parent.parent / "analysis" / "mteb_tasks.csv"
+TABLE = Path(__file__).resolve().parent.parent / "analysis" / "reading" / "mteb_tasks.csv"
 
 
 def main() -> None:

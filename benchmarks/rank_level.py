@@ -5,14 +5,14 @@ others: how often each test tells the two apart, where they are equal and where 
 quotes it.
 """
 
-import sys
-
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics.posthoc import against_control
 from analysis.statistics.rank_permutation import null_distribution
 from analysis.statistics.ranks import nemenyi_distance, task_ranks
+from benchmarks.arguments import only
+from records.errors import guard
 
 Floats = NDArray[np.float64]
 SIZES = ((3, 5), (3, 8), (5, 3), (5, 6), (5, 8), (5, 40), (10, 3), (10, 8), (10, 41))
@@ -53,7 +53,7 @@ def among_others(rng: np.random.Generator, difference: float, spread: float, oth
 
 def main() -> None:
     """Print two Markdown tables, rejections at .05 in per cent."""
-    sets = int(sys.argv[1].removeprefix("sets=")) if len(sys.argv) > 1 else 4000
+    sets = only("sets", 4000)
     rng = np.random.default_rng(0)
     print("| designs | tasks | chi2 | F | exact p | Nemenyi, any pair | Holm, any design |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
@@ -77,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guard(main)

@@ -6,17 +6,17 @@ A recipe is a study folder; its value is the mean over cells of the mean over ta
 """
 
 import json
-import sys
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 
+from benchmarks.arguments import folder_first
 from records.errors import UserError, guard
 
 
 def main() -> None:
     """Print one row a recipe, best first."""
-    root = Path(sys.argv[1])
+    root = folder_first("runs/recipe")
     table: dict[str, dict[str, float]] = defaultdict(dict)
     for revision in root.glob("*/scores/results/*__*/seed=*"):
         study = revision.parents[3].name

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from benchmarks.arguments import Parser, whole
 from benchmarks.page import ROOT, publish, stamp, table
 from benchmarks.rounds import spread
 from records.errors import UserError, guard
@@ -122,9 +123,9 @@ def cost(words: tuple[str, ...], until: str | None, threads: int) -> Cost:
 
 def arguments() -> argparse.Namespace:
     """How often, with how many threads."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = Parser(prog="python -m benchmarks.startup")
+    parser.add_argument("--rounds", type=whole, default=7)
+    parser.add_argument("--threads", type=whole, default=2)
     parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     return parser.parse_args()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from benchmarks.arguments import Parser, share, whole
 from benchmarks.heats import HEATS, Heat, heat
 from benchmarks.limit import MatrixRate, flops_a_token
 from benchmarks.page import publish, stamp, table
@@ -145,18 +146,16 @@ def check_losses(this: Heat, sample: Sequence[Triple]) -> str:
 
 def arguments() -> argparse.Namespace:
     """What to measure, and how."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.training_speed", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = Parser(prog="python -m benchmarks.training_speed", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--data", nargs="+", choices=SOURCES, default=SOURCES)
     parser.add_argument("--heats", nargs="+", choices=HEATS, default=HEATS)
-    parser.add_argument("--batches", nargs="+", type=int, help="those of the plan with so many queries")
-    parser.add_argument("--rounds", type=int, help="of each heat; default: as the plan says")
-    parser.add_argument("--max-length", type=int, default=128)
+    parser.add_argument("--batches", nargs="+", type=whole, help="those of the plan with so many queries")
+    parser.add_argument("--rounds", type=whole, help="of each heat; default: as the plan says")
+    parser.add_argument("--max-length", type=whole, default=128)
     parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
-    parser.add_argument("--dropout", type=float, default=0.1, help="of LoRA")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dropout", type=share, default=0.1, help="of LoRA")
+    parser.add_argument("--threads", type=whole, default=2)
     parser.add_argument("--quick", action="store_true", help="six queries, two rounds: does it run?")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     return parser.parse_args()

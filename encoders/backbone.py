@@ -71,7 +71,7 @@ def _without_windows(config: Any, model: dict[str, Any]) -> Any:
     return config
 
 
-def _kernel(model: dict[str, Any], config: Any) -> str:
+def kernel_of(model: dict[str, Any], config: Any) -> str:
     """The attention kernel; "auto" takes what was measured to be fast on short texts (the result is the same)."""
     kernel, takes_rows = model["attn_implementation"], _takes_rows(config)
     if kernel == UNPADDED and not takes_rows:
@@ -93,7 +93,7 @@ def _takes_rows(config: Any) -> bool:
 def load_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
     """Return the decoder without its language-model head, in `dtype`, all parameters frozen."""
     config = load_config(model)
-    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": _kernel(model, config)}
+    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": kernel_of(model, config)}
     try:
         backbone = _loaded(
             model_path(model["path"]), AutoModel, config=config, dtype=dtype, use_safetensors=True, **settings

@@ -13,9 +13,9 @@ from records.errors import UserError
 def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: bool = True) -> Any:
     """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
 
-    lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fused_lora.py`; False: by PEFT
-    itself. Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError`
-    where a target names no linear layer.
+    lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fused_lora.py`, or by PEFT.
+    Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError` where a
+    target names no linear layer.
     """
     from peft import LoraConfig, get_peft_model
 

@@ -9,9 +9,21 @@ from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import read_instructions
 from evaluation.words import hydra_words, manual
 from records.config import composed, plain
-from records.errors import UserError
+from records.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
 
 Config = dict[str, Any]
+LIMITS = ENCODER | {
+    "threads": Limit(1, "one for each core"),
+    "benchmark.documents": Limit(2),
+    "benchmark.queries": Limit(1),
+    "benchmark.candidates": Limit(2),
+    "benchmark.classes": Limit(2),
+    "benchmark.class_members": Limit(1),
+    "benchmark.train_per_class": Limit(1),
+    "benchmark.body_chars": Limit(1),
+    "benchmark.experiments": Limit(1),
+    "benchmark.bootstraps": Limit(1),
+}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,6 +40,7 @@ def run(cfg: Config) -> list[Any]:
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     read_instructions(cfg["evaluation"]["instructions"])
+    check_limits(cfg, LIMITS, ENCODER_WORDS)
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
     from evaluation.benchmarks import task_set
     from evaluation.plan import plan
@@ -94,8 +107,6 @@ def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config) -> list[An
 def _limit_threads(threads: int | None) -> None:
     if threads is None:
         return
-    if not isinstance(threads, int) or threads < 1:
-        raise UserError(f"threads={threads} must be a whole number above 0.")
     import torch
 
     torch.set_num_threads(threads)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-FILE_KEYS = ("data.path",)
+FILE_KEYS = ("data.path", "runs_dir", "cache_dir")
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
 
 
 def quoted_files(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with the value of `data.path=` in quotes.
+    """Return the arguments with the values of `data.path=`, `runs_dir=` and `cache_dir=` in quotes.
 
     `data.path=a.jsonl.gz,b.jsonl` means two files of one data set; unquoted, Hydra reads a sweep over two data sets
     (write `data.path=choice(a.jsonl,b.jsonl)` with -m for that), and stumbles over spaces and brackets in names.

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")]
 STAND_IN = """#!/bin/sh
-echo "$*" > "{calls}/$(echo "$*" | tr ' /' '__')"
+printf '%s\\n' "$@" > "{calls}/$(echo "$*" | cksum | tr ' ' _)"
 case "$*" in "train.py pooler=$FAILS "*) echo "error: planted" >&2; exit 2;; esac
 """
 
@@ -33,13 +33,13 @@ def study(tmp_path):
             words, cwd=ROOT, env=clean | {"FAILS": fails}, capture_output=True, text=True, timeout=60, check=False
         )
         in_order = sorted(calls.iterdir(), key=lambda file: file.stat().st_mtime_ns)
-        return done, [file.read_text() for file in in_order]
+        return done, [file.read_text().splitlines() for file in in_order]
 
     return run
 
 
 def started(calls, program):
-    return sum(call.startswith(program) for call in calls)
+    return sum(" ".join(call).startswith(program) for call in calls)
 
 
 @pytest.mark.parametrize(("words", "runs"), [((), 5), (("SEEDS=3", "JOBS=1"), 15)])
@@ -72,3 +72,39 @@ def test_a_run_that_fails_fails_the_study_and_stops_no_other(study):
     assert "error: Not every run is finished" in done.stderr
     assert (started(calls, "train.py"), started(calls, "evaluate.py")) == (10, 6)
     assert not started(calls, "-m analysis"), "a comparison of half a study"
+
+
+def only(calls, *words):
+    """The one call that begins with these words."""
+    (found,) = [call for call in calls if call[: len(words)] == list(words)]
+    return found
+
+
+@pytest.mark.parametrize(("seeds", "numbers"), [("1", "0"), ("3", "0,1,2")])
+def test_the_tables_name_the_runs_of_the_study_and_no_others(study, tmp_path, seeds, numbers):
+    done, calls = study(f"SEEDS={seeds}")
+    assert done.returncode == 0, done.stderr
+    assert f"with seed{'s' if ',' in numbers else ''} {numbers.replace(',', ' ')}." in done.stdout
+    cells = "eos-causal,lastlayer-causal,lastlayer-bi,multilayer-causal,multilayer-bi"
+    tables = [call for call in calls if call[:2] == ["-m", "analysis"]]
+    assert len(tables) == 2
+    for call in tables:
+        assert call[3:5] == [f"models=[{cells}]", f"seeds=[{numbers}]"]
+    audited = only(calls, "-m", "analysis.control")[2:]
+    embedded = tmp_path / "runs" / "embedded"
+    units = [(cell, seed) for seed in numbers.split(",") for cell in cells.split(",")]
+    own = [f"{embedded}/{cell}/seed={seed}" for cell, seed in units]
+    copies = [f"{embedded}/scores/results/embedded__{cell}*/seed={seed}@*" for cell, seed in units]
+    assert sorted(audited) == sorted([*own, *copies])
+
+
+def test_a_folder_of_runs_with_spaces_stays_whole(study, tmp_path):
+    runs = tmp_path / "my runs (1)"
+    (runs / "embedded" / "tables").mkdir(parents=True)
+    done, calls = study(f"RUNS={runs}", "JOBS=1")
+    assert done.returncode == 0, done.stderr
+    assert f"runs_dir={runs}" in only(calls, "train.py", "pooler=eos")
+    assert f"run={runs}/embedded/lastlayer-bi/seed=0" in [call[1] for call in calls if call[0] == "evaluate.py"]
+    assert only(calls, "-m", "analysis.control")[2] == f"{runs}/embedded/eos-causal/seed=0"
+    assert {call[2] for call in calls if call[:2] == ["-m", "analysis"]} == {f"scores={runs}/embedded/scores"}
+    assert (runs / "embedded" / "tables" / "control.md").is_file()

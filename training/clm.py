@@ -20,6 +20,7 @@ from training.bits import bits_per_byte, unigram_bits_per_byte
 from training.bpe import train_bpe
 from training.card import base_model_card
 from training.checkpoints import LAST, Clock, SaveLast
+from training.limits import check_clm
 from training.packing import PackedBatches
 
 
@@ -62,7 +63,7 @@ class CausalLM(pl.LightningModule):
 
     def learning_rate_factor(self, step: int) -> float:
         """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
-        warm = min(1.0, (step + 1) / self.objective.warmup)
+        warm = min(1.0, (step + 1) / max(1, self.objective.warmup))
         left = (self.steps - step) / max(1.0, self.objective.decay * self.steps)
         return warm * min(1.0, max(0.0, left))
 
@@ -85,6 +86,7 @@ def pretrain(cfg: DictConfig) -> None:
         raise UserError("check=true counts a contrastive run; objective=clm has no check. Take check=true away.")
     if cfg.backbone.frozen:
         raise UserError("backbone.frozen=true trains a head alone; objective=clm has none. Take one of them away.")
+    check_clm(plain(cfg))
     quieten()
     pl.seed_everything(cfg.seed, verbose=False)
     torch.set_num_threads(cfg.trainer.threads or torch.get_num_threads())

@@ -26,7 +26,7 @@ from training.checkpoints import LAST
 from training.facts import announcement, closing_facts, continued, opening_manifest
 from training.frozen import check_frozen, fill_states
 from training.large_batch import ChunkPlan, LargeBatch
-from training.limits import check_values
+from training.limits import check_contrastive
 from training.loop import fit
 from training.module import LOSS_DTYPES, ContrastiveModule
 from training.saving import save_trained
@@ -57,7 +57,7 @@ def finetune(cfg: DictConfig) -> None:
 
 def check_sizes(config: Config) -> None:
     """Refuse sizes that do not fit together, before anything is loaded."""
-    check_values(config)
+    check_contrastive(config)
     t = config["trainer"]
     batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
     if chunk and chunk > batch:

@@ -99,7 +99,7 @@ def closing_facts(module: ContrastiveModule, validation: Validation, opening: Co
         "batch_order_sha256": module.batch_order_sha256,
         "steps": module.cfg["trainer"]["max_steps"],
         "tokens": module.tokens,
-        "flops": round(training_flops(module.cfg).of(module.work_done, module.work_repeated)),
+        "flops": round(training_flops(module.cfg).of(module.work_done, module.work_spared)),
         "seconds": round(module.seconds, 2),
         "tokens_per_second": round(module.tokens / module.seconds, 1),
         "peak_memory_bytes": peak_memory(module),

@@ -59,17 +59,16 @@ class Polynomial:
 class TrainingFlops:
     """What training costs. forward: one forward pass of a chunk; both: forward and backward.
 
-    checkpointed: whether the backward pass repeats the forward pass, as gradient checkpointing does.
+    again: how often the forward pass is repeated: by GradCache, and by gradient checkpointing.
     """
 
     forward: Polynomial
     both: Polynomial
-    checkpointed: bool
+    again: int
 
-    def of(self, work: Work, repeated: Work | None = None) -> float:
-        """FLOPs of training on `work`; repeated: the part whose forward pass GradCache runs a second time."""
-        again = self.forward(repeated) if repeated else 0.0
-        return self.both(work) + again + (self.forward(work) if self.checkpointed else 0.0)
+    def of(self, work: Work, spared: Work | None = None) -> float:
+        """FLOPs of training on `work`; spared: the part of it that GradCache does not run a second time."""
+        return self.both(work) + self.again * self.forward(work) - (self.forward(spared) if spared else 0.0)
 
 
 def training_flops(config: dict[str, Any]) -> TrainingFlops:
@@ -95,7 +94,7 @@ def training_flops(config: dict[str, Any]) -> TrainingFlops:
         ]
     forward, both = (_fitted(*counts) for counts in zip(*probes, strict=True))
     checkpointed = trainer["gradient_checkpointing"] and not config["backbone"]["frozen"]
-    return TrainingFlops(forward, both, checkpointed)
+    return TrainingFlops(forward, both, int(trainer["gradcache"]) + int(checkpointed))
 
 
 def _memory(encoder: Encoder) -> AbstractContextManager[Any]:

@@ -69,7 +69,7 @@ class LargeBatch:
         return kept
 
     def work(self, rows: Sequence[Tokens]) -> tuple[list[list[int]], list[list[int]]]:
-        """Lengths of the texts of every chunk, as they are run, of all processes; and of the chunks run a second time.
+        """Lengths of the texts of every chunk, as they are run, of all processes; and of those that GradCache spares.
 
         A padded text is as long as the longest of its chunk.
         """
@@ -78,7 +78,7 @@ class LargeBatch:
         if not is_unpadded(self.encoder.backbone):
             lengths = [[max(chunk)] * len(chunk) for chunk in lengths]
         once: set[int] = set().union(*(self.kept(rows, chunks, r) for r in range(world_size())))
-        return lengths, [chunk for k, chunk in enumerate(lengths) if k not in once]
+        return lengths, [chunk for k, chunk in enumerate(lengths) if k in once] if self.plan.gradcache else []
 
     def backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
         """Add the gradient of `loss_of(vectors)` to the parameters; vectors: [N, E] float32 in the order of `rows`.

@@ -1,65 +1,78 @@
-"""Values of the configuration that mean something: whole numbers, the smallest of each, where null stands, words."""
+"""What the numbers of a training run may be, for each objective."""
 
-from math import isfinite
 from typing import Any
 
-from records.config import flat
 from records.errors import UserError
+from records.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
 
-# key: (smallest, what null means, or "" where a number is needed)
-WHOLE = {
-    "seed": (0, ""),
-    "max_length": (1, ""),
-    "token_budget": (1, ""),
-    "trainer.max_steps": (0, ""),
-    "trainer.global_batch_size": (1, ""),
-    "trainer.graph_tokens": (0, ""),
-    "trainer.chunk_size": (1, "token_budget alone"),
-    "trainer.checkpoint_every": (0, ""),
-    "trainer.validate_every": (0, ""),
-    "trainer.devices": (1, ""),
-    "trainer.threads": (1, "one for each core"),
-    "objective.hard_negatives": (0, "all that a query has"),
-    "objective.loss_queries": (2, "the whole batch"),
-    "objective.warmup": (0, ""),
-    "lora.r": (1, ""),
-    "data.validation": (1, ""),
-    "pooler.num_queries": (1, ""),
-    "pooler.num_heads": (1, ""),
-    "pooler.head_dim": (1, "hidden size / num_heads"),
-    "pooler.match_params": (1, "as the sizes make it"),
+Config = dict[str, Any]
+
+CONTRASTIVE = ENCODER | {
+    "trainer.max_steps": Limit(0),
+    "trainer.global_batch_size": Limit(1),
+    "trainer.graph_tokens": Limit(0),
+    "trainer.chunk_size": Limit(1, "token_budget alone"),
+    "trainer.checkpoint_every": Limit(0),
+    "trainer.validate_every": Limit(0),
+    "trainer.devices": Limit(1),
+    "trainer.threads": Limit(1, "one for each core"),
+    "trainer.gradient_clip": real(0, "none"),
+    "objective.hard_negatives": Limit(0, "all that a query has"),
+    "objective.loss_queries": Limit(2, "the whole batch"),
+    "objective.warmup": Limit(0),
+    "objective.temperature": real(0),
+    "objective.lr": real(0),
+    "objective.head_lr": real(0, "objective.lr"),
+    "objective.weight_decay": real(0),
+    "lora.r": Limit(1),
+    "lora.alpha": real(0),
+    "lora.dropout": real(0, below=1),
+    "data.validation": Limit(1),
 }
-REAL = {
-    "trainer.gradient_clip": (0, "none"),
-    "objective.temperature": (0, ""),
-    "objective.lr": (0, ""),
-    "objective.head_lr": (0, "objective.lr"),
-    "objective.weight_decay": (0, ""),
-    "lora.alpha": (0, ""),
-    "lora.dropout": (0, ""),
+CLM = {
+    "seed": Limit(0),
+    "trainer.max_steps": Limit(1),
+    "trainer.checkpoint_every": Limit(0),
+    "trainer.devices": Limit(1, largest=1),
+    "trainer.threads": Limit(1, "one for each core"),
+    "objective.sequence_length": Limit(2),  # a token is predicted from those before it
+    "objective.batch": Limit(1),
+    "objective.lr": real(0),
+    "objective.warmup": Limit(0),
+    "objective.decay": real(0, largest=1),
+    "objective.weight_decay": real(0),
+    "objective.held_out_percent": Limit(1, largest=99),
+    "model.vocab_size": Limit(259),  # bytes and the three special tokens
+    "model.architecture.hidden_size": Limit(1),
+    "model.architecture.num_hidden_layers": Limit(1),
+    "model.architecture.intermediate_size": Limit(1),
+    "model.architecture.num_attention_heads": Limit(1),
+    "model.architecture.num_key_value_heads": Limit(1),
+    "model.architecture.max_position_embeddings": Limit(2),
 }
-WORDS = {
-    "padding_side": ("right", "left"),
-    "accelerator": ("auto", "cpu", "gpu", "cuda"),
-}
 
 
-def check_values(config: dict[str, Any]) -> None:
-    """Refuse a word where a number belongs, a fraction where a whole one does, numbers below the smallest, odd words.
+def check_contrastive(config: Config) -> None:
+    """Check the numbers of a contrastive run. Raises `UserError`."""
+    check_limits(config, CONTRASTIVE, ENCODER_WORDS)
 
-    config: the resolved configuration of a contrastive run. Raises `UserError`, which names key, value and what may
-    stand there. Whether numbers fit one another is for others to say.
-    """
-    values = flat(config)
-    for key, words in WORDS.items():
-        if values[key] not in words:
-            raise UserError(f"{key}={values[key]} must be one of {', '.join(words)}.")
-    for key, (smallest, null) in {**WHOLE, **REAL}.items():
-        value = values.get(key, smallest)  # not every pooler has a head
-        if value is None and null:
-            continue
-        kinds = int if key in WHOLE else (int, float)
-        if isinstance(value, bool) or not isinstance(value, kinds) or not isfinite(value) or value < smallest:
-            kind = "whole number" if key in WHOLE else "number"
-            shown = "null" if value is None else value
-            raise UserError(f"{key}={shown} must be a {kind}, at least {smallest}{f'; null: {null}' if null else ''}.")
+
+def check_clm(config: Config) -> None:
+    """Check what `objective=clm` needs, before text is read. Raises `UserError`."""
+    model, data, o = config["model"], config["data"], config["objective"]
+    if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
+        raise UserError(
+            f"objective=clm starts from an architecture; model={model['name']} has weights. Give model=tiny_scratch."
+        )
+    if "packages" not in data:
+        raise UserError(f"objective=clm reads docstrings, not data={data['name']}. Give data=docstrings.")
+    check_limits(config, CLM, {key: ENCODER_WORDS[key] for key in ("accelerator", "precision")})
+    betas = o["betas"]
+    if not isinstance(betas, list) or len(betas) != 2 or not all(real(0, below=1).allows(beta) for beta in betas):
+        raise UserError(f"objective.betas={betas} must be two numbers of at least 0 and below 1, such as [0.9,0.95].")
+    positions = model["architecture"]["max_position_embeddings"]
+    if o["sequence_length"] > positions:
+        raise UserError(
+            f"objective.sequence_length={o['sequence_length']} is more than the {positions} positions of the model. "
+            "Lower it, or raise model.architecture.max_position_embeddings."
+        )

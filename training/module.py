@@ -38,7 +38,7 @@ class ContrastiveModule(pl.LightningModule):
         self.work, self.triples, self.order, self.cfg = work, triples, order, cfg
         self.batch_order_sha256 = ""
         self.tokens = 0
-        self.work_done, self.work_repeated = Work(), Work()
+        self.work_done, self.work_spared = Work(), Work()
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.candidates = 0
         self.recent_losses: list[float] = []
@@ -61,8 +61,8 @@ class ContrastiveModule(pl.LightningModule):
         self._update()
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += sum(map(len, rows))
-        run, repeated = self.work.work(rows)
-        self.work_done, self.work_repeated = self.work_done.plus(run), self.work_repeated.plus(repeated)
+        run, spared = self.work.work(rows)
+        self.work_done, self.work_spared = self.work_done.plus(run), self.work_spared.plus(spared)
         self.candidates = int((~layout.masked).sum(dim=1).max())
         self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
         taken = time.perf_counter() - start
@@ -133,7 +133,7 @@ class ContrastiveModule(pl.LightningModule):
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
-        checkpoint["work"] = asdict(self.work_done), asdict(self.work_repeated)
+        checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up the position; refuse a checkpoint that lacks a trained parameter."""
@@ -145,4 +145,4 @@ class ContrastiveModule(pl.LightningModule):
             )
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
-        self.work_done, self.work_repeated = (Work(**work) for work in checkpoint["work"])
+        self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from records.errors import UserError
+
 
 class PackedBatches:
     """Batches of [batch, length] token ids; each document ends with EOS, and documents follow one another.
@@ -20,6 +22,11 @@ class PackedBatches:
         self.length, self.size, self.seed = length, batch, seed
         self.tokens_an_epoch = sum(map(len, self.documents))
         self.steps_an_epoch = self.tokens_an_epoch // (batch * length)
+        if not self.steps_an_epoch:
+            raise UserError(
+                f"The text has {self.tokens_an_epoch:,} tokens, and a step takes objective.batch={batch} sequences of "
+                f"objective.sequence_length={length}. Lower one of them."
+            )
 
     @lru_cache(maxsize=1)  # noqa: B019  (one object a run)
     def epoch(self, number: int) -> Tensor:

@@ -15,6 +15,7 @@ from analysis.reading.order import config_order
 from analysis.reading.rows import Design
 from analysis.tables.cost import COST_HEADER, cost_texts
 from analysis.tables.grid import Cell, Grid
+from analysis.tables.markdown_escape import escape
 from analysis.tables.render_markdown import markdown_grid
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
@@ -47,7 +48,7 @@ def facts(control: Control, cells: dict[str, Design], factors: tuple[str, ...]) 
 def _markdown(parts: Sequence[Grid | str]) -> str:
     lines = [part for part in parts if isinstance(part, str)]
     grids = [markdown_grid(part) for part in parts if isinstance(part, Grid)]
-    return "\n".join([*grids, *(["\n".join(f"- {line}" for line in lines) + "\n"] if lines else [])])
+    return "\n".join([*grids, *(["\n".join(f"- {escape(line)}" for line in lines) + "\n"] if lines else [])])
 
 
 def _usual_order() -> dict[str, list[str]]:

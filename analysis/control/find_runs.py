@@ -56,7 +56,7 @@ def _folders(words: Iterable[str]) -> list[Path]:
     """Every folder named as a run's or as its scores', itself or at any depth, in path order."""
     places: list[Path] = []
     for word in words:
-        matches = [Path(word)] if Path(word).exists() else [Path(p) for p in sorted(glob.glob(word, recursive=True))]
+        matches = [Path(word)] if Path(word).exists() else sorted(map(Path, glob.glob(word, recursive=True)))
         if not matches:
             raise UserError(f"{word}: there is no such folder. Give run folders, a study's folder, or globs of them.")
         places += [p for match in matches for p in ([match] if match.is_dir() else [match.parent])]

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from analysis.factorial.effects import Factorial
-from analysis.formats import fraction, score, signed
+from analysis.formats import fraction, percent, score, signed
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
 from analysis.tables.grid import Cell, Grid
@@ -90,7 +90,8 @@ def marginals_grid(factorial: Factorial, settings: Settings, ending: str = "") -
         last = factor
     caption = (
         f"Marginal means in {factorial.crossing.name}{_held(factorial)}: mean score of each level over tasks and the"
-        " other factors; below it level minus grand mean within the task, with its 95 % t interval over tasks."
+        " other factors; below it level minus grand mean within the task, with its"
+        f" {percent(settings.alpha)} t interval over tasks."
     )
     if table["mean"].isna().any():
         caption += " For two factors of two levels: the difference of differences."

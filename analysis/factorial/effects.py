@@ -44,7 +44,7 @@ def factorial_effects(
     for crossing in found:
         scores = {kind: _cells(matrix, tasks, crossing) for kind, tasks in blocks.items()}
         tests = effect_tests(scores, crossing, settings)
-        factorials.append(Factorial(crossing, tests, marginal_means(scores, crossing)))
+        factorials.append(Factorial(crossing, tests, marginal_means(scores, crossing, 1 - settings.alpha)))
     return factorials, notes + effect_notes([f.tests for f in factorials], settings)
 
 

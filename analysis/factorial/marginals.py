@@ -12,14 +12,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
-CONFIDENCE = 0.95
 
 
-def marginal_means(scores: dict[str, Floats], crossing: Crossing) -> "pd.DataFrame":
+def marginal_means(scores: dict[str, Floats], crossing: Crossing, confidence: float = 0.95) -> "pd.DataFrame":
     """Return one row a (type, factor, level), and one a (type, pair of two-level factors).
 
     scores: type -> [n tasks, cells]. `mean`: score of the level; `difference`: level minus grand mean, taken within
-    each task; `low`, `high`: its 95 % t interval over tasks. For two factors of two levels `difference` is the
+    each task; `low`, `high`: its t interval over tasks. For two factors of two levels `difference` is the
     difference of differences, (later - earlier level of the first) at the later minus at the earlier of the second.
     """
     import pandas as pd
@@ -30,20 +29,20 @@ def marginal_means(scores: dict[str, Floats], crossing: Crossing) -> "pd.DataFra
         cells = values.reshape(len(values), *shape)
         for factor, (levels, differences, means) in _levels(cells, crossing).items():
             for k, level in enumerate(levels):
-                rows.append([kind, factor, level, len(values), means[k], *t_interval(differences[:, k])])
+                rows.append([kind, factor, level, len(values), means[k], *t_interval(differences[:, k], confidence)])
         for factor, text, differences in _two_by_two(cells, crossing):
-            rows.append([kind, factor, text, len(values), np.nan, *t_interval(differences)])
+            rows.append([kind, factor, text, len(values), np.nan, *t_interval(differences, confidence)])
     return pd.DataFrame(rows, columns=["type", "factor", "level", "n_tasks", "mean", "difference", "low", "high"])
 
 
-def t_interval(differences: Floats) -> tuple[float, float, float]:
+def t_interval(differences: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return mean, low and high of [n] differences: mean -+ t(n - 1) s / sqrt(n); nan bounds with one task."""
     from scipy.stats import t
 
     n, mean = len(differences), float(differences.mean())
     if n < 2:
         return mean, float("nan"), float("nan")
-    half = float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    half = float(t.ppf((1 + confidence) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
     return mean, mean - half, mean + half
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from analysis.figures.cost_score import cost_score
 from analysis.figures.critical_difference import critical_difference
 from analysis.figures.drawing import Drawing
+from analysis.figures.fonts import families
 from analysis.figures.forest import forest, forest_by_type
 from analysis.figures.heat_map import heat_map
 from analysis.figures.style import house_style
@@ -30,7 +31,8 @@ FIGURES: tuple[Callable[["Result"], Drawing | None], ...] = (
 
 def draw(result: "Result") -> list[Drawing]:
     """Return the figures that have something to show."""
-    with house_style():
+    names = {str(name) for column in ("design", "task", "type") for name in result.frame[column].unique()}
+    with house_style(families(sorted(names))):
         drawings = [drawing for make in FIGURES if (drawing := make(result)) is not None]
         for drawing in drawings:
             settle(drawing.figure)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from itertools import takewhile
 from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 from analysis.figures.style import CHARACTER
 
@@ -67,8 +68,8 @@ def _cut(name: str, longest: int) -> str:
 
 
 def inches(names: Iterable[str]) -> float:
-    """Return the width of the longest of some labels."""
-    return CHARACTER * max((len(name) for name in names), default=0)
+    """Return the width of the widest of some labels; Chinese, Japanese and Korean letters are twice as wide."""
+    return CHARACTER * max((sum(1 + (east_asian_width(c) in "WF") for c in name) for name in names), default=0)
 
 
 def block(result: "Result") -> "tuple[str, pd.DataFrame]":

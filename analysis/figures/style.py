@@ -4,10 +4,13 @@ Colours are those of Okabe and Ito (2008, "Color universal design"), without the
 No meaning rests on colour alone: designs also differ in shape, significance in filling, signs in position.
 """
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from analysis.figures.fonts import USUAL
 
 BLACK, BLUE, VERMILLION, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY, GREY = "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B"
@@ -19,7 +22,7 @@ CHARACTER = 0.068  # inches, the mean width of a letter of 8 points
 LINE = 0.19  # inches, the height of a line of a list
 
 SETTINGS: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws alike
+    "font.family": USUAL,
     "font.size": 8.0,
     "axes.titlesize": 8.5,
     "axes.titleweight": "bold",
@@ -52,11 +55,15 @@ def mark(k: int) -> Mark:
 
 
 @contextmanager
-def house_style() -> Iterator[None]:
-    """Draw and save within: matplotlib's own defaults and ours, whatever the user's matplotlibrc says."""
+def house_style(fonts: Sequence[str] = (USUAL,)) -> Iterator[None]:
+    """Draw and save within: matplotlib's own defaults and ours, whatever the user's matplotlibrc says.
+
+    fonts: the first that has a letter draws it. A letter that none has is a box; the notes say so, once.
+    """
     import matplotlib
 
     values: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
-    values.update(SETTINGS)
-    with matplotlib.rc_context(values):
+    values.update(SETTINGS | {"font.family": list(fonts)})
+    with matplotlib.rc_context(values), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
         yield

@@ -28,14 +28,19 @@ def read_results(path: Path, settings: Settings) -> Reading:
     roots = results_roots(path)
     folders = [folder for root in roots for folder in _score_folders(root)]
     models, unfinished = _by_model(folders)
-    for model, found in models.items():
+    for model, every in models.items():
+        found = [item for item in every if not settings.seeds or item.seed in settings.seeds]
+        reading.other_seeds |= {item.seed for item in every if item not in found}
+        if not found:
+            continue
         kept = _one_folder_a_seed(model, found, settings.revision)
         reading.designs[model] = _design(model, kept, settings.factors)
         for item in kept:
             files = _task_files(item.path)
             reading.rows += [read_task(f, model, item.seed, settings.split, settings.subsets) for f in files]
-    left_out = f"Left out, since the run was not finished: {', '.join(map(str, unfinished))}." if unfinished else ""
-    if not reading.rows:
+    halves = [str(item.path) for item in unfinished if not settings.seeds or item.seed in settings.seeds]
+    left_out = f"Left out, since the run was not finished: {', '.join(halves)}." if halves else ""
+    if not reading.rows and not reading.other_seeds:
         expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
         raise UserError(f"No scores below {path}. {left_out or expected}")
     reading.notes += [left_out] * bool(left_out)
@@ -81,7 +86,7 @@ class _Folder:
     seed: str
 
 
-def _by_model(folders: list[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Folder]], list[Path]]:
+def _by_model(folders: list[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Folder]], list[_Folder]]:
     """Return model -> its folders, in file order, and those that stand for a run that is not finished."""
     models: dict[str, list[_Folder]] = defaultdict(list)
     unfinished = []
@@ -95,7 +100,7 @@ def _by_model(folders: list[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Fo
             continue
         run = read_manifest(manifest)
         if run.manifest["status"] == RUNNING:
-            unfinished.append(folder)
+            unfinished.append(_Folder(revision.name, folder, run, run.seed))
         else:
             models[model].append(_Folder(revision.name, folder, run, run.seed))
     return models, unfinished

@@ -78,3 +78,4 @@ class Reading:
     designs: dict[str, Design] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    other_seeds: set[str] = field(default_factory=set)  # those that seeds= left out

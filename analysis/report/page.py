@@ -11,6 +11,7 @@ from analysis.report.manifest_audit import manifest_audit
 from analysis.report.methods import methods
 from analysis.report.references import REFERENCES, bibtex
 from analysis.tables.main import all_grids
+from analysis.tables.render_latex import defined
 
 if TYPE_CHECKING:
     from analysis.result import Result
@@ -29,7 +30,8 @@ def report_files(result: "Result", drawings: list[Drawing]) -> dict[str, str]:
 
 def methods_latex(sentences: list[str]) -> str:
     r"""Return the paragraph for \input; its \cite keys are those of references.bib."""
-    return "% \\bibliography{references} in the document\n" + "\n".join(map(citing.latex, sentences)) + "\n"
+    text = "\n".join(map(citing.latex, sentences))
+    return f"% \\bibliography{{references}} in the document\n{defined(text)}\n"
 
 
 def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:

@@ -21,7 +21,10 @@ POWER = (
     " from each pair's own differences [@efron1993]."
 )
 VARIANCE = "The variance of scores was split into design, task, seed and their interactions [@searle1992]."
-SEEDS = "Intervals over tasks and seeds come from the crossed bootstrap [@owen2007] and from the two-way random model."
+SEEDS = (
+    "Intervals over tasks and seeds come from the crossed bootstrap-t [@owen2007; @efron1993] and from the two-way"
+    " random model."
+)
 CLUSTERS = (
     "Tasks that share a source (cluster={cluster}) were also taken as one unit, whose differences flip their signs"
     " together [@winkler2015]."

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from analysis.formats import score
+from analysis.formats import percent, score
 from analysis.sections.section import Material, Section
 from analysis.settings import Settings
 from analysis.statistics.borda import RESAMPLES, borda
@@ -16,7 +16,7 @@ def borda_section(material: Material) -> Section:
     """Return the table `borda` over all tasks, best first."""
     import pandas as pd
 
-    found = borda(material.matrix.to_numpy(dtype=float), material.settings.decimals)
+    found = borda(material.matrix.to_numpy(dtype=float), material.settings.decimals, level=1 - material.settings.alpha)
     table = pd.DataFrame({"design": [str(name) for name in material.matrix.columns], **vars(found)})
     table = table.rename(columns={"low": "rank_low", "high": "rank_high", "first": "p_first"})
     table = table.sort_values("rank", kind="stable", ignore_index=True)
@@ -37,5 +37,5 @@ def borda_grid(table: "pd.DataFrame", n: int, settings: Settings) -> Grid:
         f" {n * (len(table) - 1):,} at most. Interval and probability of being first: {RESAMPLES:,} bootstrap samples"
         " of the tasks (seed 0). The rank depends on which designs are in the table."
     )
-    header = ["Design", "Rank", "Points", "Rank, 95 %", "First"]
+    header = ["Design", "Rank", "Points", f"Rank, {percent(settings.alpha)}", "First"]
     return Grid("borda", caption, header, rows, rest=rest, title="Borda rank")

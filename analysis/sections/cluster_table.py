@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.formats import fraction, signed
+from analysis.formats import fraction, percent, signed
 from analysis.sections.section import Material
-from analysis.sections.seeds import interval
+from analysis.sections.seeds import ends
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
 from analysis.statistics.resample import DRAWS
@@ -25,7 +25,7 @@ def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Materi
     with_intervals = "low_clusters" in rows
     cells = []
     for _, row in rows.head(settings.rows_shown).iterrows():
-        both = [interval(row, name) for name in ("tasks", "clusters")] if with_intervals else []
+        both = [ends(row, name) for name in ("tasks", "clusters")] if with_intervals else []
         tests = [_tested(row["p_tasks"], row["p_adjusted_tasks"], "yes", 0.0, settings)]
         tests.append(_tested(row["p"], row["p_adjusted"], row["reachable"], row["p_min_adjusted"], settings))
         tests.append(
@@ -35,7 +35,8 @@ def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Materi
         cells.append([pair, difference, *tests, *map(Cell, both)])
     n, units = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0]
     header = ["Pair (second - first)", "Difference", f"p (n = {n} tasks)", f"p (n = {units} clusters)", "p flips"]
-    header += ["95 % tasks", "95 % clusters"] if with_intervals else []
+    level = percent(settings.alpha)
+    header += [f"{level} tasks", f"{level} clusters"] if with_intervals else []
     rest = f"The first {len(cells)} of {len(rows)} pairs; clusters.csv has all." if len(rows) > len(cells) else ""
     return Grid(
         "clusters", _caption(rows, settings, with_intervals), header, cells, rest=rest, title="Tasks and clusters"
@@ -56,8 +57,8 @@ def _caption(rows: "pd.DataFrame", settings: Settings, with_intervals: bool) -> 
     corrected_by = (
         f", in brackets after {correction_name(settings.correction)}" if settings.correction != "none" else ""
     )
-    how_drawn = f"({DRAWS:,} draws; a little narrower than the bootstrap-t of the table of each pair)"
-    resampled = f"; 95 % percentile bootstrap {how_drawn} of tasks, of whole clusters" if with_intervals else ""
+    drawn = f"bootstrap-t ({DRAWS:,} draws) of tasks, as for the pairs, and of whole clusters, n.a. below six"
+    resampled = f"; {percent(settings.alpha)} intervals of the mean over tasks: {drawn}" if with_intervals else ""
     return (
         f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"
         " exact Wilcoxon signed-rank test with tasks as units, with clusters as units (mean difference of each), and of"

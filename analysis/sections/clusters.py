@@ -10,9 +10,9 @@ from analysis.reading.sources import clusters_of
 from analysis.sections.cluster_table import cluster_grid
 from analysis.sections.section import Material, Section
 from analysis.settings import Settings
-from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership, task_bootstrap
+from analysis.statistics.bootstrap_mean import bootstrap_mean
+from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership
 from analysis.statistics.correction import correction_name
-from analysis.statistics.seed_pairs import pair_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,8 @@ def _tests(
         scores = material.matrix.loc[tasks].to_numpy(dtype=np.float64)
         first, second = (material.matrix.columns.get_indexer(rows[name]) for name in ("first", "second"))
         members = membership([labels[task] for task in tasks])
-        found = cluster_pairs((scores[:, second] - scores[:, first]).T, members, settings.zeros, settings.decimals)
+        differences = (scores[:, second] - scores[:, first]).T
+        found = cluster_pairs(differences, members, settings.zeros, settings.decimals)
         columns = {name: rows[name].to_numpy() for name in SHARED}
         columns |= {"n_tasks": len(tasks), "n_clusters": len(members)}
         columns |= {f"{name}_tasks": rows[name].to_numpy() for name in ("difference", "p", "p_adjusted")}
@@ -101,17 +102,17 @@ def _tests(
         columns |= {"w_minus": found.ranks.w_minus, "p": found.ranks.p, "p_min": found.ranks.p_min}
         columns |= {"p_flip": found.flips.p, "p_min_flip": found.flips.p_min}
         columns |= {"flips": found.flips.flips, "flips_exact": found.flips.exact}
-        both = _intervals(scores, members, first, second) if intervals else {}
+        both = _intervals(differences, members, 1 - settings.alpha) if intervals else {}
         parts.append(pd.DataFrame(columns | both))
     return _corrected(pd.concat(parts, ignore_index=True), settings)
 
 
-def _intervals(scores: np.ndarray, members: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
-    if len(first) > MOST_INTERVALS:
+def _intervals(differences: np.ndarray, members: np.ndarray, level: float) -> dict[str, np.ndarray]:
+    if len(differences) > MOST_INTERVALS:
         return {}
     columns = {}
-    for name, means in (("tasks", task_bootstrap(scores)), ("clusters", cluster_bootstrap(scores, members))):
-        columns[f"low_{name}"], columns[f"high_{name}"] = pair_intervals(means, first, second).T
+    columns["low_tasks"], columns["high_tasks"] = bootstrap_mean(differences, level)
+    columns["low_clusters"], columns["high_clusters"] = cluster_bootstrap(differences, members, level).T
     return columns
 
 

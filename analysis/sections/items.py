@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.family import corrected
-from analysis.formats import fraction, signed
+from analysis.formats import fraction, percent, signed
 from analysis.names import listed
 from analysis.reading.read_items import Items, read_items
 from analysis.sections.section import Material, Section
-from analysis.sections.seeds import interval
+from analysis.sections.seeds import ends
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
 from analysis.statistics.item_tests import ItemTest, compare_items
@@ -68,7 +68,8 @@ def _compare(items: Items, material: Material) -> _Tested | str:
     if not 0 < len(first) <= MOST_PAIRS:
         return f"Items of {name}: {len(first)} pairs; up to {MOST_PAIRS} are tested. Choose with models= or against=."
     values = np.array([[items.values[design, seed] for seed in seeds] for design in designs])
-    return _Tested(items, designs, seeds, first, second, compare_items(items.kind, values, items.truth, first, second))
+    test = compare_items(items.kind, values, items.truth, first, second, level=1 - material.settings.alpha)
+    return _Tested(items, designs, seeds, first, second, test)
 
 
 def _named(items: Items) -> str:
@@ -118,9 +119,9 @@ def _grid(frame: "pd.DataFrame", tested: list[_Tested], settings: Settings) -> G
         mark = "*" if row["significant"] else "(*)" if passes(np.array(row["p"]), settings.alpha) else ""
         below = () if settings.correction == "none" else (fraction(row["p_adjusted"]),)
         texts = [row["task"], f"{row['second']} - {row['first']}", row["statistic"], str(row["n_items"])]
-        texts += [signed(row["difference"]), interval(row, "items")]
+        texts += [signed(row["difference"]), ends(row, "items")]
         cells.append([*map(Cell, texts), Cell(fraction(row["p"]), mark=mark, below=below)])
-    header = ["Task", "Pair (second - first)", "Score", "Items", "Difference", "95 % items", "p"]
+    header = ["Task", "Pair (second - first)", "Score", "Items", "Difference", f"{percent(settings.alpha)} items", "p"]
     rest = f"The first {len(cells)} of {len(frame)} rows; items.csv has all." if len(frame) > len(cells) else ""
     return Grid("items", _caption(tested, settings), header, cells, 3, rest, title="Within one task")
 
@@ -137,7 +138,8 @@ def _caption(tested: list[_Tested], settings: Settings) -> str:
     marked = " after the correction, (*) = only before it" if settings.correction != "none" else ""
     return (
         "Differences within one task, over its items (queries, pairs of texts, texts), the scores of an item averaged"
-        f" over seeds: p of the two-sided paired permutation test {', '.join(tests)}{after}; 95 % percentile bootstrap"
+        f" over seeds: p of the two-sided paired permutation test {', '.join(tests)}{after};"
+        f" {percent(settings.alpha)} percentile bootstrap"
         " of the items. A row generalises to further items of this task, not to other tasks and not to other seeds."
         f" * = at most {fraction(settings.alpha)}{marked}."
     )

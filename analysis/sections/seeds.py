@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.formats import signed
+from analysis.formats import interval, percent, signed
 from analysis.names import listed
 from analysis.sections.section import Material, Section
 from analysis.statistics.resample import DRAWS
@@ -15,7 +15,8 @@ from analysis.tables.grid import Cell, Grid
 if TYPE_CHECKING:
     import pandas as pd
 
-FEW_SEEDS = 10  # below it a bootstrap of the seeds is too narrow, see docs/decisions/seeds.md
+FEW_SEEDS = 5  # below it a bootstrap of the seeds is wide, and may still be too narrow, see docs/decisions/seeds.md
+MOST_PAIRS = 1000  # beyond them the bootstraps are left out
 
 
 def seeds_section(material: Material) -> Section | None:
@@ -28,20 +29,21 @@ def seeds_section(material: Material) -> Section | None:
     blocks = {kind: own for kind, own in material.blocks.items() if len(own) > 1}
     if not len(first) or not blocks:
         return None
-    frame = _frame(table, blocks, first, second)
+    alpha = material.settings.alpha
+    frame = _frame(table, blocks, first, second, 1 - alpha)
     last = frame[frame["type"] == list(blocks)[-1]]
-    grid = _grid(last, table, material.settings.rows_shown)
-    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)), _about(last))
+    grid = _grid(last, table, material.settings.rows_shown, alpha)
+    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)), _about(last, alpha))
 
 
-def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
+def _about(rows: "pd.DataFrame", alpha: float) -> dict[tuple[str, str], str]:
     """A sentence a pair: whether the difference is shown for the designs, trained with any seed."""
     found = {}
     for row in rows.to_dict("records"):
         word = "is" if row["low_by_pooled"] * row["high_by_pooled"] > 0 else "is not"
         found[row["first"], row["second"]] = (
             f"For the designs trained with any seed the difference {word} shown: over tasks and {row['n_seeds']} seeds"
-            f" its 95 % interval is {interval(row, 'by_pooled')} (model of seeds.csv)."
+            f" its {percent(alpha)} interval is {ends(row, 'by_pooled')} (model of seeds.csv)."
         )
     return found
 
@@ -49,10 +51,12 @@ def _about(rows: "pd.DataFrame") -> dict[tuple[str, str], str]:
 def _notes(rows: "pd.DataFrame", seeds: int) -> list[str]:
     """What the bootstrap is worth with so few seeds, and which differences the seeds could explain."""
     notes = []
-    if seeds < FEW_SEEDS:
+    if rows["low_over_tasks_and_seeds"].isna().all() and len(rows) > MOST_PAIRS:
+        notes.append(f"More than {MOST_PAIRS:,} pairs: seeds.csv has no bootstrap intervals.")
+    elif seeds < FEW_SEEDS:
         notes.append(
-            f"Seeds: {seeds} seeds are too few to be resampled well, the bootstrap over tasks and seeds is then too"
-            " narrow (docs/decisions/seeds.md); trust the interval of the model."
+            f"Seeds: {seeds} seeds are too few to be resampled well, the bootstrap over tasks and seeds is then wide,"
+            " and too narrow where seeds matter much (docs/decisions/seeds.md); trust the interval of the model."
         )
     clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
     lost = rows[clear & (rows["low_by_pooled"] * rows["high_by_pooled"] <= 0)]
@@ -74,13 +78,15 @@ def _pairs(table: SeedTable, control: str) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-def _frame(table: SeedTable, blocks: dict[str, list[str]], first: np.ndarray, second: np.ndarray) -> "pd.DataFrame":
+def _frame(
+    table: SeedTable, blocks: dict[str, list[str]], first: np.ndarray, second: np.ndarray, level: float
+) -> "pd.DataFrame":
     import pandas as pd
 
     names = np.array(table.designs, dtype=object)
     parts = []
     for kind, tasks in blocks.items():
-        found = seed_pairs(table.block(tasks), first, second)
+        found = seed_pairs(table.block(tasks), first, second, level, DRAWS if len(first) <= MOST_PAIRS else 0)
         columns = {"type": kind, "first": names[first], "second": names[second], "n_tasks": len(tasks)}
         columns |= {"n_seeds": len(table.seeds), "difference": found.difference}
         for name in ("over_tasks", "over_tasks_and_seeds", "by_model", "by_pooled"):
@@ -91,34 +97,35 @@ def _frame(table: SeedTable, blocks: dict[str, list[str]], first: np.ndarray, se
     return pd.concat(parts, ignore_index=True)
 
 
-def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int) -> Grid:
+def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int, alpha: float) -> Grid:
     cells = []
     for _, row in rows.head(shown).iterrows():
-        intervals = [interval(row, name) for name in ("over_tasks", "over_tasks_and_seeds", "by_pooled")]
+        intervals = [ends(row, name) for name in ("over_tasks", "over_tasks_and_seeds", "by_pooled")]
         share, agree = f"{100 * row['seed_share']:.0f} %", f"{row['seeds_agreeing']} of {row['n_seeds']}"
         texts = [f"{row['second']} - {row['first']}", signed(row["difference"]), *intervals, share, agree]
         cells.append([Cell(text) for text in texts])
-    header = ["Pair (second - first)", "Difference", "95 % tasks", "95 % tasks and seeds", "95 % model"]
+    level = percent(alpha)
+    header = ["Pair (second - first)", "Difference", f"{level} tasks", f"{level} tasks and seeds", f"{level} model"]
     rest = f"The first {shown} of {len(rows)} pairs; seeds.csv has all." if len(rows) > shown else ""
     return Grid(
-        "seeds", _caption(rows, table), [*header, "From seeds", "Seeds agree"], cells, rest=rest,
+        "seeds", _caption(rows, table, level), [*header, "From seeds", "Seeds agree"], cells, rest=rest,
         title="Pairs over tasks and seeds",
     )  # fmt: skip
 
 
-def interval(row: "pd.Series | dict[str, float]", name: str) -> str:
+def ends(row: "pd.Series | dict[str, float]", name: str) -> str:
     """The interval in the columns low_<name> and high_<name> of a row: [+.0010, +.0210]."""
-    return f"[{signed(row[f'low_{name}'])}, {signed(row[f'high_{name}'])}]"
+    return interval(row[f"low_{name}"], row[f"high_{name}"])
 
 
-def _caption(rows: "pd.DataFrame", table: SeedTable) -> str:
+def _caption(rows: "pd.DataFrame", table: SeedTable, level: str) -> str:
     kind, n = rows["type"].iloc[0], rows["n_tasks"].iloc[0]
     what = f"all {n} tasks" if kind == "All" else f"{n} {kind} tasks"
     return (
-        f"Mean differences over {what} and {len(table.seeds)} seeds with 95 % intervals: percentile bootstrap of the"
-        f" tasks ({DRAWS:,} draws; a little narrower than the bootstrap-t of the table of each pair), of tasks and"
-        " seeds (a drawn seed counts for all tasks and for both designs, which share its batches; Owen 2007), and of"
-        " the two-way random model, design x seed pooled over the"
+        f"Mean differences over {what} and {len(table.seeds)} seeds with {level} intervals: bootstrap-t of the tasks"
+        f" ({DRAWS:,} draws, as for the pairs), bootstrap-t of tasks and seeds (a drawn seed counts for all tasks and"
+        " for both designs, which share its batches, Owen 2007; error by the two-way random model), both n.a. below six"
+        " tasks, and the interval of the two-way random model itself, design x seed pooled over the"
         f" {len(table.designs)} designs, with Satterthwaite's degrees of freedom. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."

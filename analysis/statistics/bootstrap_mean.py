@@ -12,30 +12,35 @@ FEWEST = 6  # tasks: fewer have too few distinct resamples for 2.5 % in each tai
 PAIRS_AT_ONCE = 400
 
 
-def bootstrap_mean(differences: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+def bootstrap_mean(differences: Floats, level: float = 0.95, draws: int = RESAMPLES) -> tuple[Floats, Floats]:
     """Return the ends [P] of the interval of the mean of each row of `differences` [P, n].
 
-    Tasks are drawn with replacement, 9,999 times from a fixed seed, the same draws for every pair. Each resample gives
+    Tasks are drawn with replacement, `draws` times from a fixed seed, the same for every pair. Each resample gives
     t* = (its mean - the mean) / its standard error; the interval is mean - t*(upper) x error to mean - t*(lower) x
     error (Efron and Tibshirani 1993, section 12.5; Hall 1992). A resample without spread has an infinite t*. The ends
     are nan below six tasks, and both are the mean where the differences do not vary.
     """
     count, n = differences.shape
     low, high = np.full(count, np.nan), np.full(count, np.nan)
-    if n < FEWEST:
+    if n < FEWEST or not draws:
         return low, high
-    weights = np.concatenate(list(bootstrap_counts(n, RESAMPLES)))
-    below = max(0, int((RESAMPLES + 1) * (1 - level) / 2 + 1e-9) - 1)  # order statistics (Davison and Hinkley 1997)
+    weights = np.concatenate(list(bootstrap_counts(n, draws)))
+    below = tail_place(draws, level)
     for start in range(0, count, PAIRS_AT_ONCE):
         rows = slice(start, start + PAIRS_AT_ONCE)
         d = differences[rows]
         mean = d.mean(axis=1)
         error = d.std(axis=1, ddof=1) / np.sqrt(n)
-        t = np.partition(_studentised(d - mean[:, None], weights), [below, RESAMPLES - 1 - below], axis=1)
+        t = np.partition(_studentised(d - mean[:, None], weights), [below, draws - 1 - below], axis=1)
         with np.errstate(invalid="ignore"):  # 0 x infinity where nothing varies
-            low[rows] = np.where(error > 0, mean - t[:, RESAMPLES - 1 - below] * error, mean)
+            low[rows] = np.where(error > 0, mean - t[:, draws - 1 - below] * error, mean)
             high[rows] = np.where(error > 0, mean - t[:, below] * error, mean)
     return low, high
+
+
+def tail_place(draws: int, level: float) -> int:
+    """Return which of the sorted draws cuts off the lower tail, from 0 (order statistics: Davison and Hinkley 1997)."""
+    return max(0, int((draws + 1) * (1 - level) / 2 + 1e-9) - 1)
 
 
 def _studentised(centred: Floats, weights: Floats) -> Floats:

@@ -19,7 +19,7 @@ class Borda:
     """For k designs, each an array of length k.
 
     `points`: over tasks, the designs beaten and half of those equalled; `rank`: 1 + the designs with more points;
-    `low`, `high`: 95 % bootstrap interval of the rank; `first`: the probability of being first, shared where tied.
+    `low`, `high`: bootstrap interval of the rank; `first`: the probability of being first, shared where tied.
     """
 
     points: Floats
@@ -29,11 +29,12 @@ class Borda:
     first: Floats
 
 
-def borda(scores: Floats, decimals: int = 12, resamples: int = RESAMPLES) -> Borda:
+def borda(scores: Floats, decimals: int = 12, resamples: int = RESAMPLES, level: float = 0.95) -> Borda:
     """Rank k designs by their scores [n tasks, k] (Borda count: Colombo et al. 2022; Enevoldsen et al. 2025, MMTEB).
 
-    n tasks are drawn with replacement, `resamples` times from seed 0; the interval runs from the 2.5th to the 97.5th
-    percentile of the ranks (Hall and Miller 2009 on the bootstrap of rankings: where designs are close it is rough).
+    n tasks are drawn with replacement, `resamples` times from seed 0; the interval holds the middle `level` of the
+    ranks, .95 from the 2.5th percentile to the 97.5th (Hall and Miller 2009 on the bootstrap of rankings: where designs
+    are close it is rough).
     """
     n, k = scores.shape
     points = k - task_ranks(scores, decimals)
@@ -45,7 +46,7 @@ def borda(scores: Floats, decimals: int = 12, resamples: int = RESAMPLES) -> Bor
         ranks[start : start + size] = drawn
         best = drawn == 1
         first += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
-    low, high = np.quantile(ranks, [0.025, 0.975], axis=0, method="inverted_cdf")
+    low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     totals = points.sum(axis=0)
     return Borda(totals, ranks_of(totals[None])[0], low, high, first / resamples)
 

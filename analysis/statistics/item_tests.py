@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics.flip_means import flip_means
-from analysis.statistics.resample import bootstrap_counts
-from analysis.statistics.seed_pairs import pair_intervals
+from analysis.statistics.resample import bootstrap_counts, pair_intervals
 from analysis.statistics.sign_flip import all_signs, random_signs
 from analysis.statistics.weighted import (
     row_average_precision,
@@ -29,7 +28,7 @@ ROWS = 2_000_000  # numbers held at once
 
 @dataclass(frozen=True)
 class ItemTest:
-    """`value` [D] of each design; for P pairs difference, p, p_min [P], 95 % `interval` [P, 2]; `draws`: swaps."""
+    """`value` [D] of each design; for P pairs difference, p, p_min [P], `interval` [P, 2]; `draws`: swaps."""
 
     value: Floats
     difference: Floats
@@ -40,7 +39,9 @@ class ItemTest:
     exact: bool
 
 
-def compare_items(kind: str, items: Floats, truth: Floats, first: Ints, second: Ints) -> ItemTest:
+def compare_items(
+    kind: str, items: Floats, truth: Floats, first: Ints, second: Ints, *, level: float = 0.95
+) -> ItemTest:
     """Compare designs `second` minus `first` [P] over `items` [designs, seeds, n], with the seeds' mean as score.
 
     kind "mean": items are scores of each item. The paired permutation test swaps the two designs on an item (Fisher
@@ -51,21 +52,24 @@ def compare_items(kind: str, items: Floats, truth: Floats, first: Ints, second: 
     correlation of these ranks with those of the truth, or the average precision. Intervals: percentile bootstrap of the
     items, ranked anew in every resample.
     """
-    return _means(items, first, second) if kind == "mean" else _ranked(kind, items, truth, first, second)
+    return (
+        _means(items, first, second, level) if kind == "mean" else _ranked(kind, items, truth, (first, second), level)
+    )
 
 
-def _means(items: Floats, first: Ints, second: Ints) -> ItemTest:
+def _means(items: Floats, first: Ints, second: Ints, level: float) -> ItemTest:
     values = items.mean(axis=1)
     n = values.shape[1]
     resampled = np.concatenate([counts @ values.T / n for counts in bootstrap_counts(n)]).T
     differences = values[second] - values[first]
     found = flip_means(np.round(differences, 12))
-    interval = pair_intervals(resampled, first, second)
+    interval = pair_intervals(resampled, first, second, level)
     value = values.mean(axis=1)
     return ItemTest(value, value[second] - value[first], interval, found.p, found.p_min, found.flips, found.exact)
 
 
-def _ranked(kind: str, items: Floats, truth: Floats, first: Ints, second: Ints) -> ItemTest:
+def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], level: float) -> ItemTest:
+    first, second = pairs
     n = items.shape[2]
     draws = int(np.clip(WORK // n, FEWEST, RANK_DRAWS))
     exact = n <= EXACT_UP_TO
@@ -87,7 +91,7 @@ def _ranked(kind: str, items: Floats, truth: Floats, first: Ints, second: Ints) 
     least = 1 / flips if exact else 1 / (flips + 1)
     p_min = np.full(len(first), max(least, 2.0 ** (1 - n)))
     difference = value[second] - value[first]
-    return ItemTest(value, difference, pair_intervals(resampled, first, second), p, p_min, flips, exact)
+    return ItemTest(value, difference, pair_intervals(resampled, first, second, level), p, p_min, flips, exact)
 
 
 def _over_seeds(score: Callable[..., Floats], items: Floats, truth: Floats, counts: Floats) -> Floats:

@@ -29,3 +29,10 @@ def percentile_interval(values: Floats, level: float = 0.95) -> Floats:
     """Return [..., 2]: the middle `level` of the last axis of `values` (the percentile interval of the bootstrap)."""
     ends = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=-1)
     return np.moveaxis(ends, 0, -1)
+
+
+def pair_intervals(means: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95) -> Floats:
+    """Return [P, 2] from the designs' resampled means [designs, draws]; a few pairs at a time to bound the memory."""
+    size = max(1, 4_000_000 // means.shape[1])
+    parts = [slice(start, start + size) for start in range(0, len(first), size)]
+    return np.concatenate([percentile_interval(means[second[part]] - means[first[part]], level) for part in parts])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from analysis.tables.grid import Cell, Grid
+from analysis.tables.latex_letters import beyond_pdflatex
 
 PAGE = 455.0  # pt
 BREAKS = " /_-"
@@ -17,6 +18,7 @@ WIDTHS = dict.fromkeys("0123456789aghovxyk/*", 0.52) | dict.fromkeys("ijlI.,:;'|
 WIDTHS |= dict.fromkeys("bdnpuq", 0.56) | dict.fromkeys("cezsrtf-()[]", 0.42)
 WIDTHS |= dict.fromkeys("mwMW", 0.95) | dict.fromkeys("+<>=%&#@~^", 0.8) | {" ": 0.34, "_": 0.36}
 CAPITAL, OTHER, BOLD = 0.74, 0.8, 1.15
+NUMBER = 2.8  # of a letter that is printed as its number, [4E00]
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ def width(text: str, points: float) -> float:
 
 @lru_cache(maxsize=100_000)
 def _ems(text: str) -> float:
-    return sum(WIDTHS.get(c, CAPITAL if c.isupper() else OTHER if not c.isalpha() else 0.5) for c in text)
+    return sum(WIDTHS.get(c, CAPITAL if c.isupper() else OTHER if not c.isalpha() else 0.5) for c in text) + sum(
+        NUMBER for c in text if not c.isascii() and beyond_pdflatex(c)
+    )
 
 
 def wrapped(text: str, size: Size) -> list[str]:

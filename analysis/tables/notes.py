@@ -8,6 +8,7 @@ from analysis.formats import fraction
 from analysis.names import listed
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
+from analysis.tables.letters import letter_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,11 @@ ZEROS = {
 
 def all_notes(frame: "pd.DataFrame", designs: list[str], pairs: "pd.DataFrame", settings: Settings) -> list[str]:
     """Return the notes, one sentence or two each."""
-    return [*seed_notes(frame, designs), rounding(settings), *attainable(pairs, settings)]
+    names = {str(name) for column in ("design", "task", "type") for name in frame[column].unique()}
+    return [
+        *seed_notes(frame, designs), rounding(settings), *attainable(pairs, settings),
+        *letter_notes(names, settings.figures),
+    ]  # fmt: skip
 
 
 def seed_notes(frame: "pd.DataFrame", designs: list[str]) -> list[str]:

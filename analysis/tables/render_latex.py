@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from analysis.tables.grid import Cell, Grid
 from analysis.tables.latex_fit import Piece, Size, fit, wrapped
+from analysis.tables.latex_letters import BEYOND, composed, set_letter
 from analysis.tables.main import all_grids
 
 if TYPE_CHECKING:
@@ -67,7 +68,12 @@ def latex_grid(grid: Grid) -> str:
             r"\end{table*}",
         ]
         texts.append("\n".join(lines) + "\n")
-    return "".join(texts)
+    return defined("".join(texts))
+
+
+def defined(text: str) -> str:
+    r"""Return LaTeX with the definition of \beyond before it, where it is used."""
+    return f"{BEYOND}\n{text}" if r"\beyond{" in text else text
 
 
 def _tabular(grid: Grid, heads: list[tuple[str, str]], piece: Piece, size: Size) -> str:
@@ -147,7 +153,10 @@ def _row(texts: list[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape LaTeX's special characters; >=, and a minus before a number or between two names, become mathematics."""
-    plain = "".join(SPECIAL.get(character, character) for character in text)
+    """Escape LaTeX's special characters; >=, and a minus before a number or between two names, become mathematics.
+
+    Letters that pdflatex lacks: see `latex_letters`; a file that holds `\\beyond` begins with `BEYOND`.
+    """
+    plain = "".join(SPECIAL.get(c, c if c.isascii() else set_letter(c)) for c in composed(text))
     plain = plain.replace("$>$=", r"$\geq$").replace(" - ", " $-$ ")
     return re.sub(r"^-(?=[.\d])", "$-$", plain)

@@ -1,10 +1,12 @@
 """Grids -> Markdown, with columns padded so that the source reads as a table too."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.tables.grid import Cell, Grid
 from analysis.tables.main import all_grids, further_grids, main_grids
+from analysis.tables.markdown_escape import escape
 
 if TYPE_CHECKING:
     from analysis.result import Result
@@ -23,7 +25,7 @@ TITLES = {
 
 def document(result: "Result", folder: Path | None = None) -> str:
     """Return the whole report: tables, notes, verdict. `folder` says where the rest of a list that is cut lies."""
-    return _document(result, all_grids(result), folder)
+    return _document(result, all_grids(result), folder, words=escape)
 
 
 def printed(result: "Result", folder: Path) -> str:
@@ -33,14 +35,17 @@ def printed(result: "Result", folder: Path) -> str:
     return _document(result, main_grids(result), folder, more)
 
 
-def _document(result: "Result", grids: list[Grid], folder: Path | None, more: str = "") -> str:
+def _document(
+    result: "Result", grids: list[Grid], folder: Path | None, more: str = "", words: Callable[[str], str] = str
+) -> str:
+    """words: what is done to notes and verdict; on a screen they are read, and copied, as they are."""
     parts = []
     for grid in grids:
         parts.append(f"## {grid.title or TITLES[grid.name]}\n\n{markdown_grid(grid)}")
         if grid.rest:
             parts[-1] += f"\n{grid.rest}" + (f" Folder: {folder}." if folder else "") + "\n"
-    notes = "\n".join(f"- {note}" for note in result.notes)
-    return "\n".join([*parts, *filter(None, [more]), f"## Notes\n\n{notes}\n", f"{result.verdict}\n"])
+    notes = "\n".join(f"- {words(note)}" for note in result.notes)
+    return "\n".join([*parts, *filter(None, [more]), f"## Notes\n\n{notes}\n", f"{words(result.verdict)}\n"])
 
 
 def markdown_grid(grid: Grid) -> str:
@@ -66,8 +71,3 @@ def _cell(cell: Cell) -> str:
 def _line(texts: list[str], widths: list[int], left: int) -> str:
     cells = [t.ljust(w) if k < left else t.rjust(w) for k, (t, w) in enumerate(zip(texts, widths, strict=True))]
     return "| " + " | ".join(cells) + " |"
-
-
-def escape(text: str) -> str:
-    r"""Escape what Markdown would read as markup in a name or a legend: a|b -> a\|b, * -> \*."""
-    return text.replace("|", r"\|").replace("*", r"\*")

@@ -1,6 +1,5 @@
 """What a cell is run on: texts of given lengths, and an encoder with padding or without."""
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,22 +12,19 @@ from encoders.backbone import load_tokenizer
 from encoders.encoder import Encoder
 from encoders.precision import resolve_precision
 from encoders.tokens import TextTokenizer, Tokens
+from encoders.unpadded import UNPADDED
 from poolers.base import EOS, TEXT, Pooler
 
 Config = dict[str, Any]
+EXECUTIONS = ("padded", UNPADDED)  # how texts can be run; `make_encoder` says how each is asked for
 OWN_IDS = 8  # the ids below are special in the embedded tokenizer
-
-
-def executions() -> tuple[str, ...]:
-    """How texts can be run: "unpadded" as soon as `Encoder` offers it. `make_encoder` says how each is asked for."""
-    return ("padded", "unpadded") if "unpadded" in inspect.signature(Encoder).parameters else ("padded",)
 
 
 def make_encoder(execution: str, backbone: PreTrainedModel, pooler: Pooler, config: Config, card: Card) -> Encoder:
     """The one place where padded and unpadded execution are told apart."""
-    switch = {"unpadded": execution == "unpadded"} if "unpadded" in executions() else {}
+    backbone.set_attn_implementation(UNPADDED if execution == UNPADDED else "sdpa")
     compute = resolve_precision(config["precision"], card.device).compute
-    return Encoder(backbone, pooler, config["pooler"]["normalize"], compute, **switch)
+    return Encoder(backbone, pooler, config["pooler"]["normalize"], compute)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from benchmarks.card.cells import Cell, Texts, executions
+from benchmarks.card.cells import EXECUTIONS, Cell, Texts
 from benchmarks.card.contestants import Contestant, Encoding, Training
 from benchmarks.card.flops import places_a_token, real_work
 from benchmarks.card.lengths import batch_lengths, heaviest, share
@@ -38,8 +38,8 @@ class Plan:
 
 def cells(poolers: Iterable[str]) -> list[Cell]:
     """Every pooler x attention x execution, and the trained heads once more with TF32."""
-    grid = [Cell(p, a, e) for p in poolers for a in ATTENTIONS for e in executions()]
-    return [*grid, *(Cell(p, "bi", executions()[-1], tf32=True) for p in poolers if p in HEADS)]
+    grid = [Cell(p, a, e) for p in poolers for a in ATTENTIONS for e in EXECUTIONS]
+    return [*grid, *(Cell(p, "bi", EXECUTIONS[-1], tf32=True) for p in poolers if p in HEADS)]
 
 
 def run_heat(plan: Plan, backbone: PreTrainedModel, card: Card, keep: Callable[[dict[str, Any]], None]) -> None:

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModel, PreTrainedModel
 
 from encoders.attention import probe, set_attention
-from encoders.backbone import shape_of
+from encoders.backbone import kernel_of, shape_of
 from encoders.lora import add_lora
 from encoders.precision import resolve_precision
 from records.config import composed, plain
@@ -74,11 +74,12 @@ class Card:
 def random_backbone(config: dict[str, Any], card: Card) -> PreTrainedModel:
     """Return the frozen decoder of `config` with random weights and LoRA; both attentions are proved on it."""
     precision = resolve_precision(config["precision"], card.device)
-    kernel = config["model"]["attn_implementation"]
     torch.manual_seed(stream_seed(config["seed"], "random model"))
     with torch.device(card.device):
         shape = shape_of(config["model"])
-        backbone = AutoModel.from_config(shape, dtype=precision.weights, attn_implementation=kernel)
+        backbone = AutoModel.from_config(
+            shape, dtype=precision.weights, attn_implementation=kernel_of(config["model"], shape)
+        )
     backbone.requires_grad_(False).eval()
     for is_causal in (True, False):
         set_attention(backbone, is_causal)

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from benchmarks import gpu
-from benchmarks.card import cells as cells_module
 from benchmarks.card import figures as figures_module
-from benchmarks.card.cells import Cell, Texts
+from benchmarks.card.cells import EXECUTIONS, Cell, Texts
 from benchmarks.card.contestants import Encoding, Training
 from benchmarks.card.figures import figures, flops_of
 from benchmarks.card.flops import counted, places_a_token, real_work
@@ -151,24 +150,11 @@ def test_out_of_memory_halves_the_budget_and_then_gives_up(backbone, texts, monk
     run.leave()
 
 
-def test_every_cell_is_run_and_heads_once_more_in_tf32(monkeypatch):
-    assert [c.name for c in cells(["eos"])] == ["eos x causal, padded", "eos x bi, padded"]
-    monkeypatch.setattr("benchmarks.card.heat.executions", lambda: ("padded", "unpadded"))
+def test_every_cell_is_run_and_heads_once_more_in_tf32():
+    assert {c.name for c in cells(["eos"])} == {f"eos x {a}, {e}" for a in ("causal", "bi") for e in EXECUTIONS}
     names = [c.name for c in cells(["lastlayer"])]
     assert len(names) == 5
     assert names[-1] == "lastlayer x bi, unpadded, head in tf32"
-
-
-def test_executions_are_those_that_the_encoder_offers(monkeypatch):
-    class Both:
-        def __init__(self, backbone, pooler, normalize, compute, unpadded=False):
-            self.unpadded = unpadded
-
-    config = card_config("mistral_7b", "eos", "causal", small=True)
-    monkeypatch.setattr(cells_module, "Encoder", Both)
-    assert cells_module.executions() == ("padded", "unpadded")
-    made = [cells_module.make_encoder(e, None, None, config, CARD).unpadded for e in ("padded", "unpadded")]
-    assert made == [False, True]
 
 
 def test_until_stops_before_a_round_that_would_end_too_late():

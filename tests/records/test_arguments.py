@@ -16,6 +16,14 @@ def test_the_value_arrives_unchanged(path):
     assert composed("train", words).data.path == path
 
 
+@pytest.mark.parametrize("key", ["runs_dir", "cache_dir"])
+@pytest.mark.parametrize("path", ["my runs/a (1)", "/x/seed=0", "it's here", "runs"])
+def test_so_does_a_folder(key, path):
+    words = quoted_files([f"{key}={path}"])
+    check_overrides("train", words)
+    assert composed("train", words)[key] == path
+
+
 @pytest.mark.parametrize(("written", "value"), [("'a,b'", "a,b"), ("[a,b]", ["a", "b"]), ("null", None)])
 def test_what_is_quoted_or_a_list_already_is_left_alone(written, value):
     words = quoted_files(["data=jsonl", f"data.path={written}"])

@@ -93,6 +93,8 @@ def test_nan_stops_and_names_step_and_batch(cell, tmp_path):
         ("trainer.global_batch_size=2.5", "global_batch_size=2.5 must be a whole number"),
         ("objective.hard_negatives=-1", "hard_negatives=-1 must be a whole number, at least 0; null: all"),
         ("objective.lr=-1e-3", "objective.lr=-0.001 must be a number, at least 0"),
+        ("lora.dropout=1", "lora.dropout=1 must be a number, at least 0 and below 1"),
+        ("evaluation.max_length_share=2", "max_length_share=2 must be a number, at least 1e-06 and at most 1"),
         ("lora.r=0", "lora.r=0 must be a whole number, at least 1"),
         ("seed=one", "seed=one must be a whole number"),
         ("padding_side=middle", "padding_side=middle must be one of right, left"),

@@ -40,7 +40,8 @@ def test_bootstrap_agrees_with_all_resamples():
     assert found.first == pytest.approx(first, abs=4 * np.sqrt(0.25 / RESAMPLES))
     assert found.first.sum() == pytest.approx(1)
     ranks = 1 + (totals[:, None, :] > totals[:, :, None]).sum(axis=2)
-    for ends, probability in ((found.low, 0.025), (found.high, 0.975)):
+    narrow = borda(values, level=0.5)
+    for ends, probability in ((found.low, 0.025), (found.high, 0.975), (narrow.low, 0.25), (narrow.high, 0.75)):
         for design, end in enumerate(ends):  # a quantile: no more mass below it, no less up to it
             assert (ranks[:, design] < end).mean() <= probability + 0.01
             assert (ranks[:, design] <= end).mean() >= probability - 0.01

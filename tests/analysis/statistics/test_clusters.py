@@ -9,10 +9,12 @@ from scipy import stats
 
 from analysis.reading.sources import source_of
 from analysis.reading.task_types import known_types
-from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership, task_bootstrap
+from analysis.statistics.bootstrap_mean import bootstrap_mean
+from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership
 from analysis.statistics.flip_means import flip_means
 from analysis.statistics.resample import bootstrap_counts
 from analysis.statistics.sign_flip import sign_flip
+from benchmarks.cluster_coverage import resampled_means
 from records.errors import UserError
 
 LABELS = ["a", "a", "b", "c", "b", "a", "d", "e"]
@@ -99,12 +101,44 @@ def test_every_task_its_own_cluster_changes_nothing():
 
 
 def test_resampled_clusters_are_literal():
-    scores, members = np.random.default_rng(4).normal(size=(8, 2)), membership(LABELS)
-    means = cluster_bootstrap(scores, members, draws=40)
+    differences, members = np.random.default_rng(4).normal(size=(2, 8)), membership(LABELS)
+    means = resampled_means(differences, members, draws=40)
     for b, counts in enumerate(next(bootstrap_counts(5, 40))):
         drawn = [t for c in np.repeat(np.arange(5), counts.astype(int)) for t in np.flatnonzero(members[c])]
-        np.testing.assert_allclose(means[:, b], scores[drawn].mean(axis=0))
-    assert task_bootstrap(scores, 4000)[0].std() == pytest.approx(scores[:, 0].std() / np.sqrt(8), rel=0.05)
+        np.testing.assert_allclose(means[:, b], differences[:, drawn].mean(axis=1))
+
+
+@pytest.mark.parametrize("level", [0.95, 0.9])
+def test_the_interval_over_clusters_by_hand(level):
+    """Seven clusters of 1 to 4 tasks, each resample taken as a list of clusters."""
+    rng, sizes = np.random.default_rng(6), np.array([1, 1, 2, 2, 3, 4, 4])
+    members, d = np.repeat(np.eye(7), sizes, axis=1), rng.exponential(size=17)
+    sums = members @ d
+
+    def mean_and_error(drawn):
+        mean = sums[drawn].sum() / sizes[drawn].sum()
+        residuals = sums[drawn] - mean * sizes[drawn]
+        return mean, np.sqrt(7 * residuals.var() * 7 / 6) / sizes[drawn].sum()
+
+    mean, error = mean_and_error(np.arange(7))
+    resamples = [np.repeat(np.arange(7), c.astype(int)) for c in next(bootstrap_counts(7, 999))]
+    t = sorted((m - mean) / e for m, e in map(mean_and_error, resamples))
+    place = round(1000 * (1 - level) / 2)
+    wanted = [mean - t[-place] * error, mean - t[place - 1] * error]
+    assert cluster_bootstrap(d[None], members, level, draws=999)[0] == pytest.approx(wanted)
+
+
+def test_clusters_of_one_size_are_tasks_of_their_means():
+    d = np.random.default_rng(7).normal(size=(3, 24))
+    members = np.repeat(np.eye(8), 3, axis=1)
+    wanted = bootstrap_mean(d @ members.T / 3, 0.99)
+    np.testing.assert_allclose(cluster_bootstrap(d, members, 0.99), np.stack(wanted, axis=1))
+
+
+def test_clusters_without_spread_are_a_point_and_five_have_no_interval():
+    members = np.repeat(np.eye(6), 2, axis=1)
+    assert cluster_bootstrap(np.tile([0.2, 0.4], (1, 6)), members)[0] == pytest.approx([0.3, 0.3], abs=1e-12)
+    assert np.isnan(cluster_bootstrap(np.ones((1, 8)), membership(LABELS))).all()
 
 
 def test_level_with_correlated_tasks_is_kept_by_clusters_alone():

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics.resample import bootstrap_counts, percentile_interval
-from analysis.statistics.seed_pairs import model_intervals, resampled_means, seed_pairs
+from analysis.statistics.bootstrap_mean import bootstrap_mean
+from analysis.statistics.crossed_bootstrap import crossed_bootstrap, studentised
+from analysis.statistics.resample import bootstrap_counts, pair_intervals, percentile_interval
+from analysis.statistics.seed_pairs import model_intervals, seed_pairs
+from analysis.statistics.two_way import pair_mean_squares, total_square
 from analysis.statistics.variance import REST, mean_squares
+from benchmarks.seed_coverage import resampled_means
 
 ONE, TWO = np.array([0]), np.array([1])
 
@@ -30,34 +34,72 @@ def test_counts_are_resamples():
 
 
 def test_resampled_means_are_those_of_literal_resamples():
-    scores = runs(6, 3, (0.1, 0.1, 0.1), np.random.default_rng(0))
-    over_tasks, crossed = resampled_means(scores, draws=50)
+    one, other = runs(6, 3, (0.1, 0.1, 0.1), np.random.default_rng(0))
+    over_tasks, crossed = resampled_means(other - one, draws=50)
     tasks, seeds = next(bootstrap_counts(6, 50)), next(bootstrap_counts(3, 50, 1))
     for b in range(50):
         drawn_tasks = np.repeat(np.arange(6), tasks[b].astype(int))
         drawn_seeds = np.repeat(np.arange(3), seeds[b].astype(int))
-        np.testing.assert_allclose(over_tasks[:, b], scores[:, drawn_tasks].mean(axis=(1, 2)))
-        np.testing.assert_allclose(crossed[:, b], scores[:, drawn_tasks][:, :, drawn_seeds].mean(axis=(1, 2)))
+        np.testing.assert_allclose(over_tasks[b], (other - one)[drawn_tasks].mean())
+        np.testing.assert_allclose(crossed[b], (other - one)[drawn_tasks][:, drawn_seeds].mean())
 
 
-def test_the_task_interval_is_scipys_percentile_bootstrap():
+def test_the_task_interval_is_that_of_the_pairs_table():
     scores = runs(20, 2, (0.1, 0.0, 0.0), np.random.default_rng(1))
-    found = seed_pairs(scores, ONE, TWO)
     d = (scores[1] - scores[0]).mean(axis=1)
-    theirs = stats.bootstrap((d,), np.mean, method="percentile", n_resamples=9999, rng=1).confidence_interval
-    assert found.over_tasks[0] == pytest.approx([theirs.low, theirs.high], abs=0.003)
-    assert found.difference[0] == pytest.approx(d.mean())
+    for level in (0.95, 0.99):
+        found = seed_pairs(scores, ONE, TWO, level)
+        assert found.over_tasks[0].tolist() == [float(end[0]) for end in bootstrap_mean(d[None], level)]
+        assert found.difference[0] == pytest.approx(d.mean())
+
+
+def literal_t(d, tasks, seeds):
+    """t* of one resample, from the resampled table itself."""
+    drawn = (d - d.mean())[np.repeat(np.arange(len(d)), tasks.astype(int))]
+    drawn = drawn[:, np.repeat(np.arange(d.shape[1]), seeds.astype(int))]
+    error = np.sqrt(total_square(pair_mean_squares(drawn[None]))[0] / d.size)
+    return drawn.mean() / error
+
+
+@pytest.mark.parametrize(("n", "seeds"), [(6, 2), (9, 3), (7, 5)])
+def test_t_of_a_resample_is_that_of_the_literal_table(n, seeds):
+    d = np.random.default_rng(8).normal(size=(n, seeds)) + 2 * np.random.default_rng(9).normal(size=seeds)
+    by_task, by_seed = next(bootstrap_counts(n, 60)), next(bootstrap_counts(seeds, 60, 1))
+    wanted = [literal_t(d, *counts) for counts in zip(by_task, by_seed, strict=True)]
+    np.testing.assert_allclose(studentised(d - d.mean(), by_task, by_seed), wanted, rtol=1e-8)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.9])
+def test_the_crossed_interval_turns_the_quantiles_of_t_round(level):
+    d = runs(8, 3, (0.1, 0.05, 0.1), np.random.default_rng(10))
+    d = d[1] - d[0]
+    by_task, by_seed = next(bootstrap_counts(8, 999)), next(bootstrap_counts(3, 999, 1))
+    t = sorted(literal_t(d, *counts) for counts in zip(by_task, by_seed, strict=True))
+    place = round(1000 * (1 - level) / 2)
+    error = np.sqrt(total_square(pair_mean_squares(d[None]))[0] / d.size)
+    wanted = [d.mean() - t[-place] * error, d.mean() - t[place - 1] * error]
+    assert crossed_bootstrap(d[None], level, draws=999)[0] == pytest.approx(wanted)
+
+
+def test_where_nothing_varies_the_crossed_interval_is_a_point_and_few_tasks_have_none():
+    both = np.stack([np.full((6, 2), 0.25), np.zeros((6, 2))])
+    assert crossed_bootstrap(both, draws=99).tolist() == [[0.25, 0.25], [0.0, 0.0]]
+    assert np.isnan(crossed_bootstrap(both[:, :5], draws=99)).all()
+    found = seed_pairs(runs(8, 2, (0.1, 0.1, 0.1), np.random.default_rng(11)), ONE, TWO, draws=0)
+    assert np.isnan(found.over_tasks).all()
+    assert np.isnan(found.over_tasks_and_seeds).all()
+    assert np.isfinite(found.by_pooled).all()
 
 
 def test_spread_of_the_crossed_bootstrap_is_owens():
     """Var of the resampled mean given the data, worked out from the second moments of the counts."""
     d = np.random.default_rng(2).normal(size=(7, 4)) + np.arange(4)
-    _, crossed = resampled_means(np.stack([d * 0, d]), draws=60_000)
+    _, crossed = resampled_means(d, draws=60_000)
     table = d - d.mean()
     rows, columns, cells = (table.mean(axis=1) ** 2).mean() / 7, (table.mean(axis=0) ** 2).mean() / 4, 0.0
     rest = table - table.mean(axis=1)[:, None] - table.mean(axis=0)
     cells = (rest**2).mean() / 28
-    assert crossed[1].var() == pytest.approx(rows + columns + cells, rel=0.03)
+    assert crossed.var() == pytest.approx(rows + columns + cells, rel=0.03)
 
 
 def test_without_seed_effect_the_seeds_add_nothing():
@@ -82,11 +124,12 @@ def test_pooled_over_two_designs_is_the_pair_alone():
     np.testing.assert_allclose(found.by_pooled, found.by_model, rtol=1e-9)
 
 
-def test_pooled_interval_by_hand():
+@pytest.mark.parametrize("level", [0.95, 0.99])
+def test_pooled_interval_by_hand(level):
     """Four designs: the pair's own task mean square, the others' design x seed, Satterthwaite written out."""
     g = np.random.default_rng(7)
     scores = g.normal(size=(4, 6, 3)) + 2 * g.normal(size=(4, 1, 3)) + 3 * g.normal(size=(4, 6, 1))
-    found = seed_pairs(scores, ONE, TWO, draws=9)
+    found = seed_pairs(scores, ONE, TWO, level, draws=9)
     difference = scores[1] - scores[0]
     task = 3 * difference.mean(axis=1).var(ddof=1)
     cells = scores.mean(axis=1)
@@ -95,7 +138,7 @@ def test_pooled_interval_by_hand():
     rest = 2 * mean_squares(scores)[REST][1]
     variance = (task + seed - rest) / 18
     freedom = (task + seed - rest) ** 2 / (task**2 / 5 + seed**2 / 6 + rest**2 / 30)
-    reach = stats.t.ppf(0.975, freedom) * np.sqrt(variance)
+    reach = stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance)
     assert found.by_pooled[0] == pytest.approx([difference.mean() - reach, difference.mean() + reach])
     assert found.seed_share[0] == pytest.approx(min(1, seed / (task + seed - rest)))
 
@@ -112,7 +155,7 @@ def test_seeds_agreeing_and_share_by_hand():
 
 
 def test_coverage_of_the_model_interval_and_its_lack_in_the_bootstraps():
-    """40 tasks, 3 seeds, seeds as large as the rest: the model covers 95 %, the bootstraps cover less (documented)."""
+    """40 tasks, 3 seeds, seeds as large as the rest: the model covers 95 %, over tasks and seeds 90 % (documented)."""
     rng = np.random.default_rng(4)
     names = ("over_tasks", "over_tasks_and_seeds", "by_model")
     covered = dict.fromkeys(names, 0)
@@ -122,12 +165,14 @@ def test_coverage_of_the_model_interval_and_its_lack_in_the_bootstraps():
             low, high = getattr(found, name)[0]
             covered[name] += low <= 0 <= high
     assert covered["by_model"] > 0.91 * 300
-    assert covered["over_tasks"] < covered["over_tasks_and_seeds"] < 0.93 * 300
+    assert covered["over_tasks"] < 0.8 * 300 < 0.85 * 300 < covered["over_tasks_and_seeds"] < 0.95 * 300
 
 
 def test_percentiles_are_numpys():
     values = np.random.default_rng(5).normal(size=(3, 1000))
     np.testing.assert_allclose(percentile_interval(values), np.quantile(values, [0.025, 0.975], axis=1).T)
+    wanted = np.quantile(values[2] - values[0], [0.005, 0.995])
+    np.testing.assert_allclose(pair_intervals(values, ONE, np.array([2]), 0.99), [wanted])
 
 
 def test_sections_of_a_study_with_seeds(study, spread_scores, analyse_words):

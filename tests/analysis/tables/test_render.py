@@ -97,7 +97,7 @@ def test_the_rule_of_a_narrow_column_is_one_that_markdown_reads():
 def test_raw_p_is_kept_where_the_correction_closes_the_row(result, study, analyse_words):
     text = document(analyse_words(f"scores={study.root}", "types=[STS]", "alpha=0.01"))
     assert (
-        "A family of 3 needs 10 tasks a type, or fewer pairs: against=<design>." in text
+        "A family of 3 needs 10 tasks a type, or fewer pairs: against=\\<design>." in text
     )  # 3 x 2/2^9 > .01 > 3 x 2/2^10
     assert re.search(r"\+\.\d{4}\(\\\*\) \(n\.a\.: p >= \.0234, raw \.00781\)", text)
 

@@ -1,0 +1,64 @@
+"""With alpha=.01 every interval is one of 99 %: its head, its caption and its ends."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+DESIGNS = ("eos-causal", "eos-bi", "lastlayer-causal", "lastlayer-bi")
+
+
+@pytest.fixture
+def words(study, spread_scores):
+    """Four designs, two seeds, sixteen tasks of eight sources."""
+    rng = np.random.default_rng(0)
+    for k, (design, seed) in enumerate(product(DESIGNS, (0, 1))):
+        scores = {task: value + rng.normal(0, 0.02) for task, value in spread_scores(0.3 + 0.005 * (k // 2)).items()}
+        study.run(design, scores, seed=seed)
+    path = study.root / "sources.json"
+    path.write_text(json.dumps({f"{kind}{k}": f"source {k}" for kind in ("Retrieval", "STS") for k in range(8)}))
+    return [f"scores={study.root}", f"cluster={path}"]
+
+
+def named(result):
+    """Section -> (heads and captions of its grids, frames)."""
+    return {
+        section.name: (" ".join(t for grid in section.grids for t in (*grid.header, grid.caption)), section.frames)
+        for section in result.sections
+    }
+
+
+def test_intervals_are_of_the_level_that_alpha_leaves(words, analyse_words):
+    usual, strict = (named(analyse_words(*words, f"alpha={alpha}")) for alpha in (0.05, 0.01))
+    for name in ("seeds", "clusters", "borda"):
+        assert ("95 %" in usual[name][0], "99 %" in usual[name][0]) == (True, False), name
+        assert ("95 %" in strict[name][0], "99 %" in strict[name][0]) == (False, True), name
+    columns = {
+        "seeds": ("over_tasks", "over_tasks_and_seeds", "by_model", "by_pooled"),
+        "clusters": ("tasks", "clusters"),
+    }
+    for name, own in columns.items():
+        before, after = (found[name][1][f"{name}.csv"] for found in (usual, strict))
+        for column in own:
+            assert (after[f"low_{column}"] < before[f"low_{column}"]).all()
+            assert (after[f"high_{column}"] > before[f"high_{column}"]).all()
+    before, after = (found["borda"][1]["borda.csv"] for found in (usual, strict))
+    assert (after["rank_high"] - after["rank_low"]).sum() > (before["rank_high"] - before["rank_low"]).sum()
+
+
+def test_so_are_the_marginal_means_and_the_verdict(words, analyse_words):
+    usual, strict = (analyse_words(*words, f"alpha={alpha}") for alpha in (0.05, 0.01))
+    before, after = (result.effects[0].marginals for result in (usual, strict))
+    assert (after["high"] - after["low"] > before["high"] - before["low"]).all()
+    assert "its 95 % interval is" in usual.verdict
+    assert "its 99 % interval is" in strict.verdict
+
+
+def test_below_six_units_the_table_says_so(words, analyse_words):
+    result = analyse_words(*words, "tasks=[STS0,STS1,STS2,STS3,STS4]")
+    (seeds,) = [section for section in result.sections if section.name == "seeds"]
+    texts = [cell.text for cell in seeds.grids[0].rows[0]]
+    assert texts[2:4] == ["n.a.", "n.a."]
+    assert texts[4].startswith("[")
+    assert "n.a. below six tasks" in seeds.grids[0].caption
