@@ -209,7 +209,7 @@ def test_rounds_out_of_memory_count_for_nothing(monkeypatch):
 def test_the_page_has_a_line_for_each_cell(records):
     record = {"date": "d", "device": "x", "code": {"commit": "c"}, "versions": {"torch": "1", "transformers": "2"}}
     record |= records["training"]
-    ran_out = "multilayer x bi, padded, head in tf32"
+    ran_out = "multilayer x bi, unpadded, head in tf32"
     record["rates"] = {**record["rates"], ran_out: [0.0, 0.0]}
     text = explained(record) + described(record)
     for name in record["cells"]:
