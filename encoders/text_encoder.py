@@ -12,6 +12,7 @@ import torch
 from encoders.back_off import BackOff
 from encoders.chunks import Chunk
 from encoders.encoder import Encoder
+from encoders.sources import sources
 from encoders.tokens import Batch, TextTokenizer
 
 T = TypeVar("T")
@@ -48,6 +49,11 @@ class TextEncoder:
     def embedding_dim(self) -> int:
         """E."""
         return self.encoder.pooler.embedding_dim
+
+    @property
+    def sources(self) -> str:
+        """sha256 of the code that makes the vectors."""
+        return sources(self.encoder.pooler)
 
     @property
     def max_length(self) -> int:

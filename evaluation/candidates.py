@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluation.embedding_cache import Encoder
+from evaluation.embedding_cache import Encoder, Store
+from evaluation.embedding_store import open_store
 from records.config import composed, plain
 from records.errors import UserError
 from records.run_folder import read_manifest
@@ -52,6 +53,10 @@ class Candidate:
         if self.folder is not None:
             return loading.load_run(self.folder, self.manifest["config"])
         return loading.untrained(self.manifest["config"])
+
+    def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
+        """Return where the embeddings of `encoder`, which `load` gave, are kept."""
+        return open_store(encoder, cache_dir)
 
 
 def candidates(cfg: Config) -> list[Candidate]:

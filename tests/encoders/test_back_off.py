@@ -12,9 +12,8 @@ from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
 from records.errors import UserError
 
-TEXTS = [
-    " ".join([["the", "sum", "of", "two", "arrays"][(i + k) % 5] for k in range(1 + 3 * i % 17)]) for i in range(40)
-]
+WORDS = ["the", "sum", "of", "two", "arrays"]
+TEXTS = [" ".join(WORDS[(i + k) % 5] for k in range(1 + 3 * i % 17)) for i in range(40)]
 GPU = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
