@@ -47,6 +47,13 @@ def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEM
     return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
 
 
+def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
+    """Build the tokenizer that evaluation uses: `cfg["evaluation"]` may shorten texts and glue instructions to them."""
+    own = cfg["evaluation"]
+    shorter = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
+    return build_tokenizer(shorter, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
+
+
 def base_fingerprints(model: Config) -> dict[str, str]:
     """sha256 of the base weights' files and of the tokenizer's."""
     path = Path(model_path(model["path"]))
@@ -87,11 +94,9 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     encoder = build_encoder(cfg, precision, device)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
-    own = cfg["evaluation"]
-    encoder.compute = resolve_autocast(own["autocast"], precision)
-    cfg = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
-    positions = encoder.backbone.config.get_text_config().max_position_embeddings
-    tokenizer = build_tokenizer(cfg, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
+    encoder.compute = resolve_autocast(cfg["evaluation"]["autocast"], precision)
+    tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
+    cfg = {**cfg, "max_length": tokenizer.max_length}
     trained = {"head": of_tensors(encoder.pooler.state_dict())}
     if run and not is_frozen(cfg):
         trained["adapter"] = of_files([run / ADAPTER])

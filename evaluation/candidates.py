@@ -8,8 +8,10 @@ from typing import Any
 
 from evaluation.embedding_cache import Encoder, Store
 from evaluation.embedding_store import open_store
+from evaluation.measure import Measure, measure_of
 from records.config import composed, plain
 from records.errors import UserError
+from records.fingerprint import of_value
 from records.run_folder import read_manifest
 
 Config = dict[str, Any]
@@ -53,6 +55,24 @@ class Candidate:
         if self.folder is not None:
             return loading.load_run(self.folder, self.manifest["config"])
         return loading.untrained(self.manifest["config"])
+
+    def measure(self) -> Measure:
+        """Return how long texts are for this encoder; of the model only configuration and tokenizer are read.
+
+        Raises `UserError` where they cannot be.
+        """
+        return measure_of(self.manifest["config"])
+
+    @property
+    def measured_alike(self) -> str:
+        """What `measure` depends on."""
+        config = self.manifest["config"]
+        return of_value([config.get(key) for key in ("model", "max_length", "evaluation")])
+
+    @property
+    def checkpoint(self) -> str:
+        """Candidates of one checkpoint share their forward passes."""
+        return f"{self.results} {self.title}"
 
     def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
         """Return where the embeddings of `encoder`, which `load` gave, are kept."""

@@ -12,6 +12,7 @@ from typing import Any
 from evaluation.candidates import Candidate
 from evaluation.embedding_cache import EmbeddingCache
 from evaluation.instructions import Instructions
+from evaluation.pace import Pace
 from evaluation.results import (
     describe_tasks,
     finished,
@@ -49,6 +50,7 @@ class Options:
     instructions: Instructions = field(default_factory=Instructions)
     predictions: bool = False
     cache_dir: Path | None = None  # of embeddings on disk; None keeps them in memory, for one candidate
+    expected: int | None = None  # tokens to encode, by the plan
 
 
 def score(
@@ -74,7 +76,14 @@ def score(
     mend_settings(folder)
     meta = model_meta(candidate.name, name, encoder, use_instructions=options.instructions.mode != "none")
     cache = EmbeddingCache(encoder, candidate.store(encoder, options.cache_dir), options.cache_dir)
-    adapter = MtebEncoder(cache, meta, options.instructions, on_texts)
+    pace = Pace(candidate.title, options.expected, encoder.meter, print)
+
+    def counted(texts: int) -> None:
+        pace.look()
+        if on_texts:
+            on_texts(texts)
+
+    adapter = MtebEncoder(cache, meta, options.instructions, counted)
     outcome = Outcome(candidate.title, folder)
     started, before = time.perf_counter(), copy(encoder.meter)
     record = _record(encoder, options, tasks, written_record(folder))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from evaluation.candidates import Candidate
+from evaluation.measure import Measure
 from records.config import CONF
 
 CACHE = CONF.parent / "cache"
@@ -73,6 +74,9 @@ class LocalCandidate(Candidate):
 
     def load(self) -> Any:
         return self.encoder
+
+    def measure(self) -> Measure:
+        return Measure(lambda texts, said: [len(f"{said} {t}".split()) for t in texts], 512, 10_000, "words")
 
 
 @pytest.fixture
