@@ -88,7 +88,7 @@ def candidates(cfg: Config) -> list[Candidate]:
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
-        manifest = {"study": cfg["study"], "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
+        manifest = {"study": cfg["study"], "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
@@ -103,6 +103,11 @@ def candidates(cfg: Config) -> list[Candidate]:
         if wanted != "only":
             found.append(Candidate(manifest, results, folder))
     return found
+
+
+def pooler_word(pooler: Config) -> str:
+    """What an untrained pooler is called in folders and tables; of pooler=layer each layer and pooling by itself."""
+    return f"layer{pooler['layer']}_{pooler['pooling']}" if pooler["name"] == "layer" else pooler["name"]
 
 
 def changed_evaluation(asked: Config) -> Config:

@@ -10,6 +10,7 @@ from evaluation.embedding_place import check_mode
 from evaluation.instructions import read_instructions
 from evaluation.quiet import quiet
 from evaluation.rates import remember
+from evaluation.readings import check_readings, read_by
 from evaluation.words import hydra_words, manual
 from records.config import composed, plain
 from records.errors import UserError
@@ -31,7 +32,9 @@ def run(cfg: Config) -> list[Any]:
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     read_instructions(cfg["evaluation"]["instructions"])
+    readings = check_readings(cfg["readings"])
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
+    found = read_by(found, readings) if readings else found
     check_mode(cfg["embeddings"])
     from evaluation.benchmarks import task_set
     from evaluation.plan import make_plan
