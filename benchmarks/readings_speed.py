@@ -33,8 +33,8 @@ from records.quiet import quieten
 
 HEAD = ["model, readings", "K", "texts/s", "time / one reading (mean)", "time / K encoders alone"]
 DOCS_HEAD = ["docs benchmark", "seconds", "encoding s", "cache s", "mteb s", "time / cold, one reading"]
-EXPLAINED = """Queries, positives and negatives of docstrings in one list. Ratios of seconds, taken in turn in one process:
-median over rounds (10th to 90th percentile). The docs benchmark: all its tasks by mteb, with an empty cache of
+EXPLAINED = """Queries, positives and negatives of docstrings in one list. Ratios of seconds, taken in turn in one
+process: median over rounds (10th to 90th percentile). The docs benchmark: all its tasks by mteb, with an empty cache of
 embeddings (cold) and with all of them there (warm); all readings: mteb runs once for each of them."""
 NAMES = ["layer:*/mean", *PLAIN]
 
