@@ -66,6 +66,7 @@ bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits,
 	$(RUN) -m benchmarks.invariance
 	$(RUN) -m benchmarks.startup $(BENCH)
 	$(RUN) -m benchmarks.encoding_speed $(BENCH)
+	$(RUN) -m benchmarks.readings_speed $(BENCH)
 	$(RUN) -m benchmarks.training_speed $(BENCH)
 
 $(VENV)/.installed: pyproject.toml constraints.txt

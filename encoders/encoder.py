@@ -1,7 +1,7 @@
 """Backbone + pooler: one batch of tokens in, one vector a text out."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,8 @@ from encoders.backbone import parts
 from encoders.rows import arranged, last_states
 from encoders.tokens import Batch
 from poolers.base import Pooler
+
+T = TypeVar("T")
 
 
 class Encoder(nn.Module):
@@ -49,14 +51,14 @@ class Encoder(nn.Module):
         with self.precision(batch):
             return last_states(self.backbone, batch)
 
-    def each_layer(self, batch: Batch, chosen: Sequence[int], reduce: Callable[[int, Tensor], Tensor]) -> list[Tensor]:
+    def each_layer(self, batch: Batch, chosen: Sequence[int], reduce: Callable[[int, Tensor], T]) -> list[T]:
         """`reduce(layer, hidden [B, T, D])` of each chosen layer, called while the layer's states are at hand.
 
         Layer i < L-1 is the output of decoder layer i; the last one is taken after the final norm, as in
         transformers' `hidden_states[1:]`.
         """
         layers, norm = parts(self.backbone)
-        reductions: dict[int, Tensor] = {}
+        reductions: dict[int, T] = {}
         rows = arranged(self.backbone, batch)
 
         def keep(index: int) -> Any:

@@ -1,5 +1,6 @@
 """An encoder from a configuration (untrained) or from a run folder (trained)."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from encoders.fused_lora import fuse_lora
 from encoders.precision import Precision, best_device, resolve_autocast, resolve_precision
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
+from poolers.base import Pooler
 from poolers.registry import build_pooler
 from records.errors import UserError
 from records.fingerprint import of_files, of_tensors, of_value
@@ -48,6 +50,13 @@ def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEM
     return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
 
 
+def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
+    """Build the tokenizer that evaluation uses: `cfg["evaluation"]` may shorten texts and glue instructions to them."""
+    own = cfg["evaluation"]
+    shorter = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
+    return build_tokenizer(shorter, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
+
+
 def base_fingerprints(model: Config) -> dict[str, str]:
     """sha256 of the base weights' files and of the tokenizer's."""
     path = Path(model_path(model["path"]))
@@ -63,9 +72,23 @@ def is_frozen(cfg: Config) -> bool:
     return bool(cfg.get("backbone", {}).get("frozen"))  # older manifests and evaluate.yaml have no such key
 
 
+@dataclass(frozen=True)
+class Identity:
+    """What decides a vector besides the pooler: sha256 of base weights, tokenizer and adapter; settings."""
+
+    base: dict[str, str]
+    adapter: dict[str, str]
+    settings: Config
+
+    def fingerprint(self, pooler: Pooler, config: Config) -> str:
+        """sha256 of all of it with `pooler`, whose settings are `config`."""
+        trained = {"head": of_tensors(pooler.state_dict()), **self.adapter}
+        return of_value([self.base, trained, {**self.settings, "pooler": config}])
+
+
 def untrained(cfg: Config) -> TextEncoder:
     """The start of a run: LoRA is the identity there, so it is left out; the head is as the seed draws it."""
-    return _text_encoder(cfg, None)
+    return loaded(cfg, None)[0]
 
 
 def load_run(folder: Path, cfg: Config) -> TextEncoder:
@@ -74,31 +97,34 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
     LoRA is merged into float32 weights (it stays apart where the base is bf16, which would round it away).
     A run of backbone.frozen=true has a head only. Raises `UserError` where adapter or head are absent or do not fit.
     """
+    return loaded(cfg, folder)[0]
+
+
+def _check_run(folder: Path, cfg: Config) -> None:
     for part in ("head.safetensors",) if is_frozen(cfg) else (ADAPTER, "head.safetensors"):
         if not (folder / part).is_file():
             raise UserError(
                 f"The run folder {folder} has no {part}. Train it again: delete the folder and run train.py."
             )
-    return _text_encoder(cfg, folder)
 
 
-def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
+def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
+    """Return the encoder of the run in a folder, or the untrained one, and what its fingerprint is made of."""
+    if run:
+        _check_run(run, cfg)
     device = best_device(cfg.get("accelerator", "auto"))
     precision = resolve_precision(cfg["precision"], device)
     encoder = build_encoder(cfg, precision, device)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
-    own = cfg["evaluation"]
-    encoder.compute = resolve_autocast(own["autocast"], precision)
-    cfg = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
-    positions = encoder.backbone.config.get_text_config().max_position_embeddings
-    tokenizer = build_tokenizer(cfg, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
-    trained = {"head": of_tensors(encoder.pooler.state_dict())}
-    if run and not is_frozen(cfg):
-        trained["adapter"] = of_files([run / ADAPTER])
-    settings = {k: cfg[k] for k in ("attn", "pooler", "max_length", "evaluation")} | {"precision": precision.name}
-    identity = of_value([base_fingerprints(cfg["model"]), trained, settings])
-    return TextEncoder(encoder, tokenizer, identity, cfg["token_budget"])
+    encoder.compute = resolve_autocast(cfg["evaluation"]["autocast"], precision)
+    tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
+    cfg = {**cfg, "max_length": tokenizer.max_length}
+    adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
+    settings = {k: cfg[k] for k in ("attn", "max_length", "evaluation")} | {"precision": precision.name}
+    identity = Identity(base_fingerprints(cfg["model"]), adapter, settings)
+    fingerprint = identity.fingerprint(encoder.pooler, cfg["pooler"])
+    return TextEncoder(encoder, tokenizer, fingerprint, cfg["token_budget"]), identity
 
 
 def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bool) -> None:

@@ -1,16 +1,22 @@
 """Texts in, vectors out, for evaluation: each distinct text once, longest first, under a token budget."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 
-from encoders.chunks import by_token_budget
+from encoders.back_off import BackOff
+from encoders.chunks import Chunk
 from encoders.encoder import Encoder
 from encoders.rows import is_unpadded
-from encoders.tokens import TextTokenizer
+from encoders.sources import sources
+from encoders.tokens import Batch, TextTokenizer
+
+T = TypeVar("T")
 
 WINDOW = 32_768  # texts tokenised and sorted at a time, so that a corpus of millions is not held twice
 
@@ -29,7 +35,7 @@ class TextEncoder:
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, fingerprint: str, token_budget: int) -> None:
         self.encoder, self.tokenizer, self.fingerprint = encoder, tokenizer, fingerprint
-        self.token_budget = token_budget
+        self.back_off = BackOff(token_budget, padded=not is_unpadded(encoder.backbone))
         self.device = next(encoder.backbone.parameters()).device
         self.settings = {
             "compute": str(encoder.compute).removeprefix("torch."),
@@ -46,9 +52,19 @@ class TextEncoder:
         return self.encoder.pooler.embedding_dim
 
     @property
+    def sources(self) -> str:
+        """sha256 of the code that makes the vectors."""
+        return sources(self.encoder.pooler)
+
+    @property
     def max_length(self) -> int:
         """Tokens of a text, BOS and EOS included; what is longer is cut."""
         return self.tokenizer.max_length
+
+    @property
+    def token_budget(self) -> int:
+        """Padded tokens of one forward pass; smaller than configured once memory has run out."""
+        return self.back_off.budget
 
     def encode(
         self, texts: Sequence[str], instruction: str = "", progress: Callable[[int], None] | None = None
@@ -57,30 +73,54 @@ class TextEncoder:
 
         Raises `UserError` for an empty text.
         """
-        start = time.perf_counter()
-        training = self.encoder.training
-        self.encoder.eval()  # dropout off, also where a run in training is validated
         place: dict[str, int] = {}
         for text in texts:
             place.setdefault(text, len(place))
-        distinct = list(place)
-        vectors = np.empty((len(distinct), self.embedding_dim), dtype=np.float32)
-        for offset in range(0, len(distinct), WINDOW):
-            self._window(distinct[offset : offset + WINDOW], instruction, vectors[offset : offset + WINDOW], progress)
-        self.encoder.train(training)
-        self.meter.texts += len(distinct)
-        self.meter.seconds += time.perf_counter() - start
+        vectors = np.empty((len(place), self.embedding_dim), dtype=np.float32)
+        for indices, part in self.parts(list(place), instruction):
+            vectors[indices] = part
+            if progress:
+                progress(len(indices))
         return vectors[[place[t] for t in texts]]
 
+    def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[Chunk, np.ndarray]]:
+        """Yield (indices of texts, their [n, E] float32) chunk by chunk; `texts` are distinct.
+
+        Chunks are cut longest first by a rule that looks only ahead, so that what remains after any of them is cut
+        into the same chunks again: work that was stopped goes on with the very numbers it would have had.
+        """
+        return self.run(texts, instruction, lambda batch: self.encoder(batch).cpu().numpy())
+
+    def run(self, texts: Sequence[str], instruction: str, compute: Callable[[Batch], T]) -> Iterator[tuple[Chunk, T]]:
+        """As `parts`, with `compute` in place of this encoder's own vectors: several readings of one forward pass."""
+        training = self.encoder.training
+        self.encoder.eval()  # dropout off, also where a run in training is validated
+        try:
+            for offset in range(0, len(texts), WINDOW):
+                for chunk, result in self._window(texts[offset : offset + WINDOW], instruction, compute):
+                    yield [offset + i for i in chunk], result
+        finally:
+            self.encoder.train(training)
+
     def _window(
-        self, texts: list[str], instruction: str, out: np.ndarray, progress: Callable[[int], None] | None
-    ) -> None:
-        rows = self.tokenizer(texts, instruction)
-        lengths = [len(r) for r in rows]
-        self.meter.tokens += sum(lengths)
-        for chunk in by_token_budget(lengths, self.token_budget, padded=not is_unpadded(self.encoder.backbone)):
-            batch = self.tokenizer.batch([rows[i] for i in chunk]).to(self.device)
-            with torch.inference_mode():
-                out[chunk] = self.encoder(batch).cpu().numpy()
-            if progress:
-                progress(len(chunk))
+        self, texts: Sequence[str], instruction: str, compute: Callable[[Batch], T]
+    ) -> Iterator[tuple[Chunk, T]]:
+        with self._timed():
+            rows = self.tokenizer(texts, instruction)
+
+        def one(chunk: Chunk) -> T:
+            with self._timed(), torch.inference_mode():
+                return compute(self.tokenizer.batch([rows[i] for i in chunk]).to(self.device))
+
+        for chunk, result in self.back_off.run([len(r) for r in rows], one):
+            self.meter.texts += len(chunk)
+            self.meter.tokens += sum(len(rows[i]) for i in chunk)
+            yield chunk, result
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.meter.seconds += time.perf_counter() - start

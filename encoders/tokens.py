@@ -111,6 +111,15 @@ class TextTokenizer:
             rows.append(self._framed(ids, roles))
         return rows
 
+    def lengths(self, texts: Sequence[str], instruction: str | None = None) -> list[int]:
+        """Return the number of tokens of each text as `__call__` would cut it; nothing is checked."""
+        prefix = self.template.format(instruction=instruction) if instruction else ""
+        frame = 1 + (self.bos is not None)
+        found = self.tokenizer(
+            [prefix + t for t in texts], add_special_tokens=False, split_special_tokens=True, verbose=False
+        )
+        return [min(len(ids), self.max_length - frame) + frame for ids in found["input_ids"]]
+
     def _framed(self, ids: list[int], roles: list[int]) -> Tokens:
         if self.bos is not None:
             ids, roles = [self.bos, *ids], [BOS, *roles]

@@ -1,7 +1,7 @@
 """`benchmark=`, `tasks_dir=`, `tasks=` -> the mteb tasks to run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class TaskSet:
-    """The tasks of one command, in order. `characters` of distinct text to encode; None where mteb does not know."""
+    """The tasks of one command, in order. `data`: content of tasks of ours by name; mteb's own are not read here."""
 
     tasks: list[Any]  # mteb.AbsTask
-    characters: int | None
+    data: dict[str, TaskData] = field(default_factory=dict)
 
 
 def task_set(cfg: Config) -> TaskSet:
@@ -38,13 +38,11 @@ def task_set(cfg: Config) -> TaskSet:
     if benchmark and benchmark["kind"] == "docs":
         sizes = Sizes(**{f.name: benchmark[f.name] for f in fields(Sizes)})
         return _ours(_narrowed(docs_tasks(benchmark["packages"], sizes, cfg["cache_dir"]), only))
-    tasks = _of_benchmark(benchmark["name"], only) if benchmark else _by_name(only)
-    return TaskSet(tasks, _characters(tasks))
+    return TaskSet(_of_benchmark(benchmark["name"], only) if benchmark else _by_name(only))
 
 
 def _ours(tasks: list[TaskData]) -> TaskSet:
-    texts = set().union(*(task.texts for task in tasks))
-    return TaskSet([mteb_task(task) for task in tasks], sum(map(len, texts)))
+    return TaskSet([mteb_task(task) for task in tasks], {task.name: task for task in tasks})
 
 
 def _narrowed(tasks: list[TaskData], only: Sequence[str] | None) -> list[TaskData]:
@@ -90,22 +88,3 @@ def _known(name: str, known: Any, where: str) -> str:
         hint = nearest(name, known)
         raise UserError(f"There is no task '{name}' {where}. {hint if len(hint) < 400 else 'No name is near.'}")
     return name
-
-
-def _characters(tasks: Sequence[Any]) -> int | None:
-    """The texts' characters by mteb's descriptive statistics."""
-    total = 0
-    for part in [part for task in tasks for part in getattr(task.metadata, "tasks", [task])]:
-        statistics = part.metadata.descriptive_stats or {}
-        found = [_text_length(statistics[split]) for split in statistics if split in (*part.eval_splits, "train")]
-        if not sum(found):
-            return None
-        total += sum(found)
-    return total
-
-
-def _text_length(statistics: Any) -> int:
-    if not isinstance(statistics, dict):
-        return 0
-    own = statistics.get("number_of_characters") or statistics.get("total_text_length")
-    return own or sum(_text_length(part) for part in statistics.values())

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluation.embedding_cache import Encoder
+from evaluation.embedding_cache import Encoder, Store
+from evaluation.embedding_store import open_store
+from evaluation.measure import Measure, measure_of
 from records.config import composed, plain
 from records.errors import UserError
+from records.fingerprint import of_value
 from records.run_folder import read_manifest
 
 Config = dict[str, Any]
@@ -53,6 +56,28 @@ class Candidate:
             return loading.load_run(self.folder, self.manifest["config"])
         return loading.untrained(self.manifest["config"])
 
+    def measure(self) -> Measure:
+        """Return how long texts are for this encoder; of the model only configuration and tokenizer are read.
+
+        Raises `UserError` where they cannot be.
+        """
+        return measure_of(self.manifest["config"])
+
+    @property
+    def measured_alike(self) -> str:
+        """What `measure` depends on."""
+        config = self.manifest["config"]
+        return of_value([config.get(key) for key in ("model", "max_length", "evaluation")])
+
+    @property
+    def checkpoint(self) -> str:
+        """Candidates of one checkpoint share their forward passes."""
+        return f"{self.results} {self.title}"
+
+    def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
+        """Return where the embeddings of `encoder`, which `load` gave, are kept."""
+        return open_store(encoder, cache_dir)
+
 
 def candidates(cfg: Config) -> list[Candidate]:
     """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
@@ -63,7 +88,7 @@ def candidates(cfg: Config) -> list[Candidate]:
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
-        manifest = {"study": cfg["study"], "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
+        manifest = {"study": cfg["study"], "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
@@ -78,6 +103,11 @@ def candidates(cfg: Config) -> list[Candidate]:
         if wanted != "only":
             found.append(Candidate(manifest, results, folder))
     return found
+
+
+def pooler_word(pooler: Config) -> str:
+    """What an untrained pooler is called in folders and tables; of pooler=layer each layer and pooling by itself."""
+    return f"layer{pooler['layer']}_{pooler['pooling']}" if pooler["name"] == "layer" else pooler["name"]
 
 
 def changed_evaluation(asked: Config) -> Config:

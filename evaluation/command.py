@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.candidates import Candidate, candidates
+from evaluation.embedding_place import check_mode
 from evaluation.instructions import read_instructions
+from evaluation.quiet import quiet
+from evaluation.rates import remember
+from evaluation.readings import check_readings, read_by
 from evaluation.words import hydra_words, manual
 from records.config import composed, plain
 from records.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
@@ -41,15 +45,23 @@ def run(cfg: Config) -> list[Any]:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     read_instructions(cfg["evaluation"]["instructions"])
     check_limits(cfg, LIMITS, ENCODER_WORDS)
+    readings = check_readings(cfg["readings"])
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
+    found = read_by(found, readings) if readings else found
+    check_mode(cfg["embeddings"])
     from evaluation.benchmarks import task_set
-    from evaluation.plan import plan
-    from evaluation.report import report
+    from evaluation.plan import make_plan
 
     _limit_threads(cfg["threads"])
     tasks = task_set(cfg)
-    print(plan(found, tasks), flush=True)
-    outcomes = _score_all(found, tasks.tasks, cfg)
+    with quiet():
+        plan = make_plan(found, tasks, cfg)
+    print(plan.text, flush=True)
+    if cfg["plan"]:
+        return []
+    from evaluation.report import report
+
+    outcomes = _score_all(found, tasks.tasks, cfg, plan)
     print(f"\n{report(outcomes)}\n")
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
@@ -58,7 +70,7 @@ def run(cfg: Config) -> list[Any]:
     return outcomes
 
 
-def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config) -> list[Any]:
+def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config, plan: Any) -> list[Any]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -97,8 +109,10 @@ def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config) -> list[An
                 bar.update(line, description=f"{candidate.title} {name}", completed=before + position[name])
 
             mode = candidate.manifest["config"]["evaluation"]["instructions"]
-            options = Options(read_instructions(mode), cfg["predictions"])
+            options = Options(read_instructions(mode), cfg["predictions"], plan.place.cache_dir, plan.tokens[i])
             outcomes.append(score(candidate, tasks, options, on_task, on_texts))
+            spent = outcomes[-1]
+            remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], spent.tokens, spent.encoding)
             bar.update(line, completed=(i + 1) * len(tasks))
             print(f"{candidate.title}: {outcomes[-1].computed} new scores in {outcomes[-1].seconds:.0f} s", flush=True)
     return outcomes

@@ -1,13 +1,20 @@
-"""Each distinct text is embedded once per evaluation, however many tasks ask for it."""
+"""Each distinct text is embedded once per (encoder, instruction), however many tasks ask for it."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from evaluation.embedding_keys import keys_of
+from evaluation.embedding_memory import EmbeddingMemory
+from evaluation.matrix import Matrix
+from evaluation.text_windows import windows
 from records.errors import UserError
 
-CACHE_BYTES = 2 * 2**30  # older embeddings are let go beyond this (a hub corpus of millions of texts)
+WINDOW = 32_768  # distinct texts looked up, and where they are missing sorted by length and encoded, at a time
+Progress = Callable[[int], None]
 
 
 class Meter(Protocol):
@@ -44,51 +51,87 @@ class Encoder(Protocol):
     def meter(self) -> Meter:
         """Counters."""
 
-    def encode(
-        self, texts: Sequence[str], instruction: str = "", progress: Callable[[int], None] | None = None
-    ) -> np.ndarray:
-        """Return [N, E] float32."""
+    @property
+    def sources(self) -> str:
+        """sha256 of the code that makes the vectors."""
+
+    def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
+        """Yield (indices of `texts`, their [n, E] float32) until all are done; `texts` are distinct."""
+
+
+class Store(Protocol):
+    """Where embeddings of one encoder are kept, by key."""
+
+    def read(self, keys: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Put what is here into its rows of `out` [N, E]; return [N] bool: which rows."""
+
+    def lacks(self, keys: np.ndarray) -> np.ndarray:
+        """Return [N] bool: which keys are not here, as far as is known without looking at other processes' work."""
+
+    def add(self, keys: np.ndarray, vectors: np.ndarray) -> None:
+        """Take rows; they may wait for `flush`."""
+
+    def flush(self) -> None:
+        """Keep what waits."""
 
 
 class EmbeddingCache:
-    """Embeddings of one encoder by (instruction, text), kept in memory up to `max_bytes`, oldest out first."""
+    """Embeddings of one encoder, looked up in `store` and computed where they are missing.
 
-    def __init__(self, encoder: Encoder, max_bytes: int = CACHE_BYTES) -> None:
-        self.encoder = encoder
-        self.max_bytes = max_bytes
-        self._rows: dict[tuple[str, str], np.ndarray] = {}
-        self._bytes = 0
+    texts: how many distinct ones were found in the store. seconds: spent on looking up and keeping, without encoding.
+    folder: where results too large for memory lie.
+    """
 
-    def embed(
-        self, texts: Sequence[str], instruction: str = "", progress: Callable[[int], None] | None = None
+    def __init__(self, encoder: Encoder, store: Store | None = None, folder: Path | None = None) -> None:
+        self.encoder, self.folder = encoder, folder
+        self.store: Store = EmbeddingMemory() if store is None else store
+        self.texts = 0
+        self.seconds = 0.0
+
+    def embed(self, texts: Sequence[str], instruction: str = "", progress: Progress | None = None) -> np.ndarray:
+        """Return [N, E] float32, row i for `texts[i]`. Raises as `stream` does."""
+        return self.stream([texts], instruction, progress)
+
+    def stream(
+        self, batches: Iterable[Sequence[str]], instruction: str = "", progress: Progress | None = None
     ) -> np.ndarray:
-        """Return [N, E] float32, row i for `texts[i]`.
+        """Return [N, E] float32 for the texts of all batches, of which no more than a window is held at a time.
 
-        Raises `UserError`, naming the text, where the encoder gives NaN or infinity.
+        progress is told the number of texts done. Raises `UserError`, naming the text, where the encoder gives NaN or
+        infinity.
         """
-        wanted = list(dict.fromkeys(texts))
-        found = {text: row for text in wanted if (row := self._rows.get((instruction, text))) is not None}
-        new = [text for text in wanted if text not in found]
-        if new:
-            vectors = np.ascontiguousarray(self.encoder.encode(new, instruction, progress), dtype=np.float32)
-            _refuse_nan(new, vectors)
-            found.update(zip(new, vectors, strict=True))
-            self._keep(instruction, new, vectors)
-        if not texts:
-            return np.zeros((0, self.encoder.embedding_dim), dtype=np.float32)
-        return np.stack([found[text] for text in texts])
+        matrix = Matrix(self.encoder.embedding_dim, self.folder)
+        for window in windows(batches, WINDOW):
+            started, before = time.perf_counter(), self.encoder.meter.seconds
+            vectors = self._vectors(window.texts, instruction, progress)
+            repeats = len(window.rows) > len(window.texts)
+            matrix.append(vectors[window.rows] if repeats else vectors)
+            self.seconds += time.perf_counter() - started - (self.encoder.meter.seconds - before)
+        return matrix.finished()
 
-    def _keep(self, instruction: str, texts: Sequence[str], vectors: np.ndarray) -> None:
-        if vectors.nbytes > self.max_bytes:
-            return
-        for text, row in zip(texts, vectors, strict=True):
-            self._rows[instruction, text] = row.copy()  # a copy, so that no row holds the whole block in memory
-        self._bytes += vectors.nbytes
-        while self._bytes > self.max_bytes:
-            self._bytes -= self._rows.pop(next(iter(self._rows))).nbytes
+    def _vectors(self, texts: list[str], instruction: str, progress: Progress | None) -> np.ndarray:
+        """[n, E] of distinct texts."""
+        keys = keys_of(instruction, texts)
+        vectors = np.empty((len(texts), self.encoder.embedding_dim), dtype=np.float32)
+        found = self.store.read(keys, vectors)
+        self.texts += int(found.sum())
+        missing = np.flatnonzero(~found)
+        if len(missing):
+            wanted = [texts[i] for i in missing]
+            try:
+                for indices, part in self.encoder.parts(wanted, instruction):
+                    refuse_nan([wanted[i] for i in indices], part)
+                    vectors[missing[indices]] = part
+                    self.store.add(keys[missing[indices]], part)
+                    if progress:
+                        progress(len(indices))
+            finally:
+                self.store.flush()
+        return vectors
 
 
-def _refuse_nan(texts: Sequence[str], vectors: np.ndarray) -> None:
+def refuse_nan(texts: Sequence[str], vectors: np.ndarray) -> None:
+    """Raise `UserError`, naming the first text, where a vector is not finite."""
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         raise UserError(

@@ -1,8 +1,6 @@
 """Our encoder as mteb wants one: batches of dictionaries in, one matrix out."""
 
 import hashlib
-import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +9,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
+from evaluation.asked import texts_of
 from evaluation.embedding_cache import EmbeddingCache, Encoder
 from evaluation.instructions import Instructions
 
@@ -18,36 +17,30 @@ ENCODE_KWARGS: EncodeKwargs = {"batch_size": 4096, "show_progress_bar": False}  
 
 
 class MtebEncoder(AbsEncoder):
-    """Adapter: looks up the instruction of (task, prompt type), embeds through the cache, counts the seconds."""
+    """Adapter: looks up the instruction of (task, prompt type), embeds through the cache."""
 
     def __init__(
         self,
-        encoder: Encoder,
+        cache: EmbeddingCache,
         meta: ModelMeta,
         instructions: Instructions,
         on_texts: Callable[[int], None] | None = None,
     ) -> None:
-        self.model = encoder
+        self.model = cache.encoder
         self.mteb_model_meta = meta
-        self.cache = EmbeddingCache(encoder)
+        self.cache = cache
         self.instructions = instructions
         self.on_texts = on_texts  # called with the number of texts done, for a progress bar
-        self.seconds = 0.0  # spent in here: encoding and looking up
         self.asked: dict[str, Any] = {}  # sha256 of all inputs in their order, for each task, split and subset
 
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **kwargs: Any
     ) -> np.ndarray:
         """Return [N, E] float32 for the `text` column of `inputs`. Raises `UserError` for NaN."""
-        started = time.perf_counter()
-        texts = [text for batch in inputs for text in batch["text"]]
         side = prompt_type.value if prompt_type else "query"
         instruction = self.instructions.of(task_metadata, side)
         digest = self.asked.setdefault(f"{task_metadata.name} {hf_split} {hf_subset}", hashlib.sha256())
-        digest.update(json.dumps([side, instruction, texts]).encode())
-        vectors = self.cache.embed(texts, instruction, self.on_texts)
-        self.seconds += time.perf_counter() - started
-        return vectors
+        return self.cache.stream(texts_of(inputs, digest, side, instruction), instruction, self.on_texts)
 
 
 def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: bool) -> ModelMeta:

@@ -1,60 +1,118 @@
-"""What a command is about to do, before it does it: how many scores, how many of them are there, what it costs."""
+"""What a command is about to do, before it does it: how many scores, how many are there, what the rest costs."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evaluation.benchmarks import TaskSet
 from evaluation.candidates import Candidate
+from evaluation.embedding_place import EmbeddingPlace, embedding_place
+from evaluation.forecast import Forecast, forecast
+from evaluation.instructions import read_instructions
+from evaluation.rates import rate_of
 from evaluation.results import MANIFEST, as_json, finished, model_folder, read_object
 from records.seal import SEAL
 
-CHARACTERS_A_TOKEN = 4.0  # of the tiny model's vocabulary on docstrings
-TOKENS_A_SECOND = 25_000  # the tiny model on one core, texts uncut; a forecast, the report has what was measured
+Config = dict[str, Any]
+# keys of conf/evaluate.yaml that say what a command does, not what an encoder is
+OF_THE_COMMAND = (
+    *("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions"),
+    *("plan", "embeddings", "readings", "progress"),
+)
 
 
-def plan(candidates: list[Candidate], task_set: TaskSet) -> str:
-    """Return one paragraph: runs x tasks, finished before, cost."""
-    tasks = len(task_set.tasks)
-    done = sum(finished_before(c, task_set) for c in candidates)
-    total = tasks * len(candidates)
-    line = f"{len(candidates)} encoder{'s' * (len(candidates) > 1)} x {tasks} tasks = {total} scores; {done} are there"
-    if total == done:
-        return line + "."
-    if task_set.characters is None:
-        return line + "; mteb does not say how long the others' texts are."
-    tokens = task_set.characters / CHARACTERS_A_TOKEN
-    seconds = tokens * (total - done) / tasks / TOKENS_A_SECOND
-    return (
-        f"{line}. At most {_short(tokens)} tokens an encoder; at {TOKENS_A_SECOND:,} tokens/s, as the tiny model has"
-        f" them on one core, {_time(seconds)} of encoding for the rest."
-    )
+@dataclass(frozen=True)
+class Plan:
+    """`text`: for people. `tokens`: of each candidate, None where not known. `place`: of the embeddings."""
+
+    text: str
+    tokens: list[int | None]
+    place: EmbeddingPlace
 
 
-def finished_before(candidate: Candidate, task_set: TaskSet) -> int:
-    """Return how many of the tasks are scored for this candidate, as far as can be told without loading it.
+def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -> Plan:
+    """Count what is to do. cfg: the keys cache_dir, embeddings and threads of conf/evaluate.yaml."""
+    cache_dir = Path(cfg["cache_dir"])
+    todo = [_unfinished(c, task_set) for c in candidates]
+    left = sum(map(len, todo))
+    total = len(candidates) * len(task_set.tasks)
+    many = "s" * (len(candidates) > 1)
+    first = f"{len(candidates)} encoder{many} x {len(task_set.tasks)} tasks = {total} scores; {total - left} are there."
+    if not left:
+        return Plan(first, [0 for _ in candidates], embedding_place(cfg["embeddings"], 0, cache_dir))
+    found = _forecasts(candidates, todo, task_set)
+    known = [f for f in found if f is not None]
+    size = sum(f.bytes for f in known) if len(known) == len(found) else None
+    place = embedding_place(cfg["embeddings"], size, cache_dir)
+    tokens = [None if f is None else f.tokens for f in found]
+    if size is None:
+        return Plan(f"{first} mteb does not say how long the others' texts are. {place.said}.", tokens, place)
+    texts, runs = _shared(candidates, known)
+    rate = rate_of(cache_dir, candidates[0].manifest["config"], cfg["threads"])
+    lines = [
+        first,
+        f"To encode: {texts:,} distinct texts, {runs:,} tokens ({known[0].how}).",
+        f"Time: at most {in_time(runs / rate.tokens)} of encoding at {rate.tokens:,.0f} tokens/s ({rate.how}); "
+        "mteb's own work comes on top.",
+        f"{place.said}.",
+    ]
+    return Plan("\n".join(lines), tokens, place)
+
+
+def _unfinished(candidate: Candidate, task_set: TaskSet) -> list[Any]:
+    done = finished_names(candidate, task_set)
+    return [task for task in task_set.tasks if task.metadata.name not in done]
+
+
+def _forecasts(candidates: Sequence[Candidate], todo: list[list[Any]], task_set: TaskSet) -> list[Forecast | None]:
+    """One for each candidate; those that are measured alike and have the same to do are counted once."""
+    held: dict[tuple[str, ...], Forecast | None] = {}
+    found: list[Forecast | None] = []
+    for candidate, tasks in zip(candidates, todo, strict=True):
+        mode = candidate.manifest["config"].get("evaluation", {}).get("instructions", "none")
+        key = (candidate.measured_alike, mode, *(task.metadata.name for task in tasks))
+        if key not in held:
+            held[key] = forecast(candidate.measure(), read_instructions(mode), tasks, task_set)
+        found.append(held[key])
+    return found
+
+
+def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> tuple[int, int]:
+    """Texts and tokens over all, where candidates of one checkpoint share their forward passes."""
+    most: dict[str, Forecast] = {}
+    for candidate, own in zip(candidates, found, strict=True):
+        held = most.get(candidate.checkpoint)
+        if held is None or own.tokens > held.tokens:
+            most[candidate.checkpoint] = own
+    return sum(f.texts for f in most.values()), sum(f.tokens for f in most.values())
+
+
+def finished_names(candidate: Candidate, task_set: TaskSet) -> set[str]:
+    """Return the tasks that are scored for this candidate, as far as can be told without loading it.
 
     It goes by the copies of the manifest beside the scores.
     """
-    best = 0
+    best: set[str] = set()
     for path in model_folder(candidate).glob(f"*/{MANIFEST}"):
         beside = read_object(path) or {}
         if _bare(beside) == _bare(as_json(candidate.manifest)):
-            best = max(best, sum(finished(path.parents[1], task) for task in task_set.tasks))
+            done = {task.metadata.name for task in task_set.tasks if finished(path.parents[1], task)}
+            best = max(best, done, key=len)
     return best
 
 
-def _bare(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest without what is added when it is written, or written beside scores."""
-    return {k: v for k, v in manifest.items() if k not in ("evaluation", SEAL, "manifest_version")}
+def _bare(manifest: Config) -> Config:
+    """A manifest without what is added when it is written, or written beside scores, and without the command's keys."""
+    bare = {k: v for k, v in manifest.items() if k not in ("evaluation", SEAL, "manifest_version")}
+    config = bare.get("config")
+    if isinstance(config, dict):
+        bare["config"] = {k: v for k, v in config.items() if k not in OF_THE_COMMAND}
+    return bare
 
 
-def _short(count: float) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if count >= size:
-            return f"{count / size:.2g} {unit}" if count < 10 * size else f"{count / size:.0f} {unit}"
-    return f"{count:.0f}"
-
-
-def _time(seconds: float) -> str:
+def in_time(seconds: float) -> str:
+    """A time for people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

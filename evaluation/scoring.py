@@ -4,12 +4,15 @@ import math
 import random
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evaluation.candidates import Candidate
+from evaluation.embedding_cache import EmbeddingCache
 from evaluation.instructions import Instructions
+from evaluation.pace import Pace
 from evaluation.results import (
     describe_tasks,
     finished,
@@ -33,8 +36,10 @@ class Outcome:
     computed: int = 0  # tasks; the others were finished before
     seconds: float = 0.0  # in all, without loading the encoder
     encoding: float = 0.0  # seconds of it in the encoder
-    texts: int = 0
-    tokens: int = 0
+    caching: float = 0.0  # seconds of it looking embeddings up and keeping them
+    texts: int = 0  # encoded
+    cached: int = 0  # found in the cache
+    tokens: int = 0  # encoded, after truncation
     unpredicted: list[str] = field(default_factory=list)  # tasks scored before without predictions, which are asked for
 
 
@@ -44,6 +49,8 @@ class Options:
 
     instructions: Instructions = field(default_factory=Instructions)
     predictions: bool = False
+    cache_dir: Path | None = None  # of embeddings on disk; None keeps them in memory, for one candidate
+    expected: int | None = None  # tokens to encode, by the plan
 
 
 def score(
@@ -68,9 +75,17 @@ def score(
     folder = model_folder(candidate) / name
     mend_settings(folder)
     meta = model_meta(candidate.name, name, encoder, use_instructions=options.instructions.mode != "none")
-    adapter = MtebEncoder(encoder, meta, options.instructions, on_texts)
+    cache = EmbeddingCache(encoder, candidate.store(encoder, options.cache_dir), options.cache_dir)
+    pace = Pace(candidate.title, options.expected, encoder.meter, print)
+
+    def counted(texts: int) -> None:
+        pace.look()
+        if on_texts:
+            on_texts(texts)
+
+    adapter = MtebEncoder(cache, meta, options.instructions, counted)
     outcome = Outcome(candidate.title, folder)
-    started = time.perf_counter()
+    started, before = time.perf_counter(), copy(encoder.meter)
     record = _record(encoder, options, tasks, written_record(folder))
     for task in tasks:
         name = task.metadata.name
@@ -88,8 +103,13 @@ def score(
         outcome.scores[name] = task.metadata.type, _score(folder, task)
     describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
-    meter = encoder.meter
-    outcome.encoding, outcome.texts, outcome.tokens = meter.seconds, meter.texts, meter.tokens
+    meter = encoder.meter  # readings of one checkpoint share it
+    outcome.encoding, outcome.caching = meter.seconds - before.seconds, cache.seconds
+    outcome.texts, outcome.tokens, outcome.cached = (
+        meter.texts - before.texts,
+        meter.tokens - before.tokens,
+        cache.texts,
+    )
     return outcome
 
 

@@ -39,15 +39,16 @@ class TaskData:
     def texts(self) -> set[str]:
         """The distinct texts to encode, for a forecast of the cost (short labels and ids are among them)."""
         content = {k: v for k, v in self.content.items() if k not in ("qrels", "top_ranked")}
-        return set(_strings(content))
+        return set(strings(content))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings(value: Any) -> Iterator[str]:
+    """Yield the strings of a nested value, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for part in value.values():
-            yield from _strings(part)
+            yield from strings(part)
     elif isinstance(value, (list, tuple)):
         for part in value:
-            yield from _strings(part)
+            yield from strings(part)

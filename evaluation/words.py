@@ -27,6 +27,8 @@ def hydra_words(arguments: Sequence[str]) -> list[str]:
             raise UserError(
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null."
             )
+    if given.get("readings", "null") != "null" and "pooler" in {key.split(".")[0] for key in given}:
+        raise UserError("pooler= has no effect with readings=..., which name the poolers. Leave one of them out.")
     words = [word for key, value in given.items() for word in _words(key, value)]
     return words if "benchmark" in given or not {"tasks_dir", "tasks"} & set(given) else [*words, "~benchmark"]
 

@@ -1,5 +1,6 @@
 """Files appear whole or not at all: written to a temporary name beside the target, then renamed."""
 
+import errno
 import json
 import os
 import shutil
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from records.errors import UserError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
@@ -28,14 +31,35 @@ def replacing(path: Path) -> Iterator[Path]:
             os.replace(path, shelf / "old")
         os.replace(draft, path)
     except OSError as error:
-        if error.errno in (28, 122):  # ENOSPC, EDQUOT
-            raise UserError(
-                f"No space left while writing {path}; what was there before is kept. "
-                "Free some disk and run the same command again."
-            ) from error
-        raise
+        raise (_full_disk(path) if error.errno in FULL else error) from error
     finally:
         shutil.rmtree(shelf, ignore_errors=True)
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """As `replacing`, for a folder whose name says what is in it: where another process was first, its folder stays."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shelf = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        draft = shelf / folder.name
+        yield draft
+        try:
+            os.rename(draft, folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+    except OSError as error:
+        raise (_full_disk(folder) if error.errno in FULL else error) from error
+    finally:
+        shutil.rmtree(shelf, ignore_errors=True)
+
+
+def _full_disk(path: Path) -> UserError:
+    return UserError(
+        f"No space left while writing {path}; what was there before is kept. "
+        "Free some disk and run the same command again."
+    )
 
 
 def write_text(path: Path, text: str) -> None:

@@ -16,7 +16,10 @@ SEED_BOUND = ("batch_order_sha256", "steps", "seeds")
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
 WISHES = ("precision", "accelerator", "threads", "trainer.threads")
 # What conf/evaluate.yaml adds to the configuration of a reference without a run; `evaluation` states its outcome.
-SCORING_WORDS = ("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions")
+SCORING_WORDS = (
+    *("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions"),
+    *("plan", "embeddings", "readings"),
+)
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *SCORING_WORDS, "progress")
 
 

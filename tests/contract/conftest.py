@@ -114,6 +114,12 @@ def apart(one: torch.Tensor, other: torch.Tensor) -> float:
     return float((one - other).abs().max())
 
 
+def is_read(encoder: Encoder, name: str) -> bool:
+    """Whether a parameter can move a vector: it is in no layer above the last that the pooler reads."""
+    above = range(max(encoder.pooler.layers) + 1, encoder.pooler.num_layers)
+    return not any(f"layers.{i}." in name for i in above)
+
+
 @dataclass
 class Run:
     """A real run and what was seen of it. start, first: copies before and after the first step."""

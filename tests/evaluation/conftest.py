@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from evaluation.candidates import Candidate
+from evaluation.measure import Measure
 from records.config import CONF
 
 CACHE = CONF.parent / "cache"
@@ -35,11 +36,15 @@ class BagOfWords:
     max_length: int = 10_000
     meter: Meter = field(default_factory=Meter)
     settings: dict[str, Any] = field(default_factory=dict)
+    sources: str = "words"
     seen: list[tuple[str, str]] = field(default_factory=list)  # (instruction, text) of every call
 
     @property
     def fingerprint(self) -> str:
         return hashlib.sha256(self.salt.encode()).hexdigest()
+
+    def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
+        yield list(range(len(texts))), self.encode(texts, instruction)
 
     def encode(
         self, texts: Sequence[str], instruction: str = "", progress: Callable[[int], None] | None = None
@@ -69,6 +74,9 @@ class LocalCandidate(Candidate):
 
     def load(self) -> Any:
         return self.encoder
+
+    def measure(self) -> Measure:
+        return Measure(lambda texts, said: [len(f"{said} {t}".split()) for t in texts], 512, 10_000, "words")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import pytest
 
 from evaluation.benchmarks import task_set
+from evaluation.mteb_statistics import columns_of
 from records.config import composed, plain
 
 DATA = composed("train", ["data=docstrings"]).data
@@ -19,8 +20,10 @@ def test_what_is_scored_is_what_training_leaves_out(benchmark: str, kept_out: st
 def test_a_benchmark_of_mteb_comes_whole_and_with_a_forecast(name: str, size: int) -> None:
     found = task_set(plain(composed("evaluate", ["benchmark=mteb", f"benchmark.name='{name}'"])))
     assert len(found.tasks) == size
-    assert found.characters is not None
-    assert found.characters > 1e9
+    columns = [column for task in found.tasks for column in columns_of(task)]
+    assert sum(column.characters for column in columns) > 1e9
+    assert sum(column.texts for column in columns) > 1e6
+    assert sum(column.tokens(64) for column in columns) <= 64 * sum(column.texts for column in columns)
 
 
 def test_tasks_narrow_a_benchmark_down_in_the_order_given(docstring_cache) -> None:
@@ -38,10 +41,4 @@ def test_tasks_alone_are_of_mteb() -> None:
 def test_a_folder_is_read(folder) -> None:
     found = task_set(plain(composed("evaluate", ["~benchmark", f"tasks_dir='{folder}'"])))
     assert len(found.tasks) == 7
-    assert found.characters == len("".join(_texts(folder)))
-
-
-def _texts(folder) -> set[str]:
-    from evaluation.folder_tasks import folder_tasks
-
-    return set().union(*(data.texts for data in folder_tasks(folder)))
+    assert list(found.data) == [task.metadata.name for task in found.tasks]

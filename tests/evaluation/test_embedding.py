@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from evaluation.embedding_cache import EmbeddingCache
+from evaluation.embedding_memory import EmbeddingMemory
 from evaluation.folder_tasks import folder_tasks
 from evaluation.instructions import read_instructions
 from evaluation.local_tasks import mteb_task
@@ -31,7 +32,7 @@ def test_an_instruction_makes_another_embedding(bag) -> None:
 
 def test_the_oldest_embeddings_are_let_go_first(bag) -> None:
     encoder = bag(embedding_dim=256)
-    cache = EmbeddingCache(encoder, max_bytes=2 * 256 * 4)
+    cache = EmbeddingCache(encoder, EmbeddingMemory(max_bytes=2 * 256 * 4))
     for text in ("apple", "pear", "plum"):
         cache.embed([text])
     np.testing.assert_array_equal(

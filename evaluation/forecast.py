@@ -1,0 +1,59 @@
+"""What one encoder has to do: distinct texts and tokens, counted where the data can be read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluation.benchmarks import TaskSet
+from evaluation.instructions import Instructions
+from evaluation.measure import Measure
+from evaluation.mteb_statistics import columns_of
+from evaluation.task_texts import texts_of_task
+
+SAMPLE = 20_000  # texts of one instruction that are tokenised to count; of more of them, evenly spaced ones
+KEY_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`texts`: distinct pairs of instruction and text. `how`: where the numbers come from. bytes: of the vectors."""
+
+    texts: int
+    tokens: int
+    how: str
+    bytes: int
+
+
+def forecast(measure: Measure, instructions: Instructions, tasks: Sequence[Any], task_set: TaskSet) -> Forecast | None:
+    """Return what an encoder has to do for `tasks`, some of `task_set`; None where mteb's metadata say nothing."""
+    if all(task.metadata.name in task_set.data for task in tasks):
+        texts, tokens, sampled = _counted(measure, instructions, tasks, task_set)
+        how = f"{sampled}by the tokenizer of {measure.model}, at most {measure.max_length} a text"
+    else:
+        columns = [columns_of(task) for task in tasks]
+        known = [column for found in columns if found is not None for column in found]
+        if len(columns) > sum(found is not None for found in columns):
+            return None
+        texts = sum(column.texts for column in known)
+        tokens = round(sum(column.tokens(measure.max_length) for column in known))
+        how = f"at most, by mteb's metadata, 4 characters a token and at most {measure.max_length} tokens a text"
+    return Forecast(texts, tokens, how, texts * (4 * measure.width + KEY_BYTES))
+
+
+def _counted(
+    measure: Measure, instructions: Instructions, tasks: Sequence[Any], task_set: TaskSet
+) -> tuple[int, int, str]:
+    """Texts, tokens, and a word on how many were tokenised."""
+    wanted: dict[str, dict[str, None]] = {}  # instruction -> distinct texts
+    for task in tasks:
+        said = {side: instructions.of(task.metadata, side) for side in ("query", "document")}
+        for side, text in texts_of_task(task_set.data[task.metadata.name]):
+            wanted.setdefault(said[side], {})[text] = None
+    tokens, tokenised = 0.0, 0
+    for instruction, distinct in wanted.items():
+        step = -(-len(distinct) // SAMPLE)
+        some = list(distinct)[::step]
+        tokens += sum(measure.lengths(some, instruction)) * len(distinct) / len(some)
+        tokenised += len(some)
+    texts = sum(map(len, wanted.values()))
+    return texts, round(tokens), "" if tokenised == texts else f"on a sample of {tokenised:,} "

@@ -1,0 +1,40 @@
+"""One layer read without parameters: what a decoder's middle holds, against its end."""
+
+from typing import Any, ClassVar, Literal
+
+from torch import Tensor
+
+from poolers.base import Pooler, TokenView
+from poolers.eos import LastToken
+from poolers.mean import Mean
+from poolers.weightedmean import WeightedMean
+from records.errors import UserError, nearest
+
+POOLINGS: dict[str, type[Pooler]] = {"eos": LastToken, "mean": Mean, "weightedmean": WeightedMean}
+
+
+class Layer(Pooler):
+    """The states of layer `layer` (0 to L-1; L-1 is the last, after the final norm), pooled as `pooling` says.
+
+    No parameters. reading: which tokens are pooled, see `Pooler`. With layer L-1 it is the pooler `pooling` itself.
+    """
+
+    consumes: ClassVar[Literal["last", "layers"]] = "layers"
+
+    def __init__(self, hidden_size: int, num_layers: int, *, layer: int, pooling: str, **reading: Any) -> None:
+        super().__init__(hidden_size, num_layers, **reading)
+        if pooling not in POOLINGS:
+            raise UserError(f"There is no pooler.pooling={pooling}. {nearest(str(pooling), POOLINGS)}")
+        if not isinstance(layer, int) or not 0 <= layer < num_layers:
+            raise UserError(f"pooler.layer is {layer}; this model's layers are 0 to {num_layers - 1}.")
+        self.layers = [layer]
+        self.inner = POOLINGS[pooling](hidden_size, num_layers, **reading)
+
+    def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
+        """The vector itself, [B, D]."""
+        return self.inner(hidden, tokens)
+
+    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+        """Return [B, D]."""
+        assert isinstance(states, list)
+        return states[0]

@@ -1,0 +1,49 @@
+"""Readings of trained runs, and beside trained heads: one forward pass gives what each encoder gives alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from encoders.load_readings import load_readings
+from encoders.loading import untrained
+from encoders.readings import Reading, Readings
+from poolers.base import Pooler
+from tests.contract.conftest import TEXTS
+
+
+def test_readings_of_a_trained_run_use_its_adapter(run_of, cell):
+    """The reading with the run's own pooler is the run; another pooler on the same run is another encoder."""
+    run = run_of("mean", "bi")
+    poolers = {"mean": run.cfg["pooler"], "eos": cell("eos", "bi")["pooler"]}
+    readings = load_readings(run.cfg, run.folder, poolers)
+    assert readings.fingerprints["mean"] == run.loaded.fingerprint
+    assert len({*readings.fingerprints.values(), untrained(cell("eos", "bi")).fingerprint}) == 3
+    (part,) = readings.parts(TEXTS)
+    ((_, own),) = run.loaded.parts(TEXTS)
+    np.testing.assert_array_equal(part[1]["mean"], own)
+    base = {name: v for _, vectors in load_readings(run.cfg, None, poolers).parts(TEXTS) for name, v in vectors.items()}
+    assert np.abs(part[1]["eos"] - base["eos"]).max() > 1e-3
+
+
+def test_trained_poolers_can_share_a_pass_too(encoder_of, cell):
+    """`Readings` asks for `consumes` alone: heads that read layers or the last states stand beside plain poolers."""
+    encoder, tokenizer = encoder_of("multilayer", "bi")
+    others = {name: encoder_of(name, "bi")[0] for name in ("lastlayer", "multilayer", "mean")}
+    batch = tokenizer.batch(tokenizer(TEXTS))
+    with torch.no_grad():
+        found = Readings(encoder, {n: Reading(e.pooler, e.normalize) for n, e in others.items()})(batch)
+        for name, alone in others.items():
+            assert torch.equal(found[name], alone(batch))
+
+
+def test_a_kind_that_nobody_collects_is_named(encoder_of):
+    class Router(Pooler):
+        consumes = "router"
+
+        def forward(self, states, tokens):
+            return states
+
+    encoder, tokenizer = encoder_of("mean", "bi")
+    readings = Readings(encoder, {"router": Reading(Router(32, 3), True)})
+    with pytest.raises(NotImplementedError, match="Router consumes 'router', which is not collected yet"):
+        readings(tokenizer.batch(tokenizer(TEXTS)))

@@ -1,0 +1,166 @@
+"""What is said before anything is done: texts that mteb really asks for, tokens of the real tokenizer, time, disk."""
+
+import json
+
+import numpy as np
+import pytest
+
+from evaluation import embedding_place, forecast
+from evaluation.benchmarks import TaskSet, task_set
+from evaluation.candidates import candidates
+from evaluation.command import main
+from evaluation.embedding_cache import EmbeddingCache
+from evaluation.folder_tasks import folder_tasks
+from evaluation.instructions import read_instructions
+from evaluation.local_tasks import mteb_task
+from evaluation.pace import Pace
+from evaluation.plan import make_plan
+from evaluation.rates import DEFAULT, rate_of, remember
+from evaluation.scoring import Options, score
+from evaluation.task_texts import texts_of_task
+from records.config import composed, plain
+from records.errors import UserError
+
+CONFIG = {"model": {"path": "m"}, "attn": {"name": "bi"}, "precision": "fp32", "max_length": 64}
+
+
+@pytest.fixture
+def ours(folder) -> TaskSet:
+    data = folder_tasks(folder)
+    return TaskSet([mteb_task(d) for d in data], {d.name: d for d in data})
+
+
+@pytest.fixture
+def command(tmp_path) -> dict:
+    return {"cache_dir": str(tmp_path / "cache"), "embeddings": "auto", "threads": 1}
+
+
+@pytest.mark.parametrize("mode", ["none", "table"])
+def test_the_texts_counted_are_those_that_mteb_asks_for(ours, candidate, bag, mode) -> None:
+    """Shots are drawn from the training part of a classification; here all of them."""
+    for task in ours.tasks:
+        encoder = bag()
+        score(candidate(encoder=encoder, salt=task.metadata.name), [task], Options(read_instructions(mode)))
+        said = {side: read_instructions(mode).of(task.metadata, side) for side in ("query", "document")}
+        expected = {(said[side], text) for side, text in texts_of_task(ours.data[task.metadata.name])}
+        assert set(encoder.seen) == expected, task.metadata.name
+
+
+def test_two_encoders_are_counted_and_finished_tasks_are_not(ours, candidate, command) -> None:
+    asked = {pair for data in ours.data.values() for pair in texts_of_task(data)}
+    texts = {text for _, text in asked}
+    words = sum(len(text.split()) for text in texts)
+    runs = [candidate(), candidate("mean")]
+    whole = make_plan(runs, ours, command)
+    assert whole.text.startswith("2 encoders x 7 tasks = 14 scores; 0 are there.\n")
+    assert (
+        f"To encode: {2 * len(texts):,} distinct texts, {2 * words:,} tokens (by the tokenizer of words" in whole.text
+    )
+    assert whole.tokens == [words, words]
+    assert f"{embedding_place.in_bytes(2 * len(texts) * (512 * 4 + 16))} on disk" in whole.text
+    score(runs[0], ours.tasks, Options())
+    rest = make_plan(runs, ours, command)
+    assert "14 scores; 7 are there" in rest.text
+    assert rest.tokens == [0, words]
+    score(runs[1], ours.tasks, Options())
+    assert make_plan(runs, ours, command).text == "2 encoders x 7 tasks = 14 scores; 14 are there."
+
+
+def test_tokens_are_those_that_the_encoder_runs(ours, small_model, tmp_path, command) -> None:
+    """Counted before anything is loaded = run by the encoder, with instructions and truncation."""
+    words = [f"model.path='{small_model}'", "pooler=mean", "max_length=96", "precision=fp32"]
+    cfg = plain(composed("evaluate", [*words, f"runs_dir='{tmp_path}'"]))
+    cfg["evaluation"]["instructions"] = "table"
+    (found,) = candidates(cfg)
+    plan = make_plan([found], ours, command)
+    encoder = found.load()
+    cache, said = EmbeddingCache(encoder), read_instructions("table")
+    for task in ours.tasks:
+        for side, text in texts_of_task(ours.data[task.metadata.name]):
+            cache.embed([text], said.of(task.metadata, side))
+    assert plan.tokens == [encoder.meter.tokens]
+    assert f"{encoder.meter.texts} distinct texts" in plan.text
+    assert "at most 96 a text" in plan.text
+
+
+def test_many_texts_are_counted_on_a_sample(ours, candidate, command, monkeypatch) -> None:
+    exact = make_plan([candidate()], ours, command)
+    monkeypatch.setattr(forecast, "SAMPLE", 40)
+    sampled = make_plan([candidate()], ours, command)
+    assert "(on a sample of " in sampled.text
+    assert sampled.tokens[0] == pytest.approx(exact.tokens[0], rel=0.2)
+
+
+def test_of_tasks_that_are_not_here_mtebs_metadata_are_told(candidate, command) -> None:
+    tasks = task_set(plain(composed("evaluate", ["~benchmark", "tasks=[SciFact]"])))
+    said = make_plan([candidate()], tasks, command).text
+    assert "5,483 distinct texts" in said
+    assert "tokens (at most, by mteb's metadata, 4 characters a token" in said
+
+
+def test_a_measured_rate_is_used_the_next_time(tmp_path) -> None:
+    before = rate_of(tmp_path, CONFIG, 1)
+    assert (before.tokens, "nothing was measured" in before.how) == (DEFAULT, True)
+    remember(tmp_path, CONFIG, 1, tokens=500, seconds=9.0)  # too little to learn from
+    assert rate_of(tmp_path, CONFIG, 1) == before
+    remember(tmp_path, CONFIG, 1, tokens=30_000, seconds=10.0)
+    remember(tmp_path, CONFIG, 4, tokens=90_000, seconds=10.0)
+    assert rate_of(tmp_path, CONFIG, 1).tokens == 3000
+    assert "measured here on 20" in rate_of(tmp_path, CONFIG, 1).how
+    assert rate_of(tmp_path, {**CONFIG, "max_length": 512}, 1).tokens == DEFAULT
+    (tmp_path / "rates.json").write_text("{")
+    assert rate_of(tmp_path, CONFIG, 1) == before
+
+
+def test_disk_is_chosen_by_what_is_free(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(embedding_place, "free_bytes", lambda _: 1000)
+    place = embedding_place.embedding_place
+    chosen = [place(mode, size, tmp_path).cache_dir for mode in ("auto", "disk", "memory") for size in (100, 101, None)]
+    assert chosen == [tmp_path, None, None, tmp_path, tmp_path, tmp_path, None, None, None]
+    with pytest.raises(UserError, match="Give embeddings=memory or free some"):
+        place("disk", 1001, tmp_path)
+    with pytest.raises(UserError, match=r"no embeddings=disc\..*Nearest: disk"):
+        place("disc", 1, tmp_path)
+
+
+def test_the_first_seconds_tell_what_remains(bag) -> None:
+    meter, said = bag().meter, []
+    pace = Pace("x", 100_000, meter, said.append)
+    meter.tokens, meter.seconds = 900, 2.9
+    pace.look()
+    assert said == []
+    meter.tokens, meter.seconds = 1000, 4.0
+    pace.look()
+    pace.look()
+    assert said == [
+        "x: 250 tokens/s in the first 4 s of encoding, longest texts first; at most 7 min of encoding remain."
+    ]
+    Pace("x", None, meter, said.append).look()
+    assert len(said) == 1
+
+
+def test_plan_true_does_nothing_else(small_model, folder, tmp_path, capsys) -> None:
+    words = ["run=null", "pooler=mean", f"model.path={small_model}", f"tasks_dir={folder}", "plan=true"]
+    main([*words, f"runs_dir={tmp_path / 'runs'}", f"cache_dir={tmp_path / 'cache'}"])
+    said = capsys.readouterr().out
+    assert "1 encoder x 7 tasks = 7 scores; 0 are there." in said
+    assert "distinct texts" in said
+    assert "Embeddings: at most" in said
+    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_embeddings_on_disk_serve_the_next_command(small_model, folder, tmp_path, capsys) -> None:
+    words = ["run=null", "pooler=mean", f"model.path={small_model}", f"tasks_dir={folder}", "progress=false"]
+    words += [f"cache_dir={tmp_path / 'cache'}", "precision=fp32", "max_length=48"]
+    scores = []
+    for results in ("one", "two"):
+        main([*words, f"results={tmp_path / results}"])
+        files = sorted((tmp_path / results).rglob("seed=*/*s.json")) + sorted((tmp_path / results).rglob("Asked.json"))
+        scores.append([json.loads(f.read_text())["scores"] for f in files if "run_" not in f.name])
+    assert scores[0] == scores[1]
+    assert len(scores[0]) > 3
+    first, second = [line.split() for line in capsys.readouterr().out.splitlines() if " of 7 " in line]
+    assert int(first[5]) > 50
+    assert second[5] == "0"
+    assert np.array(second[-3:], dtype=float)[0] == 0.0

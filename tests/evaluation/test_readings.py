@@ -1,0 +1,188 @@
+"""readings=: names, manifests that compare, and scores that are those of each pooler alone."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encoders.text_encoder import TextEncoder
+from evaluation import reading_group
+from evaluation.candidates import candidates
+from evaluation.command import main
+from evaluation.embedding_shards import VECTORS
+from evaluation.readings import PLAIN, check_readings, read_by
+from poolers.layer import POOLINGS
+from poolers.registry import pooler_names
+from records.config import composed, plain
+from records.errors import UserError
+from records.run_folder import MANIFEST_VERSION
+from records.seal import sealed
+
+NAMES = ["eos", "mean", "layer:0/mean", "layer:1/eos"]
+
+
+@pytest.fixture
+def words(small_model, folder, tmp_path) -> list[str]:
+    setting = ["attn=bi", f"model.path={small_model}", "precision=fp32", "max_length=24", "accelerator=cpu"]
+    return ["run=null", *setting, f"tasks_dir={folder}", "tasks=[Asked,Graded,Pairs,Clusters]", "progress=false"]
+
+
+def scores(root: Path) -> dict[str, dict]:
+    """design -> task -> scores."""
+    found: dict[str, dict] = {}
+    for path in root.rglob("seed=*/*.json"):
+        if path.stem in ("Asked", "Graded", "Pairs", "Clusters"):
+            found.setdefault(path.parts[-3], {})[path.stem] = json.loads(path.read_text())["scores"]
+    return found
+
+
+def test_the_plain_readings_are_the_poolers_without_parameters() -> None:
+    from importlib import import_module
+
+    from poolers.base import Pooler
+
+    free = []
+    for name in pooler_names():
+        own = [v for v in vars(import_module(f"poolers.{name}")).values() if isinstance(v, type)]
+        (cls,) = [v for v in own if issubclass(v, Pooler) and v.__module__ == f"poolers.{name}"]
+        free += [] if cls.needs_training else [name]
+    assert sorted([*PLAIN, "layer"]) == free
+    assert set(PLAIN) == set(POOLINGS)
+
+
+def test_names_are_checked_before_anything_is_loaded() -> None:
+    assert check_readings(None) == []
+    assert check_readings("mean") == ["mean"]
+    assert check_readings(["layer:*/eos", "mean", "mean"]) == ["layer:*/eos", "mean"]
+    for wrong in ("maen", "layer:x/mean", "layer:1/max", "layer:1", "lastlayer", 3):
+        with pytest.raises(UserError, match=rf"no reading '{wrong}'. Choices: eos, mean, weightedmean, layer:<number>"):
+            check_readings([wrong])
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["readings=[max]"], "no reading 'max'"),
+        (["readings=[mean]", "pooler=eos"], "pooler= has no effect with readings="),
+    ],
+)
+def test_a_mistake_is_one_line(typed, said) -> None:
+    with pytest.raises(UserError, match=said):
+        main(["run=null", *typed])
+
+
+def test_a_star_is_every_layer(small_model, tmp_path) -> None:
+    cfg = plain(composed("evaluate", [f"model.path='{small_model}'", f"runs_dir='{tmp_path}'", "attn=bi"]))
+    found = read_by(candidates(cfg), ["layer:*/mean", "mean", "layer:1/mean"])
+    layers = [f"embedded/layer{i}_mean-bi-untrained" for i in range(3)]
+    assert [c.name for c in found] == [*layers, "embedded/mean-bi-untrained"]
+    assert [c.manifest["config"]["pooler"]["name"] for c in found] == ["layer"] * 3 + ["mean"]
+
+
+def test_each_reading_scores_as_its_pooler_alone(words, tmp_path, capsys) -> None:
+    listed = ",".join(NAMES)
+    main([*words, f"readings=[{listed}]", f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if " of 4 " in line]
+    assert int(lines[0][5]) > 50
+    assert [line[5] for line in lines[1:]] == ["0", "0", "0"]  # texts encoded: all by the first
+    alone = ["eos"], ["mean"], ["layer", "pooler.layer=0"], ["layer", "pooler.layer=1", "pooler.pooling=eos"]
+    for pooler, *keys in alone:
+        own = [f"pooler={pooler}", *keys, f"runs_dir={tmp_path / 'alone'}", f"cache_dir={tmp_path / 'two'}"]
+        main([*words, *own])
+    together, apart = scores(tmp_path / "at_once"), scores(tmp_path / "alone")
+    assert together == apart
+    assert sorted(together) == [
+        f"embedded__{name}-bi-untrained" for name in ("eos", "layer0_mean", "layer1_eos", "mean")
+    ]
+    names = [sorted(p.name for p in (tmp_path / run).rglob("seed=*")) for run in ("at_once", "alone")]
+    assert names[0] == names[1], "the same encoder has the same fingerprint"
+    _same_vectors(tmp_path / "one", tmp_path / "two")
+
+
+def _same_vectors(one: Path, two: Path) -> None:
+    def rows(root: Path) -> set[tuple]:
+        found = set()
+        for path in root.rglob(VECTORS):
+            keys, vectors = np.load(path.parent / "keys.npy"), np.load(path)
+            encoder = path.parts[-4]
+            found |= {(encoder, key, row.tobytes()) for key, row in zip(keys.tolist(), vectors, strict=True)}
+        return found
+
+    assert rows(one) == rows(two)
+    assert len(rows(one)) > 200
+
+
+def test_what_one_reading_has_is_not_computed_for_the_others_again(words, tmp_path, monkeypatch) -> None:
+    words = [*words, f"cache_dir={tmp_path / 'cache'}"]
+    main([*words, "readings=[eos,mean]", f"results={tmp_path / 'a'}"])
+    ran = []
+    real = TextEncoder.run
+    monkeypatch.setattr(TextEncoder, "run", lambda *given: ran.append(len(given[1])) or real(*given))
+    main([*words, "readings=[mean,eos]", f"results={tmp_path / 'b'}"])
+    assert ran == []
+    main([*words, "readings=[mean,weightedmean]", f"results={tmp_path / 'c'}"])
+    assert sum(ran) > 50  # weightedmean lacked them; mean keeps what it had
+    shards = {p.parts[-4]: sum(len(np.load(q)) for q in p.parents[2].rglob("keys.npy")) for p in _shards(tmp_path)}
+    assert len(shards) == 3
+    assert len(set(shards.values())) == 1, "no text is there twice"
+
+
+def _shards(root: Path) -> list[Path]:
+    return list((root / "cache").rglob(VECTORS))
+
+
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_readings_need_no_disk(words, tmp_path, place) -> None:
+    cache = tmp_path / place
+    main([*words, "readings=[eos,mean]", f"embeddings={place}", f"results={cache}", f"cache_dir={cache}"])
+    assert (cache / "embeddings").exists() == (place == "disk")
+    assert len(scores(cache)) == 2
+
+
+def test_readings_compare_under_the_control_rule(words, tmp_path, capsys) -> None:
+    from analysis.control.audit import audit
+    from analysis.control.find_runs import find_runs
+
+    shared = [*words, f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}"]
+    main([*shared, "readings=[mean,layer:0/mean,layer:1/mean]"])
+    main([*shared, "pooler=eos"])  # scored alone, compared with readings
+    factors = ("pooler", "attn")
+    text, control, cells = audit(find_runs([str(tmp_path)], factors), factors, ())
+    assert control.refused == {}
+    assert len(cells) == 4, text
+
+
+def make_run(root: Path, config: dict) -> Path:
+    folder = root / "embedded" / "mean-bi" / "seed=0"
+    folder.mkdir(parents=True)
+    manifest = {"study": "embedded", "pooler": "mean", "attn": "bi", "seed": 0, "status": "finished", "config": config}
+    manifest |= {"manifest_version": MANIFEST_VERSION, "parameters": {"adapter": 5, "head": 7}, "loss": 1.0}
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
+    return folder
+
+
+def test_a_run_read_by_another_pooler_is_named_after_both(tmp_path, compose_cell) -> None:
+    config = compose_cell("mean", "bi") | {"evaluation": plain(composed("evaluate"))["evaluation"]}
+    folder = make_run(tmp_path, config)
+    cfg = plain(composed("evaluate")) | {"run": str(folder), "untrained": "also"}
+    found = read_by(candidates(cfg), ["mean", "eos", "layer:1/eos"])
+    names = ["mean-bi-untrained", "eos-bi-untrained", "layer1_eos-bi-untrained"]
+    names += ["mean-bi", "eos_of_mean-bi", "layer1_eos_of_mean-bi"]
+    assert [c.name for c in found] == [f"embedded/{name}" for name in names]
+    itself, other = found[3].manifest, found[4].manifest
+    assert itself == candidates(cfg)[1].manifest
+    assert other["config"]["pooler"]["name"] == "eos"
+    assert other["trained_with"] == config["pooler"]
+    assert other["parameters"] == {"adapter": 5, "head": 0}
+    assert "loss" not in found[1].manifest
+
+
+def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
+    cfg = plain(composed("evaluate", [f"model.path='{small_model}'", f"runs_dir='{tmp_path}'", "precision=fp32"]))
+    one, two = (read_by(candidates(cfg | {"max_length": n}), ["eos", "mean"]) for n in (24, 32))
+    first = one[0].load()
+    assert one[1].load().group is first.group
+    second = two[0].load()
+    assert second.group is not first.group
+    assert list(reading_group._held.values()) == [second.group]
