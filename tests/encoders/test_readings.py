@@ -34,7 +34,7 @@ def composed_as(small_model):
 
     def compose(attn, precision, *words) -> dict:
         usual = [f"attn={attn}", f"precision={precision}", f"model.path={small_model}", "max_length=48"]
-        return plain(composed("evaluate", [*usual, "accelerator=cpu", "token_budget=64", *words]))
+        return plain(composed("evaluate", [*usual, "accelerator=cpu", "token_budget=32", *words]))
 
     return compose
 
