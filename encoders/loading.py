@@ -12,7 +12,7 @@ from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
 from encoders.fused_lora import fuse_lora
-from encoders.precision import Precision, best_device, resolve_autocast, resolve_precision
+from encoders.precision import Precision, allow_tf32, best_device, resolve_autocast, resolve_precision
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
 from poolers.base import Pooler
@@ -27,6 +27,7 @@ ADAPTER = "adapter/adapter_model.safetensors"
 
 def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> Encoder:
     """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks."""
+    allow_tf32(cfg.get("tf32", False))  # older manifests have no such key
     backbone = load_backbone(cfg["model"], precision.weights)
     backbone.to(device)  # type: ignore[arg-type]
     set_attention(backbone, cfg["attn"]["is_causal"])
@@ -121,7 +122,10 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     cfg = {**cfg, "max_length": tokenizer.max_length}
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
-    settings = {k: cfg[k] for k in ("attn", "max_length", "evaluation")} | {"precision": precision.name}
+    settings = {k: cfg[k] for k in ("attn", "max_length", "evaluation")} | {
+        "precision": precision.name,
+        "tf32": cfg.get("tf32", False),
+    }
     identity = Identity(base_fingerprints(cfg["model"]), adapter, settings)
     fingerprint = identity.fingerprint(encoder.pooler, cfg["pooler"])
     return TextEncoder(encoder, tokenizer, fingerprint, cfg["token_budget"]), identity

@@ -42,6 +42,11 @@ def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
     return precision.compute if name is None else formats[name]
 
 
+def allow_tf32(allowed: bool) -> None:
+    """Let a GPU compute float32 products on its TF32 units, or not. A CPU has none; nothing changes there."""
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+
+
 def best_device(accelerator: str = "auto") -> torch.device:
     """Return this process's own GPU where there is one and `accelerator` allows it, else the CPU."""
     if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available():
