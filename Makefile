@@ -67,6 +67,7 @@ bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits,
 	$(RUN) -m benchmarks.startup $(BENCH)
 	$(RUN) -m benchmarks.encoding_speed $(BENCH)
 	$(RUN) -m benchmarks.readings_speed $(BENCH)
+	$(RUN) -m benchmarks.tensor_bytes $(if $(findstring --write,$(BENCH)),--write)
 	$(RUN) -m benchmarks.training_speed $(BENCH)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
