@@ -92,7 +92,8 @@ class OurStep(Step):
     def __init__(self, config: dict[str, Any]) -> None:
         encoder, self.tokenizer = encoder_of(config)
         add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
-        plan = ChunkPlan(config["token_budget"], config["trainer"]["chunk_size"], config["trainer"]["gradcache"])
+        t = config["trainer"]
+        plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], graph_tokens=t["graph_tokens"])
         self.work = LargeBatch(encoder, self.tokenizer, plan, config["seed"])
         self.number = 0
         super().__init__(encoder, config)
