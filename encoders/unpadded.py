@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -34,7 +35,7 @@ class Segments:
             else:
                 members.append([i])
                 tokens = n
-        starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
+        starts = [0, *accumulate(self.lengths)]
         return [Group.of([starts[i] for i in m], [self.lengths[i] for i in m], self) for m in members]
 
     @cached_property
