@@ -177,6 +177,7 @@ def _by_kernel(query: Tensor, key: Tensor, value: Tensor, scaling: float, segmen
         scale=scaling,
         window_size=(-1, 0) if segments.is_causal else (-1, -1),
         enable_gqa=query.shape[1] != key.shape[1],
+        num_splits=1,  # or a text's sums would be cut according to its batch mates
     )
     assert isinstance(out, Tensor)
     return out[None]

@@ -1,5 +1,7 @@
 """Attention without padding, against literal block-diagonal masks in float64."""
 
+import inspect
+import itertools
 import math
 
 import pytest
@@ -7,7 +9,7 @@ import torch
 
 from encoders.rows import arranged
 from encoders.tokens import Batch
-from encoders.unpadded import SLACK, UNPADDED, Segments, unpadded_attention
+from encoders.unpadded import SLACK, UNPADDED, Segments, _by_kernel, unpadded_attention
 from poolers.base import EOS, PAD, TEXT
 
 LENGTHS = (3, 9, 1, 8, 2, 9)
@@ -72,6 +74,32 @@ def test_rows_and_back(side):
     assert rows.inputs["segments"].lengths == (3, 1)
     back = rows.padded(rows.inputs["input_ids"][..., None].float())
     assert back[..., 0].tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_what_the_gpu_s_kernel_is_given(monkeypatch, is_causal):
+    """It runs on a GPU only: here an own loop over its arguments stands in, and torch's signature is checked."""
+    from torch.nn.attention import varlen
+
+    signature = inspect.signature(varlen.varlen_attn)
+
+    def loop(*args, **kwargs):
+        given = signature.bind(*args, **kwargs).arguments
+        assert given["window_size"] == ((-1, 0) if is_causal else (-1, -1))
+        assert given["enable_gqa"] and given["num_splits"] == 1 and given["max_q"] == max(LENGTHS)  # noqa: PT018
+        parts = []
+        for a, b in itertools.pairwise(given["cu_seq_q"].tolist()):
+            q, k, v = (given[n][a:b].transpose(0, 1) for n in ("query", "key", "value"))
+            own = torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=is_causal, scale=given["scale"], enable_gqa=True
+            )
+            parts.append(own.transpose(0, 1))
+        return torch.cat(parts)
+
+    monkeypatch.setattr(varlen, "varlen_attn", loop)
+    segments = Segments(LENGTHS, is_causal, torch.device("cpu"))
+    out = _by_kernel(*tensors(), WIDTH**-0.5, segments)
+    assert (out - literal(*tensors(), is_causal)).abs().max() < 1e-6
 
 
 class _Decoder(torch.nn.Module):
