@@ -1,4 +1,4 @@
-"""Bytes of tensors that live at once while texts are encoded: every pooler against eos, on the same attention.
+"""Bytes of tensors that live at once: in encoding, every pooler against eos; in a step with GradCache, by global batch.
 
     python -m benchmarks.tensor_bytes [--model tiny] [--queries 64] [--max-length 128] [--write]
 
@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from benchmarks.arguments import Parser, whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.setting import MODELS, Setting
-from benchmarks.step import encoder_of
+from benchmarks.step import OurStep, encoder_of
 from benchmarks.work import batches, texts_of
 from encoders.text_encoder import TextEncoder
 from records.errors import guard
@@ -26,6 +26,7 @@ from records.quiet import quieten
 
 POOLERS = ("mean", "weightedmean", "linear", "lastlayer", "multilayer")
 ATTENTIONS = ("causal", "bi")
+BATCHES = (16, 32, 64, 128)  # queries, each with a positive and a negative
 MIB = 2**20
 
 
@@ -69,8 +70,9 @@ def main() -> None:
             setting = replace(base, pooler=pooler)
             peak = peak_bytes(setting, texts)
             rows.append([setting.cell, f"{peak / MIB:.1f}", f"{peak / usual:.3f}"])
-    head = ["encoding", "MiB of tensors at most", "against eos"]
-    publish("tensor_bytes", "Tensor bytes in inference", f"{taken}\n\n{table(head, rows)}", args.write)
+    encoding = table(["encoding", "MiB of tensors at most", "against eos"], rows)
+    steps = table(["a step's queries", "MiB with GradCache", "MiB without"], by_batch(args))
+    publish("tensor_bytes", "Bytes of tensors", f"{taken}\n\n{encoding}\n\n{steps}", args.write)
 
 
 def peak_bytes(setting: Setting, texts: Sequence[str]) -> int:
@@ -80,6 +82,22 @@ def peak_bytes(setting: Setting, texts: Sequence[str]) -> int:
     with LiveBytes() as live:
         model.encode(texts)
     return live.peak
+
+
+def by_batch(args: argparse.Namespace) -> list[list[str]]:
+    """Lines of a table: the most that a training step holds, forward, loss and backward, for growing batches."""
+    rows = []
+    for size in BATCHES:
+        batch = batches("docstrings", size, 1)[0]
+        peaks = []
+        for gradcache in (True, False):
+            setting = Setting(args.model, "eos", "causal", args.max_length, gradcache=gradcache)
+            step = OurStep(setting.config())
+            with LiveBytes() as live:
+                step.backward(batch)
+            peaks.append(f"{live.peak / MIB:,.0f}")
+        rows.append([str(size), *peaks])
+    return rows
 
 
 def arguments() -> argparse.Namespace:
