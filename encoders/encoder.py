@@ -38,7 +38,10 @@ class Encoder(nn.Module):
         """What the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
         if self.pooler.consumes == "layers":
             return self.each_layer(
-                batch, self.pooler.layers, lambda layer, hidden: self.pooler.reduce(layer, hidden, batch.view)
+                batch,
+                self.pooler.layers,
+                lambda layer, hidden: self.pooler.reduce(layer, hidden, batch.view),
+                packed=self.pooler.reads_packed,
             )
         return self.run_backbone(batch)
 
@@ -51,11 +54,13 @@ class Encoder(nn.Module):
         with self.precision(batch):
             return last_states(self.backbone, batch)
 
-    def each_layer(self, batch: Batch, chosen: Sequence[int], reduce: Callable[[int, Tensor], T]) -> list[T]:
+    def each_layer(
+        self, batch: Batch, chosen: Sequence[int], reduce: Callable[[int, Any], T], packed: bool = False
+    ) -> list[T]:
         """`reduce(layer, hidden [B, T, D])` of each chosen layer, called while the layer's states are at hand.
 
         Layer i < L-1 is the output of decoder layer i; the last one is taken after the final norm, as in
-        transformers' `hidden_states[1:]`.
+        transformers' `hidden_states[1:]`. packed: hand states over as the decoder has them, `Packed` without padding.
         """
         layers, norm = parts(self.backbone)
         reductions: dict[int, T] = {}
@@ -63,9 +68,9 @@ class Encoder(nn.Module):
 
         def keep(index: int) -> Any:
             def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
-                hidden = rows.padded(output[0] if isinstance(output, tuple) else output)
-                with torch.autocast(hidden.device.type, enabled=False):
-                    reductions[index] = reduce(index, hidden)
+                states = output[0] if isinstance(output, tuple) else output
+                with torch.autocast(states.device.type, enabled=False):
+                    reductions[index] = reduce(index, rows.packed(states) if packed else rows.padded(states))
 
             return hook
 

@@ -9,6 +9,7 @@ from transformers import PreTrainedModel
 
 from encoders.tokens import Batch
 from encoders.unpadded import UNPADDED, Segments
+from poolers.packed import Packed
 
 
 def is_unpadded(backbone: PreTrainedModel) -> bool:
@@ -23,6 +24,10 @@ class Rows:
     inputs: dict[str, Any]
     shape: tuple[int, int]
     places: Tensor | None
+
+    def packed(self, states: Tensor) -> Tensor | Packed:
+        """The states without padding where the decoder has none."""
+        return states if self.places is None else Packed(states[0], self.places, self.shape)
 
     def padded(self, states: Tensor) -> Tensor:
         """[B, T, D] of the decoder's own [1, N, D] or [B, T, D]; zeros stand at padding that was left out."""

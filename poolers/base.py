@@ -3,10 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+
+from poolers.packed import Packed
 
 PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS = range(6)  # the role of each token
 
@@ -46,6 +48,7 @@ class Pooler(nn.Module, ABC):
 
     pool_instruction, pool_eos: whether these tokens are pooled. last_real: the last token is the last real one; False
     takes the last position of the padded batch, as published code does (docs/reference_divergences.md, 9).
+    reads_packed: whether `reduce` takes `Packed` states too, which saves padding them where the decoder has none.
     """
 
     consumes: ClassVar[Literal["last", "layers"]] = "last"
@@ -64,17 +67,21 @@ class Pooler(nn.Module, ABC):
         self.pool_instruction, self.pool_eos, self.last_real = pool_instruction, pool_eos, last_real
         self.embedding_dim = hidden_size
         self.layers: Sequence[int] = range(num_layers)
+        self.reads_packed = False
 
     def pooled(self, tokens: TokenView) -> Tensor:
         """[B, T] bool: the tokens that are pooled."""
         pooled = tokens.pooled(self.pool_instruction)
         return pooled if self.pool_eos else pooled & (tokens.roles != EOS)
 
-    def last_token(self, hidden: Tensor, tokens: TokenView) -> Tensor:
+    def last_token(self, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
         """[B, D] float32 state of the last token; hidden: [B, T, D]."""
-        return last_token(hidden, tokens) if self.last_real else hidden[:, -1].float()
+        if self.last_real:
+            return last_token(hidden, tokens)
+        assert isinstance(hidden, Tensor), "packed states have no last position"
+        return hidden[:, -1].float()
 
-    def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
+    def reduce(self, layer: int, hidden: Any, tokens: TokenView) -> Tensor:
         """Shrink the states of a layer of `layers` (L-1 is the last, after the final norm); hidden: [B, T, D]."""
         raise NotImplementedError(f"{type(self).__name__} consumes '{self.consumes}' and reduces no layers.")
 
@@ -83,15 +90,19 @@ class Pooler(nn.Module, ABC):
         """Return [B, E] float32. states: [B, T, D], or the list of reductions of `layers`."""
 
 
-def last_token(hidden: Tensor, tokens: TokenView) -> Tensor:
+def last_token(hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
     """[B, D] state of the last real token; hidden: [B, T, D]."""
+    if isinstance(hidden, Packed):
+        return hidden.last()
     return hidden[torch.arange(len(hidden), device=hidden.device), tokens.last()].float()
 
 
-def weighted_mean(hidden: Tensor, weights: Tensor) -> Tensor:
+def weighted_mean(hidden: Tensor | Packed, weights: Tensor) -> Tensor:
     """[B, D] mean of hidden [B, T, D] under weights [B, T], in float32.
 
     Tokens of weight zero cannot reach the mean, not even as NaN.
     """
+    if isinstance(hidden, Packed):
+        return hidden.weighted_mean(weights)
     kept = hidden.float().masked_fill((weights == 0)[..., None], 0.0)
     return torch.einsum("btd,bt->bd", kept, weights.float()) / weights.float().sum(dim=1, keepdim=True)

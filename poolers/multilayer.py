@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from poolers.base import Pooler, TokenView, weighted_mean
 from poolers.cross_attention import CrossAttentionHead
 from poolers.head_size import sized
+from poolers.packed import Packed
 from records.errors import UserError
 
 
@@ -41,19 +42,21 @@ class MultiLayerTrainable(Pooler):
     ) -> None:
         super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
         self.tokens, self.mask_padding, self.layers = tokens, mask_padding, chosen_layers(layers, num_layers)
+        self.reads_packed = tokens == "mean" or (tokens == "last" and last_real)
         extra = len(self.layers) * hidden_size if layer_weights else 0
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head, extra))
         apart = torch.Generator().manual_seed((torch.initial_seed() + 1) % 2**63)  # neither moves the other's start
         weights = torch.randn(len(self.layers), hidden_size, generator=apart, device="cpu") * layer_weights_std
         self.layer_weights = nn.Parameter(weights.to(self.head.queries.device)) if layer_weights else None
 
-    def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
+    def reduce(self, layer: int, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
         """One vector a text, [B, D]; for tokens="all" the layer's partial attention, [B, H, N, d + 1]."""
         if self.tokens == "last":
             return self.last_token(hidden, tokens)
         pooled = self.pooled(tokens)
         if self.tokens == "mean":
             return weighted_mean(hidden, pooled)
+        assert isinstance(hidden, Tensor)
         states = hidden.float()
         if self.layer_weights is not None:
             states = states + self.layer_weights[self.layers.index(layer)]

@@ -9,7 +9,7 @@ import torch
 from poolers.base import Pooler
 from records.errors import UserError, nearest
 
-NOT_POOLERS = {"__init__", "base", "registry", "cross_attention", "head_size"}
+NOT_POOLERS = {"__init__", "base", "packed", "registry", "cross_attention", "head_size"}
 OUTSIDE = {"name", "normalize", "trainable"}  # keys of the YAML that are not the pooler's own
 
 
