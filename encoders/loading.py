@@ -12,7 +12,14 @@ from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
 from encoders.fused_lora import fuse_lora
-from encoders.precision import Precision, allow_tf32, best_device, resolve_autocast, resolve_precision
+from encoders.precision import (
+    Precision,
+    allow_tf32,
+    best_device,
+    resolve_autocast,
+    resolve_precision,
+    store_as_computed,
+)
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
 from poolers.base import Pooler
@@ -119,6 +126,7 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
     encoder.compute = resolve_autocast(cfg["evaluation"]["autocast"], precision)
+    store_as_computed(encoder.backbone, encoder.compute)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     cfg = {**cfg, "max_length": tokenizer.max_length}
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}

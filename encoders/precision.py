@@ -42,6 +42,16 @@ def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
     return precision.compute if name is None else formats[name]
 
 
+def store_as_computed(backbone: torch.nn.Module, compute: torch.dtype) -> None:
+    """Round the weights of linear layers to `compute` once, as autocast would do again in every forward pass.
+
+    For inference: the numbers are the same bit by bit, the copies are spared.
+    """
+    for module in backbone.modules():
+        if type(module) is torch.nn.Linear:
+            module.to(compute)
+
+
 def allow_tf32(allowed: bool) -> None:
     """Let a GPU compute float32 products on its TF32 units, or not. A CPU has none; nothing changes there."""
     torch.backends.cuda.matmul.allow_tf32 = allowed
