@@ -40,6 +40,8 @@ def real(smallest: float, null: str = "", largest: float = inf, below: float = i
     return Limit(smallest, null, False, largest, below)
 
 
+SWITCH = (True, False)
+
 # The keys of conf/encoder.yaml and of the poolers, which train.yaml and evaluate.yaml share.
 ENCODER = {
     "seed": Limit(0),
@@ -59,10 +61,15 @@ ENCODER_WORDS = {
     "padding_side": ("right", "left"),
     "accelerator": ("auto", "cpu", "gpu", "cuda"),
     "precision": ("auto", "bf16", "mixed", "fp32"),
+    **dict.fromkeys(
+        ("tf32", "backbone.frozen", "trainer.gradcache", "trainer.gradient_checkpointing", "trainer.sync_gradients"),
+        SWITCH,
+    ),
+    **dict.fromkeys(("reading.last_real", "reading.pool_eos", "reading.mask_padding", "evaluation.glued"), SWITCH),
 }
 
 
-def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, Sequence[str]]) -> None:
+def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, Sequence[Any]]) -> None:
     """Refuse a word where a number belongs, a fraction where a whole one does, what is out of range, odd words.
 
     config: the resolved configuration; a key that it has not is not looked at, since not every pooler has a head.
@@ -72,7 +79,8 @@ def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, S
     values = flat(config)
     for key, known in words.items():
         if key in values and values[key] not in known:
-            raise UserError(f"{key}={values[key]} must be one of {', '.join(known)}.")
+            named = "true or false" if known is SWITCH else f"one of {', '.join(known)}"
+            raise UserError(f"{key}={values[key]} must be {named}.")
     for key, limit in limits.items():
         if key in values and not limit.allows(values[key]):
             shown = "null" if values[key] is None else values[key]

@@ -37,3 +37,6 @@ def test_the_first_fault_is_named_and_absent_keys_are_not_missed():
         check_limits({"seed": None}, ENCODER, ENCODER_WORDS)
     with pytest.raises(UserError, match=r"^precision=fp8 must be one of auto, bf16, mixed, fp32\.$"):
         check_limits({"precision": "fp8"}, ENCODER, ENCODER_WORDS)
+    with pytest.raises(UserError, match=r"^trainer.gradcache=maybe must be true or false\.$"):
+        check_limits({"trainer": {"gradcache": "maybe"}}, ENCODER, ENCODER_WORDS)
+    check_limits({"trainer": {"gradcache": True}, "tf32": False}, ENCODER, ENCODER_WORDS)
