@@ -1,5 +1,6 @@
 """An encoder from a configuration (untrained) or from a run folder (trained)."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
 from encoders.fused_lora import fuse_lora
 from encoders.precision import Precision, best_device, resolve_autocast, resolve_precision
+from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
+from encoders.tokens import TextTokenizer
 from poolers.registry import build_pooler
 from records.errors import UserError
 from records.fingerprint import of_files, of_tensors, of_value
@@ -36,8 +38,11 @@ def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> En
     return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
 
 
-def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEMPLATE) -> TextTokenizer:
-    """Build the tokenizer of `cfg`; `positions` is what the model was made for, `max_length` must fit in."""
+def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:
+    """Build the tokenizer of `cfg`; `positions` is what the model was made for, `max_length` must fit in.
+
+    template: another one than that of `cfg`.
+    """
     if cfg["max_length"] > positions:
         raise UserError(
             f"max_length={cfg['max_length']} is more than the {positions} positions of {cfg['model']['path']}. "
@@ -45,7 +50,9 @@ def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEM
         )
     if cfg["max_length"] < 4:
         raise UserError(f"max_length={cfg['max_length']} leaves no room for text. Give at least 4.")
-    return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
+    return TextTokenizer(
+        load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template or template_of(cfg)
+    )
 
 
 def base_fingerprints(model: Config) -> dict[str, str]:
@@ -92,11 +99,17 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     encoder.compute = resolve_autocast(own["autocast"], precision)
     cfg = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
     positions = encoder.backbone.config.get_text_config().max_position_embeddings
-    tokenizer = build_tokenizer(cfg, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
+    if own["glued"] and template_of(cfg) != DEFAULT:
+        raise UserError(
+            f"evaluation.glued=true leaves no place for template={cfg['template']['name']}. Leave one of them out."
+        )
+    tokenizer = build_tokenizer(cfg, positions, GLUED if own["glued"] else None)
     trained = {"head": of_tensors(encoder.pooler.state_dict())}
     if run and not is_frozen(cfg):
         trained["adapter"] = of_files([run / ADAPTER])
     settings = {k: cfg[k] for k in ("attn", "pooler", "max_length", "evaluation")} | {"precision": precision.name}
+    if tokenizer.template not in (DEFAULT, GLUED):  # these are told by `evaluation`, as before there was a choice
+        settings["template"] = asdict(tokenizer.template)
     identity = of_value([base_fingerprints(cfg["model"]), trained, settings])
     return TextEncoder(encoder, tokenizer, identity, cfg["token_budget"])
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from encoders.templates import DEFAULT
 from evaluation.embedding_cache import Encoder
 from records.config import composed, plain
 from records.errors import UserError
@@ -63,7 +64,7 @@ def candidates(cfg: Config) -> list[Candidate]:
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
-        manifest = {"study": cfg["study"], "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
+        manifest = {"study": _zero_shot_study(cfg), "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
@@ -137,6 +138,12 @@ def _study(folder: Path, study: str) -> str:
     """The study's name with what deviates from the defaults (`embedded,lora.r=8`), as train.py names the folder."""
     named = folder.absolute().parents[1].name
     return named if named.startswith(f"{study},") else study
+
+
+def _zero_shot_study(cfg: Config) -> str:
+    """The study's name with a template other than the usual one, as train.py names it: vectors of its own."""
+    name = cfg.get("template", {}).get("name", DEFAULT.name)
+    return cfg["study"] if name == DEFAULT.name else f"{cfg['study']},template={name}"
 
 
 def _untrained(config: Config) -> Config:

@@ -11,6 +11,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
+from encoders.templates import DEFAULT, Template
 from evaluation.embedding_cache import EmbeddingCache, Encoder
 from evaluation.instructions import Instructions
 
@@ -26,7 +27,9 @@ class MtebEncoder(AbsEncoder):
         meta: ModelMeta,
         instructions: Instructions,
         on_texts: Callable[[int], None] | None = None,
+        template: Template = DEFAULT,
     ) -> None:
+        self.template = template  # the run's own
         self.model = encoder
         self.mteb_model_meta = meta
         self.cache = EmbeddingCache(encoder)
@@ -45,7 +48,7 @@ class MtebEncoder(AbsEncoder):
         instruction = self.instructions.of(task_metadata, side)
         digest = self.asked.setdefault(f"{task_metadata.name} {hf_split} {hf_subset}", hashlib.sha256())
         digest.update(json.dumps([side, instruction, texts]).encode())
-        vectors = self.cache.embed(texts, instruction, self.on_texts)
+        vectors = self.cache.embed(texts, self.template.asked(instruction, side), self.on_texts)
         self.seconds += time.perf_counter() - started
         return vectors
 

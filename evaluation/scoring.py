@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from encoders.templates import template_of
 from evaluation.candidates import Candidate
 from evaluation.instructions import Instructions
 from evaluation.results import (
@@ -68,7 +69,8 @@ def score(
     folder = model_folder(candidate) / name
     mend_settings(folder)
     meta = model_meta(candidate.name, name, encoder, use_instructions=options.instructions.mode != "none")
-    adapter = MtebEncoder(encoder, meta, options.instructions, on_texts)
+    template = template_of(candidate.manifest["config"])
+    adapter = MtebEncoder(encoder, meta, options.instructions, on_texts, template)
     outcome = Outcome(candidate.title, folder)
     started = time.perf_counter()
     record = _record(encoder, options, tasks, written_record(folder))

@@ -113,7 +113,7 @@ def empty_encoder(config: Config) -> Encoder:
             f"max_length={config['max_length']} is more than the {shape.max_position_embeddings} positions of "
             f"{config['model']['path']}. Lower max_length."
         )
-    set_attention(backbone, config["attn"]["is_causal"])
+    set_attention(backbone, config["attn"]["is_causal"], config["attn"].get("layers", 0))
     with torch.device("meta"):
         if not config["backbone"]["frozen"]:
             add_lora(backbone, config["lora"], seed=0)

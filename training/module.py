@@ -86,6 +86,7 @@ class ContrastiveModule(pl.LightningModule):
             o["hard_negatives"],
             o["mask_duplicates"],
             o["loss_queries"],
+            template=self.work.tokenizer.template,
         )
 
     def _update(self) -> None:
