@@ -29,8 +29,9 @@ def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> En
     """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks."""
     backbone = load_backbone(cfg["model"], precision.weights)
     backbone.to(device)  # type: ignore[arg-type]
-    set_attention(backbone, cfg["attn"]["is_causal"])
-    probe(backbone, cfg["attn"]["is_causal"])
+    attention = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
+    set_attention(backbone, *attention)
+    probe(backbone, *attention)
     shape = backbone.config.get_text_config()
     pooler = build_pooler(
         cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, stream_seed(cfg["seed"], "head")

@@ -46,6 +46,7 @@ ENCODER = {
     "max_length": Limit(4),  # BOS, EOS and something between
     "token_budget": Limit(1),
     "evaluation.max_length_share": real(1e-6, largest=1),
+    "attn.layers": Limit(1),
     "pooler.num_queries": Limit(1),
     "pooler.num_heads": Limit(1),
     "pooler.head_dim": Limit(1, "hidden size / num_heads"),
