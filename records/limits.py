@@ -48,6 +48,7 @@ ENCODER = {
     "evaluation.max_length_share": real(1e-6, largest=1),
     "attn.layers": Limit(1),
     "pooler.num_queries": Limit(1),
+    "pooler.num_latents": Limit(1),
     "pooler.num_heads": Limit(1),
     "pooler.head_dim": Limit(1, "hidden size / num_heads"),
     "pooler.of_width": Limit(1, "the sizes as they stand"),
