@@ -108,7 +108,8 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     trained = {"head": of_tensors(encoder.pooler.state_dict())}
     if run and not is_frozen(cfg):
         trained["adapter"] = of_files([run / ADAPTER])
-    settings = {k: cfg[k] for k in ("attn", "pooler", "max_length", "evaluation")} | {"precision": precision.name}
+    settings = {k: cfg[k] for k in ("attn", "pooler", "max_length")} | {"precision": precision.name}
+    settings["evaluation"] = {k: v for k, v in own.items() if k != "dims"}  # what is cut off later moves no vector
     if tokenizer.template not in (DEFAULT, GLUED):  # these are told by `evaluation`, as before there was a choice
         settings["template"] = asdict(tokenizer.template)
     identity = of_value([base_fingerprints(cfg["model"]), trained, settings])

@@ -2,14 +2,16 @@
 
 import glob
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from encoders.templates import DEFAULT
+from evaluation.dims import Siblings
 from evaluation.embedding_cache import Encoder
 from records.config import composed, plain
 from records.errors import UserError
+from records.limits import check_dims
 from records.run_folder import read_manifest
 
 Config = dict[str, Any]
@@ -28,6 +30,8 @@ class Candidate:
     manifest: Config  # the run's own; for an untrained one what stands in for it, status "untrained"
     results: Path  # folder that gets results/ and tasks.json
     folder: Path | None = None  # the run folder; None for an untrained one
+    dim: int | None = None  # how many entries of a vector are scored; None: all
+    siblings: Siblings | None = None  # the other dimensions of the same encoder
 
     @property
     def trained(self) -> bool:
@@ -39,7 +43,11 @@ class Candidate:
         """The model name in mteb's form, "study/design": `study/pooler-attn`, with `-untrained` where it is so."""
         m = self.manifest
         study = str(m["study"]).replace("/", "_").replace(" ", "_")
-        return f"{study}/{m['pooler']}-{m['attn']}{'' if self.trained else '-untrained'}"
+        return f"{study}/{m['pooler']}-{m['attn']}{self._dim}{'' if self.trained else '-untrained'}"
+
+    @property
+    def _dim(self) -> str:
+        return f"-{self.dim}d" if self.dim else ""
 
     @property
     def title(self) -> str:
@@ -48,6 +56,8 @@ class Candidate:
 
     def load(self) -> Encoder:
         """Return the encoder. Raises `UserError` for weights that are not there or of another version."""
+        if self.dim and self.siblings:
+            return self.siblings.load(self.dim, replace(self, dim=None).load)
         from encoders import loading
 
         if self.folder is not None:
@@ -58,8 +68,28 @@ class Candidate:
 def candidates(cfg: Config) -> list[Candidate]:
     """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
 
-    Raises `UserError` for a pattern without match, or where no match is a finished run.
+    Each of evaluation.dims follows as a candidate of its own, which says in its manifest's evaluation.dims which one
+    it is. Raises `UserError` for a pattern without match, or where no match is a finished run.
     """
+    return [dim for whole in _whole(cfg) for dim in each_dim(whole)]
+
+
+def each_dim(whole: Candidate) -> list[Candidate]:
+    """Return the candidate itself, or one for each of its configuration's evaluation.dims."""
+    config = whole.manifest["config"]
+    dims = config.get("evaluation", {}).get("dims")
+    if dims is None:
+        return [whole]
+    check_dims("evaluation.dims", dims)
+    siblings = Siblings(dims)
+    own = [{**config, "evaluation": {**config["evaluation"], "dims": [dim]}} for dim in dims]
+    return [
+        replace(whole, manifest={**whole.manifest, "config": c}, dim=dim, siblings=siblings)
+        for dim, c in zip(dims, own, strict=True)
+    ]
+
+
+def _whole(cfg: Config) -> list[Candidate]:
     wanted = {True: "only", False: None}.get(cfg["untrained"], cfg["untrained"])
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")

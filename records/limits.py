@@ -79,3 +79,16 @@ def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, S
         if key in values and not limit.allows(values[key]):
             shown = "null" if values[key] is None else values[key]
             raise UserError(f"{key}={shown} must be {limit}.")
+
+
+def check_dims(key: str, dims: Any) -> None:
+    """Refuse what is no list of rising whole numbers of at least 2. Raises `UserError`."""
+    whole = isinstance(dims, list) and dims and all(isinstance(d, int) and not isinstance(d, bool) for d in dims)
+    if not whole or dims != sorted(set(dims)) or dims[0] < 2:
+        raise UserError(f"{key}={dims} must be rising whole numbers of at least 2, such as [64,128,256].")
+
+
+def fit_width(key: str, dims: Sequence[int] | None, width: int) -> None:
+    """Refuse a prefix that is longer than the vector. Raises `UserError`."""
+    if dims and dims[-1] > width:
+        raise UserError(f"{key}={list(dims)} goes beyond the {width} entries of a vector. Leave out what is more.")
