@@ -70,6 +70,7 @@ def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
         **base_fingerprints(cfg["model"]),
         "model": {k: v for k, v in shape.items() if not k.startswith("_") and k != "transformers_version"},
         "is_causal": cfg["attn"]["is_causal"],
+        **({"bi_last": cfg["attn"]["layers"]} if "layers" in cfg["attn"] else {}),
         "kernel": backbone.config._attn_implementation,
         "precision": precision.name,
         "max_length": cfg["max_length"],

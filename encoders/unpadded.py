@@ -21,6 +21,15 @@ class Segments:
     is_causal: bool
     device: torch.device
 
+    def of(self, module: nn.Module) -> "Segments":
+        """These texts as an attention module sees them, where it says whether it is causal."""
+        own = getattr(module, "is_causal", self.is_causal)
+        return self if own == self.is_causal else self._other_way
+
+    @cached_property
+    def _other_way(self) -> "Segments":
+        return Segments(self.lengths, not self.is_causal, self.device)
+
     @cached_property
     def groups(self) -> list["Group"]:
         """Texts of like length, attended together; longest first."""
@@ -111,6 +120,7 @@ def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
     """
     assert segments is not None, "a row of texts comes with its segments"
     assert attention_mask is None, "a row of texts has no mask"
+    segments = segments.of(module)
     if query.is_cuda and value.dtype in (torch.bfloat16, torch.float16):
         return _by_kernel(query, key, value, scaling, segments), None
     return _RowAttention.apply(query, key, value, scaling, segments), None

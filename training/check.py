@@ -13,6 +13,7 @@ from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
 from poolers.registry import build_pooler
 from records.errors import UserError
+from records.limits import fit_width
 from training.dry_run import DryRun, dry_run
 
 Config = dict[str, Any]
@@ -51,6 +52,7 @@ def check(config: Config) -> None:
 def facts(config: Config) -> Facts:
     """Build backbone, LoRA and pooler of `config` without memory and run one chunk through them."""
     encoder = empty_encoder(config)
+    fit_width("objective.matryoshka", config["objective"]["matryoshka"], encoder.pooler.embedding_dim)
     layers, _ = parts(encoder.backbone)
     trained = [p for p in encoder.parameters() if p.requires_grad]
     base = [p for p in encoder.backbone.parameters() if not p.requires_grad]
@@ -113,7 +115,7 @@ def empty_encoder(config: Config) -> Encoder:
             f"max_length={config['max_length']} is more than the {shape.max_position_embeddings} positions of "
             f"{config['model']['path']}. Lower max_length."
         )
-    set_attention(backbone, config["attn"]["is_causal"])
+    set_attention(backbone, config["attn"]["is_causal"], config["attn"].get("layers", 0))
     with torch.device("meta"):
         if not config["backbone"]["frozen"]:
             add_lora(backbone, config["lora"], seed=0)

@@ -28,6 +28,7 @@ from training.frozen import check_frozen, fill_states
 from training.large_batch import ChunkPlan, LargeBatch
 from training.limits import check_contrastive
 from training.loop import fit
+from training.matryoshka import check_matryoshka
 from training.module import LOSS_DTYPES, ContrastiveModule
 from training.saving import save_trained
 from training.validation import Validation
@@ -85,6 +86,7 @@ def check_sizes(config: Config) -> None:
         )
     if not config["objective"]["temperature"] > 0:
         raise UserError(f"objective.temperature={config['objective']['temperature']} must be above zero.")
+    check_matryoshka(config["objective"])
     if config["backbone"]["frozen"]:
         check_frozen(config)
 

@@ -13,11 +13,13 @@ from torch import Tensor
 from corpora.triples import Triple
 from encoders.tokens import Tokens
 from records.errors import UserError
+from records.limits import fit_width
 from training.ahead import Ahead
 from training.batches import BatchOrder, roll
 from training.flops import Work
 from training.infonce import Candidates, candidates, infonce
 from training.large_batch import LargeBatch
+from training.matryoshka import matryoshka
 
 LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 RECENT = 10  # losses whose mean is the run's final loss
@@ -36,6 +38,7 @@ class ContrastiveModule(pl.LightningModule):
         self.strict_loading = False  # checkpoints hold what is trained, not the frozen base
         self.encoder = work.encoder
         self.work, self.triples, self.order, self.cfg = work, triples, order, cfg
+        fit_width("objective.matryoshka", cfg["objective"]["matryoshka"], work.encoder.pooler.embedding_dim)
         self.batch_order_sha256 = ""
         self.tokens = 0
         self.work_done, self.work_spared = Work(), Work()
@@ -54,7 +57,13 @@ class ContrastiveModule(pl.LightningModule):
         def loss_of(vectors: Tensor) -> Tensor:
             queries, documents = vectors[layout.queries], vectors[layout.documents]
             masked = layout.masked.to(vectors.device)
-            return infonce(queries, documents, masked, o["temperature"], LOSS_DTYPES[o["loss_dtype"]])
+            return matryoshka(
+                lambda q, d: infonce(q, d, masked, o["temperature"], LOSS_DTYPES[o["loss_dtype"]]),
+                queries,
+                documents,
+                o["matryoshka"],
+                o["matryoshka_weights"],
+            )
 
         loss = self.work.backward(rows, loss_of, step)
         self._refuse_nan(loss, step, examples)
@@ -86,6 +95,7 @@ class ContrastiveModule(pl.LightningModule):
             o["hard_negatives"],
             o["mask_duplicates"],
             o["loss_queries"],
+            template=self.work.tokenizer.template,
         )
 
     def _update(self) -> None:
