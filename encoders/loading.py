@@ -1,5 +1,6 @@
 """An encoder from a configuration (untrained) or from a run folder (trained)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,31 @@ from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
 from encoders.fused_lora import fuse_lora
+from encoders.lineage import merge_stages
 from encoders.precision import Precision, best_device, resolve_autocast, resolve_precision
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
 from poolers.registry import build_pooler
 from records.errors import UserError
 from records.fingerprint import of_files, of_tensors, of_value
+from records.lineage import ADAPTER, Stage, check_base, read_stages, recorded_stages
 from records.streams import stream_seed
 
 Config = dict[str, Any]
-ADAPTER = "adapter/adapter_model.safetensors"
 
 
-def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> Encoder:
-    """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks."""
+def build_encoder(
+    cfg: Config, precision: Precision, device: torch.device, stages: Sequence[Stage] | None = None
+) -> Encoder:
+    """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks.
+
+    stages: merged into the backbone; None: those of cfg["lineage"].
+    """
+    stages = read_stages(cfg.get("lineage")) if stages is None else stages
+    if stages:
+        check_base(stages, base_fingerprints(cfg["model"]))
     backbone = load_backbone(cfg["model"], precision.weights)
+    rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     set_attention(backbone, cfg["attn"]["is_causal"])
     probe(backbone, cfg["attn"]["is_causal"])
@@ -33,7 +44,10 @@ def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> En
     pooler = build_pooler(
         cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, stream_seed(cfg["seed"], "head")
     ).to(device)
-    return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
+    encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
+    encoder.lineage = [stage.facts for stage in stages]
+    encoder.merge_rounding = rounding
+    return encoder
 
 
 def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEMPLATE) -> TextTokenizer:
@@ -85,7 +99,7 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
 def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     device = best_device(cfg.get("accelerator", "auto"))
     precision = resolve_precision(cfg["precision"], device)
-    encoder = build_encoder(cfg, precision, device)
+    encoder = build_encoder(cfg, precision, device, recorded_stages(run, cfg.get("lineage")) if run else None)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
     own = cfg["evaluation"]
@@ -96,6 +110,8 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     trained = {"head": of_tensors(encoder.pooler.state_dict())}
     if run and not is_frozen(cfg):
         trained["adapter"] = of_files([run / ADAPTER])
+    if encoder.lineage:
+        trained["lineage"] = of_value([stage["adapter_sha256"] for stage in encoder.lineage])
     settings = {k: cfg[k] for k in ("attn", "pooler", "max_length", "evaluation")} | {"precision": precision.name}
     identity = of_value([base_fingerprints(cfg["model"]), trained, settings])
     return TextEncoder(encoder, tokenizer, identity, cfg["token_budget"])

@@ -9,6 +9,7 @@ from typing import Any
 from evaluation.embedding_cache import Encoder
 from records.config import composed, plain
 from records.errors import UserError
+from records.lineage import label, read_stages
 from records.run_folder import read_manifest
 
 Config = dict[str, Any]
@@ -16,7 +17,7 @@ NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
 OF_TRAINING = (  # what the start of a run has not
     *("batch_order_sha256", "steps", "tokens", "flops", "seconds", "tokens_per_second", "peak_memory_bytes"),
-    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256"),
+    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
 )
 
 
@@ -63,7 +64,11 @@ def candidates(cfg: Config) -> list[Candidate]:
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
-        manifest = {"study": cfg["study"], "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
+        stages = read_stages(cfg.get("lineage"))
+        study = f"{cfg['study']},lineage={label(stages, cfg['seed'])}" if stages else cfg["study"]
+        manifest = {"study": study, "pooler": cfg["pooler"]["name"], "attn": cfg["attn"]["name"]}
+        if stages:
+            manifest["lineage"] = [stage.facts for stage in stages]
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
