@@ -54,6 +54,20 @@ def see_both_ways(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
     return args, {**kwargs, "is_causal": False} if "is_causal" in kwargs else kwargs
 
 
+def set_attention_dropout(backbone: PreTrainedModel, p: float) -> None:
+    """Drop weights of attention with probability `p` in training; every kernel of ours and transformers' obeys.
+
+    Raises `UserError` where the decoder's attention has no dropout to set.
+    """
+    layers = [m for m in backbone.modules() if isinstance(getattr(m, "attention_dropout", None), int | float)]
+    if p and not layers:
+        raise UserError(
+            f"objective.attention_dropout={p}, but {type(backbone).__name__} has no dropout of attention. Set it to 0."
+        )
+    for module in layers:
+        module.attention_dropout = p  # type: ignore[assignment]
+
+
 @torch.no_grad()
 def sight(backbone: PreTrainedModel) -> Tensor:
     """Return [T, T] bool: entry (i, j) tells whether the state of token i depends on token j.

@@ -1,5 +1,6 @@
 """An encoder from a configuration (untrained) or from a run folder (trained)."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
 from encoders.fused_lora import fuse_lora
+from encoders.lineage import merge_stages
 from encoders.precision import (
     Precision,
     allow_tf32,
@@ -27,16 +29,25 @@ from poolers.base import Pooler
 from poolers.registry import build_pooler
 from records.errors import UserError
 from records.fingerprint import of_files, of_tensors, of_value
+from records.lineage import ADAPTER, Stage, check_base, read_stages, recorded_stages
 from records.streams import stream_seed
 
 Config = dict[str, Any]
-ADAPTER = "adapter/adapter_model.safetensors"
 
 
-def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> Encoder:
-    """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks."""
+def build_encoder(
+    cfg: Config, precision: Precision, device: torch.device, stages: Sequence[Stage] | None = None
+) -> Encoder:
+    """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks.
+
+    stages: merged into the backbone; None: those of cfg["lineage"].
+    """
     allow_tf32(cfg.get("tf32", False))  # older manifests have no such key
+    stages = read_stages(cfg.get("lineage")) if stages is None else stages
+    if stages:
+        check_base(stages, base_fingerprints(cfg["model"]))
     backbone = load_backbone(cfg["model"], precision.weights)
+    rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     attention = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
     set_attention(backbone, *attention)
@@ -45,7 +56,10 @@ def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> En
     pooler = build_pooler(
         cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, stream_seed(cfg["seed"], "head")
     ).to(device)
-    return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
+    encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
+    encoder.lineage = [stage.facts for stage in stages]
+    encoder.merge_rounding = rounding
+    return encoder
 
 
 def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:
@@ -96,7 +110,7 @@ def is_frozen(cfg: Config) -> bool:
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides a vector besides the pooler: sha256 of base weights, tokenizer and adapter; settings."""
+    """What decides a vector besides the pooler: sha256 of base weights, tokenizer, adapter and stages; settings."""
 
     base: dict[str, str]
     adapter: dict[str, str]
@@ -136,7 +150,7 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
         _check_run(run, cfg)
     device = best_device(cfg.get("accelerator", "auto"))
     precision = resolve_precision(cfg["precision"], device)
-    encoder = build_encoder(cfg, precision, device)
+    encoder = build_encoder(cfg, precision, device, recorded_stages(run, cfg.get("lineage")) if run else None)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
     own = cfg["evaluation"]
@@ -144,6 +158,8 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
     store_as_computed(encoder.backbone, encoder.compute)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
+    if encoder.lineage:
+        adapter["lineage"] = of_value([stage["adapter_sha256"] for stage in encoder.lineage])
     settings = {
         "attn": cfg["attn"],
         "max_length": tokenizer.max_length,

@@ -15,6 +15,7 @@ from records.config import composed, plain
 from records.errors import UserError
 from records.fingerprint import of_value
 from records.limits import check_dims
+from records.lineage import label, read_stages
 from records.run_folder import read_manifest
 
 Config = dict[str, Any]
@@ -22,7 +23,7 @@ NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
 OF_TRAINING = (  # what the start of a run has not
     *("batch_order_sha256", "steps", "tokens", "flops", "seconds", "tokens_per_second", "peak_memory_bytes"),
-    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256"),
+    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
 )
 
 
@@ -121,7 +122,11 @@ def _whole(cfg: Config) -> list[Candidate]:
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
-        manifest = {"study": _zero_shot_study(cfg), "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
+        stages = read_stages(cfg.get("lineage"))
+        study = _zero_shot_study(cfg) + (f",lineage={label(stages, cfg['seed'])}" if stages else "")
+        manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
+        if stages:
+            manifest["lineage"] = [stage.facts for stage in stages]
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []

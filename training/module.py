@@ -32,13 +32,15 @@ class ContrastiveModule(pl.LightningModule):
     The step number alone decides which batch is seen and what dropout draws; the data loader is only a clock.
     """
 
+    position: tuple[str, ...] = POSITION
+
     def __init__(self, work: LargeBatch, triples: list[Triple], order: BatchOrder, cfg: dict[str, Any]) -> None:
         super().__init__()
         self.automatic_optimization = False
         self.strict_loading = False  # checkpoints hold what is trained, not the frozen base
         self.encoder = work.encoder
         self.work, self.triples, self.order, self.cfg = work, triples, order, cfg
-        fit_width("objective.matryoshka", cfg["objective"]["matryoshka"], work.encoder.pooler.embedding_dim)
+        fit_width("objective.matryoshka", cfg["objective"].get("matryoshka"), work.encoder.pooler.embedding_dim)
         self.batch_order_sha256 = ""
         self.tokens = 0
         self.work_done, self.work_spared = Work(), Work()
@@ -51,8 +53,24 @@ class ContrastiveModule(pl.LightningModule):
         """One step: chunked forward passes, loss over the global batch, backward, clip, update."""
         start = time.perf_counter()
         step = self.global_step
-        o = self.cfg["objective"]
-        examples, layout, rows = self.ahead.take(step)
+        examples, made, rows = self.ahead.take(step)
+        loss = self.learn(made, rows, step)
+        self._refuse_nan(loss, step, examples)
+        self._update()
+        self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
+        self.tokens += sum(map(len, rows))
+        run, spared = self.work.work(rows)
+        self.work_done, self.work_spared = self.work_done.plus(run), self.work_spared.plus(spared)
+        self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
+        taken = time.perf_counter() - start
+        self.seconds += taken
+        rate = sum(map(len, rows)) / taken
+        self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
+        return loss
+
+    def learn(self, made: Any, rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the step's loss to the parameters; return the loss. made: what `prepared` gave."""
+        o, layout = self.cfg["objective"], made
 
         def loss_of(vectors: Tensor) -> Tensor:
             queries, documents = vectors[layout.queries], vectors[layout.documents]
@@ -65,22 +83,10 @@ class ContrastiveModule(pl.LightningModule):
                 o["matryoshka_weights"],
             )
 
-        loss = self.work.backward(rows, loss_of, step)
-        self._refuse_nan(loss, step, examples)
-        self._update()
-        self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
-        self.tokens += sum(map(len, rows))
-        run, spared = self.work.work(rows)
-        self.work_done, self.work_spared = self.work_done.plus(run), self.work_spared.plus(spared)
         self.candidates = int((~layout.masked).sum(dim=1).max())
-        self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
-        taken = time.perf_counter() - start
-        self.seconds += taken
-        rate = sum(map(len, rows)) / taken
-        self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
-        return loss
+        return self.work.backward(rows, loss_of, step)
 
-    def prepared(self, step: int) -> tuple[list[int], Candidates, list[Tokens]]:
+    def prepared(self, step: int) -> tuple[list[int], Any, list[Tokens]]:
         """The examples of a step, who is compared with whom, and the tokens of the distinct texts."""
         examples = self.order.batch(step)
         layout = self.lay_out(examples)
@@ -142,7 +148,7 @@ class ContrastiveModule(pl.LightningModule):
         """Keep trained parameters only, and the position."""
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
-        checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
+        checkpoint["position"] = {name: getattr(self, name) for name in self.position}
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -153,6 +159,6 @@ class ContrastiveModule(pl.LightningModule):
             raise UserError(
                 f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
             )
-        for name in POSITION:
+        for name in self.position:
             setattr(self, name, checkpoint["position"][name])
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])

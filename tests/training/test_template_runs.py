@@ -5,6 +5,7 @@ import torch
 
 from encoders.loading import load_run
 from encoders.templates import template_of
+from evaluation.embedding_cache import EmbeddingCache
 from evaluation.instructions import Instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta
 from records.run_folder import RunFolder
@@ -38,7 +39,9 @@ def test_a_run_is_scored_with_its_own_template(run, name, pooler):
     encoder = load_run(folder.path, cfg)
     template = template_of(cfg)
     assert encoder.tokenizer.template == template
-    adapter = MtebEncoder(encoder, model_meta("a/b", "c", encoder, False), Instructions(), None, template)
+    adapter = MtebEncoder(
+        EmbeddingCache(encoder), model_meta("a/b", "c", encoder, False), Instructions(), None, template
+    )
     text = "two arrays of the same shape"
     vectors = {side: adapter.encode([{"text": [text]}], **_asked(side)) for side in ("query", "document")}
     for side, vector in vectors.items():
