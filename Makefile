@@ -22,7 +22,7 @@ PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(ce
     "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed=$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
-.PHONY: study report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
+.PHONY: study llm2vec report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(RUN_NAMES:%=train-%) $(RUN_NAMES:%=score-%) || { \
@@ -50,6 +50,16 @@ report: ## tables, figures and audit of the five designs' runs with the seeds as
 	@echo "     $$RUNS/embedded/tables/table.md (its tables; table.tex for the paper),"
 	@echo "     $$RUNS/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
 	@echo "     $$RUNS/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $$RUNS/embedded/."
+
+# Stages come before what stands on them; a finished run is never trained again, so the order alone is the dependency.
+LLM2VEC_SEEDS = seed=$(subst $() ,$(comma),$(strip $(NUMBERS)))
+llm2vec: $(VENV)/.installed ## LLM2Vec on the embedded default: MNTP, SimCSE, then {causal, bi} x {none, MNTP, SimCSE, both} x three poolings
+	$(RUN) train.py sweep=llm2vec_mntp $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) train.py sweep=llm2vec_simcse $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) train.py sweep=llm2vec $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed=*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
+	$(RUN) evaluate.py run="$$RUNS/llm2vec,stages=*/*/seed=*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
+	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
 
 test: unit ## all tests, offline: the unit tests, then those that start processes or train whole runs
 	$(PYTEST) -m slow

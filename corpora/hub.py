@@ -1,6 +1,7 @@
 """`data=ir_data`: triples of a hub data set, or of a local copy of it, by the datasets library."""
 
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,12 @@ def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
     path = data["path"]
     if path and not Path(path).is_dir():
         return [t for file in data_files(path) for t in file_triples(file, data["columns"])]
-    rows = _loaded(data)
+    rows = load_split(data)
     make = TripleMaker(data["columns"], data["name"])
     found: list[Triple] = []
     try:
         make.check_keys(rows.column_names)
-        read = rows.select_columns([c for c in rows.column_names if c in make.names()])
-        for batch in read.iter(batch_size=BATCH):
+        for batch in columns_of(rows, [c for c in rows.column_names if c in make.names()]):
             for values in zip(*batch.values(), strict=True):
                 found.append(make(dict(zip(batch, values, strict=True))))
     except BadRecordError as error:
@@ -36,8 +36,16 @@ def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
     return found
 
 
-def _loaded(data: dict[str, Any]) -> Any:
-    """The split as a `datasets.Dataset`, its rows on disk."""
+def columns_of(split: Any, names: list[str]) -> Iterator[dict[str, list]]:
+    """Yield column -> values, for `BATCH` rows at a time."""
+    yield from split.select_columns(names).iter(batch_size=BATCH)
+
+
+def load_split(data: dict[str, Any]) -> Any:
+    """Return the split as a `datasets.Dataset`, its rows on disk.
+
+    data: dataset, split, revision and path; subset and files of the data set, where it has such.
+    """
     import datasets
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -50,7 +58,10 @@ def _loaded(data: dict[str, Any]) -> Any:
         datasets.config.HF_HUB_OFFLINE = was_offline or offline  # what is cached still loads, without long retries
         if path and (Path(path) / "state.json").exists():
             return datasets.load_from_disk(path)
-        return datasets.load_dataset(path or data["dataset"], split=data["split"], revision=data["revision"])
+        chosen = {"name": data.get("subset"), "data_files": data.get("files"), "revision": data["revision"]}
+        if path:
+            chosen = {"revision": data["revision"]}
+        return datasets.load_dataset(path or data["dataset"], split=data["split"], **chosen)
     except faults as error:
         raise UserError(_explained(error, data, offline)) from error
     finally:

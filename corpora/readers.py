@@ -9,6 +9,7 @@ from typing import Any
 
 from corpora.docstring_pairs import training_side, training_triples
 from corpora.triples import Triple
+from records.errors import UserError
 
 Config = dict[str, Any]
 
@@ -21,6 +22,11 @@ def read_triples(data: Config, cache_dir: str) -> list[Triple]:
 @lru_cache(maxsize=1)  # the cells of a sweep read the same data
 def _read(data: str, cache_dir: str) -> tuple[Triple, ...]:
     config: Config = json.loads(data)
+    if "reader" not in config:
+        raise UserError(
+            f"data={config['name']} holds raw text, and this objective trains on pairs. "
+            "Give data=docstrings or data=jsonl."
+        )
     module, _, function = config["reader"].rpartition(".")
     reader: Callable[[Config, str], list[Triple]] = getattr(import_module(module), function)
     return tuple(reader(config, cache_dir))
@@ -38,6 +44,11 @@ def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tupl
     unseen = [int(hashlib.sha256(t.encode()).hexdigest(), 16) % 100 < held_out_percent for t in texts]
     kept = [t for t, out in zip(texts, unseen, strict=True) if not out]
     return kept, [t for t, out in zip(texts, unseen, strict=True) if out], digest
+
+
+def docstring_sources(data: Config, cache_dir: str) -> list[tuple[str, str]]:
+    """Return (text, package) of each docstring of the training side."""
+    return [(d.text, d.package) for d in training_side(*_packages(data), cache_dir)]
 
 
 def _packages(data: Config) -> tuple[list[str], list[str]]:

@@ -29,6 +29,7 @@ class CachedEncoder(Encoder):
     def __init__(self, encoder: Encoder, cache: StateCache) -> None:
         super().__init__(encoder.backbone, encoder.pooler, encoder.normalize, encoder.compute)
         self.cache = cache
+        self.lineage = encoder.lineage
 
     def train(self, mode: bool = True) -> "CachedEncoder":
         """Set the mode of the pooler."""
@@ -68,8 +69,10 @@ def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     return {
         "format": FORMAT,
         **base_fingerprints(cfg["model"]),
+        **({"lineage": [stage["adapter_sha256"] for stage in encoder.lineage]} if encoder.lineage else {}),
         "model": {k: v for k, v in shape.items() if not k.startswith("_") and k != "transformers_version"},
         "is_causal": cfg["attn"]["is_causal"],
+        **({"bi_last": cfg["attn"]["layers"]} if "layers" in cfg["attn"] else {}),
         "kernel": backbone.config._attn_implementation,
         "precision": precision.name,
         "max_length": cfg["max_length"],

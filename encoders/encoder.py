@@ -26,6 +26,8 @@ class Encoder(nn.Module):
     def __init__(self, backbone: PreTrainedModel, pooler: Pooler, normalize: bool, compute: torch.dtype) -> None:
         super().__init__()
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
+        self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
+        self.merge_rounding = 0.0  # encoders/lineage.py
 
     def forward(self, batch: Batch) -> Tensor:
         """Return [B, E] float32, of unit length if `normalize`."""

@@ -1,6 +1,7 @@
 """An encoder from a configuration (untrained) or from a run folder (trained)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
 from encoders.fused_lora import fuse_lora
+from encoders.lineage import merge_stages
 from encoders.precision import (
     Precision,
     allow_tf32,
@@ -20,34 +22,51 @@ from encoders.precision import (
     resolve_precision,
     store_as_computed,
 )
+from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
+from encoders.tokens import TextTokenizer
 from poolers.base import Pooler
 from poolers.registry import build_pooler
 from records.errors import UserError
 from records.fingerprint import of_files, of_tensors, of_value
+from records.lineage import ADAPTER, Stage, check_base, read_stages, recorded_stages
 from records.streams import stream_seed
 
 Config = dict[str, Any]
-ADAPTER = "adapter/adapter_model.safetensors"
 
 
-def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> Encoder:
-    """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks."""
+def build_encoder(
+    cfg: Config, precision: Precision, device: torch.device, stages: Sequence[Stage] | None = None
+) -> Encoder:
+    """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks.
+
+    stages: merged into the backbone; None: those of cfg["lineage"].
+    """
     allow_tf32(cfg.get("tf32", False))  # older manifests have no such key
+    stages = read_stages(cfg.get("lineage")) if stages is None else stages
+    if stages:
+        check_base(stages, base_fingerprints(cfg["model"]))
     backbone = load_backbone(cfg["model"], precision.weights)
+    rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
-    set_attention(backbone, cfg["attn"]["is_causal"])
-    probe(backbone, cfg["attn"]["is_causal"])
+    attention = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
+    set_attention(backbone, *attention)
+    probe(backbone, *attention)
     shape = backbone.config.get_text_config()
     pooler = build_pooler(
         cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, stream_seed(cfg["seed"], "head")
     ).to(device)
-    return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
+    encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
+    encoder.lineage = [stage.facts for stage in stages]
+    encoder.merge_rounding = rounding
+    return encoder
 
 
-def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEMPLATE) -> TextTokenizer:
-    """Build the tokenizer of `cfg`; `positions` is what the model was made for, `max_length` must fit in."""
+def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:
+    """Build the tokenizer of `cfg`; `positions` is what the model was made for, `max_length` must fit in.
+
+    template: another one than that of `cfg`.
+    """
     if cfg["max_length"] > positions:
         raise UserError(
             f"max_length={cfg['max_length']} is more than the {positions} positions of {cfg['model']['path']}. "
@@ -55,14 +74,23 @@ def build_tokenizer(cfg: Config, positions: int, template: str = INSTRUCTION_TEM
         )
     if cfg["max_length"] < 4:
         raise UserError(f"max_length={cfg['max_length']} leaves no room for text. Give at least 4.")
-    return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
+    return TextTokenizer(
+        load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template or template_of(cfg)
+    )
 
 
 def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
-    """Build the tokenizer that evaluation uses: `cfg["evaluation"]` may shorten texts and glue instructions to them."""
+    """Build the tokenizer that evaluation uses: `cfg["evaluation"]` may shorten texts and glue instructions to them.
+
+    Raises `UserError` as `build_tokenizer` does, and for gluing where `cfg` has a template of its own.
+    """
     own = cfg["evaluation"]
+    if own["glued"] and template_of(cfg) != DEFAULT:
+        raise UserError(
+            f"evaluation.glued=true leaves no place for template={cfg['template']['name']}. Leave one of them out."
+        )
     shorter = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
-    return build_tokenizer(shorter, positions, GLUED if own["glued"] else INSTRUCTION_TEMPLATE)
+    return build_tokenizer(shorter, positions, GLUED if own["glued"] else None)
 
 
 def base_fingerprints(model: Config) -> dict[str, str]:
@@ -82,7 +110,7 @@ def is_frozen(cfg: Config) -> bool:
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides a vector besides the pooler: sha256 of base weights, tokenizer and adapter; settings."""
+    """What decides a vector besides the pooler: sha256 of base weights, tokenizer, adapter and stages; settings."""
 
     base: dict[str, str]
     adapter: dict[str, str]
@@ -122,18 +150,25 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
         _check_run(run, cfg)
     device = best_device(cfg.get("accelerator", "auto"))
     precision = resolve_precision(cfg["precision"], device)
-    encoder = build_encoder(cfg, precision, device)
+    encoder = build_encoder(cfg, precision, device, recorded_stages(run, cfg.get("lineage")) if run else None)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
-    encoder.compute = resolve_autocast(cfg["evaluation"]["autocast"], precision)
+    own = cfg["evaluation"]
+    encoder.compute = resolve_autocast(own["autocast"], precision)
     store_as_computed(encoder.backbone, encoder.compute)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
-    cfg = {**cfg, "max_length": tokenizer.max_length}
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
-    settings = {k: cfg[k] for k in ("attn", "max_length", "evaluation")} | {
+    if encoder.lineage:
+        adapter["lineage"] = of_value([stage["adapter_sha256"] for stage in encoder.lineage])
+    settings = {
+        "attn": cfg["attn"],
+        "max_length": tokenizer.max_length,
+        "evaluation": {k: v for k, v in own.items() if k != "dims"},  # what is cut off later moves no vector
         "precision": precision.name,
         "tf32": cfg.get("tf32", False),
     }
+    if tokenizer.template not in (DEFAULT, GLUED):  # these are told by `evaluation`, as before there was a choice
+        settings["template"] = asdict(tokenizer.template)
     identity = Identity(base_fingerprints(cfg["model"]), adapter, settings)
     fingerprint = identity.fingerprint(encoder.pooler, cfg["pooler"])
     return TextEncoder(encoder, tokenizer, fingerprint, cfg["token_budget"]), identity

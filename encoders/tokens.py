@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from encoders.templates import DEFAULT, TEXT_FIELD, Template, pieces
+from poolers.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
 from records.errors import UserError
-
-INSTRUCTION_TEMPLATE = "Instruct: {instruction}\nQuery: "  # E5-Mistral, arXiv 2401.00368
-GLUED = "{instruction}"  # no template and no space
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,8 @@ class TextTokenizer:
     """Texts to tokens with roles, by rules that do not depend on the tokenizer's own template.
 
     BOS stands first where the tokenizer puts one; EOS (or the separator, or the padding token, where a tokenizer
-    has none) stands last, always: it is added after truncation. Strings such as "</s>" inside a text are text.
+    has none) stands last unless the template leaves it out: it is added after truncation. Strings such as "</s>"
+    inside a text are text.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class TextTokenizer:
         tokenizer: PreTrainedTokenizerBase,
         max_length: int,
         padding_side: str = "right",
-        template: str = INSTRUCTION_TEMPLATE,
+        template: Template = DEFAULT,
     ) -> None:
         if padding_side not in ("left", "right"):
             raise UserError(f"padding_side is '{padding_side}'; it must be left or right.")
         self.tokenizer, self.max_length, self.padding_side = tokenizer, max_length, padding_side
-        self.template = template  # stands before the text where there is an instruction
+        self.template = template
         self._one_at_a_time = Lock()  # two threads may ask: "Already borrowed", transformers issue 47085
         eos = [i for i in (tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) if i is not None]
         if not eos:
@@ -84,46 +84,77 @@ class TextTokenizer:
         return bos if bos is not None and starts == [bos] else None
 
     def __call__(self, texts: Sequence[str], instruction: str | None = None) -> list[Tokens]:
-        """Tokenise `texts`, each after the same instruction if there is one.
+        """Tokenise `texts`, each written out by the template with the same instruction, if there is one.
 
-        The instruction's tokens are told from the text's by character offsets; a token that spans both is text.
+        instruction: what `Template.asked` gave; an instruction alone is a query's.
         Raises `UserError` for a text that is empty, or is nothing but special tokens or white space.
         """
-        prefix = self.template.format(instruction=instruction) if instruction else ""
-        room = self.max_length - 1 - (self.bos is not None)
-        with self._one_at_a_time:
-            encoded = self.tokenizer(
-                [prefix + t for t in texts],
-                add_special_tokens=False,
-                split_special_tokens=True,
-                return_offsets_mapping=bool(prefix),
-                verbose=False,
-            )
-        rows = []
-        for i, text in enumerate(texts):
-            ids = encoded["input_ids"][i][:room]
-            if prefix:
-                ends = [end for _, end in encoded["offset_mapping"][i][:room]]
-                roles = [TEXT if end > len(prefix) else INSTRUCTION for end in ends]
-            else:
-                roles = [TEXT] * len(ids)
+        rows = self._rows(texts, instruction)
+        for text, (_, roles) in zip(texts, rows, strict=True):
             self._check(text, roles)
-            rows.append(self._framed(ids, roles))
-        return rows
+        return [self._framed(ids, roles) for ids, roles in rows]
 
     def lengths(self, texts: Sequence[str], instruction: str | None = None) -> list[int]:
         """Return the number of tokens of each text as `__call__` would cut it; nothing is checked."""
-        prefix = self.template.format(instruction=instruction) if instruction else ""
-        frame = 1 + (self.bos is not None)
-        found = self.tokenizer(
-            [prefix + t for t in texts], add_special_tokens=False, split_special_tokens=True, verbose=False
-        )
-        return [min(len(ids), self.max_length - frame) + frame for ids in found["input_ids"]]
+        return [len(ids) + self.max_length - self._room for ids, _ in self._rows(texts, instruction)]
+
+    def _rows(self, texts: Sequence[str], instruction: str | None) -> list[tuple[list[int], list[int]]]:
+        """Ids and roles of each text, written out and cut, without BOS and EOS."""
+        form = self.template.form(instruction or "")
+        before = form.removesuffix(TEXT_FIELD)
+        if TEXT_FIELD in before or before == form:
+            return self._among(pieces(form), texts)
+        return self._after(before, texts)
+
+    @property
+    def _room(self) -> int:
+        """Tokens between BOS and EOS."""
+        return self.max_length - self.template.eos - (self.bos is not None)
+
+    def _after(self, prefix: str, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+        """Ids and roles of texts that stand after `prefix`, tokenised as one string.
+
+        The prefix's tokens are told from the text's by character offsets; a token that spans both is text.
+        """
+        encoded = self._encoded([prefix + t for t in texts], return_offsets_mapping=bool(prefix))
+        rows = []
+        for i in range(len(texts)):
+            ids = encoded["input_ids"][i][: self._room]
+            roles = [TEXT] * len(ids)
+            if prefix:
+                ends = [end for _, end in encoded["offset_mapping"][i][: self._room]]
+                roles = [TEXT if end > len(prefix) else INSTRUCTION for end in ends]
+            rows.append((ids, roles))
+        return rows
+
+    def _among(self, parts: Sequence[str], texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+        """Ids and roles of texts that stand before or between words, or twice.
+
+        Every part is tokenised by itself: so the copies of a text are the same ids, and those that the plain text
+        has; and what max_length cuts is the end of the text, of each copy alike, never the words around it.
+        """
+        words = {part: self._encoded([part])["input_ids"][0] for part in parts if part != TEXT_FIELD}
+        copies = list(parts).count(TEXT_FIELD)
+        room = max(0, self._room - sum(len(words.get(part, ())) for part in parts)) // copies
+        rows = []
+        for own in self._encoded(texts)["input_ids"]:
+            ids, roles, copy = list[int](), list[int](), iter((TEXT, ECHO))
+            for part in parts:
+                new, role = (own[:room], next(copy)) if part == TEXT_FIELD else (words[part], INSTRUCTION)
+                ids, roles = [*ids, *new], [*roles, *[role] * len(new)]
+            rows.append((ids, roles))
+        return rows
+
+    def _encoded(self, texts: Sequence[str], **settings: Any) -> Any:
+        with self._one_at_a_time:
+            return self.tokenizer(
+                list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False, **settings
+            )
 
     def _framed(self, ids: list[int], roles: list[int]) -> Tokens:
         if self.bos is not None:
             ids, roles = [self.bos, *ids], [BOS, *roles]
-        return Tokens([*ids, self.eos], [*roles, EOS])
+        return Tokens([*ids, self.eos], [*roles, EOS]) if self.template.eos else Tokens(ids, roles)
 
     def _check(self, text: str, roles: list[int]) -> None:
         bare = text

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from encoders.dropout import draw_kept
+
 UNPADDED = "unpadded"  # model.attn_implementation
 SLACK = 1.3  # places a token that a group of texts may take in attention; linear layers take one always
 
@@ -20,6 +22,15 @@ class Segments:
     lengths: tuple[int, ...]
     is_causal: bool
     device: torch.device
+
+    def of(self, module: nn.Module) -> "Segments":
+        """These texts as an attention module sees them, where it says whether it is causal."""
+        own = getattr(module, "is_causal", self.is_causal)
+        return self if own == self.is_causal else self._other_way
+
+    @cached_property
+    def _other_way(self) -> "Segments":
+        return Segments(self.lengths, not self.is_causal, self.device)
 
     @cached_property
     def groups(self) -> list["Group"]:
@@ -103,61 +114,78 @@ def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
     attention_mask: Tensor | None,
     scaling: float,
     segments: Segments | None = None,
+    dropout: float = 0.0,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """softmax(scaling Q K^T) V inside each text. query: [1, H, N, d]; key, value: [1, H / g, N, d].
+    """dropout(softmax(scaling Q K^T)) V inside each text. query: [1, H, N, d]; key, value: [1, H / g, N, d].
 
-    Returns ([1, N, H, d], None). Query head h reads key head h // g, as in grouped-query attention.
+    Returns ([1, N, H, d], None). Query head h reads key head h // g, as in grouped-query attention. dropout: the
+    probability with which a weight of attention is dropped; transformers gives zero outside training.
     """
     assert segments is not None, "a row of texts comes with its segments"
     assert attention_mask is None, "a row of texts has no mask"
-    if query.is_cuda and value.dtype in (torch.bfloat16, torch.float16):
+    segments = segments.of(module)
+    if query.is_cuda and value.dtype in (torch.bfloat16, torch.float16) and not dropout:  # the kernel knows none
         return _by_kernel(query, key, value, scaling, segments), None
-    return _RowAttention.apply(query, key, value, scaling, segments), None
+    return _RowAttention.apply(query, key, value, scaling, segments, dropout), None
 
 
 class _RowAttention(torch.autograd.Function):
-    """softmax(scaling Q K^T + bias) V, text by text, the weights P kept in the format of V.
+    """(M * softmax(scaling Q K^T + bias)) V, text by text, the weights P kept in the format of V.
 
-    As eager attention in transformers computes it: products in the format of V, the softmax in float32.
+    As eager attention in transformers computes it: products in the format of V, the softmax in float32. M: 1 / (1 - p)
+    where dropout keeps a weight, else zero; all ones without dropout.
     """
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        """Return [1, N, H, d]. inputs: query, key, value, scaling, segments."""
-        query, key, value, scaling, segments = inputs
+        """Return [1, N, H, d]. inputs: query, key, value, scaling, segments, dropout."""
+        query, key, value, scaling, segments, dropout = inputs
         heads, count, width = query.shape[1:]
         shared = key.shape[1]
         q, k, v = (query[0] * scaling).to(value.dtype), key[0].to(value.dtype), value[0]
         out = v.new_empty(count, heads, width)
-        kept = []
+        kept, masks = [], []
         for group in segments.groups:
             of_q, of_k, of_v = group.block(q, shared), group.block(k, shared), group.block(v, shared)
             scores = (of_q @ of_k.transpose(2, 3)).float()
             if group.bias is not None:
                 scores.view(shared, group.texts, heads // shared, group.width, group.width).add_(group.bias)
             weights = scores.softmax(dim=-1).to(v.dtype)
-            group.put(out, weights @ of_v)
+            if dropout:
+                masks.append(draw_kept(weights, dropout))
+            group.put(out, _dropped(weights, masks, dropout) @ of_v)
             kept.append(weights)
-        ctx.save_for_backward(q, k, v, out, *kept)
-        ctx.scaling, ctx.segments, ctx.dtypes = scaling, segments, (query.dtype, key.dtype)
+        ctx.save_for_backward(q, k, v, out, *kept, *masks)
+        ctx.scaling, ctx.segments, ctx.dtypes, ctx.dropout = scaling, segments, (query.dtype, key.dtype), dropout
         return out[None]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        """dS = P (dP - sum of dO O), as in FlashAttention (Dao et al. 2022, arXiv 2205.14135, appendix B.2)."""
-        q, k, v, out, *kept = ctx.saved_tensors
+        """dS = P (M dP - sum of dO O), as in FlashAttention (Dao et al. 2022, arXiv 2205.14135, appendix B.2).
+
+        dP = dO V^T. The sum over keys of M P dP is dO O with dropout too, since O = (M P) V.
+        """
+        q, k, v, out, *saved = ctx.saved_tensors
+        count = len(ctx.segments.groups)
+        kept, masks, p = saved[:count], saved[count:], ctx.dropout
         shared, g = k.shape[0], gradients[0][0]
         sums = (g * out).sum(dim=-1, keepdim=True)
         of_q, of_k, of_v = (x.new_empty(x.shape[1], x.shape[0], x.shape[2]) for x in (q, k, v))
-        for group, weights in zip(ctx.segments.groups, kept, strict=True):
+        for i, (group, weights) in enumerate(zip(ctx.segments.groups, kept, strict=True)):
+            own = masks[i : i + 1]
             of_out, of_sum = (group.block(x.transpose(0, 1), shared, real_only=True) for x in (g, sums))
-            group.put(of_v, weights.transpose(2, 3) @ of_out)
-            of_scores = (of_out @ group.block(v, shared).transpose(2, 3)).sub_(of_sum).mul_(weights)
+            group.put(of_v, _dropped(weights, own, p).transpose(2, 3) @ of_out)
+            of_scores = _dropped(of_out @ group.block(v, shared).transpose(2, 3), own, p).sub_(of_sum).mul_(weights)
             group.put(of_q, of_scores @ group.block(k, shared))
             group.put(of_k, of_scores.transpose(2, 3) @ group.block(q, shared))
         of_q, of_k, of_v = (x.transpose(0, 1)[None] for x in (of_q, of_k, of_v))
-        return (of_q * ctx.scaling).to(ctx.dtypes[0]), of_k.to(ctx.dtypes[1]), of_v, None, None
+        return (of_q * ctx.scaling).to(ctx.dtypes[0]), of_k.to(ctx.dtypes[1]), of_v, None, None, None
+
+
+def _dropped(x: Tensor, masks: list[Tensor], p: float) -> Tensor:
+    """x times the last of `masks` (zeros and ones) / (1 - p); x itself where there is none."""
+    return x * (masks[-1].to(x.dtype) / (1 - p)) if masks else x
 
 
 def _by_kernel(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:

@@ -2,16 +2,20 @@
 
 import glob
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from encoders.templates import DEFAULT
+from evaluation.dims import Prefix, Siblings
 from evaluation.embedding_cache import Encoder, Store
 from evaluation.embedding_store import open_store
 from evaluation.measure import Measure, measure_of
 from records.config import composed, plain
 from records.errors import UserError
 from records.fingerprint import of_value
+from records.limits import check_dims
+from records.lineage import label, read_stages
 from records.run_folder import read_manifest
 
 Config = dict[str, Any]
@@ -19,7 +23,7 @@ NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
 OF_TRAINING = (  # what the start of a run has not
     *("batch_order_sha256", "steps", "tokens", "flops", "seconds", "tokens_per_second", "peak_memory_bytes"),
-    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256"),
+    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
 )
 
 
@@ -30,6 +34,8 @@ class Candidate:
     manifest: Config  # the run's own; for an untrained one what stands in for it, status "untrained"
     results: Path  # folder that gets results/ and tasks.json
     folder: Path | None = None  # the run folder; None for an untrained one
+    dim: int | None = None  # how many entries of a vector are scored; None: all
+    siblings: Siblings | None = None  # the other dimensions of the same encoder
 
     @property
     def trained(self) -> bool:
@@ -41,7 +47,11 @@ class Candidate:
         """The model name in mteb's form, "study/design": `study/pooler-attn`, with `-untrained` where it is so."""
         m = self.manifest
         study = str(m["study"]).replace("/", "_").replace(" ", "_")
-        return f"{study}/{m['pooler']}-{m['attn']}{'' if self.trained else '-untrained'}"
+        return f"{study}/{m['pooler']}-{m['attn']}{self._dim}{'' if self.trained else '-untrained'}"
+
+    @property
+    def _dim(self) -> str:
+        return f"-{self.dim}d" if self.dim else ""
 
     @property
     def title(self) -> str:
@@ -50,6 +60,8 @@ class Candidate:
 
     def load(self) -> Encoder:
         """Return the encoder. Raises `UserError` for weights that are not there or of another version."""
+        if self.dim and self.siblings:
+            return self.siblings.load(self.dim, replace(self, dim=None).load)
         from encoders import loading
 
         if self.folder is not None:
@@ -67,28 +79,54 @@ class Candidate:
     def measured_alike(self) -> str:
         """What `measure` depends on."""
         config = self.manifest["config"]
-        return of_value([config.get(key) for key in ("model", "max_length", "evaluation")])
+        return of_value([config.get(key) for key in ("model", "max_length", "evaluation", "template")])
 
     @property
     def checkpoint(self) -> str:
         """Candidates of one checkpoint share their forward passes."""
-        return f"{self.results} {self.title}"
+        return f"{self.results} {replace(self, dim=None).title}" if self.dim else f"{self.results} {self.title}"
 
     def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
-        """Return where the embeddings of `encoder`, which `load` gave, are kept."""
+        """Return where the embeddings of `encoder`, which `load` gave, are kept; of a prefix the whole vectors are."""
+        if isinstance(encoder, Prefix):
+            return encoder.open_store(cache_dir)
         return open_store(encoder, cache_dir)
 
 
 def candidates(cfg: Config) -> list[Candidate]:
     """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
 
-    Raises `UserError` for a pattern without match, or where no match is a finished run.
+    Each of evaluation.dims follows as a candidate of its own, which says in its manifest's evaluation.dims which one
+    it is. Raises `UserError` for a pattern without match, or where no match is a finished run.
     """
+    return [dim for whole in _whole(cfg) for dim in each_dim(whole)]
+
+
+def each_dim(whole: Candidate) -> list[Candidate]:
+    """Return the candidate itself, or one for each of its configuration's evaluation.dims."""
+    config = whole.manifest["config"]
+    dims = config.get("evaluation", {}).get("dims")
+    if dims is None:
+        return [whole]
+    check_dims("evaluation.dims", dims)
+    siblings = Siblings(dims)
+    own = [{**config, "evaluation": {**config["evaluation"], "dims": [dim]}} for dim in dims]
+    return [
+        replace(whole, manifest={**whole.manifest, "config": c}, dim=dim, siblings=siblings)
+        for dim, c in zip(dims, own, strict=True)
+    ]
+
+
+def _whole(cfg: Config) -> list[Candidate]:
     wanted = {True: "only", False: None}.get(cfg["untrained"], cfg["untrained"])
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
-        manifest = {"study": cfg["study"], "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
+        stages = read_stages(cfg.get("lineage"))
+        study = _zero_shot_study(cfg) + (f",lineage={label(stages, cfg['seed'])}" if stages else "")
+        manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
+        if stages:
+            manifest["lineage"] = [stage.facts for stage in stages]
         results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
         return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
     found = []
@@ -167,6 +205,12 @@ def _study(folder: Path, study: str) -> str:
     """The study's name with what deviates from the defaults (`embedded,lora.r=8`), as train.py names the folder."""
     named = folder.absolute().parents[1].name
     return named if named.startswith(f"{study},") else study
+
+
+def _zero_shot_study(cfg: Config) -> str:
+    """The study's name with a template other than the usual one, as train.py names it: vectors of its own."""
+    name = cfg.get("template", {}).get("name", DEFAULT.name)
+    return cfg["study"] if name == DEFAULT.name else f"{cfg['study']},template={name}"
 
 
 def _untrained(config: Config) -> Config:

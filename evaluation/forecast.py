@@ -46,7 +46,9 @@ def _counted(
     """Texts, tokens, and a word on how many were tokenised."""
     wanted: dict[str, dict[str, None]] = {}  # instruction -> distinct texts
     for task in tasks:
-        said = {side: instructions.of(task.metadata, side) for side in ("query", "document")}
+        said = {
+            side: measure.template.asked(instructions.of(task.metadata, side), side) for side in ("query", "document")
+        }
         for side, text in texts_of_task(task_set.data[task.metadata.name]):
             wanted.setdefault(said[side], {})[text] = None
     tokens, tokenised = 0.0, 0

@@ -4,15 +4,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from encoders.templates import DEFAULT, Template
+
 
 @dataclass(frozen=True)
 class Measure:
-    """`lengths`: (texts, instruction) -> tokens of each after truncation, `max_length` at most. `width`: E."""
+    """`lengths`: (texts, what `template.asked` gave) -> tokens of each after truncation, `max_length` at most.
+
+    width: E.
+    """
 
     lengths: Callable[[Sequence[str], str], list[int]]
     width: int
     max_length: int
     model: str
+    template: Template = DEFAULT
 
 
 def measure_of(config: dict[str, Any]) -> Measure:
@@ -22,4 +28,6 @@ def measure_of(config: dict[str, Any]) -> Measure:
 
     shape = load_config(config["model"])
     tokenizer = text_tokenizer(config, shape.max_position_embeddings)
-    return Measure(tokenizer.lengths, shape.hidden_size, tokenizer.max_length, str(config["model"]["path"]))
+    return Measure(
+        tokenizer.lengths, shape.hidden_size, tokenizer.max_length, str(config["model"]["path"]), tokenizer.template
+    )

@@ -9,6 +9,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
+from encoders.templates import DEFAULT, Template
 from evaluation.asked import texts_of
 from evaluation.embedding_cache import EmbeddingCache, Encoder
 from evaluation.instructions import Instructions
@@ -25,7 +26,9 @@ class MtebEncoder(AbsEncoder):
         meta: ModelMeta,
         instructions: Instructions,
         on_texts: Callable[[int], None] | None = None,
+        template: Template = DEFAULT,
     ) -> None:
+        self.template = template  # the run's own
         self.model = cache.encoder
         self.mteb_model_meta = meta
         self.cache = cache
@@ -40,7 +43,8 @@ class MtebEncoder(AbsEncoder):
         side = prompt_type.value if prompt_type else "query"
         instruction = self.instructions.of(task_metadata, side)
         digest = self.asked.setdefault(f"{task_metadata.name} {hf_split} {hf_subset}", hashlib.sha256())
-        return self.cache.stream(texts_of(inputs, digest, side, instruction), instruction, self.on_texts)
+        texts = texts_of(inputs, digest, side, instruction)
+        return self.cache.stream(texts, self.template.asked(instruction, side), self.on_texts)
 
 
 def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: bool) -> ModelMeta:

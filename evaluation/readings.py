@@ -55,7 +55,12 @@ def check_readings(names: Any) -> list[str]:
 
 
 def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
-    """Return a candidate for each of `found` and each reading; what is the same encoder twice is there once."""
+    """Return a candidate for each of `found` and each reading; what is the same encoder twice is there once.
+
+    Raises `UserError` where candidates are prefixes already (evaluation.dims).
+    """
+    if any(candidate.dim for candidate in found):
+        raise UserError("readings and evaluation.dims do not go together. Leave one of them out.")
     made: dict[str, Candidate] = {}
     for candidate in found:
         config = candidate.manifest["config"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from encoders.templates import template_of
 from evaluation.candidates import Candidate
 from evaluation.embedding_cache import EmbeddingCache
 from evaluation.instructions import Instructions
@@ -83,7 +84,8 @@ def score(
         if on_texts:
             on_texts(texts)
 
-    adapter = MtebEncoder(cache, meta, options.instructions, counted)
+    template = template_of(candidate.manifest["config"])
+    adapter = MtebEncoder(cache, meta, options.instructions, counted, template)
     outcome = Outcome(candidate.title, folder)
     started, before = time.perf_counter(), copy(encoder.meter)
     record = _record(encoder, options, tasks, written_record(folder))

@@ -8,7 +8,20 @@ from records.errors import UserError
 
 PATHS = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "=", which Hydra stops at
 QUOTES = "'\""
-OF_THE_RUN = ("model", "attn", "pooler", "reading", "head", "seed", "study", "max_length", "padding_side")
+OF_THE_RUN = (
+    "model",
+    "attn",
+    "pooler",
+    "reading",
+    "head",
+    "seed",
+    "study",
+    "lineage",
+    "template",
+    "stages",
+    "max_length",
+    "padding_side",
+)
 
 
 def hydra_words(arguments: Sequence[str]) -> list[str]:
@@ -25,7 +38,8 @@ def hydra_words(arguments: Sequence[str]) -> list[str]:
         idle = [key for key in given if key.split(".")[0] in OF_THE_RUN]
         if idle:
             raise UserError(
-                f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null."
+                f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
+                "with lineage=<run folder> that scores the run's adapter under another pooler."
             )
     if given.get("readings", "null") != "null" and "pooler" in {key.split(".")[0] for key in given}:
         raise UserError("pooler= has no effect with readings=..., which name the poolers. Leave one of them out.")
@@ -34,6 +48,8 @@ def hydra_words(arguments: Sequence[str]) -> list[str]:
 
 
 def _words(key: str, value: str) -> list[str]:
+    if key == "lineage" and value not in ("null", "") and value[0] not in QUOTES + "[":
+        return [f"lineage=[{_quoted(value)}]"]
     if key in PATHS and value not in ("null", "") and value[0] not in QUOTES + "[":
         return [f"{key}={_quoted(value)}"]
     if key == "benchmark" and value not in ("null", "") and not _ours(value):

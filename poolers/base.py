@@ -25,11 +25,13 @@ class TokenView:
         return self.roles != PAD
 
     def pooled(self, with_instruction: bool) -> Tensor:
-        """[B, T] bool: the real tokens, without the instruction's unless asked for."""
-        return self.real if with_instruction else self.real & (self.roles != INSTRUCTION)
+        """[B, T] bool: the real tokens, without the instruction's unless asked for; of an echo its second copy."""
+        kept = self.real if with_instruction else self.real & (self.roles != INSTRUCTION)
+        echo = self.roles == ECHO
+        return torch.where(echo.any(dim=1, keepdim=True), echo, kept)
 
     def last(self) -> Tensor:
-        """[B] index of the last real token of each text: its EOS, whatever the padding side."""
+        """[B] index of the last real token of each text (its EOS, if it has one), whatever the padding side."""
         positions = torch.arange(self.roles.shape[1], device=self.roles.device)
         return (positions * self.real).argmax(dim=1)
 

@@ -3,24 +3,26 @@
 from collections.abc import Sequence
 
 FILE_KEYS = ("data.path", "runs_dir", "cache_dir")
+LISTS = ("lineage",)  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
 
 
 def quoted_files(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with the values of `data.path=`, `runs_dir=` and `cache_dir=` in quotes.
+    """Return the arguments with the values of `data.path=`, `runs_dir=`, `cache_dir=` and `lineage=` in quotes.
 
     `data.path=a.jsonl.gz,b.jsonl` means two files of one data set; unquoted, Hydra reads a sweep over two data sets
     (write `data.path=choice(a.jsonl,b.jsonl)` with -m for that), and stumbles over spaces and brackets in names.
+    Several stages are a list in quotes: `lineage=["runs/a/seed=0","runs/b/seed=0"]`.
     """
     return [_quoted(a) for a in arguments]
 
 
 def _quoted(argument: str) -> str:
     key, equals, value = argument.partition("=")
-    if key not in FILE_KEYS or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
+    if key not in (*FILE_KEYS, *LISTS) or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
         return argument
     escaped = value.replace("\\'", "'").replace("'", "\\'")
-    return f"{key}='{escaped}'"
+    return f"{key}=['{escaped}']" if key in LISTS else f"{key}='{escaped}'"
 
 
 def joined_late(arguments: Sequence[str]) -> list[str]:

@@ -17,11 +17,12 @@ def of_files(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(paths, key=lambda p: p.name):
         digest.update(path.name.encode())
-        digest.update(_of_file(path).encode())
+        digest.update(of_file(path).encode())
     return digest.hexdigest()
 
 
-def _of_file(path: Path) -> str:
+def of_file(path: Path) -> str:
+    """sha256 of one file, as `sha256sum` prints it."""
     blob = path.resolve().name
     if path.is_symlink() and len(blob) == 64 and set(blob) <= set("0123456789abcdef"):
         return blob  # the hub's cache names large files by their own sha256

@@ -48,7 +48,9 @@ ENCODER = {
     "max_length": Limit(4),  # BOS, EOS and something between
     "token_budget": Limit(1),
     "evaluation.max_length_share": real(1e-6, largest=1),
+    "attn.layers": Limit(1),
     "pooler.num_queries": Limit(1),
+    "pooler.num_latents": Limit(1),
     "pooler.num_heads": Limit(1),
     "pooler.head_dim": Limit(1, "hidden size / num_heads"),
     "pooler.of_width": Limit(1, "the sizes as they stand"),
@@ -85,3 +87,16 @@ def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, S
         if key in values and not limit.allows(values[key]):
             shown = "null" if values[key] is None else values[key]
             raise UserError(f"{key}={shown} must be {limit}.")
+
+
+def check_dims(key: str, dims: Any) -> None:
+    """Refuse what is no list of rising whole numbers of at least 2. Raises `UserError`."""
+    whole = isinstance(dims, list) and dims and all(isinstance(d, int) and not isinstance(d, bool) for d in dims)
+    if not whole or dims != sorted(set(dims)) or dims[0] < 2:
+        raise UserError(f"{key}={dims} must be rising whole numbers of at least 2, such as [64,128,256].")
+
+
+def fit_width(key: str, dims: Sequence[int] | None, width: int) -> None:
+    """Refuse a prefix that is longer than the vector. Raises `UserError`."""
+    if dims and dims[-1] > width:
+        raise UserError(f"{key}={list(dims)} goes beyond the {width} entries of a vector. Leave out what is more.")

@@ -103,10 +103,22 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None]) -> li
     parents = [f"{k}={groups[k]}" for k in CHOOSING if k in groups and groups[k] != usual.get(k)]
     implied = {**choices_of(parents), **{k: usual.get(k) for k in CHOOSING}} if parents else usual
     named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
-    base = flat(plain(composed("train", [f"{k}={v}" for k, v in groups.items()])))
+    place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
+    base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place, f"seed={config['seed']}"])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not _bookkeeping(k)]
-    return named + [f"{k}={_short(mine.get(k))}" for k in keys]
+    return named + [f"{k}={_lineage(config) if k == 'lineage' else _short(mine.get(k))}" for k in keys]
+
+
+def own_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the flat configuration without the keys that cannot change a number."""
+    return {key: value for key, value in flat(config).items() if not _bookkeeping(key)}
+
+
+def _lineage(config: dict[str, Any]) -> str:
+    from records.lineage import label, read_stages  # which reads manifests, by this module
+
+    return label(read_stages(config["lineage"]), config["seed"]) or "none"
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:

@@ -26,8 +26,8 @@ def study(tmp_path):
     (tmp_path / "venv" / ".installed").touch()
     os.utime(tmp_path / "venv" / ".installed", (2**32 - 1,) * 2)  # newer than any source: nothing is installed
 
-    def run(*words, fails="none"):
-        words = ["make", "study", f"VENV={tmp_path / 'venv'}", f"RUNS={tmp_path / 'runs'}", *words]
+    def run(*words, fails="none", target="study"):
+        words = ["make", target, f"VENV={tmp_path / 'venv'}", f"RUNS={tmp_path / 'runs'}", *words]
         clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SEEDS", "JOBS")}
         done = subprocess.run(
             words, cwd=ROOT, env=clean | {"FAILS": fails}, capture_output=True, text=True, timeout=60, check=False
@@ -108,3 +108,13 @@ def test_a_folder_of_runs_with_spaces_stays_whole(study, tmp_path):
     assert only(calls, "-m", "analysis.control")[2] == f"{runs}/embedded/eos-causal/seed=0"
     assert {call[2] for call in calls if call[:2] == ["-m", "analysis"]} == {f"scores={runs}/embedded/scores"}
     assert (runs / "embedded" / "tables" / "control.md").is_file()
+
+
+def test_stages_are_trained_before_what_stands_on_them(study, tmp_path):
+    done, calls = study("SEEDS=2", target="llm2vec")
+    assert done.returncode == 0, done.stderr
+    sweeps = [call[1:3] for call in calls if call[0] == "train.py"]
+    assert sweeps == [[f"sweep={name}", "seed=0,1"] for name in ("llm2vec_mntp", "llm2vec_simcse", "llm2vec")]
+    assert [call[0] for call in calls] == ["train.py"] * 3 + ["evaluate.py"] * 2 + ["-m"]
+    scored = [call[1] for call in calls if call[0] == "evaluate.py"]
+    assert scored == [f"run={tmp_path}/runs/llm2vec{stages}/*/seed=*" for stages in ("", ",stages=*")]

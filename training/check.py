@@ -13,6 +13,7 @@ from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
 from poolers.registry import build_pooler
 from records.errors import UserError
+from records.limits import fit_width
 from training.dry_run import DryRun, dry_run
 
 Config = dict[str, Any]
@@ -51,6 +52,7 @@ def check(config: Config) -> None:
 def facts(config: Config) -> Facts:
     """Build backbone, LoRA and pooler of `config` without memory and run one chunk through them."""
     encoder = empty_encoder(config)
+    fit_width("objective.matryoshka", config["objective"].get("matryoshka"), encoder.pooler.embedding_dim)
     layers, _ = parts(encoder.backbone)
     trained = [p for p in encoder.parameters() if p.requires_grad]
     base = [p for p in encoder.backbone.parameters() if not p.requires_grad]
@@ -84,17 +86,22 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
         activations = activations // f.layers + f.layers * run.layer_bytes
     activations += max(0, f.crowd_bytes - run.saved_bytes)  # a head on many short texts
     chunks = -(-f.chunks // devices)
+    kind = "texts" if f.rows == batch else "queries"
     if t["gradcache"]:
         chunks = min(chunks, max(1, -(-t["graph_tokens"] // (texts * length))))
     kept = activations * chunks
     fixed = f.base_bytes + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
     return [
         ("model", f"{config['model']['path']}: {f.layers} layers, attn={config['attn']['name']}"),
+        *([("lineage", f"{', '.join(config['lineage'])} (not read here)")] if config.get("lineage") else []),
         ("base", f"{f.base:,} parameters, frozen, {f.base_bytes / GIB:.2f} GiB"),
         ("adapter", f"{f.adapter:,} parameters: {_targets_text(f.targets)}"),
         ("head", f"{f.head:,} parameters ({config['pooler']['name']})"),
         ("embedding", f"{run.embedding_dim} dimensions, {run.dtype}"),
-        ("steps", f"{steps:,} of {batch:,} queries ({f.rows:,} texts): {steps * batch:,} examples seen"),
+        (
+            "steps",
+            f"{steps:,} of {batch:,} {kind} ({f.rows:,} texts): {steps * batch:,} examples seen",
+        ),
         ("chunks", f"at most {f.chunks:,} a step over {devices} processes, {texts} texts of {length} tokens each"),
         (
             "memory",
@@ -113,7 +120,7 @@ def empty_encoder(config: Config) -> Encoder:
             f"max_length={config['max_length']} is more than the {shape.max_position_embeddings} positions of "
             f"{config['model']['path']}. Lower max_length."
         )
-    set_attention(backbone, config["attn"]["is_causal"])
+    set_attention(backbone, config["attn"]["is_causal"], config["attn"].get("layers", 0))
     with torch.device("meta"):
         if not config["backbone"]["frozen"]:
             add_lora(backbone, config["lora"], seed=0)
@@ -128,11 +135,18 @@ def _targets(layer: torch.nn.Module) -> Counter:
 
 def _work(config: Config) -> tuple[int, tuple[int, int], int]:
     """Texts of a step, (texts, tokens) of a chunk, and chunks of a step, if every text is distinct and full length."""
-    negatives = config["objective"]["hard_negatives"]
-    rows = config["trainer"]["global_batch_size"] * (2 + (1 if negatives is None else negatives))
+    rows = config["trainer"]["global_batch_size"] * _texts(config["objective"])
     texts = max(1, config["token_budget"] // config["max_length"])
     texts = min(texts, config["trainer"]["chunk_size"] or texts, rows)
     return rows, (texts, config["max_length"]), -(-rows // texts)
+
+
+def _texts(objective: Config) -> int:
+    """Texts of an example: alone under MNTP, twice under SimCSE, query, positive and negatives under InfoNCE."""
+    if objective["name"] == "mntp":
+        return 1
+    negatives = objective["hard_negatives"]
+    return 2 + (1 if negatives is None else negatives)
 
 
 def _crowd(config: Config, rows: int) -> tuple[int, int]:

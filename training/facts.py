@@ -6,6 +6,7 @@ import torch
 
 from corpora.docstrings import package_versions
 from corpora.triples import Triple, fingerprint
+from encoders.encoder import Encoder
 from encoders.loading import base_fingerprints
 from encoders.precision import Precision
 from records.config import flat
@@ -41,6 +42,7 @@ def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Tr
         "config": config,
         "data": data,
         **base_fingerprints(config["model"]),
+        **_lineage(encoder),
         "precision": precision.name,
         "dtypes": {"weights": name_of(precision.weights), "compute": name_of(precision.compute), "head": "float32"},
         "device": device_name(encoder),
@@ -57,6 +59,13 @@ def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Tr
     }
 
 
+def _lineage(encoder: Encoder) -> Config:
+    """The stages that the base was merged with, and what rounding took of them; nothing where there are none."""
+    if not encoder.lineage:
+        return {}
+    return {"lineage": encoder.lineage, "merge_rounding": encoder.merge_rounding}
+
+
 def continued(manifest: Config, interrupted: Config) -> Config:
     """The opening manifest of a run that goes on after an interruption.
 
@@ -68,6 +77,10 @@ def continued(manifest: Config, interrupted: Config) -> Config:
             raise UserError(
                 f"{what} changed since this run was interrupted ({key}). Put it back, or delete the run folder."
             )
+    if manifest.get("lineage") != interrupted.get("lineage"):
+        raise UserError(
+            "The stages of lineage= changed since this run was interrupted. Put them back, or delete the run folder."
+        )
     return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
 
 
@@ -93,8 +106,17 @@ def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config)
 
 
 def closing_facts(module: ContrastiveModule, validation: Validation, opening: Config) -> Config:
-    """What is known after the last step. Tokens, FLOPs and seconds are those of the steps, of all attempts together."""
-    loss = sum(module.recent_losses) / len(module.recent_losses)
+    """What is known after the last step of a contrastive run."""
+    facts = step_facts(module, opening)
+    return {
+        **facts,
+        "validation_ndcg_at_10": validation.ndcg,
+        "collapse": collapse(facts["loss"], module.candidates, validation.vectors),
+    }
+
+
+def step_facts(module: ContrastiveModule, opening: Config) -> Config:
+    """What the steps say. Tokens, FLOPs and seconds are those of the steps, of all attempts together."""
     return {
         "batch_order_sha256": module.batch_order_sha256,
         "steps": module.cfg["trainer"]["max_steps"],
@@ -104,9 +126,7 @@ def closing_facts(module: ContrastiveModule, validation: Validation, opening: Co
         "tokens_per_second": round(module.tokens / module.seconds, 1),
         "peak_memory_bytes": peak_memory(module),
         "code": {**opening["code"], "modules": {**loaded_modules(), **opening["code"]["modules"]}},  # first as it began
-        "loss": loss,
-        "validation_ndcg_at_10": validation.ndcg,
-        "collapse": collapse(loss, module.candidates, validation.vectors),
+        "loss": sum(module.recent_losses) / len(module.recent_losses),
     }
 
 

@@ -88,7 +88,8 @@ def consumed(module: ContrastiveModule) -> set[Pair]:
 
 def validated(validation: Validation) -> set[Pair]:
     """The (instruction, text) pairs of the validation."""
-    return {(validation.instruction, q) for q in validation.queries} | {("", d) for d in validation.documents}
+    of_query, of_document = validation.of_query, validation.of_document
+    return {(of_query, q) for q in validation.queries} | {(of_document, d) for d in validation.documents}
 
 
 def tokenized(tokenizer: TextTokenizer, pairs: Iterable[Pair]) -> list[Tokens]:

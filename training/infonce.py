@@ -8,14 +8,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from corpora.triples import Triple
+from encoders.templates import DEFAULT, Template
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Who is compared with whom, as places in a list of distinct (instruction, text) pairs.
 
-    texts: the distinct pairs. queries: [B] places. documents: [K] places, the B positives first, then all hard
-    negatives. masked: [B, K] bool, pairs that the loss must not push apart.
+    texts: the distinct pairs, with what `Template.asked` makes of an instruction. queries: [B] places. documents: [K]
+    places, the B positives first, then all hard negatives. masked: [B, K] bool, pairs that the loss must not push
+    apart.
     """
 
     texts: list[tuple[str, str]]
@@ -30,24 +32,28 @@ def candidates(
     hard_negatives: int | None,
     mask_duplicates: bool = True,
     loss_queries: int | None = None,
+    *,
+    template: Template = DEFAULT,
 ) -> Candidates:
     """Lay out a batch. `hard_negatives` bounds those of each query (None: all it has, 0: in-batch negatives only).
 
     Masked for query i: every other document whose text is i's positive or i's query, and the positives of other
     examples with the same query (not so without `mask_duplicates`). With `loss_queries` = m, queries are compared
     with the documents of their own m examples only: what gradient accumulation over micro-batches of m computes.
+    template: tells the sides apart where they are written differently; a text on both sides is then two.
     """
     places: dict[tuple[str, str], int] = {}
+    of_document = template.asked("", "document")
 
-    def place(text: str, instruct: str = "") -> int:
-        return places.setdefault((instruct, text), len(places))
+    def place(text: str, asked: str = of_document) -> int:
+        return places.setdefault((asked, text), len(places))
 
-    queries = [place(t.query, t.instruction or instruction or "") for t in triples]
+    queries = [place(t.query, template.asked(t.instruction or instruction or "", "query")) for t in triples]
     positives = [place(t.positive) for t in triples]
     negatives = [place(n) for t in triples for n in t.negatives[:hard_negatives]]
     q, p = torch.tensor(queries), torch.tensor(positives)
     documents = torch.tensor([*positives, *negatives])
-    as_documents = torch.tensor([places.get(("", t.query), -1) for t in triples])
+    as_documents = torch.tensor([places.get((of_document, t.query), -1) for t in triples])
     masked = torch.zeros(len(triples), len(documents), dtype=torch.bool)
     if mask_duplicates:
         masked = (documents[None] == p[:, None]) | (documents[None] == as_documents[:, None])

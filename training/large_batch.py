@@ -108,6 +108,17 @@ class LargeBatch:
         self._sum_gradients()
         return loss.detach()
 
+    @torch.no_grad()
+    def vectors(self, rows: Sequence[Tokens], step: int | None) -> Tensor:
+        """[N, E] vectors in the order of `rows`, without gradient; under the dropout of `step`; None: without any."""
+        training = self.encoder.training
+        self.encoder.train(step is not None)
+        vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim)
+        for k, chunk in enumerate(self.chunks(rows)):
+            vectors[chunk] = self._chunk(rows, chunk, step or 0, k).cpu()
+        self.encoder.train(training)
+        return vectors
+
     def _chunk(self, rows: Sequence[Tokens], chunk: list[int], step: int, number: int) -> Tensor:
         torch.manual_seed(stream_seed(self.seed, "dropout", step, number))
         batch = self.tokenizer.batch([rows[i] for i in chunk])

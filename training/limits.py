@@ -21,6 +21,10 @@ CONTRASTIVE = ENCODER | {
     "objective.loss_queries": Limit(2, "the whole batch"),
     "objective.warmup": Limit(0),
     "objective.temperature": real(0),
+    "objective.attention_dropout": real(0, below=1),
+    "objective.mask_share": real(1e-6, largest=1),
+    "objective.replaced_by_mask": real(0, largest=1),
+    "objective.replaced_by_random": real(0, largest=1),
     "objective.lr": real(0),
     "objective.head_lr": real(0, "objective.lr"),
     "objective.weight_decay": real(0),
@@ -60,6 +64,8 @@ def check_contrastive(config: Config) -> None:
 def check_clm(config: Config) -> None:
     """Check what `objective=clm` needs, before text is read. Raises `UserError`."""
     model, data, o = config["model"], config["data"], config["objective"]
+    if config.get("lineage"):
+        raise UserError("objective=clm starts from random weights, so it has no lineage. Leave lineage and stages out.")
     if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
         raise UserError(
             f"objective=clm starts from an architecture; model={model['name']} has weights. Give model=tiny_scratch."

@@ -12,13 +12,12 @@ from training.checkpoints import LAST, Clock, SaveLast
 from training.module import ContrastiveModule
 from training.processes import GatheredStrategy, processes_of_one_job
 from training.progress_lines import ProgressLines
-from training.validation import Validation
 
 Config = dict[str, Any]
 STOPPED = 143  # exit code of a process that SIGTERM ended
 
 
-def fit(config: Config, module: ContrastiveModule, validation: Validation, folder: Path) -> None:
+def fit(config: Config, module: ContrastiveModule, validation: Callback, folder: Path) -> None:
     """Run the steps that are left; leave the program where the run is stopped before its last step."""
     t = config["trainer"]
     callbacks: list[Callback] = [validation, SaveLast(folder, t["checkpoint_every"])]

@@ -13,11 +13,13 @@ from torch import Tensor
 from corpora.triples import Triple
 from encoders.tokens import Tokens
 from records.errors import UserError
+from records.limits import fit_width
 from training.ahead import Ahead
 from training.batches import BatchOrder, roll
 from training.flops import Work
 from training.infonce import Candidates, candidates, infonce
 from training.large_batch import LargeBatch
+from training.matryoshka import matryoshka
 
 LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 RECENT = 10  # losses whose mean is the run's final loss
@@ -30,12 +32,15 @@ class ContrastiveModule(pl.LightningModule):
     The step number alone decides which batch is seen and what dropout draws; the data loader is only a clock.
     """
 
+    position: tuple[str, ...] = POSITION
+
     def __init__(self, work: LargeBatch, triples: list[Triple], order: BatchOrder, cfg: dict[str, Any]) -> None:
         super().__init__()
         self.automatic_optimization = False
         self.strict_loading = False  # checkpoints hold what is trained, not the frozen base
         self.encoder = work.encoder
         self.work, self.triples, self.order, self.cfg = work, triples, order, cfg
+        fit_width("objective.matryoshka", cfg["objective"].get("matryoshka"), work.encoder.pooler.embedding_dim)
         self.batch_order_sha256 = ""
         self.tokens = 0
         self.work_done, self.work_spared = Work(), Work()
@@ -48,22 +53,14 @@ class ContrastiveModule(pl.LightningModule):
         """One step: chunked forward passes, loss over the global batch, backward, clip, update."""
         start = time.perf_counter()
         step = self.global_step
-        o = self.cfg["objective"]
-        examples, layout, rows = self.ahead.take(step)
-
-        def loss_of(vectors: Tensor) -> Tensor:
-            queries, documents = vectors[layout.queries], vectors[layout.documents]
-            masked = layout.masked.to(vectors.device)
-            return infonce(queries, documents, masked, o["temperature"], LOSS_DTYPES[o["loss_dtype"]])
-
-        loss = self.work.backward(rows, loss_of, step)
+        examples, made, rows = self.ahead.take(step)
+        loss = self.learn(made, rows, step)
         self._refuse_nan(loss, step, examples)
         self._update()
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += sum(map(len, rows))
         run, spared = self.work.work(rows)
         self.work_done, self.work_spared = self.work_done.plus(run), self.work_spared.plus(spared)
-        self.candidates = int((~layout.masked).sum(dim=1).max())
         self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
         taken = time.perf_counter() - start
         self.seconds += taken
@@ -71,7 +68,25 @@ class ContrastiveModule(pl.LightningModule):
         self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
         return loss
 
-    def prepared(self, step: int) -> tuple[list[int], Candidates, list[Tokens]]:
+    def learn(self, made: Any, rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the step's loss to the parameters; return the loss. made: what `prepared` gave."""
+        o, layout = self.cfg["objective"], made
+
+        def loss_of(vectors: Tensor) -> Tensor:
+            queries, documents = vectors[layout.queries], vectors[layout.documents]
+            masked = layout.masked.to(vectors.device)
+            return matryoshka(
+                lambda q, d: infonce(q, d, masked, o["temperature"], LOSS_DTYPES[o["loss_dtype"]]),
+                queries,
+                documents,
+                o["matryoshka"],
+                o["matryoshka_weights"],
+            )
+
+        self.candidates = int((~layout.masked).sum(dim=1).max())
+        return self.work.backward(rows, loss_of, step)
+
+    def prepared(self, step: int) -> tuple[list[int], Any, list[Tokens]]:
         """The examples of a step, who is compared with whom, and the tokens of the distinct texts."""
         examples = self.order.batch(step)
         layout = self.lay_out(examples)
@@ -86,6 +101,7 @@ class ContrastiveModule(pl.LightningModule):
             o["hard_negatives"],
             o["mask_duplicates"],
             o["loss_queries"],
+            template=self.work.tokenizer.template,
         )
 
     def _update(self) -> None:
@@ -132,7 +148,7 @@ class ContrastiveModule(pl.LightningModule):
         """Keep trained parameters only, and the position."""
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
-        checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
+        checkpoint["position"] = {name: getattr(self, name) for name in self.position}
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -143,6 +159,6 @@ class ContrastiveModule(pl.LightningModule):
             raise UserError(
                 f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
             )
-        for name in POSITION:
+        for name in self.position:
             setattr(self, name, checkpoint["position"][name])
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])

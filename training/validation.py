@@ -30,7 +30,9 @@ class Validation(pl.Callback):
     """Log nDCG@10 every `every` steps (0: only at the end) and keep the last value with the vectors it came from."""
 
     def __init__(self, encoder: TextEncoder, triples: Sequence[Triple], instruction: str | None, every: int) -> None:
-        self.encoder, self.every, self.instruction = encoder, every, instruction or ""
+        self.encoder, self.every = encoder, every
+        template = encoder.tokenizer.template
+        self.of_query, self.of_document = template.asked(instruction or "", "query"), template.asked("", "document")
         self.queries = [t.query for t in triples]
         self.documents = list(
             dict.fromkeys([t.positive for t in triples] + [n for t in triples for n in t.negatives[:1]])
@@ -48,8 +50,8 @@ class Validation(pl.Callback):
 
     def score(self) -> float:
         """Encode and rank; no random stream of training is touched."""
-        queries = self.encoder.encode(self.queries, self.instruction)
-        documents = self.encoder.encode(self.documents)
+        queries = self.encoder.encode(self.queries, self.of_query)
+        documents = self.encoder.encode(self.documents, self.of_document)
         self.ndcg = ndcg_at_10(queries, documents, self.relevant)
         self.vectors = torch.from_numpy(documents)
         return self.ndcg

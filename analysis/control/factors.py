@@ -33,6 +33,8 @@ def factor_values(manifest: Mapping[str, Any], factors: tuple[str, ...]) -> dict
 def _value(manifest: Mapping[str, Any], factor: str) -> str:
     if factor in NAMED:
         return str(manifest[factor])
+    if factor == "lineage":  # what was done before, not where it lies
+        return "+".join(stage["objective"] for stage in manifest.get("lineage") or ()) or "none"
     found: Any = manifest["config"]
     for part in factor.split("."):
         if not isinstance(found, dict) or part not in found:

@@ -12,9 +12,9 @@ NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
-SEED_BOUND = ("batch_order_sha256", "steps", "seeds")
+SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters")
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
-WISHES = ("precision", "accelerator", "threads", "trainer.threads")
+WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage")
 # What conf/evaluate.yaml adds to the configuration of a reference without a run; `evaluation` states its outcome.
 SCORING_WORDS = (
     *("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions"),
@@ -47,6 +47,10 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for key, value in _object(manifest, group).items():
             if key in PARTS.get(group, (key,)) and not (group == "dtypes" and value is None):
                 yield f"{group}.{key}", value
+    stages = manifest.get("lineage") or ()  # the runs that were merged into the base before
+    if stages:
+        yield "lineage.objectives", [stage["objective"] for stage in stages]
+        yield "lineage.adapters", [stage["adapter_sha256"] for stage in stages]
     for module, digest in _object(_object(manifest, "code"), "modules").items():
         yield f"code.modules.{module}", digest
     evaluation = _object(manifest, "evaluation")

@@ -59,14 +59,18 @@ def loaded(folder, attn, *overrides):
     cfg = plain(composed("train", [f"attn={attn}", "pooler=multilayer", *overrides]))
     cfg["model"]["path"] = str(folder)
     backbone = load_backbone(cfg["model"], torch.float32)
-    set_attention(backbone, cfg["attn"]["is_causal"])
+    set_attention(backbone, *switch(cfg))
     return backbone, cfg
 
 
-@pytest.mark.parametrize("attn", ["causal", "bi"])
+def switch(cfg):
+    return cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_switch_padding_and_lora(folder, attn):
     backbone, cfg = loaded(folder, attn)
-    probe(backbone, cfg["attn"]["is_causal"])
+    probe(backbone, *switch(cfg))
     pooler = build_pooler(cfg["pooler"], 32, len(parts(backbone)[0]), seed=0)
     encoder = Encoder(backbone, pooler, normalize=True, compute=torch.float32).eval()
     ids = torch.randint(3, 160, (3, 12), generator=torch.Generator().manual_seed(1))
@@ -80,7 +84,7 @@ def test_switch_padding_and_lora(folder, attn):
     assert len(adapted) == 3 * 2 * 2
 
 
-@pytest.mark.parametrize("attn", ["causal", "bi"])
+@pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_without_padding_as_with_it(folder, attn):
     """States of every layer, each family that takes its texts as one row."""
     kernels = ["model.attn_implementation=eager", "model.attn_implementation=unpadded"]

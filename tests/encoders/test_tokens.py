@@ -4,7 +4,8 @@ import pytest
 from transformers import AutoTokenizer
 
 from encoders.chunks import by_token_budget
-from encoders.tokens import INSTRUCTION_TEMPLATE, TextTokenizer
+from encoders.templates import DEFAULT
+from encoders.tokens import TextTokenizer
 from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT
 from records.errors import UserError
 
@@ -49,7 +50,7 @@ def test_roles_follow_offsets(tokenizer):
     (row,) = rules([text], instruction)
     texts = [i for i, r in zip(row.ids, row.roles, strict=True) if r == TEXT]
     others = [i for i, r in zip(row.ids, row.roles, strict=True) if r == INSTRUCTION]
-    assert text in tokenizer.decode(texts).strip() or tokenizer.decode(texts).strip() in INSTRUCTION_TEMPLATE + text
+    assert text in tokenizer.decode(texts).strip() or tokenizer.decode(texts).strip() in DEFAULT.query.instructed + text
     assert tokenizer.decode(others).strip().startswith("Instruct: find the sum")
     assert len(texts) + len(others) == len(row) - 1 - (rules.bos is not None)
 

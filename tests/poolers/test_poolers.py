@@ -29,7 +29,8 @@ def states():
 
 def pooler_of(name, attn="bi", *overrides):
     cfg = plain(composed("train", [f"pooler={name}", f"attn={attn}", *overrides]))["pooler"]
-    return build_pooler({**cfg, "num_heads": 2, "num_queries": 3} if "num_heads" in cfg else cfg, D, L, seed=0).eval()
+    few = {"num_heads": 2, "num_queries": 3, "num_latents": 3}
+    return build_pooler({k: few.get(k, v) for k, v in cfg.items()}, D, L, seed=0).eval()
 
 
 def run(pooler, hidden, view):

@@ -24,6 +24,14 @@ def test_so_does_a_folder(key, path):
     assert composed("train", words)[key] == path
 
 
+def test_a_stage_is_a_list_of_one():
+    for path in ("runs/s,objective=mntp/mean-bi/seed=0", "it's here"):
+        words = quoted_files([f"lineage={path}"])
+        check_overrides("train", words)
+        assert composed("train", words).lineage == [path]
+    assert quoted_files(["lineage=null", "lineage=['a','b']"]) == ["lineage=null", "lineage=['a','b']"]
+
+
 @pytest.mark.parametrize(("written", "value"), [("'a,b'", "a,b"), ("[a,b]", ["a", "b"]), ("null", None)])
 def test_what_is_quoted_or_a_list_already_is_left_alone(written, value):
     words = quoted_files(["data=jsonl", f"data.path={written}"])

@@ -5,7 +5,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
+from tests.training.raw_stages import write_lines
 from tests.triples import write_triples
 from training.module import ContrastiveModule
 
@@ -14,6 +17,24 @@ from training.module import ContrastiveModule
 def pairs(tmp_path_factory) -> Path:
     """A file of (query, positive, negative) triples."""
     return write_triples(tmp_path_factory.mktemp("data") / "pairs.jsonl")
+
+
+@pytest.fixture(scope="session")
+def headed_model(small_model, tmp_path_factory) -> Path:
+    """A folder with a Llama like the small model, with a language-model head of its own (not tied)."""
+    folder = tmp_path_factory.mktemp("headed")
+    AutoTokenizer.from_pretrained(small_model).save_pretrained(folder)
+    torch.manual_seed(1)
+    shape = LlamaConfig.from_pretrained(small_model)
+    shape.tie_word_embeddings = False
+    LlamaForCausalLM(shape).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lines(tmp_path_factory) -> Path:
+    """A file with 39 lines of text."""
+    return write_lines(tmp_path_factory.mktemp("text") / "lines.txt")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from encoders.precision import PRECISIONS
 from records.config import composed, plain
 from records.errors import UserError
 from training.check import check, described, facts
-from training.contrastive import check_devices
+from training.set_up import check_devices
 
 SEVEN = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 

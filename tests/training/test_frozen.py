@@ -15,7 +15,7 @@ from poolers.registry import build_pooler
 from records.errors import UserError
 from records.run_folder import RunFolder
 from records.streams import stream_seed
-from training import contrastive, frozen
+from training import contrastive, frozen, set_up
 from training.batches import BatchOrder
 from training.check import described, facts
 from training.contrastive import check_sizes, split_validation, train_cell
@@ -167,13 +167,13 @@ def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, m
 @pytest.mark.slow
 def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
     calls = []
-    real = contrastive.open_states
+    real = set_up.open_states
 
     def counted(encoder, *rest):  # from here on: the leak probe of the start is behind us
         encoder.backbone.register_forward_hook(lambda *_: calls.append(1))
         return real(encoder, *rest)
 
-    monkeypatch.setattr(contrastive, "open_states", counted)
+    monkeypatch.setattr(set_up, "open_states", counted)
     train_cell(cell("multilayer", "bi", "trainer.validate_every=2"), RunFolder(tmp_path / "first"))
     assert len(calls) > 0
     calls.clear()

@@ -146,6 +146,15 @@ def test_a_further_factor_makes_designs(study, analyse_words, spread_scores):
     assert result.designs["lastlayer-bi tokens=mean"].factors["pooler.tokens"] == "mean"
 
 
+def test_a_template_is_a_factor_by_its_name(study, analyse_words, spread_scores):
+    for name, mean in (("instruct", 0.3), ("echo", 0.4)):
+        study.run("mean-bi", spread_scores(mean), study=f"s,template={name}", template={"name": name, "eos": True})
+    with pytest.raises(UserError, match=r"also in template\.name"):
+        analyse_words(f"scores={study.root}")
+    result = analyse_words(f"scores={study.root}", "factors=[template]")
+    assert sorted(result.designs) == ["mean-bi template=echo", "mean-bi template=instruct"]
+
+
 def test_a_factor_covers_the_facts_that_it_moves(study, analyse_words, spread_scores):
     study.run("eos-bi", spread_scores(0.3))
     study.run("eos-bi", spread_scores(0.4), study="t", model__name="big", _base_weights_sha256="1" * 64)

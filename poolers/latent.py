@@ -1,0 +1,69 @@
+"""Latent attention (NV-Embed): every token attends to trainable latents, an MLP follows, the tokens are averaged."""
+
+import math
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from poolers.base import Pooler, TokenView, weighted_mean
+from poolers.cross_attention import GegluMLP
+from poolers.head_size import sized
+
+
+class LatentAttention(Pooler):
+    """Queries are the last layer's token states, keys and values R trainable latents (arXiv 2405.17428, section 3.1).
+
+    y = h + W_o softmax(W_q norm(h) (W_k norm(z))^T / sqrt(d)) W_v norm(z), head by head; then y + GEGLU(norm(y)), and
+    the mean over the pooled tokens: without the instruction unless `pool_instruction`. Norms, residuals and the
+    latents z [R, D] as in the published model. All float32. Tokens do not see one another here.
+
+    head: sizes and start, see conf/head and `sized`, num_latents in the place of num_queries. start: "near_mean" makes
+    the pooler the plain mean at first (attention and MLP add zero); "torch" is torch's own random start.
+    """
+
+    needs_training: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int,
+        *,
+        num_latents: int,
+        query_std: float = 0.02,
+        start: str = "near_mean",
+        pool_instruction: bool = False,
+        pool_eos: bool = True,
+        **head: Any,
+    ) -> None:
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos)
+        size = sized(hidden_size, {"num_queries": num_latents, **head})
+        self.num_heads, self.head_dim = size["num_heads"], size["head_dim"]
+        inner = self.num_heads * self.head_dim
+        self.latents = nn.Parameter(torch.randn(size["num_queries"], hidden_size) * query_std)
+        self.norm_tokens, self.norm_latents = nn.LayerNorm(hidden_size), nn.LayerNorm(hidden_size)
+        self.query = nn.Linear(hidden_size, inner, bias=False)
+        self.key = nn.Linear(hidden_size, inner, bias=False)
+        self.value = nn.Linear(hidden_size, inner, bias=False)
+        self.output = nn.Linear(inner, hidden_size, bias=False)
+        if start == "near_mean":
+            nn.init.zeros_(self.output.weight)
+        self.mlp: nn.Module = nn.Identity()  # made last, so that attention starts alike with and without it
+        if size["mlp_inner"]:
+            self.mlp = GegluMLP(hidden_size, size["mlp_inner"], as_identity=start == "near_mean")
+
+    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+        """Return [B, D]."""
+        assert isinstance(states, Tensor)
+        pooled = self.pooled(tokens)
+        hidden = states.float().masked_fill(~pooled[..., None], 0.0)  # a NaN in padding must reach no gradient
+        return weighted_mean(self.mlp(hidden + self.attended(hidden)), pooled)
+
+    def attended(self, hidden: Tensor) -> Tensor:
+        """[B, T, D] of hidden [B, T, D]: what each token reads of the latents."""
+        latents = self.norm_latents(self.latents)
+        queries = self.query(self.norm_tokens(hidden)).unflatten(-1, (self.num_heads, self.head_dim))
+        keys, values = (m(latents).unflatten(-1, (self.num_heads, self.head_dim)) for m in (self.key, self.value))
+        scores = torch.einsum("bthd,rhd->bthr", queries, keys) / math.sqrt(self.head_dim)
+        read = torch.einsum("bthr,rhd->bthd", scores.softmax(dim=-1), values)
+        return self.output(read.flatten(2))

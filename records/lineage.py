@@ -1,0 +1,134 @@
+"""The finished runs that a run starts from: their adapters are merged into the base, in order, before it begins."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from records.errors import UserError
+from records.fingerprint import of_file, of_value
+from records.run_folder import own_config, read_manifest
+
+ADAPTER = "adapter/adapter_model.safetensors"
+BASE = {"base_weights_sha256": "base model", "tokenizer_sha256": "tokenizer"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One earlier run. facts: what the manifests of later runs say of it."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    adapter_sha256: str
+
+    @property
+    def name(self) -> str:
+        """`<study>/<pooler>-<attn>/seed=<n>`."""
+        return "/".join(self.folder.absolute().parts[-3:])
+
+    @property
+    def objective(self) -> str:
+        """mntp, simcse, infonce."""
+        return str(self.manifest["config"]["objective"]["name"])
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Run folder, objective and adapter, as a manifest keeps them."""
+        return {"run": self.name, "objective": self.objective, "adapter_sha256": self.adapter_sha256}
+
+
+def read_stages(words: Sequence[str] | None) -> list[Stage]:
+    """Return the stages of `lineage=[...]`, in order; each word is a run folder, or a glob that one folder matches.
+
+    Raises `UserError` for what is no run, is not finished, has no adapter, or was itself trained on other stages than
+    those named before it: its adapter is a change of weights that nobody would have.
+    """
+    if isinstance(words, str):
+        raise UserError(f"lineage={words} must be a list of run folders: lineage=[{words}].")
+    stages: list[Stage] = []
+    for word in words or ():
+        stages.append(_stage(_folder(word), stages))
+    return stages
+
+
+def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
+    """Return the stages of the finished run in `folder`, where its manifest's paths lead or in its own runs_dir.
+
+    Raises `UserError` where a stage is no longer the one that the run was trained on.
+    """
+    if not words:
+        return []
+    facts = read_manifest(folder).get("lineage", [])
+    beside = folder.absolute().parents[2]
+    moved = [str(beside / fact["run"]) for fact in facts]
+    there = [word if glob(word) else other for word, other in zip(words, moved, strict=True)]
+    stages = read_stages(there)
+    for stage, fact in zip(stages, facts, strict=True):
+        if stage.adapter_sha256 != fact["adapter_sha256"]:
+            raise UserError(
+                f"{folder} was trained on another {fact['run']} than the one in {stage.folder} (its adapter has "
+                "changed). Put that stage back, or delete the run and train it again."
+            )
+    return stages
+
+
+def check_base(stages: Sequence[Stage], fingerprints: Mapping[str, str]) -> None:
+    """Refuse stages of another base. fingerprints: base_weights_sha256 and tokenizer_sha256 of the base at hand."""
+    for stage in stages:
+        for key, what in BASE.items():
+            if stage.manifest.get(key) != fingerprints[key]:
+                raise UserError(
+                    f"The stage {stage.folder} was trained on another {what} ({key}). Name stages of this base, "
+                    f"or give model.path={stage.manifest['config']['model']['path']}."
+                )
+
+
+def label(stages: Sequence[Stage], seed: int) -> str:
+    """Return `mntp-1a2b3c4d+simcse-5e6f7a8b`: objective and settings of each stage, for the names of run folders.
+
+    The same for all seeds of a study whose stages have the seed of the run; another seed is named.
+    """
+    return "+".join(_label(stage, seed) for stage in stages)
+
+
+def _label(stage: Stage, seed: int) -> str:
+    settings = own_config(stage.manifest["config"])
+    settings.pop("lineage", None)  # paths; the stages themselves are named before it
+    other = stage.manifest["seed"]
+    return f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'@{other}'}"
+
+
+def _folder(word: str) -> Path:
+    path = Path(word).expanduser()
+    if path.is_dir():
+        return path
+    found = sorted(Path(p) for p in glob(str(path)) if Path(p).is_dir())
+    if len(found) > 1:
+        raise UserError(
+            f"lineage: {len(found)} folders match {word} ({found[0]}, {found[1]}, ...). Name one run folder."
+        )
+    if not found:
+        raise UserError(f"lineage: there is no run folder {word}. Train that stage first, or name another run.")
+    return found[0]
+
+
+def _stage(folder: Path, before: Sequence[Stage]) -> Stage:
+    manifest = read_manifest(folder)
+    if manifest["status"] != "finished":
+        raise UserError(
+            f"The stage {folder} is not finished (status {manifest['status']}). Give its train.py command again first."
+        )
+    if not (folder / ADAPTER).is_file():
+        frozen = manifest["config"].get("backbone", {}).get("frozen")
+        mend = "It trained a head alone, so there is nothing to merge." if frozen else "Train it again."
+        raise UserError(f"The stage {folder} has no {ADAPTER}. {mend}")
+    own = [fact["adapter_sha256"] for fact in manifest.get("lineage", [])]
+    if own != [stage.adapter_sha256 for stage in before]:
+        names = [fact["run"] for fact in manifest.get("lineage", [])]
+        raise UserError(
+            f"The stage {folder} was trained on top of {', '.join(names) or 'the base alone'}, not of "
+            f"{', '.join(stage.name for stage in before) or 'the base alone'}. Name in lineage what it was trained on, "
+            "in order, before it."
+        )
+    return Stage(folder, manifest, of_file(folder / ADAPTER))

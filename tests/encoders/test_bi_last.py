@@ -1,0 +1,121 @@
+"""The last layers bidirectional, those below causal: against a literal mask of each layer, in every kernel."""
+
+import json
+from copy import deepcopy
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from encoders.attention import probe, set_attention, sight, sight_of_layers
+from encoders.backbone import load_backbone, parts
+from encoders.cached_encoder import identity
+from encoders.encoder import Encoder
+from encoders.precision import PRECISIONS
+from encoders.tokens import TextTokenizer
+from encoders.unpadded import Segments
+from records.errors import UserError
+from tests.contract.conftest import TEXTS
+
+KERNELS = ["eager", "sdpa", "unpadded"]
+T = 6
+CAUSAL, ALL = torch.ones(T, T).tril().bool(), torch.ones(T, T).bool()
+
+
+@pytest.fixture
+def backbone(compose_cell):
+    def load(kernel="eager", dtype=torch.float32):
+        model = compose_cell("mean", "bi_last", f"model.attn_implementation={kernel}")["model"]
+        return load_backbone(model, dtype)
+
+    return load
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_each_layer_sees_what_it_must(backbone, kernel, k, dtype):
+    decoder = backbone(kernel, dtype)
+    set_attention(decoder, True, k)
+    assert sight_of_layers(decoder).tolist() == torch.stack([CAUSAL] * (3 - k) + [ALL] * k).tolist()
+    assert torch.equal(sight(decoder), ALL)
+    probe(decoder, True, k)
+    assert not any(m._forward_hooks for m in decoder.modules()), "the probe takes its hooks away"
+    for other in {1, 2, 3} - {k}:
+        with pytest.raises(UserError, match=f"attn=bi_last attn.layers={other} does not hold"):
+            probe(decoder, True, other)
+    set_attention(decoder, True)
+    assert torch.equal(sight_of_layers(decoder), torch.stack([CAUSAL] * 3)), "and it can be taken back"
+    probe(decoder, True)
+
+
+def literal_states(decoder, ids, k):
+    """[L, T, D]: every layer called by hand with a mask written out, one text, no padding."""
+    layers, norm = parts(decoder)
+    hidden = decoder.get_input_embeddings()(ids[None])
+    positions = torch.arange(len(ids))[None]
+    rotary = decoder.rotary_emb(hidden, positions)
+    found = []
+    for number, layer in enumerate(layers):
+        later = torch.ones(len(ids), len(ids)).triu(1).bool()
+        hidden_keys = later if number < len(layers) - k else torch.zeros_like(later)
+        mask = torch.zeros(1, 1, len(ids), len(ids)).masked_fill(hidden_keys, -torch.inf)
+        hidden = layer(hidden, attention_mask=mask, position_embeddings=rotary, position_ids=positions)
+        hidden = hidden[0] if isinstance(hidden, tuple) else hidden
+        found.append(hidden[0])
+    return [*found[:-1], norm(found[-1])]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("k", [1, 2])
+@torch.no_grad()
+def test_states_of_a_padded_batch_are_those_of_literal_masks(backbone, small_model, kernel, side, k):
+    by_hand = backbone()  # untouched by the switch
+    decoder = backbone(kernel)
+    set_attention(decoder, True, k)
+    tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(small_model), 128, side)
+    batch = tokenizer.batch(tokenizer(TEXTS))
+    encoder = Encoder(decoder, torch.nn.Identity(), True, torch.float32).eval()
+    states = encoder.each_layer(batch, range(3), lambda _, hidden: hidden)
+    for b, row in enumerate(tokenizer(TEXTS)):
+        for own, wanted in zip(states, literal_states(by_hand, torch.tensor(row.ids), k), strict=True):
+            assert (own[b][batch.view.real[b]] - wanted).abs().max() < 5e-6 * wanted.abs().max()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@torch.no_grad()
+def test_all_layers_is_bi(backbone, kernel):
+    ids = torch.tensor([[5, 60, 90, 7, 8]])
+    last, both = backbone(kernel), backbone(kernel)
+    set_attention(last, True, 3)
+    set_attention(both, False)
+    one, other = (
+        m(input_ids=ids, use_cache=False, segments=Segments((5,), m.config.is_causal, ids.device)).last_hidden_state
+        for m in (last, both)
+    )
+    assert (one - other).abs().max() < 1e-5
+
+
+def test_a_switch_that_was_lost_is_refused(backbone):
+    decoder = backbone("sdpa")
+    set_attention(decoder, True, 2)
+    middle = deepcopy(decoder)
+    probe(middle, True, 2)
+    parts(middle)[0][1].self_attn.is_causal = True
+    assert torch.equal(sight(middle), ALL), "the last layer's states alone do not show it"
+    with pytest.raises(UserError, match="15 do not see what they must"):
+        probe(middle, True, 2)
+    with pytest.raises(UserError, match=r"attn\.layers=4 is more than the 3 layers"):
+        set_attention(decoder, True, 4)
+
+
+def test_frozen_states_are_kept_apart(compose_cell):
+    def key(attn, *words):
+        cfg = compose_cell("mean", attn, *words)
+        decoder = load_backbone(cfg["model"], torch.float32)
+        encoder = Encoder(decoder, torch.nn.Identity(), True, torch.float32)
+        return json.dumps(identity(encoder, cfg, PRECISIONS["fp32"]), sort_keys=True)
+
+    keys = [key("causal"), key("bi_last"), key("bi_last", "attn.layers=2"), key("bi")]
+    assert len(set(keys)) == 4

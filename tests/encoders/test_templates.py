@@ -1,0 +1,181 @@
+"""How texts are written out: literal ids and roles of every template, on both sides, whole and cut."""
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from corpora.triples import Triple
+from encoders.loading import untrained
+from encoders.templates import DEFAULT, GLUED, template_of
+from encoders.tokens import TextTokenizer
+from evaluation.candidates import candidates as evaluated
+from poolers.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from records.config import CONF, composed, plain
+from records.errors import UserError
+from training.infonce import candidates
+
+NAMES = sorted(p.stem for p in (CONF / "template").glob("*.yaml"))
+TEXTS = ["two arrays", "the sum of two arrays is returned as a new array.", "shape of the same type\nreturned "]
+LONG = "the sum of two arrays is returned as a new array " * 40
+INSTRUCTIONS = ["", "find the sum"]
+
+
+def template(name, *words):
+    return template_of(plain(composed("train", [f"template={name}", *words])))
+
+
+@pytest.fixture(params=["small", "stories260K"])
+def tokenizer(request, small_model):
+    if request.param == "small":
+        return AutoTokenizer.from_pretrained(small_model)
+    return AutoTokenizer.from_pretrained(request.getfixturevalue("shared_data") / "models" / "stories260K")
+
+
+def ids_of(tokenizer, text):
+    return tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+
+
+def frame(rules):
+    return ([] if rules.bos is None else [rules.bos]), ([rules.eos] if rules.template.eos else [])
+
+
+def of_role(row, role):
+    return [i for i, r in zip(row.ids, row.roles, strict=True) if r == role]
+
+
+@pytest.mark.parametrize("max_length", [24, 256])
+@pytest.mark.parametrize("instruction", INSTRUCTIONS)
+def test_the_default_writes_what_was_always_written(tokenizer, instruction, max_length):
+    assert template("instruct") == DEFAULT
+    rules = TextTokenizer(tokenizer, max_length, template=template("instruct"))
+    written = [(f"Instruct: {instruction}\nQuery: " if instruction else "") + t for t in [*TEXTS, LONG]]
+    bos, eos = frame(rules)
+    room = max_length - len(bos) - 1
+    asked = DEFAULT.asked(instruction, "document")
+    assert asked == instruction
+    assert [r.ids for r in rules([*TEXTS, LONG], asked)] == [
+        [*bos, *ids_of(tokenizer, w)[:room], *eos] for w in written
+    ]
+
+
+@pytest.mark.parametrize("max_length", [120, 256])
+@pytest.mark.parametrize("instruction", INSTRUCTIONS)
+def test_echo_holds_two_whole_equal_copies(tokenizer, instruction, max_length):
+    rules = TextTokenizer(tokenizer, max_length, template=template("echo"))
+    lead = f"Instruct: {instruction}\n" if instruction else ""
+    first, second = (
+        ids_of(tokenizer, w) for w in (lead + "Rewrite the following paragraph:", "\nThe rewritten paragraph:")
+    )
+    bos, eos = frame(rules)
+    room = (max_length - len(bos) - 1 - len(first) - len(second)) // 2
+    for text, row in zip([*TEXTS, LONG], rules([*TEXTS, LONG], instruction), strict=True):
+        own = ids_of(tokenizer, text)[:room]
+        assert row.ids == [*bos, *first, *own, *second, *own, *eos]
+        words = [INSTRUCTION] * len(first), [INSTRUCTION] * len(second)
+        assert row.roles == [*[BOS] * len(bos), *words[0], *[TEXT] * len(own), *words[1], *[ECHO] * len(own), EOS]
+        assert of_role(row, TEXT) == of_role(row, ECHO)
+        assert len(row) <= max_length
+    assert len(row) >= max_length - 1, "the long text is cut, and no more than it must be"
+
+
+def test_of_an_echo_the_second_copy_alone_is_pooled(small_model):
+    rules = TextTokenizer(AutoTokenizer.from_pretrained(small_model), 128, "left", template("echo"))
+    batch = rules.batch(rules(["two arrays", "the sum of the shape of arrays"]))
+    view = batch.view
+    for with_instruction in (False, True):
+        assert torch.equal(view.pooled(with_instruction), batch.roles == ECHO)
+    assert (batch.roles[0] == PAD).any()
+    assert view.last().tolist() == [batch.roles.shape[1] - 1] * 2
+    bare = TextTokenizer(rules.tokenizer, 128, template=template("echo", "template.eos=false"))
+    (row,) = bare(["two arrays"])
+    assert row.roles[-1] == ECHO, "without EOS the echo's own last token is the last"
+    mixed = TokenView(torch.tensor([[BOS, TEXT, INSTRUCTION, ECHO, EOS], [INSTRUCTION, TEXT, EOS, PAD, PAD]]))
+    assert mixed.pooled(False).tolist() == [[False, False, False, True, False], [False, True, True, False, False]]
+
+
+@pytest.mark.parametrize("max_length", [48, 256])
+def test_prompteol_ends_with_its_prompt_whatever_the_text(tokenizer, max_length):
+    rules = TextTokenizer(tokenizer, max_length, template=template("prompteol"))
+    before, after = ids_of(tokenizer, 'This sentence: "'), ids_of(tokenizer, '" means in one word:"')
+    bos, _ = frame(rules)
+    room = max_length - len(bos) - len(before) - len(after)
+    for text, row in zip([*TEXTS, LONG], rules([*TEXTS, LONG]), strict=True):
+        assert row.ids == [*bos, *before, *ids_of(tokenizer, text)[:room], *after]
+        assert row.roles[-1] == INSTRUCTION
+        assert of_role(row, TEXT) == ids_of(tokenizer, text)[:room]
+    assert len(row) == max_length
+    batch = rules.batch(rules(TEXTS))
+    assert batch.input_ids[range(3), batch.view.last()].tolist() == [after[-1]] * 3
+
+
+SIDED = [
+    ("e5", "", "query: two arrays", "passage: two arrays"),
+    ("e5", "find the sum", "query: two arrays", "passage: two arrays"),
+    ("repllama", "", "query: two arrays", "passage: two arrays"),
+    ("gritlm", "", "<|embed|>\ntwo arrays", "<|embed|>\ntwo arrays"),
+    ("gritlm", "find the sum", "<|user|>\nfind the sum\n<|embed|>\ntwo arrays", None),
+    ("instruct", "find the sum", "Instruct: find the sum\nQuery: two arrays", None),
+]
+
+
+@pytest.mark.parametrize(("name", "instruction", "query", "document"), SIDED)
+def test_each_side_is_written_as_published(tokenizer, name, instruction, query, document):
+    rules = TextTokenizer(tokenizer, 256, template=template(name))
+    bos, eos = frame(rules)
+    assert rules.template.eos == (name != "gritlm")
+    for side, written in (("query", query), ("document", query if document is None else document)):
+        (row,) = rules(["two arrays"], rules.template.asked(instruction, side))
+        assert row.ids == [*bos, *ids_of(tokenizer, written), *eos]
+        ends = [
+            end
+            for _, end in tokenizer(written, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        ]
+        wanted = [TEXT if end > len(written) - len("two arrays") else INSTRUCTION for end in ends]
+        assert row.roles == [*[BOS] * len(bos), *wanted, *[EOS] * len(eos)]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "instruct"])
+def test_a_text_that_finds_no_room_is_refused(tokenizer, name):
+    with pytest.raises(UserError, match="no room"):
+        TextTokenizer(tokenizer, 4, template=template(name))(["two arrays"])
+
+
+def test_what_a_template_cannot_be():
+    with pytest.raises(UserError, match=r"must hold \{text\} once"):
+        template("e5", "template.query.bare='query: '")
+    with pytest.raises(UserError, match="where the text goes"):
+        DEFAULT.asked("find {text}", "query")
+    assert GLUED.form("find") == "find{text}"
+
+
+def test_a_batch_tells_the_sides_apart_only_where_the_template_does():
+    triples = [Triple("a", "b"), Triple("b", "a")]
+    plain_texts = candidates(triples, None, 0, template=DEFAULT).texts
+    assert plain_texts == [("", "a"), ("", "b")]
+    e5 = candidates(triples, None, 0, template=template("e5"))
+    query, document = "query: {text}", "passage: {text}"
+    assert e5.texts == [(query, "a"), (query, "b"), (document, "b"), (document, "a")]
+    both = candidates(triples, None, 0)
+    assert torch.equal(both.masked, e5.masked), "a query's own text is no negative of it, however it is written"
+    assert both.masked.any()
+
+
+def test_evaluation_uses_the_template_and_its_fingerprint_tells(small_model):
+    def made(*words):
+        return untrained(plain(composed("evaluate", [f"model.path={small_model}", "precision=fp32", *words])))
+
+    usual, echo, e5 = made("pooler=mean"), made("pooler=mean", "template=echo"), made("template=e5")
+    assert len({usual.fingerprint, echo.fingerprint, e5.fingerprint}) == 3
+    usual.encode(["two arrays"])
+    echo.encode(["two arrays"])
+    assert echo.meter.tokens > 2 * usual.meter.tokens - 2, "the cost of a second copy shows"
+    sides = [e5.encode(["two arrays"], e5.tokenizer.template.asked("", side)) for side in ("query", "document")]
+    assert abs(sides[0] - sides[1]).max() > 1e-3
+    with pytest.raises(UserError, match="glued"):
+        made("template=echo", "evaluation.glued=true")
+
+
+def test_a_zero_shot_row_carries_its_template_in_its_name():
+    for words, study in (([], "embedded"), (["template=prompteol"], "embedded,template=prompteol")):
+        (found,) = evaluated(plain(composed("evaluate", words)))
+        assert found.name == f"{study}/eos-causal-untrained"

@@ -1,0 +1,91 @@
+"""evaluation.dims: each dimension is an encoder of its own name, and all come from one encoding."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluation.candidates import candidates, each_dim
+from evaluation.command import run
+from evaluation.dims import Siblings
+from evaluation.embedding_cache import EmbeddingCache
+from evaluation.results import MANIFEST
+from records.config import composed, plain
+from records.errors import UserError
+
+TEXTS = ["two arrays", "the sum of two arrays", "shape and type", "two arrays"]
+
+
+def test_a_prefix_is_the_beginning_of_the_encoders_own_vectors(compose_cell, small_model):
+    words = ["pooler=mean", f"model.path={small_model}", "precision=fp32", "evaluation.dims=[4,9,32]"]
+    found = candidates(plain(composed("evaluate", words)))
+    assert [c.name for c in found] == [f"embedded/mean-causal-{d}d-untrained" for d in (4, 9, 32)]
+    assert [c.manifest["config"]["evaluation"]["dims"] for c in found] == [[4], [9], [32]]
+    (alone,) = candidates(plain(composed("evaluate", words[:-1])))
+    whole = alone.load()
+    vectors = whole.encode(TEXTS).astype(np.float64)
+    fingerprints = {whole.fingerprint}
+    for candidate, d in zip(found, (4, 9, 32), strict=True):
+        encoder = candidate.load()
+        own = EmbeddingCache(encoder).embed(TEXTS)
+        assert own.shape == (4, d)
+        assert encoder.embedding_dim == d
+        cut = vectors[:, :d]
+        assert np.allclose(own, cut / np.sqrt((cut**2).sum(axis=1, keepdims=True)), atol=1e-6)
+        fingerprints.add(encoder.fingerprint)
+        assert encoder.meter.texts == 3, "encoded for the first dimension, and never again"
+    assert len(fingerprints) == 4
+
+
+def test_which_dimensions_are_asked_for_moves_no_vector(small_model):
+    words = ["pooler=mean", f"model.path={small_model}", "precision=fp32"]
+    one, other = (
+        [c.load().fingerprint for c in candidates(plain(composed("evaluate", [*words, w])))]
+        for w in ("evaluation.dims=[4,9]", "evaluation.dims=[9]")
+    )
+    assert one[1:] == other
+
+
+def test_the_model_is_let_go_after_the_last(bag):
+    loads, siblings = [], Siblings([64, 512])
+
+    def load():
+        loads.append(bag())
+        return loads[-1]
+
+    first, last = siblings.load(64, load), siblings.load(512, load)
+    assert len(loads) == 1
+    assert first.whole is last.whole
+    assert siblings._whole is None
+
+
+def test_what_no_vector_has_is_refused(bag, candidate):
+    with pytest.raises(UserError, match="goes beyond the 512 entries"):
+        Siblings([64, 513]).load(64, bag)
+    with pytest.raises(UserError, match="rising whole numbers"):
+        each_dim(_with_dims(candidate, [64, 32]))
+
+
+def _with_dims(candidate, dims):
+    made = candidate()
+    made.manifest["config"] = {"evaluation": {"dims": dims}}
+    return made
+
+
+def test_all_dimensions_are_scored_side_by_side(folder: Path, small_model, tmp_path):
+    words = ["pooler=mean", f"model.path={small_model}", "precision=fp32", "evaluation.dims=[4,32]", "progress=false"]
+    words += ["~benchmark", f"tasks_dir='{folder}'", f"results='{tmp_path / 'scores'}'"]
+    outcomes = run(plain(composed("evaluate", words)))
+    (alone,) = run(plain(composed("evaluate", [w for w in words if "dims" not in w])))
+    assert [o.folder.parent.name for o in outcomes] == [f"embedded__mean-causal-{d}d-untrained" for d in (4, 32)]
+    assert {t: s for t, (_, s) in outcomes[1].scores.items()} == pytest.approx(
+        {t: s for t, (_, s) in alone.scores.items()}, abs=1e-6
+    )
+    assert outcomes[0].scores != outcomes[1].scores
+    assert outcomes[0].texts > outcomes[1].texts == 0
+    for outcome, dim in zip(outcomes, (4, 32), strict=True):
+        beside = json.loads((outcome.folder / MANIFEST).read_text())
+        assert beside["config"]["evaluation"]["dims"] == [dim]
+    again = run(plain(composed("evaluate", words)))
+    assert [o.computed for o in again] == [0, 0]

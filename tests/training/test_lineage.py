@@ -1,0 +1,201 @@
+"""Stages merged into the base: their sum, their order, what is refused, and how later runs carry them."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+
+from encoders.backbone import load_backbone
+from encoders.lineage import merge_stages
+from encoders.loading import build_encoder, load_run, untrained
+from encoders.precision import PRECISIONS
+from evaluation.candidates import candidates
+from records.config import composed, plain
+from records.errors import UserError
+from records.lineage import ADAPTER, label, read_stages, recorded_stages
+from records.run_folder import RunFolder, choices_of, run_folder
+from tests.training.raw_stages import quick_stage
+from training.contrastive import train_cell
+from training.mntp import train_mntp
+from training.simcse import train_simcse
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def stages(compose_cell, headed_model, lines, pairs, tmp_path_factory):
+    """The three runs of LLM2Vec, two steps each, as runs/<study>/<cell>/seed=0: {"mntp": folder, ...}."""
+    runs = tmp_path_factory.mktemp("runs")
+    folders = {name: runs / f"s,{name}" / "mean-bi" / "seed=0" for name in ("mntp", "simcse", "supervised")}
+    short = ["trainer.max_steps=2", "objective.lr=2e-2"]
+
+    def config(objective, *before):
+        words = quick_stage(objective, headed_model, lines)
+        if objective == "infonce":
+            words += ["data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
+            words.remove("data=text")
+        named = ",".join(f"'{folders[b]}'" for b in before)
+        held = [f"lineage=[{named}]"] if before else []
+        return compose_cell("mean", "bi", *words, *short, *held)
+
+    train_mntp(config("mntp"), RunFolder(folders["mntp"]))
+    train_simcse(config("simcse", "mntp"), RunFolder(folders["simcse"]))
+    train_cell(config("infonce", "mntp", "simcse"), RunFolder(folders["supervised"]))
+    return folders
+
+
+def by_peft(model, folders):
+    """The float32 base with each adapter merged by PEFT, one after another."""
+    backbone = load_backbone(model, torch.float32)
+    for folder in folders:
+        backbone = PeftModel.from_pretrained(backbone, str(folder / "adapter")).merge_and_unload()
+    return backbone.state_dict()
+
+
+@pytest.fixture
+def model(stages):
+    return RunFolder(stages["mntp"]).manifest()["config"]["model"]
+
+
+@pytest.mark.slow
+def test_merged_weights_are_those_of_peft(stages, model):
+    both = [stages["mntp"], stages["simcse"]]
+    backbone = load_backbone(model, torch.float32)
+    before = {k: v.clone() for k, v in backbone.state_dict().items()}
+    assert merge_stages(backbone, read_stages([str(f) for f in both])) == 0, "float32 loses nothing"
+    wanted, merged = by_peft(model, both), backbone.state_dict()
+    assert max(float((wanted[k] - merged[k]).abs().max()) for k in wanted) < 1e-6
+    moved = [k for k in merged if not torch.equal(before[k], merged[k])]
+    assert len(moved) == 3 * 7, "the seven projections of three layers, and nothing else"
+
+
+@pytest.mark.slow
+def test_a_bf16_base_is_rounded_once_and_says_what_that_took(stages, model):
+    both = read_stages([str(stages["mntp"]), str(stages["simcse"])])
+    backbone = load_backbone(model, torch.bfloat16)
+    start = {k: v.double() for k, v in backbone.state_dict().items()}
+    rounding = merge_stages(backbone, both)
+    exact = {k: v.clone() for k, v in start.items()}
+    for stage in both:
+        tensors = load_file(stage.folder / ADAPTER)
+        for key in [k for k in tensors if "lora_A" in k]:
+            a, b = tensors[key].double(), tensors[key.replace("lora_A", "lora_B")].double()
+            exact[key.removeprefix("base_model.model.").replace("lora_A.weight", "weight")] += 32 / 16 * b @ a
+    errors = {k: (backbone.state_dict()[k].double() - exact[k]).abs() for k in exact}
+    for k, error in errors.items():
+        assert bool((error <= exact[k].abs() * 2**-8 * 1.001 + 1e-9).all()), "half of the last of eight bits"
+    lost = sum(float(e.square().sum()) for e in errors.values()) ** 0.5
+    total = sum(float((exact[k] - start[k]).square().sum()) for k in exact) ** 0.5
+    assert rounding == pytest.approx(lost / total, rel=1e-3)
+    assert 0 < rounding < 0.5
+
+
+@pytest.mark.slow
+def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, tmp_path):
+    manifest = RunFolder(stages["supervised"]).manifest()
+    assert [s["objective"] for s in manifest["lineage"]] == ["mntp", "simcse"]
+    assert [s["run"] for s in manifest["lineage"]] == ["s,mntp/mean-bi/seed=0", "s,simcse/mean-bi/seed=0"]
+    assert manifest["base_weights_sha256"] == RunFolder(stages["mntp"]).manifest()["base_weights_sha256"]
+    loaded = load_run(stages["supervised"], manifest["config"])
+    wanted, mine = by_peft(model, stages.values()), loaded.encoder.backbone.state_dict()
+    assert max(float((wanted[k] - mine[k]).abs().max()) for k in wanted) < 1e-6
+    start = untrained(manifest["config"])
+    wanted, mine = by_peft(model, list(stages.values())[:2]), start.encoder.backbone.state_dict()
+    assert max(float((wanted[k] - mine[k]).abs().max()) for k in wanted) < 1e-6
+    assert start.fingerprint != untrained({**manifest["config"], "lineage": None}).fingerprint
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(stages["mntp"].parents[2], moved)
+    gone = {**manifest["config"], "lineage": ["runs/not/there/any", "runs/not/there/more"]}
+    again = load_run(moved / "s,supervised" / "mean-bi" / "seed=0", gone)
+    assert again.fingerprint == loaded.fingerprint, "stages beside the run are found where the paths lead nowhere"
+
+
+@pytest.mark.slow
+def test_zero_shot_rows_take_any_pooler_and_have_names_of_their_own(stages, model):
+    words = ["run=null", "pooler=eos", "attn=bi", f"model.path={model['path']}", "accelerator=cpu", "precision=fp32"]
+    both = f'lineage=["{stages["mntp"]}","{stages["simcse"]}"]'
+    found = [candidates(plain(composed("evaluate", [*words, *w])))[0] for w in ([], [both])]
+    assert found[0].name == "embedded/eos-bi-untrained"
+    assert found[1].name.startswith("embedded,lineage=mntp-")
+    assert [s["objective"] for s in found[1].manifest["lineage"]] == ["mntp", "simcse"]
+    vectors = [c.load().encode(["the sum of two arrays"]) for c in found]
+    assert abs(vectors[0] - vectors[1]).max() > 1e-3
+
+
+@pytest.mark.slow
+def test_what_is_no_stage_is_refused(stages, tmp_path, compose_cell, small_model):
+    mntp, simcse = str(stages["mntp"]), str(stages["simcse"])
+    with pytest.raises(UserError, match=r"simcse.*was trained on top of s,mntp.*not of the base alone"):
+        read_stages([simcse])
+    with pytest.raises(UserError, match=r"was trained on top of the base alone, not of s,mntp"):
+        read_stages([mntp, mntp])
+    with pytest.raises(UserError, match="there is no run folder"):
+        read_stages([str(tmp_path / "none")])
+    with pytest.raises(UserError, match="3 folders match"):
+        read_stages([str(stages["mntp"].parents[2] / "s,*" / "mean-bi" / "seed=0")])
+    with pytest.raises(UserError, match="must be a list"):
+        read_stages(mntp)
+    with pytest.raises(UserError, match="another base model"):
+        cfg = compose_cell("mean", "bi", f'lineage=["{mntp}"]')
+        build_encoder({**cfg, "model": {**cfg["model"], "path": str(small_model)}}, PRECISIONS["fp32"], CPU)
+    half = tmp_path / "s" / "mean-bi" / "seed=0"
+    shutil.copytree(mntp, half)
+    held = {k: v for k, v in RunFolder(half).manifest().items() if k not in ("manifest_sha256", "manifest_version")}
+    RunFolder(half).write({**held, "status": "running"})
+    with pytest.raises(UserError, match="is not finished"):
+        read_stages([str(half)])
+    RunFolder(half).write(held)
+    shutil.rmtree(half / "adapter")
+    with pytest.raises(UserError, match="has no adapter"):
+        read_stages([str(half)])
+
+
+@pytest.mark.slow
+def test_a_stage_that_was_trained_again_is_noticed(stages, tmp_path):
+    shutil.copytree(stages["mntp"].parents[2], tmp_path / "runs")
+    mine = {name: tmp_path / "runs" / f"s,{name}" / "mean-bi" / "seed=0" for name in stages}
+    tensors = load_file(mine["mntp"] / ADAPTER)
+    save_file({k: v + 1e-3 for k, v in tensors.items()}, mine["mntp"] / ADAPTER)
+    with pytest.raises(UserError, match=r"was trained on another s,mntp|was trained on top of s,mntp"):
+        recorded_stages(mine["supervised"], [str(mine["mntp"]), str(mine["simcse"])])
+
+
+@pytest.mark.slow
+def test_names_of_folders_say_what_came_before(stages):
+    words = ["pooler=mean", "attn=bi"]
+    names = []
+    for seed in (0, 1):
+        cfg = plain(composed("train", [*words, f"seed={seed}", f"lineage=['{stages['mntp']}']"]))
+        names.append(run_folder(cfg, choices_of(words)).path.parts[-3])
+    settings = label(read_stages([str(stages["mntp"])]), 0)
+    assert settings.startswith("mntp-")
+    assert names[0] == f"embedded,lineage={settings}"
+    assert names[1].startswith(f"embedded,lineage={settings}_0"), "a stage of another seed is named"
+
+
+def test_groups_of_stages_find_the_runs_of_their_sweeps():
+    """What sweep=llm2vec reads is what sweep=llm2vec_mntp and sweep=llm2vec_simcse write."""
+
+    words = ["study=llm2vec", "runs_dir=r", "attn=bi", "seed=2"]
+
+    def where(*more):
+        return run_folder(plain(composed("train", [*words, *more])), choices_of([*words, *more])).path
+
+    mntp = where("objective=mntp", "pooler=mean")
+    both = where("objective=simcse", "pooler=mean", "stages=mntp")
+    alone = where("objective=simcse", "pooler=mean")
+    names = ("none", "mntp", "simcse", "mntp_simcse")
+    of = {name: plain(composed("train", [*words, f"stages={name}"]))["lineage"] for name in names}
+    assert of == {"none": None, "mntp": [str(mntp)], "simcse": [str(alone)], "mntp_simcse": [str(mntp), str(both)]}
+    assert str(where("stages=mntp_simcse", "pooler=eos")) == "r/llm2vec,stages=mntp_simcse/eos-bi/seed=2"
+
+
+@pytest.mark.parametrize("name", ["mntp", "simcse", "supervised"])
+def test_the_published_stages_compose(name):
+    cfg = plain(composed("train", [f"experiment=llm2vec/{name}"]))
+    assert (cfg["attn"]["name"], cfg["pooler"]["name"], cfg["lora"]["r"]) == ("bi", "mean", 16)
+    assert (cfg["trainer"]["max_steps"], len(cfg["lineage"] or [])) == (1000, {"mntp": 0, "simcse": 1}.get(name, 2))
+    assert json.dumps(cfg)

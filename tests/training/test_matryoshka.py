@@ -1,0 +1,100 @@
+"""Matryoshka: the loss against a literal sum over prefixes in float64; settings that cannot be are refused."""
+
+import math
+from copy import deepcopy
+
+import pytest
+import torch
+
+from records.errors import UserError
+from records.run_folder import RunFolder
+from tests.triples import write_triples
+from training.check import facts
+from training.contrastive import check_sizes, train_cell
+from training.infonce import infonce
+from training.matryoshka import matryoshka
+
+DIMS = [2, 3, 7]
+
+
+def literal(queries, documents, masked, temperature, d):
+    """InfoNCE of the first d entries, pair by pair."""
+    q, k = queries.double()[:, :d], documents.double()[:, :d]
+    total = 0.0
+    for i in range(len(q)):
+        cosines = [float(sum(q[i] * k[j]) / math.sqrt(sum(q[i] ** 2) * sum(k[j] ** 2))) for j in range(len(k))]
+        allowed = [math.exp(cosines[j] / temperature) for j in range(len(k)) if not masked[i, j]]
+        total -= math.log(math.exp(cosines[i] / temperature) / sum(allowed))
+    return total / len(q)
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 0.5, 2.0]])
+def test_equals_the_literal_sum(weights):
+    draw = torch.Generator().manual_seed(0)
+    q, d = torch.randn(4, 7, generator=draw), torch.randn(9, 7, generator=draw)
+    masked = torch.rand(4, 9, generator=draw) < 0.3
+    masked[range(4), range(4)] = False
+    found = matryoshka(lambda a, b: infonce(a, b, masked, 0.2), q, d, DIMS, weights)
+    each = [literal(q, d, masked, 0.2, n) for n in DIMS]
+    w = weights or [1, 1, 1]
+    assert found.item() == pytest.approx(sum(a * b for a, b in zip(w, each, strict=True)) / sum(w), rel=1e-5)
+    assert max(each) - min(each) > 0.05, "prefixes differ, or the test could not tell them"
+    whole = infonce(q, d, masked, 0.2)
+    for none in (None, []):
+        assert torch.equal(matryoshka(lambda a, b: infonce(a, b, masked, 0.2), q, d, none), whole)
+    assert torch.equal(matryoshka(lambda a, b: infonce(a, b, masked, 0.2), q, d, [7]), whole)
+
+
+def test_entries_beyond_every_prefix_get_no_gradient():
+    q, d = torch.randn(4, 7, requires_grad=True), torch.randn(4, 7)
+    matryoshka(lambda a, b: infonce(a, b, torch.zeros(4, 4).bool(), 0.2), q, d, [2, 3]).backward()
+    assert (q.grad != 0).any(dim=0).tolist() == [True] * 3 + [False] * 4
+
+
+@pytest.fixture
+def cfg(compose_cell, tmp_path):
+    path = write_triples(tmp_path / "triples.jsonl")
+    quick = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
+    words = [*(f"trainer.{q}" for q in quick), "data=jsonl", f"data.path='{path}'", "data.validation=4"]
+    words += ["logging.tensorboard=false", "logging.csv=false"]
+    return compose_cell("mean", "causal", *words)
+
+
+def test_training_uses_it(cfg, tmp_path):
+    losses = []
+    for number, dims in enumerate([None, [32], [8, 16, 32]]):
+        own = deepcopy(cfg)
+        own["objective"]["matryoshka"] = dims
+        check_sizes(own)
+        folder = RunFolder(tmp_path / str(number))
+        train_cell(own, folder)
+        losses.append(folder.manifest()["loss"])
+    assert losses[0] == losses[1], "all entries alone is the plain loss"
+    assert abs(losses[0] - losses[2]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("dims", "weights", "what"),
+    [
+        ([64, 32], None, "rising"),
+        ([8, 8], None, "rising"),
+        (64, None, "rising"),
+        ([True, 8], None, "rising"),
+        ([], None, "rising"),
+        (None, [1.0], "rising"),
+        ([8, 16], [1.0], "must be 2 numbers"),
+        ([8, 16], [1.0, 0], "must be 2 numbers"),
+    ],
+)
+def test_what_cannot_be_is_refused(cfg, dims, weights, what):
+    cfg["objective"] |= {"matryoshka": dims, "matryoshka_weights": weights}
+    with pytest.raises(UserError, match=what):
+        check_sizes(cfg)
+
+
+def test_a_prefix_longer_than_the_vector_is_refused(cfg, tmp_path):
+    cfg["objective"]["matryoshka"] = [16, 33]
+    with pytest.raises(UserError, match="goes beyond the 32 entries"):
+        facts(cfg)
+    with pytest.raises(UserError, match="goes beyond the 32 entries"):
+        train_cell(cfg, RunFolder(tmp_path / "run"))

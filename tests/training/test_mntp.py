@@ -1,0 +1,106 @@
+"""MNTP: the loss against float64 text by text, a run that learns, and one that is interrupted."""
+
+import copy
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from encoders.lm_head import lm_head
+from records.errors import UserError
+from records.run_folder import RunFolder
+from tests.training.raw_stages import quick_stage
+from training.checkpoints import LAST
+from training.mntp import check_mntp, masked_batch, train_mntp
+from training.set_up import set_up
+
+TEXTS = ["the sum of two arrays", "a new array is returned with the same shape", "type of its first argument"]
+
+
+def literal(model, rows, is_causal):
+    """Mean of -log p(token i | state of token i - 1), each text alone, with an additive mask, in float64."""
+    total, count = 0.0, 0
+    for row in rows:
+        n = len(row.tokens)
+        mask = torch.zeros(n, n, dtype=torch.float64)
+        if is_causal:
+            mask = mask.masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf)
+        with torch.no_grad():
+            out = model(input_ids=torch.tensor([row.tokens.ids]), attention_mask=mask[None, None])
+        for i, target in zip(row.places, row.targets, strict=True):
+            total -= float(out.logits[0, i - 1].log_softmax(dim=-1)[target])
+            count += 1
+    return total / count
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+@pytest.mark.parametrize("kernel", ["unpadded", "sdpa"])
+def test_the_loss_is_that_of_each_text_alone_in_float64(compose_cell, headed_model, attn, kernel):
+    words = ["objective=mntp", f"model.path={headed_model}", f"model.attn_implementation={kernel}", "token_budget=16"]
+    cfg = compose_cell("mean", attn, *words, "padding_side=left", "lora.dropout=0.0", "objective.mask_share=0.5")
+    work, masks = masked_batch(set_up(cfg))
+    rows = masks(work.tokenize([("", t) for t in TEXTS]), 0)
+    assert len(work.chunks([r.tokens for r in rows])) > 1
+    model = AutoModelForCausalLM.from_pretrained(headed_model, dtype=torch.float64, attn_implementation="eager")
+    wanted = literal(model, rows, attn == "causal")
+    assert float(work.masked_backward(rows, 0)) == pytest.approx(wanted, rel=1e-5)
+    assert work.scores(rows)[0] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_only_the_adapter_gets_a_gradient_and_it_does_not_depend_on_the_chunks(compose_cell, headed_model):
+    words = ["objective=mntp", f"model.path={headed_model}", "lora.dropout=0.0"]
+    gradients = []
+    for budget in (8, 4096):
+        work, masks = masked_batch(set_up(compose_cell("mean", "bi", *words, f"token_budget={budget}")))
+        work.masked_backward(masks(work.tokenize([("", t) for t in TEXTS]), 0), 0)
+        gradients.append({n: p.grad for n, p in work.encoder.named_parameters() if p.grad is not None})
+    assert all("lora_" in name for name in gradients[0])
+    assert gradients[0].keys() == gradients[1].keys()
+    assert max(float((gradients[0][n] - gradients[1][n]).abs().max()) for n in gradients[0]) < 1e-6
+    assert max(float(g.abs().max()) for g in gradients[0].values()) > 1e-4
+
+
+def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compose_cell):
+    work, _ = masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={headed_model}")))
+    model = AutoModelForCausalLM.from_pretrained(headed_model)
+    assert torch.equal(work.head, model.lm_head.weight)
+    backbone = copy.copy(work.encoder.backbone)
+    backbone.config = copy.deepcopy(backbone.config)
+    backbone.config.tie_word_embeddings = True
+    assert torch.equal(lm_head(backbone, {"path": str(headed_model)}), model.model.embed_tokens.weight)
+    with pytest.raises(UserError, match="has no language-model head"):
+        masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={small_model}")))
+
+
+@pytest.mark.slow
+def test_an_interrupted_stage_ends_bit_equal_and_has_learned(compose_cell, headed_model, lines, tmp_path, power_cut):
+    words = quick_stage("mntp", headed_model, lines)
+    cfg = compose_cell("mean", "bi", *words, "objective.lr=2e-2", "trainer.max_steps=6", "objective.mask_share=0.5")
+    train_mntp(cfg, RunFolder(tmp_path / "whole"))
+    with power_cut(3):
+        train_mntp(cfg, RunFolder(tmp_path / "broken"))
+    assert (tmp_path / "broken" / LAST).is_file()
+    train_mntp(cfg, RunFolder(tmp_path / "broken"))
+    one, other = (load_file(tmp_path / f / "adapter" / "adapter_model.safetensors") for f in ("whole", "broken"))
+    assert all(torch.equal(one[k], other[k]) for k in one)
+    whole, resumed = (RunFolder(tmp_path / f).manifest() for f in ("whole", "broken"))
+    for key in ("batch_order_sha256", "tokens", "masked_tokens", "flops", "loss", "held_out", "data"):
+        assert whole[key] == resumed[key], key
+    assert whole["held_out"]["after"]["loss"] < whole["held_out"]["before"]["loss"]
+    assert whole["collapse"] is None
+    assert (whole["status"], whole["data"]["texts"], whole["parameters"]["head"]) == ("finished", 39, 0)
+
+
+@pytest.mark.parametrize(
+    ("pooler", "words", "message"),
+    [
+        ("multilayer", [], "the head of pooler=multilayer would stay untrained"),
+        ("mean", ["backbone.frozen=true"], "backbone.frozen=true trains a head alone"),
+        ("mean", ["objective.mask_share=0"], "mask_share=0 must be a number"),
+        ("mean", ["objective.replaced_by_mask=1.5"], "replaced_by_mask=1.5 must be"),
+    ],
+)
+def test_what_does_not_fit_is_refused(compose_cell, pooler, words, message):
+    with pytest.raises(UserError, match=message):
+        check_mntp(compose_cell(pooler, "bi", "objective=mntp", *words))

@@ -1,0 +1,71 @@
+"""From the command line's configuration to a run that may begin: what is finished, what fits, how many threads."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from records.config import plain
+from records.errors import UserError
+from records.lineage import read_stages
+from records.quiet import quieten
+from records.run_folder import RunFolder, run_folder
+from training.check import check
+
+Config = dict[str, Any]
+
+
+def start(cfg: DictConfig, check_sizes: Callable[[Config], None], train: Callable[[Config, RunFolder], None]) -> None:
+    """Call `train` unless the run's folder says it is finished; with check=true only count what it would be."""
+    config = plain(cfg)
+    if config["check"]:
+        check_sizes(config)
+        quieten()
+        check(config)
+        return
+    folder = run_folder(config, HydraConfig.get().runtime.choices)
+    if folder.claim(config):
+        refuse_other_stages(config, folder)
+        print(f"{folder.path} is finished; nothing to do.")
+        return
+    check_sizes(config)
+    quieten()
+    torch.set_num_threads(
+        config["trainer"]["threads"] or max(1, torch.get_num_threads() // config["trainer"]["devices"])
+    )
+    train(config, folder)
+
+
+def refuse_other_stages(config: Config, folder: RunFolder) -> None:
+    """Refuse a finished run whose stages were trained again since: it is not what the command asks for."""
+    if not config.get("lineage"):
+        return
+    now = [stage.adapter_sha256 for stage in read_stages(config["lineage"])]
+    if now != [stage["adapter_sha256"] for stage in folder.manifest().get("lineage", [])]:
+        raise UserError(
+            f"{folder.path} is finished, but the stages it was trained on have changed since. "
+            "Delete it to train it anew."
+        )
+
+
+def check_trainer(config: Config) -> None:
+    """Refuse sizes of the trainer that do not fit together, before anything is loaded."""
+    t = config["trainer"]
+    batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
+    if chunk and chunk > batch:
+        raise UserError(
+            f"trainer.global_batch_size={batch} is smaller than trainer.chunk_size={chunk}. Lower chunk_size."
+        )
+    if batch % devices:
+        raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
+    if t["progress"] not in (True, False, "lines"):
+        raise UserError(f"trainer.progress={t['progress']} must be true (a bar), lines or false.")
+    if t["max_steps"] < 1:
+        raise UserError(
+            f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
+        )
+    if config["logging"]["wandb"] and not find_spec("wandb"):
+        raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
