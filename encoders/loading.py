@@ -12,6 +12,7 @@ from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
 from encoders.fused_lora import fuse_lora
 from encoders.precision import Precision, best_device, resolve_autocast, resolve_precision
+from encoders.routers import experts_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import GLUED, INSTRUCTION_TEMPLATE, TextTokenizer
 from poolers.registry import build_pooler
@@ -30,8 +31,9 @@ def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> En
     set_attention(backbone, cfg["attn"]["is_causal"])
     probe(backbone, cfg["attn"]["is_causal"])
     shape = backbone.config.get_text_config()
+    seed = stream_seed(cfg["seed"], "head")
     pooler = build_pooler(
-        cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, stream_seed(cfg["seed"], "head")
+        cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)
     ).to(device)
     return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
 
@@ -88,6 +90,11 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
     encoder = build_encoder(cfg, precision, device)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
+    if encoder.pooler.lacks_statistics:
+        raise UserError(
+            "pooler.standardise=corpus needs statistics. Make them with python -m training.standardise out=<file> and the "
+            "same words, then give pooler.statistics=<file>."
+        )
     own = cfg["evaluation"]
     encoder.compute = resolve_autocast(own["autocast"], precision)
     cfg = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}

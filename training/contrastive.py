@@ -12,6 +12,7 @@ from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.cached_encoder import open_states
 from encoders.loading import build_encoder, build_tokenizer
+from encoders.corpus_statistics import fit_statistics
 from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
@@ -30,6 +31,7 @@ from training.limits import check_contrastive
 from training.loop import fit
 from training.module import LOSS_DTYPES, ContrastiveModule
 from training.saving import save_trained
+from training.standardise import sample
 from training.validation import Validation
 
 Config = dict[str, Any]
@@ -117,6 +119,8 @@ def train_cell(config: Config, folder: RunFolder) -> None:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
         encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
+    if encoder.pooler.lacks_statistics:
+        fit_statistics(encoder, tokenizer, sample(config, kept, tokenizer), config["token_budget"])
     order = BatchOrder(
         [t.source for t in kept], config["trainer"]["global_batch_size"], config["seed"], config["data"]["one_source"]
     )
