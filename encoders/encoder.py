@@ -96,6 +96,6 @@ class Encoder(nn.Module):
 
 
 def routing_of(rows: Rows, logits: Tensor) -> Tensor:
-    """[B, T, experts] float32 logits of a router, which knows of no texts; logits: [N, experts] in the decoder's order."""
+    """[B, T, experts] float32 logits of a router, which knows of no texts; logits: [N, experts]."""
     lying = logits.float().unflatten(0, rows.shape) if rows.places is None else logits.float()[None]
     return rows.padded(lying)

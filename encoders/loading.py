@@ -32,9 +32,9 @@ def build_encoder(cfg: Config, precision: Precision, device: torch.device) -> En
     probe(backbone, cfg["attn"]["is_causal"])
     shape = backbone.config.get_text_config()
     seed = stream_seed(cfg["seed"], "head")
-    pooler = build_pooler(
-        cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)
-    ).to(device)
+    pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)).to(
+        device
+    )
     return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
 
 
@@ -92,8 +92,8 @@ def _text_encoder(cfg: Config, run: Path | None) -> TextEncoder:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
     if encoder.pooler.lacks_statistics:
         raise UserError(
-            "pooler.standardise=corpus needs statistics. Make them with python -m training.standardise out=<file> and the "
-            "same words, then give pooler.statistics=<file>."
+            "pooler.standardise=corpus needs statistics. Make them with python -m training.standardise out=<file> "
+            "and the same words, then give pooler.statistics=<file>."
         )
     own = cfg["evaluation"]
     encoder.compute = resolve_autocast(own["autocast"], precision)

@@ -26,14 +26,14 @@ def _recorded(backbone: PreTrainedModel) -> list[type[nn.Module]]:
         recorders = (getattr(module, "_can_record_outputs", None) or {}).get("router_logits", [])
         for recorder in recorders if isinstance(recorders, list) else [recorders]:
             kind = getattr(recorder, "target_class", recorder)
-            if getattr(recorder, "index", LOGITS) == LOGITS:
+            if isinstance(kind, type) and getattr(recorder, "index", LOGITS) == LOGITS:
                 found.append(kind)
     return found
 
 
 def experts_of(backbone: PreTrainedModel) -> list[int]:
     """The number of routed experts of every MoE layer, in order; empty for a dense decoder."""
-    return [router.weight.shape[0] for router in routers(backbone)]  # type: ignore[index, union-attr]
+    return [len(router.get_parameter("weight")) for router in routers(backbone)]
 
 
 @contextmanager
@@ -59,4 +59,3 @@ def watched(backbone: PreTrainedModel, see: Callable[[int, Any], None]) -> Any:
     finally:
         for handle in handles:
             handle.remove()
-

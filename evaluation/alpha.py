@@ -1,4 +1,6 @@
-"""The weight of routing weights in MoEE's sum, by its score on development data: python -m evaluation.alpha model=tiny_moe
+"""The weight of routing weights in MoEE's sum, by its score on development data.
+
+python -m evaluation.alpha model=tiny_moe
 
 Words are those of evaluate.py; alphas=0,0.5,1 gives the values. Test tasks are refused: what is chosen on them is no
 longer measured by them.

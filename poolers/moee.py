@@ -94,9 +94,7 @@ class MoEE(Pooler):
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, E], E = layers * D, sum N_l, or both together."""
         hidden, routing = self.parts(states)
-        parts = [
-            standard(x) for standard, x in ((self.of_hidden, hidden), (self.of_routing, routing)) if x is not None
-        ]
+        parts = [standard(x) for standard, x in ((self.of_hidden, hidden), (self.of_routing, routing)) if x is not None]
         if self.reading == "sum":
             parts = [F.normalize(parts[0], dim=-1), self.alpha**0.5 * F.normalize(parts[1], dim=-1)]
         return torch.cat(parts, dim=1)

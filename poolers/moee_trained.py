@@ -65,7 +65,6 @@ class MoEETrained(Pooler):
         """Return [B, D]."""
         assert isinstance(states, RoutedStates)
         routing = [
-            enter(weights.shape[1] * weights - 1)
-            for enter, weights in zip(self.enter, states.routing, strict=True)
+            enter(weights.shape[1] * weights - 1) for enter, weights in zip(self.enter, states.routing, strict=True)
         ]
         return self.head(torch.stack([*states.hidden, *routing], dim=1) + self.offsets)

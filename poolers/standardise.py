@@ -36,7 +36,9 @@ class Standardise(nn.Module):
             return x
         if self.kind == "corpus":
             return (x - self.mean) / self.std
-        return torch.nan_to_num((x - x.mean(dim=0)) / (x.std(dim=0) + 1e-8))
+        if len(x) == 1:
+            return torch.zeros_like(x)
+        return (x - x.mean(dim=0)) / (x.std(dim=0) + 1e-8)
 
     def fit(self, x: Tensor) -> None:
         """Take mean and standard deviation (of the sample, n - 1) of x: [texts, width], at least two texts.

@@ -87,7 +87,7 @@ def small_model(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_moe(tmp_path_factory, small_model) -> Path:
-    """A folder with an OLMoE of three layers of four experts, two to a token (random weights), and the same tokenizer."""
+    """A folder with an OLMoE of three layers of four experts, two to a token (random), and the same tokenizer."""
     folder = tmp_path_factory.mktemp("moe")
     for file in small_model.glob("*token*"):
         shutil.copy(file, folder)

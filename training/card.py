@@ -8,12 +8,13 @@ def base_model_card(figures: dict[str, Any], experiment: str = "pretrain_tiny") 
     """Return the README of the exported model: what it is, the command, what it cost, what it is worth."""
     f = figures
     shares = f.get("expert_shares")
+    family = "OLMoE" if shares else "Qwen2"
     mixture = f", {f['active_parameters'] / 1e6:.2f} M of them active for a token" if shares else ""
     return f"""# The embedded {"mixture of experts" if shares else "base model"}
 
-A decoder of {f["parameters"] / 1e6:.2f} M parameters{mixture} ({"OLMoE" if shares else "Qwen2"} architecture) with a byte-level BPE, both made from random
-weights by this repository's own recipe, on the docstrings of the training side (no text of the eight held-out
-packages nor of the development package).
+A decoder of {f["parameters"] / 1e6:.2f} M parameters{mixture} ({family} architecture)
+with a byte-level BPE, both made from random weights by this repository's own recipe, on the docstrings of the training side (no text of the
+eight held-out packages nor of the development package).
 
     python train.py experiment={experiment}
 
@@ -42,11 +43,16 @@ def balance_table(shares: list[list[float]]) -> str:
     """
     rows = []
     for layer, of_layer in enumerate(shares):
-        entropy = -sum(s * math.log(s) for s in of_layer if s > 0) / math.log(len(of_layer))
+        entropy = sum(-s * math.log(s) for s in of_layer if s > 0) / math.log(len(of_layer))
         rows.append(f"| {layer} | {min(of_layer):.3f} | {max(of_layer):.3f} | {entropy:.3f} |")
-    return f"""
-Use of the {len(shares[0])} experts of each layer on the held-out documents, as shares of all choices (even use: {1 / len(shares[0]):.3f}):
+    return (
+        f"""
+Use of the {len(shares[0])} experts of each layer on the held-out documents, as shares of all choices; even use is
+{1 / len(shares[0]):.3f}:
 
 | layer | least used | most used | entropy / log E |
 |---|---|---|---|
-""" + "\n".join(rows) + "\n"
+"""
+        + "\n".join(rows)
+        + "\n"
+    )

@@ -136,7 +136,7 @@ def pretrain(cfg: DictConfig) -> None:
 
 
 def _mixture_figures(model: PreTrainedModel, unseen: list[list[int]], length: int) -> dict[str, Any]:
-    """What the card says of a mixture of experts, its use of them measured on held-out text; empty for a dense model."""
+    """What the card says of a mixture of experts, measured on held-out text; empty for a dense model."""
     shares = expert_shares(model, unseen, length)
     if not shares:
         return {}

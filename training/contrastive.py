@@ -11,8 +11,8 @@ from pytorch_lightning.utilities import rank_zero_only
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.cached_encoder import open_states
-from encoders.loading import build_encoder, build_tokenizer
 from encoders.corpus_statistics import fit_statistics
+from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
 from encoders.text_encoder import TextEncoder

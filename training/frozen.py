@@ -33,7 +33,8 @@ def check_frozen(config: Config) -> None:
         )
     if name in pooler_names() and pooler_class(name).consumes == "routers":
         raise UserError(
-            f"backbone.frozen=true keeps hidden states alone, and pooler={name} reads routers. Set backbone.frozen=false."
+            f"backbone.frozen=true keeps hidden states alone, and pooler={name} reads routers. "
+            "Set backbone.frozen=false."
         )
     padding = [key for key in ("last_real", "mask_padding") if not config["reading"][key]]
     if padding:

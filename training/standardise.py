@@ -17,7 +17,7 @@ Config = dict[str, Any]
 
 
 def sample(config: Config, triples: Sequence[Triple], tokenizer: TextTokenizer) -> list[Tokens]:
-    """Queries and positives of every k-th triple, `pooler.standardise_texts` texts in all; fewer where there are fewer."""
+    """Queries and positives of every k-th triple, `pooler.standardise_texts` texts in all or as many as there are."""
     pairs = max(1, config["pooler"]["standardise_texts"] // 2)
     chosen = triples[:: max(1, len(triples) // pairs)][:pairs]
     queries = tokenizer([t.query for t in chosen], config["data"].get("instruction"))
