@@ -29,11 +29,12 @@ def main(arguments: Sequence[str]) -> None:
     named = [a for a in words if a.startswith(("benchmark=", "tasks_dir=", "tasks="))]
     if named and named != [f"benchmark={DEVELOPMENT}"]:
         raise UserError(f"alpha is chosen on benchmark={DEVELOPMENT}, not on {named[0]}. Take that word away.")
-    words = ["pooler=moee", "study=moee_alpha", *words, "run=null", "progress=false", "pooler.reading=sum"]
+    words = ["pooler=moee", *words, "run=null", "progress=false", "pooler.reading=sum"]
     words += [] if named else [f"benchmark={DEVELOPMENT}"]
     rows = []
     for alpha in alphas:
-        (outcome,) = run(plain(composed("evaluate", hydra_words([*words, f"pooler.alpha={alpha}"]))))
+        own = [f"pooler.alpha={alpha}", f"study=moee_alpha_{alpha:g}"]  # each alpha's scores in a folder of its own
+        (outcome,) = run(plain(composed("evaluate", hydra_words([*words, *own]))))
         rows.append((alpha, type_means(outcome)))
     print(curve(rows))
 

@@ -13,8 +13,8 @@ def base_model_card(figures: dict[str, Any], experiment: str = "pretrain_tiny") 
     return f"""# The embedded {"mixture of experts" if shares else "base model"}
 
 A decoder of {f["parameters"] / 1e6:.2f} M parameters{mixture} ({family} architecture)
-with a byte-level BPE, both made from random weights by this repository's own recipe, on the docstrings of the training side (no text of the
-eight held-out packages nor of the development package).
+with a byte-level BPE, both made from random weights by this repository's own recipe, on the docstrings of the training
+side (no text of the eight held-out packages nor of the development package).
 
     python train.py experiment={experiment}
 
