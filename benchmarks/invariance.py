@@ -8,11 +8,13 @@ import sys
 import torch
 
 from corpora.docstrings import read_docstrings
+from encoders.backbone import empty_backbone
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import resolve_precision
+from encoders.routers import experts_of
 from encoders.tokens import TextTokenizer
-from poolers.registry import pooler_names
+from poolers.registry import pooler_class, pooler_names
 from records.config import composed, plain
 from records.errors import guard
 from records.quiet import quieten
@@ -34,11 +36,17 @@ def main() -> None:
     print(f"{len(texts)} docstrings of polars, {' '.join(words)}\n")
     print("| pooler | attn | left, padded vs alone | right, padded vs alone | GradCache vs one batch, gradient |")
     print("|---|---|---|---|---|")
-    for pooler in pooler_names():
+    for pooler in poolers_of(plain(composed("train", words))):
         for attn in ("causal", "bi"):
             cfg = plain(composed("train", [f"pooler={pooler}", f"attn={attn}", *words]))
             left, right = padding_errors(cfg, texts)
             print(f"| {pooler} | {attn} | {left:.1e} | {right:.1e} | {gradient_error(cfg, texts):.1e} |", flush=True)
+
+
+def poolers_of(cfg: dict) -> list[str]:
+    """The poolers that the decoder of `cfg` can have: those that read routers need a mixture of experts."""
+    mixture = experts_of(empty_backbone(cfg["model"], torch.float32))
+    return [name for name in pooler_names() if mixture or pooler_class(name).consumes != "routers"]
 
 
 def padding_errors(cfg: dict, texts: list[str]) -> list[float]:

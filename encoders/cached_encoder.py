@@ -15,6 +15,7 @@ from encoders.loading import base_fingerprints
 from encoders.precision import Precision
 from encoders.state_cache import SHARD_BYTES, StateCache
 from encoders.tokens import Batch, TextTokenizer, Tokens
+from poolers.base import States
 
 Config = dict[str, Any]
 FORMAT = 1  # of the cache's files
@@ -37,7 +38,7 @@ class CachedEncoder(Encoder):
         self.backbone.eval()
         return self
 
-    def states(self, batch: Batch) -> Tensor | list[Tensor]:
+    def states(self, batch: Batch) -> States:
         """What the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
         places = self.cache.places(batch)
         if self.pooler.consumes == "last":

@@ -1,6 +1,7 @@
 """Backbone + pooler: one batch of tokens in, one vector a text out."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import torch
@@ -9,9 +10,10 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from encoders.backbone import parts
-from encoders.rows import arranged, last_states
+from encoders.routers import LOGITS, watched
+from encoders.rows import Rows, arranged, last_states
 from encoders.tokens import Batch
-from poolers.base import Pooler
+from poolers.base import Pooler, RoutedStates, States
 
 T = TypeVar("T")
 
@@ -36,16 +38,31 @@ class Encoder(nn.Module):
             vectors = self.pooler(states, batch.view)
         return F.normalize(vectors, dim=-1) if self.normalize else vectors
 
-    def states(self, batch: Batch) -> Tensor | list[Tensor]:
-        """What the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
-        if self.pooler.consumes == "layers":
-            return self.each_layer(
+    def states(self, batch: Batch) -> States:
+        """What the pooler consumes: [B, T, D] of the last layer, or its reductions of layers and routers."""
+        if self.pooler.consumes == "last":
+            return self.run_backbone(batch)
+        logits: dict[int, Tensor] = {}
+        sight: AbstractContextManager[None] = nullcontext()
+        if self.pooler.consumes == "routers":
+            sight = watched(self.backbone, lambda layer, output: logits.update({layer: output[LOGITS]}))
+        with sight:
+            hidden = self.each_layer(
                 batch,
                 self.pooler.layers,
                 lambda layer, hidden: self.pooler.reduce(layer, hidden, batch.view),
                 packed=self.pooler.reads_packed,
             )
-        return self.run_backbone(batch)
+        return RoutedStates(hidden, self._routing(batch, logits)) if logits else hidden
+
+    def _routing(self, batch: Batch, logits: dict[int, Tensor]) -> list[Tensor]:
+        """The pooler's reductions of the routers' logits [N, experts], MoE layer by MoE layer."""
+        rows = arranged(self.backbone, batch)
+        with torch.autocast(batch.roles.device.type, enabled=False):
+            return [
+                self.pooler.reduce_routing(layer, routing_of(rows, logits[layer]), batch.view)
+                for layer in sorted(logits)
+            ]
 
     def precision(self, batch: Batch) -> torch.autocast:
         """The number format of the backbone's matrix products."""
@@ -85,3 +102,9 @@ class Encoder(nn.Module):
             for handle in handles:
                 handle.remove()
         return [reductions[i] for i in chosen]
+
+
+def routing_of(rows: Rows, logits: Tensor) -> Tensor:
+    """[B, T, experts] float32 logits of a router, which knows of no texts; logits: [N, experts]."""
+    lying = logits.float().unflatten(0, rows.shape) if rows.places is None else logits.float()[None]
+    return rows.padded(lying)

@@ -22,6 +22,7 @@ from encoders.precision import (
     resolve_precision,
     store_as_computed,
 )
+from encoders.routers import experts_of
 from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
@@ -53,9 +54,10 @@ def build_encoder(
     set_attention(backbone, *attention)
     probe(backbone, *attention)
     shape = backbone.config.get_text_config()
-    pooler = build_pooler(
-        cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, stream_seed(cfg["seed"], "head")
-    ).to(device)
+    seed = stream_seed(cfg["seed"], "head")
+    pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)).to(
+        device
+    )
     encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
     encoder.lineage = [stage.facts for stage in stages]
     encoder.merge_rounding = rounding
@@ -153,6 +155,11 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
     encoder = build_encoder(cfg, precision, device, recorded_stages(run, cfg.get("lineage")) if run else None)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
+    if encoder.pooler.lacks_statistics:
+        raise UserError(
+            "pooler.standardise=corpus needs statistics. Make them with python -m training.standardise out=<file> "
+            "and the same words, then give pooler.statistics=<file>."
+        )
     own = cfg["evaluation"]
     encoder.compute = resolve_autocast(own["autocast"], precision)
     store_as_computed(encoder.backbone, encoder.compute)

@@ -36,6 +36,17 @@ class TokenView:
         return (positions * self.real).argmax(dim=1)
 
 
+@dataclass(frozen=True)
+class RoutedStates:
+    """Reductions that a pooler of "routers" made: of the hidden states of its `layers`, and of every MoE layer."""
+
+    hidden: list[Tensor]
+    routing: list[Tensor]
+
+
+States = Tensor | list[Tensor] | RoutedStates
+
+
 class Pooler(nn.Module, ABC):
     """Turns hidden states into one float32 vector a text.
 
@@ -43,17 +54,20 @@ class Pooler(nn.Module, ABC):
 
     * "last": the last layer's states after the final norm, [B, T, D];
     * "layers": for each of the L layers whatever small tensor `reduce` makes of its states, a list of L tensors.
-      The states themselves are dropped layer by layer, so that L x B x T x D is never kept in inference.
+      The states themselves are dropped layer by layer, so that L x B x T x D is never kept in inference;
+    * "routers": what `reduce` makes of `layers` (which may be none), and what `reduce_routing` makes of the logits of
+      every MoE layer, from one forward pass, as `RoutedStates`. `experts` is then an argument of the constructor: the
+      number of experts of each MoE layer, never empty.
 
     `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train. `layers`: which of
-    the L layers are read, in order (only with "layers").
+    the L layers are read, in order (not with "last").
 
     pool_instruction, pool_eos: whether these tokens are pooled. last_real: the last token is the last real one; False
     takes the last position of the padded batch, as published code does (docs/reference_divergences.md, 9).
     reads_packed: whether `reduce` takes `Packed` states too, which saves padding them where the decoder has none.
     """
 
-    consumes: ClassVar[Literal["last", "layers"]] = "last"
+    consumes: ClassVar[Literal["last", "layers", "routers"]] = "last"
     needs_training: ClassVar[bool] = False
 
     def __init__(
@@ -87,9 +101,18 @@ class Pooler(nn.Module, ABC):
         """Shrink the states of a layer of `layers` (L-1 is the last, after the final norm); hidden: [B, T, D]."""
         raise NotImplementedError(f"{type(self).__name__} consumes '{self.consumes}' and reduces no layers.")
 
+    def reduce_routing(self, layer: int, logits: Tensor, tokens: TokenView) -> Tensor:
+        """Shrink the router's logits of MoE layer `layer` (0 is the first); logits: [B, T, experts], before top-k."""
+        raise NotImplementedError(f"{type(self).__name__} consumes '{self.consumes}' and reads no routers.")
+
+    @property
+    def lacks_statistics(self) -> bool:
+        """Whether the pooler needs statistics of a corpus (encoders/corpus_statistics.py) that it was not given."""
+        return False
+
     @abstractmethod
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
-        """Return [B, E] float32. states: [B, T, D], or the list of reductions of `layers`."""
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
+        """Return [B, E] float32. states: [B, T, D], the list of reductions of `layers`, or `RoutedStates`."""
 
 
 def last_token(hidden: Tensor | Packed, tokens: TokenView) -> Tensor:

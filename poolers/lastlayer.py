@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from poolers.base import Pooler, TokenView, weighted_mean
+from poolers.base import Pooler, States, TokenView, weighted_mean
 from poolers.cross_attention import CrossAttentionHead
 from poolers.head_size import sized
 
@@ -35,7 +35,7 @@ class LastLayerTrainable(Pooler):
         self.tokens, self.mask_padding = tokens, mask_padding
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head))
 
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
         if self.tokens == "all":

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from poolers.base import Pooler, TokenView, weighted_mean
+from poolers.base import Pooler, States, TokenView, weighted_mean
 from poolers.cross_attention import GegluMLP
 from poolers.head_size import sized
 
@@ -52,7 +52,7 @@ class LatentAttention(Pooler):
         if size["mlp_inner"]:
             self.mlp = GegluMLP(hidden_size, size["mlp_inner"], as_identity=start == "near_mean")
 
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
         pooled = self.pooled(tokens)

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from poolers.base import Pooler, TokenView
+from poolers.base import Pooler, States, TokenView
 from poolers.eos import LastToken
 from poolers.mean import Mean
 from poolers.weightedmean import WeightedMean
@@ -34,7 +34,7 @@ class Layer(Pooler):
         """The vector itself, [B, D]."""
         return self.inner(hidden, tokens)
 
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, list)
         return states[0]

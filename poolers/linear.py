@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from poolers.base import Pooler, TokenView, weighted_mean
+from poolers.base import Pooler, States, TokenView, weighted_mean
 
 
 class Linear(Pooler):
@@ -35,7 +35,7 @@ class Linear(Pooler):
             nn.init.orthogonal_(linear.weight)
         self.map = nn.Sequential(*linears)
 
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
         one = self.last_token(states, tokens) if self.tokens == "last" else weighted_mean(states, self.pooled(tokens))

@@ -2,13 +2,13 @@
 
 from torch import Tensor
 
-from poolers.base import Pooler, TokenView, weighted_mean
+from poolers.base import Pooler, States, TokenView, weighted_mean
 
 
 class Mean(Pooler):
     """Mean over all real tokens, the instruction left out by default (GritLM, LLM2Vec). No parameters."""
 
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
         return weighted_mean(states, self.pooled(tokens))

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from poolers.base import Pooler, TokenView, weighted_mean
+from poolers.base import Pooler, States, TokenView, weighted_mean
 from poolers.cross_attention import CrossAttentionHead
 from poolers.head_size import sized
 from poolers.packed import Packed
@@ -22,7 +22,7 @@ class MultiLayerTrainable(Pooler):
     head: sizes and start of the head, see conf/head and `sized`.
     """
 
-    consumes: ClassVar[Literal["last", "layers"]] = "layers"
+    consumes: ClassVar[Literal["last", "layers", "routers"]] = "layers"
     needs_training: ClassVar[bool] = True
 
     def __init__(
@@ -62,7 +62,7 @@ class MultiLayerTrainable(Pooler):
             states = states + self.layer_weights[self.layers.index(layer)]
         return torch.cat(self.head.partial(states, pooled if self.mask_padding else None), dim=-1)
 
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]; states: the reductions of `layers`."""
         assert isinstance(states, list)
         if self.tokens == "all":

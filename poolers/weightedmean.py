@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from poolers.base import Pooler, TokenView, weighted_mean
+from poolers.base import Pooler, States, TokenView, weighted_mean
 
 
 class WeightedMean(Pooler):
@@ -11,7 +11,7 @@ class WeightedMean(Pooler):
     Positions are counted over the pooled tokens alone, so padding and instruction move no weight.
     """
 
-    def forward(self, states: Tensor | list[Tensor], tokens: TokenView) -> Tensor:
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
         pooled = self.pooled(tokens)

@@ -58,6 +58,8 @@ ENCODER = {
     "pooler.mlp_factor": real(1e-6),
     "pooler.query_std": real(0),
     "pooler.layer_weights_std": real(0),
+    "pooler.alpha": real(0),
+    "pooler.standardise_texts": Limit(2),
 }
 ENCODER_WORDS = {
     "padding_side": ("right", "left"),

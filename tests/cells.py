@@ -1,8 +1,13 @@
 """The grid that the contract tests run over: every pooler of poolers/ with every attention of conf/attn."""
 
-from poolers.registry import pooler_names
+from poolers.registry import pooler_class, pooler_names
 from records.config import CONF
 
 POOLERS = pooler_names()
 ATTENTIONS = sorted(p.stem for p in (CONF / "attn").glob("*.yaml"))
 CELLS = [(p, a) for p in POOLERS for a in ATTENTIONS]
+
+
+def reads_routers(pooler: str) -> bool:
+    """Whether the pooler needs a mixture of experts, so that its cells run on one."""
+    return pooler_class(pooler).consumes == "routers"

@@ -1,14 +1,16 @@
 """What all tests share: a small real decoder made here, and composed configurations."""
 
+import shutil
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaModel
+from transformers import LlamaConfig, LlamaModel, OlmoeConfig, OlmoeModel
 
 from records import config
 from records.config import composed, plain
+from tests.cells import reads_routers
 from training.bpe import train_bpe
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -84,11 +86,42 @@ def small_model(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def compose_cell(small_model):
-    """Compose the configuration of a cell on the small model: compose_cell("eos", "bi", "seed=1")."""
+def small_moe(tmp_path_factory, small_model) -> Path:
+    """A folder with an OLMoE of three layers of four experts, two to a token (random), and the same tokenizer."""
+    folder = tmp_path_factory.mktemp("moe")
+    for file in small_model.glob("*token*"):
+        shutil.copy(file, folder)
+    torch.manual_seed(0)
+    shape = OlmoeConfig(
+        vocab_size=320,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        num_experts=4,
+        num_experts_per_tok=2,
+        max_position_embeddings=128,
+        pad_token_id=LlamaConfig.from_pretrained(small_model).pad_token_id,
+        eos_token_id=LlamaConfig.from_pretrained(small_model).eos_token_id,
+        bos_token_id=None,
+        initializer_range=0.2,
+    )
+    OlmoeModel(shape).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def compose_cell(small_model, small_moe):
+    """Compose the configuration of a cell on the small model: compose_cell("eos", "bi", "seed=1").
+
+    A pooler that reads routers gets the small mixture of experts.
+    """
 
     def compose(pooler: str, attn: str, *overrides: str) -> dict:
-        words = [f"pooler={pooler}", f"attn={attn}", f"model.path={small_model}", "precision=fp32", "max_length=48"]
+        words = [f"pooler={pooler}", f"attn={attn}", "precision=fp32", "max_length=48"]
+        words += [f"model.path={small_moe if reads_routers(pooler) else small_model}"]
+        words += ["lora.targets=[q_proj,k_proj,v_proj,o_proj]"] if reads_routers(pooler) else []
         return plain(composed("train", [*words, "accelerator=cpu", *overrides]))
 
     return compose

@@ -1,18 +1,22 @@
 """The card of a base model that this repository pretrained."""
 
+import math
 from typing import Any
 
 
-def base_model_card(figures: dict[str, Any]) -> str:
+def base_model_card(figures: dict[str, Any], experiment: str = "pretrain_tiny") -> str:
     """Return the README of the exported model: what it is, the command, what it cost, what it is worth."""
     f = figures
-    return f"""# The embedded base model
+    shares = f.get("expert_shares")
+    family = "OLMoE" if shares else "Qwen2"
+    mixture = f", {f['active_parameters'] / 1e6:.2f} M of them active for a token" if shares else ""
+    return f"""# The embedded {"mixture of experts" if shares else "base model"}
 
-A decoder of {f["parameters"] / 1e6:.2f} M parameters (Qwen2 architecture) with a byte-level BPE, both made from random
-weights by this repository's own recipe, on the docstrings of the training side (no text of the eight held-out
-packages nor of the development package).
+A decoder of {f["parameters"] / 1e6:.2f} M parameters{mixture} ({family} architecture)
+with a byte-level BPE, both made from random weights by this repository's own recipe, on the docstrings of the training
+side (no text of the eight held-out packages nor of the development package).
 
-    python train.py experiment=pretrain_tiny
+    python train.py experiment={experiment}
 
 | | |
 |---|---|
@@ -26,7 +30,29 @@ Bits per byte of {f["held_out_documents"]} held-out documents (chosen by hash, e
 | this model | unigram over its tokens | the same architecture, random weights |
 |---|---|---|
 | **{f["bits_per_byte"]:.3f}** | {f["bits_per_byte_unigram"]:.3f} | {f["bits_per_byte_random_weights"]:.3f} |
-
+{balance_table(shares) if shares else ""}
 Small, and trained on one kind of text: it is there so that a whole study runs on an ordinary machine, not to compete.
 The exact configuration and the figures are in `pretraining.json`.
 """
+
+
+def balance_table(shares: list[list[float]]) -> str:
+    """How evenly the experts of each layer are used; shares: [layers][experts], each row sums to 1.
+
+    Entropy is that of the shares over its largest value, log E: 1 where all experts are used alike.
+    """
+    rows = []
+    for layer, of_layer in enumerate(shares):
+        entropy = sum(-s * math.log(s) for s in of_layer if s > 0) / math.log(len(of_layer))
+        rows.append(f"| {layer} | {min(of_layer):.3f} | {max(of_layer):.3f} | {entropy:.3f} |")
+    return (
+        f"""
+Use of the {len(shares[0])} experts of each layer on the held-out documents, as shares of all choices; even use is
+{1 / len(shares[0]):.3f}:
+
+| layer | least used | most used | entropy / log E |
+|---|---|---|---|
+"""
+        + "\n".join(rows)
+        + "\n"
+    )

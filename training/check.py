@@ -11,6 +11,7 @@ from encoders.backbone import empty_backbone, parts
 from encoders.encoder import Encoder
 from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
+from encoders.routers import experts_of
 from poolers.registry import build_pooler
 from records.errors import UserError
 from records.limits import fit_width
@@ -124,7 +125,8 @@ def empty_encoder(config: Config) -> Encoder:
     with torch.device("meta"):
         if not config["backbone"]["frozen"]:
             add_lora(backbone, config["lora"], seed=0)
-        pooler = build_pooler(config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0)
+        experts = experts_of(backbone)
+        pooler = build_pooler(config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0, experts=experts)
     return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
 
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from corpora.readers import docstring_texts
+from encoders.routers import experts_of
 from records.atomic import replacing, write_json, write_text
 from records.config import plain
 from records.errors import UserError
@@ -21,6 +22,7 @@ from training.bpe import train_bpe
 from training.card import base_model_card
 from training.checkpoints import LAST, Clock, SaveLast
 from training.limits import check_clm
+from training.load_balance import active_parameters, balance_loss, expert_shares
 from training.packing import PackedBatches
 
 
@@ -30,20 +32,28 @@ class CausalLM(pl.LightningModule):
     def __init__(self, model: PreTrainedModel, batches: PackedBatches, objective: DictConfig, steps: int) -> None:
         super().__init__()
         self.model, self.batches, self.objective, self.steps = model, batches, objective, steps
+        self.mixture = bool(experts_of(model))
         self.seconds = 0.0  # of all attempts, kept in the checkpoint
         self._start = time.perf_counter()
         self._loss = torch.compile(self._plain_loss)  # sequences have one shape, so one compilation pays back
 
-    def _plain_loss(self, ids: Tensor) -> Tensor:
-        hidden = self.model.model(input_ids=ids, use_cache=False).last_hidden_state
-        logits = self.model.lm_head(hidden[:, :-1])
-        return F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+    def _plain_loss(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Nats a token, and how uneven the experts are in use (zero in a dense model)."""
+        routed = {"output_router_logits": True} if self.mixture else {}
+        outputs = self.model.model(input_ids=ids, use_cache=False, **routed)
+        logits = self.model.lm_head(outputs.last_hidden_state[:, :-1])
+        nats = F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+        if not self.mixture:
+            return nats, nats.new_zeros(())
+        return nats, balance_loss(outputs.router_logits, self.model.config.num_experts_per_tok)
 
     def training_step(self, _tick: int, _index: int) -> Tensor:
-        """Return the mean loss in nats a token of the step's batch."""
-        loss = self._loss(self.batches.batch(self.global_step).to(self.device))
-        self.log("loss", loss, prog_bar=True)
-        return loss
+        """Return the mean loss in nats a token of the step's batch, plus the balance loss of a mixture of experts."""
+        nats, balance = self._loss(self.batches.batch(self.global_step).to(self.device))
+        self.log("loss", nats, prog_bar=True)
+        if self.mixture:
+            self.log("balance", balance)
+        return nats + self.objective.balance * balance
 
     def on_train_start(self) -> None:
         """Start the clock of this attempt."""
@@ -110,6 +120,7 @@ def pretrain(cfg: DictConfig) -> None:
         "hours": round(seconds / 3600, 2),
         "threads": torch.get_num_threads(),
         "parameters": sum(p.numel() for p in model.parameters()),
+        **_mixture_figures(model, unseen, o.sequence_length),
         "data_sha256": fingerprint,
         "held_out_documents": len(held_out),
         "bits_per_byte": round(bits_per_byte(model, unseen, held_out, eos, o.sequence_length), 4),
@@ -120,8 +131,19 @@ def pretrain(cfg: DictConfig) -> None:
         model.to(torch.bfloat16).save_pretrained(draft)
         tokenizer.save_pretrained(draft)
         write_json(draft / "pretraining.json", {"figures": figures, "config": plain(cfg)})
-        write_text(draft / "README.md", base_model_card(figures))
-    print(base_model_card(figures))
+        write_text(draft / "README.md", base_model_card(figures, cfg.study))
+    print(base_model_card(figures, cfg.study))
+
+
+def _mixture_figures(model: PreTrainedModel, unseen: list[list[int]], length: int) -> dict[str, Any]:
+    """What the card says of a mixture of experts, measured on held-out text; empty for a dense model."""
+    shares = expert_shares(model, unseen, length)
+    if not shares:
+        return {}
+    return {
+        "active_parameters": active_parameters(model),
+        "expert_shares": [[round(share, 4) for share in of_layer] for of_layer in shares],
+    }
 
 
 def _fit(cfg: DictConfig, module: CausalLM, folder: Path) -> float:

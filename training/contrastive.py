@@ -7,6 +7,7 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from corpora.readers import read_triples
 from corpora.triples import Triple
+from encoders.corpus_statistics import fit_statistics
 from encoders.text_encoder import TextEncoder
 from records.errors import UserError
 from records.run_folder import RunFolder
@@ -21,6 +22,7 @@ from training.matryoshka import check_matryoshka
 from training.module import LOSS_DTYPES, ContrastiveModule
 from training.saving import save_trained
 from training.set_up import set_up
+from training.standardise import sample
 from training.start import check_trainer, start
 from training.validation import Validation
 
@@ -59,6 +61,8 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     kept, held_out = split_validation(triples, config["data"]["validation"])
     made = set_up(config)
     encoder = made.encoder
+    if encoder.pooler.lacks_statistics:
+        fit_statistics(encoder, made.tokenizer, sample(config, kept, made.tokenizer), config["token_budget"])
     order = BatchOrder(
         [t.source for t in kept], config["trainer"]["global_batch_size"], config["seed"], config["data"]["one_source"]
     )

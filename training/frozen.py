@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from encoders.cached_encoder import CachedEncoder, compute_states
 from encoders.state_cache import StateCache, text_key
 from encoders.tokens import TextTokenizer, Tokens
-from poolers.registry import pooler_names
+from poolers.registry import pooler_class, pooler_names
 from records.errors import UserError
 from training.module import ContrastiveModule
 from training.validation import Validation
@@ -30,6 +30,11 @@ def check_frozen(config: Config) -> None:
         raise UserError(
             f"backbone.frozen=true with pooler={name} leaves nothing to train: {name} has no parameters. "
             f"Poolers that train: {', '.join(filter(trains, pooler_names()))}."
+        )
+    if name in pooler_names() and pooler_class(name).consumes == "routers":
+        raise UserError(
+            f"backbone.frozen=true keeps hidden states alone, and pooler={name} reads routers. "
+            "Set backbone.frozen=false."
         )
     padding = [key for key in ("last_real", "mask_padding") if not config["reading"][key]]
     if padding:

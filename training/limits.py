@@ -44,6 +44,7 @@ CLM = {
     "objective.lr": real(0),
     "objective.warmup": Limit(0),
     "objective.decay": real(0, largest=1),
+    "objective.balance": real(0),
     "objective.weight_decay": real(0),
     "objective.held_out_percent": Limit(1, largest=99),
     "model.vocab_size": Limit(259),  # bytes and the three special tokens

@@ -8,7 +8,8 @@ import torch
 from encoders.loading import untrained
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
-from tests.cells import CELLS
+from records.errors import UserError
+from tests.cells import CELLS, reads_routers
 from tests.contract.conftest import FLOAT32, TEXTS, apart, embed
 
 MATES = ["sum", "a new array of the same shape as the type of its first argument, returned with the two arrays"]
@@ -21,6 +22,9 @@ BATCHED = {"fp32": FLOAT32, "mixed": 1.5e-2, "bf16": 1.5e-2}
 # Two kernels round at different places (eager rounds scores and weights to bf16, sdpa keeps them in float32):
 # measured 9.7e-3 (3.8e-3 on the embedded base model). bf16 itself is up to 1.3e-2 from float32.
 KERNELS = {"fp32": FLOAT32, "mixed": 2e-2, "bf16": 2e-2}
+# A mixture of experts is not continuous: where a rounding tips which expert a token gets, its state jumps. Measured
+# 4.4e-2 in bf16 on the small one.
+TIPPED = {"fp32": FLOAT32, "mixed": 0.1, "bf16": 0.1}
 PRECISIONS = list(BATCHED)
 KINDS = ("sdpa", "eager", "unpadded")
 
@@ -61,8 +65,9 @@ def test_any_kernel(encoder_of, pooler, attn, precision):
         encoder, tokenizer = encoder_of(pooler, attn, precision, kernel)
         assert encoder.backbone.config._attn_implementation == kernel
         vectors[kernel] = embed(encoder, tokenizer, TEXTS)
-    assert apart(vectors["sdpa"], vectors["eager"]) < KERNELS[precision]
-    assert apart(vectors["unpadded"], vectors["eager"]) < KERNELS[precision]
+    bound = (TIPPED if reads_routers(pooler) else KERNELS)[precision]
+    assert apart(vectors["sdpa"], vectors["eager"]) < bound
+    assert apart(vectors["unpadded"], vectors["eager"]) < bound
 
 
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
@@ -96,6 +101,10 @@ def test_a_repeated_text_is_run_once(encoder_of):
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
 def test_a_real_decoder(cell, shared_data, pooler, attn):
     path = f"{shared_data}/models/stories260K"
+    if reads_routers(pooler):
+        with pytest.raises(UserError, match="this decoder is dense"):
+            untrained(cell(pooler, attn, {"model.path": path}))
+        return
     wide, narrow = (
         untrained(cell(pooler, attn, {"model.path": path, "token_budget": budget, "padding_side": side}))
         for budget, side in ((4096, "left"), (1, "right"))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT, RoutedStates, TokenView
 from poolers.cross_attention import CrossAttentionHead
 from poolers.registry import build_pooler, pooler_names
 from records.config import CONF, composed, plain
@@ -11,6 +11,7 @@ from records.errors import UserError
 from tests.cells import CELLS
 
 D, L, T = 8, 3, 7
+EXPERTS = [4, 4, 6]  # of the three MoE layers, for poolers that read routers
 ROLES = torch.tensor(
     [
         [BOS, INSTRUCTION, INSTRUCTION, TEXT, TEXT, TEXT, EOS],
@@ -30,12 +31,16 @@ def states():
 def pooler_of(name, attn="bi", *overrides):
     cfg = plain(composed("train", [f"pooler={name}", f"attn={attn}", *overrides]))["pooler"]
     few = {"num_heads": 2, "num_queries": 3, "num_latents": 3}
-    return build_pooler({k: few.get(k, v) for k, v in cfg.items()}, D, L, seed=0).eval()
+    return build_pooler({k: few.get(k, v) for k, v in cfg.items()}, D, L, seed=0, experts=EXPERTS).eval()
 
 
 def run(pooler, hidden, view):
     if pooler.consumes == "layers":
         return pooler([pooler.reduce(i, hidden[i], view) for i in range(L)], view)
+    if pooler.consumes == "routers":
+        logits = [hidden[i, ..., :n] for i, n in zip(range(L), EXPERTS, strict=True)]
+        routing = [pooler.reduce_routing(i, x, view) for i, x in enumerate(logits)]
+        return pooler(RoutedStates([pooler.reduce(i, hidden[i], view) for i in pooler.layers], routing), view)
     return pooler(hidden[-1], view)
 
 

@@ -1,0 +1,70 @@
+"""The weight of routing weights in MoEE's sum, by its score on development data.
+
+python -m evaluation.alpha model=tiny_moe
+
+Words are those of evaluate.py; alphas=0,0.5,1 gives the values. Test tasks are refused: what is chosen on them is no
+longer measured by them.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from records.errors import UserError, guard
+
+ALPHAS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+DEVELOPMENT = "docs_dev"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Score every alpha on the development benchmark; print the curve and the best."""
+    from evaluation.command import run
+    from evaluation.report import type_means
+    from evaluation.words import hydra_words
+    from records.config import composed, plain
+
+    given = [a.partition("=")[2] for a in arguments if a.startswith("alphas=")]
+    words = [a for a in arguments if not a.startswith("alphas=")]
+    alphas = _numbers(given[0]) if given else ALPHAS
+    named = [a for a in words if a.startswith(("benchmark=", "tasks_dir=", "tasks="))]
+    if named and named != [f"benchmark={DEVELOPMENT}"]:
+        raise UserError(f"alpha is chosen on benchmark={DEVELOPMENT}, not on {named[0]}. Take that word away.")
+    words = ["pooler=moee", *words, "run=null", "progress=false", "pooler.reading=sum"]
+    words += [] if named else [f"benchmark={DEVELOPMENT}"]
+    rows = []
+    for alpha in alphas:
+        own = [f"pooler.alpha={alpha}", f"study=moee_alpha_{alpha:g}"]  # each alpha's scores in a folder of its own
+        (outcome,) = run(plain(composed("evaluate", hydra_words([*words, *own]))))
+        rows.append((alpha, type_means(outcome)))
+    print(curve(rows))
+
+
+def curve(rows: Sequence[tuple[float, dict[str, float]]]) -> str:
+    """A table of alpha against the scores by task type and their mean; the best mean, the smaller alpha at a tie."""
+    from evaluation.report import aligned
+
+    kinds = sorted({kind for _, means in rows for kind in means})
+    table = [["alpha", *kinds, "mean of types"]]
+    best = max(rows, key=lambda row: (mean(row[1]), -row[0]))[0]
+    for alpha, means in rows:
+        table.append([f"{alpha:g}", *(f"{means[k]:.4f}" for k in kinds), f"{mean(means):.4f}"])
+    return f"{aligned(table)}\n\nBest on {DEVELOPMENT}: pooler.alpha={best:g}"
+
+
+def mean(means: dict[str, Any]) -> float:
+    """Mean over task types."""
+    return sum(means.values()) / len(means)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(a) for a in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 0:
+        raise UserError(f"alphas={text} must be numbers of at least 0, with commas between: alphas=0,0.5,1.")
+    return numbers
+
+
+if __name__ == "__main__":
+    guard(lambda: main(sys.argv[1:]))

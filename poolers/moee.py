@@ -1,0 +1,122 @@
+"""MoEE: the routing weights of a mixture of experts as an embedding, alone or beside the hidden state."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from poolers.base import Pooler, RoutedStates, States, TokenView, weighted_mean
+from poolers.standardise import Standardise
+from records.errors import UserError
+
+READINGS = ("hidden", "routing", "concat", "sum")
+
+
+class MoEE(Pooler):
+    """Li and Zhou, arXiv 2410.10814, from one forward pass. No parameters to train.
+
+    reading: "hidden" (HS), "routing" (RW), "concat" [HS; RW], or "sum": cos(HS) + alpha cos(RW) of two texts. The sum
+    is the inner product of [HS / |HS|; sqrt(alpha) RW / |RW|], whose norm is constant, so it is one vector here and its
+    cosine is the sum over 1 + alpha.
+    HS: the last layer's state after the final norm, or every layer's, concatenated (`hidden_layers`: last, all).
+    RW: softmax over all experts of every MoE layer, before top-k, concatenated: sum of N_l entries. routing_weights:
+    "softmax", or "logits" as the published code does for OLMoE and Qwen (docs/reference_divergences.md, M2).
+    hidden_tokens, routing_tokens: the "last" token's, or the "mean" over all pooled tokens.
+    standardise: see `Standardise`; HS and RW apart. "hidden" alone is never standardised by batch, as in that code.
+    statistics: a head.safetensors with corpus statistics to start from (python -m training.standardise).
+    """
+
+    consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int,
+        *,
+        experts: Sequence[int],
+        reading: str,
+        alpha: float,
+        hidden_tokens: str,
+        hidden_layers: str,
+        routing_tokens: str,
+        routing_weights: str,
+        standardise: str,
+        standardise_texts: int = 0,
+        statistics: str | None = None,
+        **tokens: Any,
+    ) -> None:
+        super().__init__(hidden_size, num_layers, **tokens)
+        words = {
+            "reading": (reading, READINGS),
+            "hidden_tokens": (hidden_tokens, ("last", "mean")),
+            "routing_tokens": (routing_tokens, ("last", "mean")),
+            "hidden_layers": (hidden_layers, ("last", "all")),
+            "routing_weights": (routing_weights, ("softmax", "logits")),
+        }
+        for key, (word, known) in words.items():
+            if word not in known:
+                raise UserError(f"pooler.{key} is '{word}'; it must be one of {', '.join(known)}.")
+        self.reading, self.alpha = reading, float(alpha)
+        self.hidden_tokens, self.routing_tokens, self.routing_weights = hidden_tokens, routing_tokens, routing_weights
+        self.standardise_texts = standardise_texts
+        self.layers = range(num_layers) if hidden_layers == "all" else [num_layers - 1]
+        if reading == "routing":
+            self.layers = []
+        widths = len(self.layers) * hidden_size, 0 if reading == "hidden" else sum(experts)
+        self.embedding_dim = sum(widths)
+        by_batch = reading == "hidden" and standardise == "batch"
+        self.of_hidden = Standardise(widths[0], "none" if by_batch or not widths[0] else standardise)
+        self.of_routing = Standardise(widths[1], standardise if widths[1] else "none")
+        if statistics:
+            self._take(Path(statistics))
+
+    def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
+        """[B, D] of one layer."""
+        return self._over_tokens(hidden, tokens, self.hidden_tokens)
+
+    def reduce_routing(self, layer: int, logits: Tensor, tokens: TokenView) -> Tensor:
+        """[B, experts] of one MoE layer."""
+        weights = logits.float().softmax(dim=-1) if self.routing_weights == "softmax" else logits.float()
+        return self._over_tokens(weights, tokens, self.routing_tokens)
+
+    def _over_tokens(self, x: Tensor, tokens: TokenView, which: str) -> Tensor:
+        return self.last_token(x, tokens) if which == "last" else weighted_mean(x, self.pooled(tokens))
+
+    def parts(self, states: States) -> tuple[Tensor | None, Tensor | None]:
+        """HS [B, layers * D] and RW [B, sum N_l] before standardisation; None where they are not read."""
+        assert isinstance(states, RoutedStates)
+        hidden = torch.cat(states.hidden, dim=1) if states.hidden else None
+        return hidden, None if self.reading == "hidden" else torch.cat(states.routing, dim=1)
+
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
+        """Return [B, E], E = layers * D, sum N_l, or both together."""
+        hidden, routing = self.parts(states)
+        parts = [standard(x) for standard, x in ((self.of_hidden, hidden), (self.of_routing, routing)) if x is not None]
+        if self.reading == "sum":
+            parts = [F.normalize(parts[0], dim=-1), self.alpha**0.5 * F.normalize(parts[1], dim=-1)]
+        return torch.cat(parts, dim=1)
+
+    def fit(self, parts: Sequence[tuple[Tensor | None, Tensor | None]]) -> None:
+        """Take the statistics of a corpus from what `parts` gave for its batches."""
+        for standard, of_batches in zip((self.of_hidden, self.of_routing), zip(*parts, strict=True), strict=True):
+            if standard.kind == "corpus":
+                standard.fit(torch.cat([x for x in of_batches if x is not None]))
+
+    @property
+    def lacks_statistics(self) -> bool:
+        """Whether corpus statistics are wanted and not there."""
+        return self.of_hidden.lacks_statistics or self.of_routing.lacks_statistics
+
+    def _take(self, file: Path) -> None:
+        from safetensors.torch import load_file
+
+        try:
+            self.load_state_dict(load_file(file))
+        except (OSError, RuntimeError) as error:
+            raise UserError(
+                f"pooler.statistics={file} cannot be read, or was made for another reading: "
+                f"{str(error).splitlines()[0]} Make it again: python -m training.standardise."
+            ) from error

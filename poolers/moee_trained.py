@@ -1,0 +1,70 @@
+"""A trained head over routing weights, alone or joined to the layers' states: what MoEE's reading adds to training."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from poolers.base import Pooler, RoutedStates, States, TokenView, weighted_mean
+from poolers.cross_attention import CrossAttentionHead
+from poolers.head_size import sized
+from records.errors import UserError
+
+
+class MoEETrained(Pooler):
+    """The head of `multilayer` with one more key a MoE layer: its routing weights, mapped to D by a trainable matrix.
+
+    reading: "joined" (a vector of each layer, then of each router) or "routing" (the routers alone). tokens: whether
+    a key is the "last" token's or the "mean". Each key has a trainable offset, from N(0, layer_weights_std^2). Routing
+    weights enter as N_l p - 1, so that an even use of the experts is zero. head: see conf/head and `sized`.
+    """
+
+    consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
+    needs_training: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int,
+        *,
+        experts: Sequence[int],
+        reading: str,
+        tokens: str,
+        layer_weights_std: float = 0.02,
+        pool_instruction: bool = False,
+        pool_eos: bool = True,
+        last_real: bool = True,
+        **head: Any,
+    ) -> None:
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        if reading not in ("joined", "routing"):
+            raise UserError(f"pooler.reading is '{reading}'; it must be joined or routing.")
+        if tokens == "all":
+            raise UserError("pooler.tokens is 'all', and moee_trained takes one vector of each layer: last or mean.")
+        self.tokens = tokens
+        self.layers = range(num_layers) if reading == "joined" else []
+        keys = len(self.layers) + len(experts)
+        extra = keys * hidden_size + sum(experts) * hidden_size
+        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head, extra))
+        self.enter = nn.ModuleList(nn.Linear(n, hidden_size, bias=False) for n in experts)
+        self.offsets = nn.Parameter(torch.randn(keys, hidden_size) * layer_weights_std)
+
+    def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
+        """[B, D] of one layer."""
+        return self._over_tokens(hidden, tokens)
+
+    def reduce_routing(self, layer: int, logits: Tensor, tokens: TokenView) -> Tensor:
+        """[B, experts] of one MoE layer."""
+        return self._over_tokens(logits.float().softmax(dim=-1), tokens)
+
+    def _over_tokens(self, x: Tensor, tokens: TokenView) -> Tensor:
+        return self.last_token(x, tokens) if self.tokens == "last" else weighted_mean(x, self.pooled(tokens))
+
+    def forward(self, states: States, tokens: TokenView) -> Tensor:
+        """Return [B, D]."""
+        assert isinstance(states, RoutedStates)
+        routing = [
+            enter(weights.shape[1] * weights - 1) for enter, weights in zip(self.enter, states.routing, strict=True)
+        ]
+        return self.head(torch.stack([*states.hidden, *routing], dim=1) + self.offsets)

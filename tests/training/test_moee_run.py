@@ -1,0 +1,67 @@
+"""Corpus statistics of MoEE: stored with a trained run, or made for an untrained encoder; and what is refused."""
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+
+from encoders.loading import load_run, untrained
+from records.errors import UserError
+from records.run_folder import RunFolder
+from tests.triples import write_triples
+from training import contrastive, standardise
+from training.frozen import check_frozen
+
+TEXTS = ["the sum of two arrays", "a new array of the same shape", "type"]
+
+
+@pytest.fixture
+def words(tmp_path):
+    path = write_triples(tmp_path / "triples.jsonl")
+    small = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
+    words = [f"trainer.{s}" for s in small] + ["data=jsonl", f"data.path='{path}'", "data.validation=4"]
+    return [*words, "logging.tensorboard=false", "logging.csv=false", "pooler.standardise_texts=16"]
+
+
+@pytest.mark.slow
+def test_statistics_are_stored_with_the_run(compose_cell, words, tmp_path):
+    cfg = compose_cell("moee", "bi", *words, "reading.standardise=corpus")
+    contrastive.train_cell(cfg, RunFolder(tmp_path / "run"))
+    head = load_file(tmp_path / "run" / "head.safetensors")
+    assert int(head["of_hidden.texts"]) == int(head["of_routing.texts"]) == 16
+    assert head["of_routing.std"].min() > 0
+    loaded = load_run(tmp_path / "run", cfg)
+    alone = np.concatenate([loaded.encode([t]) for t in TEXTS])
+    assert abs(loaded.encode(TEXTS) - alone).max() < 2e-6
+    with pytest.raises(UserError, match="needs statistics"):
+        untrained(cfg)
+
+
+@pytest.mark.slow
+def test_statistics_for_an_untrained_encoder(compose_cell, words, small_moe, tmp_path, capsys):
+    words = [
+        "pooler=moee",
+        "attn=bi",
+        *words,
+        f"model.path={small_moe}",
+        "precision=fp32",
+        "reading.standardise=corpus",
+    ]
+    out = tmp_path / "moee.safetensors"
+    standardise.main([f"out={out}", *words])
+    assert "over 16 texts" in capsys.readouterr().out
+    cfg = compose_cell("moee", "bi", "reading.standardise=corpus", f"pooler.statistics='{out}'")
+    plain = untrained(compose_cell("moee", "bi"))
+    fitted = untrained(cfg)
+    assert fitted.fingerprint != plain.fingerprint
+    assert abs(fitted.encode(TEXTS) - plain.encode(TEXTS)).max() > 0.01
+
+
+@pytest.mark.parametrize("words", [[], ["out=a"], ["out=a", "pooler=mean"]])
+def test_what_is_lacking_is_named(words):
+    with pytest.raises(UserError, match="Give one out="):
+        standardise.main(words)
+
+
+def test_a_cache_of_hidden_states_has_no_routers(compose_cell):
+    with pytest.raises(UserError, match="moee_trained reads routers"):
+        check_frozen(compose_cell("moee_trained", "bi", "backbone.frozen=true"))
