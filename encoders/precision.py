@@ -45,8 +45,11 @@ def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
 def store_as_computed(backbone: torch.nn.Module, compute: torch.dtype) -> None:
     """Round the weights of linear layers to `compute` once, as autocast would do again in every forward pass.
 
-    For inference: the numbers are the same bit by bit, the copies are spared.
+    For inference: the numbers are the same bit by bit, the copies are spared. Without autocast, which float32 products
+    do without, nothing is rounded.
     """
+    if compute is torch.float32:
+        return
     for module in backbone.modules():
         if type(module) is torch.nn.Linear:
             module.to(compute)

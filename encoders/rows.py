@@ -9,6 +9,7 @@ from transformers import PreTrainedModel
 
 from encoders.tokens import Batch
 from encoders.unpadded import UNPADDED, Segments
+from poolers.base import TEXT
 from poolers.packed import Packed
 
 
@@ -59,6 +60,4 @@ def last_states(backbone: PreTrainedModel, batch: Batch) -> Tensor:
 
 def one_text_each(ids: Tensor) -> Batch:
     """[B, T] ids without any padding as a batch of plain text."""
-    from poolers.base import TEXT
-
     return Batch(ids, torch.full_like(ids, TEXT), torch.arange(ids.shape[1], device=ids.device).expand_as(ids))
