@@ -22,7 +22,7 @@ PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(ce
     "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed=$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
-.PHONY: study llm2vec report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
+.PHONY: study llm2vec designs report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(RUN_NAMES:%=train-%) $(RUN_NAMES:%=score-%) || { \
@@ -60,6 +60,24 @@ llm2vec: $(VENV)/.installed ## LLM2Vec on the embedded default: MNTP, SimCSE, th
 	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed=*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
 	$(RUN) evaluate.py run="$$RUNS/llm2vec,stages=*/*/seed=*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
 	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
+
+# One process a seed: what is finished is skipped, so each of these lines may be given again. Echo embeddings with twice
+# the length and designs on another base come with what differs as a footnote of the table.
+designs: $(VENV)/.installed ## every published design on the embedded default: train, score, compare; one seed a core
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(NUMBERS:%=designs-%)
+	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[pooler,attn,template,lineage,objective.matryoshka,model] \
+	    allow=[max_length,evaluation.max_length,token_budget,kernel] against=eos-causal out="$$RUNS/designs/tables" report=true
+
+# The designs' folders; those of the stages (designs,objective=mntp) hold no design.
+own = "'$$RUNS/designs$(1)/*/seed=$(2)'"
+$(NUMBERS:%=designs-%): designs-%:
+	$(RUN) train.py sweep=llm2vec_mntp study=designs attn=bi seed=$* runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) train.py sweep=llm2vec_simcse study=designs attn=bi stages=mntp seed=$* runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) train.py sweep=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) train.py published=echo_long study=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) train.py sweep=designs_moe seed=$* runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) evaluate.py run=[$(call own,,$*),$(call own,$(comma)[!o]*,$*),$(call own,$(comma)objective.*,$*)] benchmark=docs \
+	    results="$$RUNS/designs/scores" progress=false
 
 test: unit ## all tests, offline: the unit tests, then those that start processes or train whole runs
 	$(PYTEST) -m slow

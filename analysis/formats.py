@@ -47,5 +47,15 @@ def count(value: int | None) -> str:
     return str(value)
 
 
+def operations(value: float | None) -> str:
+    """A number of floating-point operations: 6.21 T, 1.28 E; "-" where it is not known."""
+    if value is None:
+        return "-"
+    for size, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.0f}"
+
+
 def _bare(text: str) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text

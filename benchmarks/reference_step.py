@@ -81,4 +81,5 @@ def _attend(pooler: MultiLayerTrainable, keys: Tensor) -> Tensor:
     k, v = head._split(head.key(keys)), head._split(head.value(keys))
     attended = ((q @ k.transpose(-1, -2)) / math.sqrt(head.head_dim)).softmax(dim=-1) @ v
     out = head.output(attended.transpose(1, 2).flatten(2))
-    return head.mlp(out + queries if head.residual else out).mean(dim=1)
+    out = out + queries if head.residual else out
+    return out.mean(dim=1) if head.mlp is None else head.mlp(out).mean(dim=1)

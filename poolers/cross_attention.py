@@ -1,6 +1,7 @@
 """The trainable head of the study: a few trainable queries attend to keys, an MLP follows, the queries are averaged."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -21,8 +22,18 @@ class GegluMLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x: [..., width]; the same shape comes back."""
+        return x + self.leave(self._within(x))
+
+    def averaged(self, x: Tensor, average: Callable[[Tensor], Tensor]) -> Tensor:
+        """`average(self(x))`, its second product done once a text: W2 and its offset may stand before or after a mean.
+
+        average: a mean over some axis but the last, under weights whose sum is one.
+        """
+        return average(x) + self.leave(average(self._within(x)))
+
+    def _within(self, x: Tensor) -> Tensor:
         value, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
-        return x + self.leave(value * F.gelu(gate))
+        return value * F.gelu(gate)
 
 
 class CrossAttentionHead(nn.Module):
@@ -61,7 +72,7 @@ class CrossAttentionHead(nn.Module):
                 nn.init.orthogonal_(linear.weight)
             for linear in (self.query, self.key):
                 nn.init.normal_(linear.weight, std=width**-0.5 * 0.5)
-        self.mlp: nn.Module = nn.Identity()  # made last, so that attention starts alike with and without it
+        self.mlp: GegluMLP | None = None  # made last, so that attention starts alike with and without it
         if mlp_inner:
             self.mlp = GegluMLP(width, mlp_inner, as_identity=start == "near_mean")
 
@@ -94,7 +105,8 @@ class CrossAttentionHead(nn.Module):
     def finish(self, attended: Tensor) -> Tensor:
         """Output projection, MLP, mean over queries: [B, H, N, d] -> [B, D]."""
         out = self.output(attended.transpose(1, 2).flatten(2))
-        return self.mlp(out + self.queries if self.residual else out).mean(dim=1)
+        out = out + self.queries if self.residual else out
+        return out.mean(dim=1) if self.mlp is None else self.mlp.averaged(out, lambda x: x.mean(dim=1))
 
     def _split(self, x: Tensor) -> Tensor:
         """[B, K, H*d] -> [B, H, K, d]."""

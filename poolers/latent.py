@@ -48,7 +48,7 @@ class LatentAttention(Pooler):
         self.output = nn.Linear(inner, hidden_size, bias=False)
         if start == "near_mean":
             nn.init.zeros_(self.output.weight)
-        self.mlp: nn.Module = nn.Identity()  # made last, so that attention starts alike with and without it
+        self.mlp: GegluMLP | None = None  # made last, so that attention starts alike with and without it
         if size["mlp_inner"]:
             self.mlp = GegluMLP(hidden_size, size["mlp_inner"], as_identity=start == "near_mean")
 
@@ -57,7 +57,12 @@ class LatentAttention(Pooler):
         assert isinstance(states, Tensor)
         pooled = self.pooled(tokens)
         hidden = states.float().masked_fill(~pooled[..., None], 0.0)  # a NaN in padding must reach no gradient
-        return weighted_mean(self.mlp(hidden + self.attended(hidden)), pooled)
+        states = hidden + self.attended(hidden)
+
+        def average(x: Tensor) -> Tensor:
+            return weighted_mean(x, pooled)
+
+        return average(states) if self.mlp is None else self.mlp.averaged(states, average)
 
     def attended(self, hidden: Tensor) -> Tensor:
         """[B, T, D] of hidden [B, T, D]: what each token reads of the latents."""

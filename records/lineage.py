@@ -33,9 +33,10 @@ class Stage:
         return str(self.manifest["config"]["objective"]["name"])
 
     @property
-    def facts(self) -> dict[str, str]:
-        """Run folder, objective and adapter, as a manifest keeps them."""
-        return {"run": self.name, "objective": self.objective, "adapter_sha256": self.adapter_sha256}
+    def facts(self) -> dict[str, Any]:
+        """Run folder, objective, adapter and floating-point operations, as a manifest keeps them."""
+        known = {"run": self.name, "objective": self.objective, "adapter_sha256": self.adapter_sha256}
+        return known | {"flops": self.manifest.get("flops")}
 
 
 def read_stages(words: Sequence[str] | None) -> list[Stage]:

@@ -16,7 +16,14 @@ from records.seal import check_seal, sealed
 MANIFEST_VERSION = 2
 # keys that cannot change a number, so runs that differ in them are the same run
 BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "logging", "trainer.progress")
-UNNAMED = ("encoder", "cell", "design", "sweep", "logging")  # groups that only list other groups, or change no number
+UNNAMED = (
+    "encoder",
+    "cell",
+    "design",
+    "published",
+    "sweep",
+    "logging",
+)  # groups that only list other groups, or change no number
 CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members of others: their name says it all
 LONGEST_NAME = 120
 

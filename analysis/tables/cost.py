@@ -1,12 +1,12 @@
-"""What a design cost: trainable parameters, training speed, memory; as the manifests of its runs say."""
+"""What a design cost: trainable parameters, operations, training speed, memory; as the manifests of its runs say."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.formats import count
+from analysis.formats import count, operations
 from analysis.reading.rows import Design
 
-COST_HEADER = ["Trainable", "Train tok/s", "Peak MiB"]
+COST_HEADER = ["Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
 
 
 def has_costs(designs: Mapping[str, Design]) -> bool:
@@ -15,15 +15,16 @@ def has_costs(designs: Mapping[str, Design]) -> bool:
 
 
 def costs(design: Design) -> tuple[float | None, ...]:
-    """Return (trainable parameters, training tokens/s, peak bytes), None where no manifest says."""
-    return design.parameters, tokens_per_second(design), peak_memory(design)
+    """Return (trainable parameters, operations, training tokens/s, peak bytes), None where no manifest says."""
+    return design.parameters, training_flops(design), tokens_per_second(design), peak_memory(design)
 
 
 def cost_texts(design: Design) -> list[str]:
     """Return the costs as the table prints them, "-" where unknown."""
     speed, peak = tokens_per_second(design), peak_memory(design)
     mebibytes = None if peak is None else peak / 2**20
-    return [count(design.parameters), *("-" if x is None else f"{x:,.0f}" for x in (speed, mebibytes))]
+    rates = ["-" if x is None else f"{x:,.0f}" for x in (speed, mebibytes)]
+    return [count(design.parameters), operations(training_flops(design)), *rates]
 
 
 PAIR_COST_HEADER = ["Trainable", "Train tok/s"]
@@ -43,6 +44,18 @@ def tokens_per_second(design: Design) -> float | None:
     """Return the training speed, tokens/s: the mean over seeds."""
     values = _numbers(design, "tokens_per_second")
     return sum(values) / len(values) if values else None
+
+
+def training_flops(design: Design) -> float | None:
+    """Return the floating-point operations of training, those of the stages before it included: the mean over seeds.
+
+    None where a run or one of its stages does not state them.
+    """
+    spent = [[run.manifest, *(run.manifest.get("lineage") or ())] for run in design.runs if run.trained]
+    known = [[part.get("flops") for part in parts] for parts in spent]
+    if not known or any(flops is None for own in known for flops in own):
+        return None
+    return sum(map(sum, known)) / len(known)
 
 
 def peak_memory(design: Design) -> float | None:

@@ -100,7 +100,7 @@ def _frames(result: "Result") -> "dict[str, pd.DataFrame]":
 
 
 def _design(result: "Result", label: str, design: "Design") -> dict[str, Any]:
-    parameters, speed, memory = costs(design)
+    parameters, operations, speed, memory = costs(design)
     return {
         "model": design.model,
         "also": list(design.also),
@@ -112,6 +112,7 @@ def _design(result: "Result", label: str, design: "Design") -> dict[str, Any]:
         "seeds": [run.seed for run in design.runs],
         "manifests_sha256": [run.manifest.get("manifest_sha256") for run in design.runs],
         "trainable_parameters": parameters,
+        "train_flops": operations,
         "train_tokens_per_second": speed,
         "peak_memory_bytes": memory,
     }

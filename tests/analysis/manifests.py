@@ -39,7 +39,8 @@ def manifest(pooler: str, attn: str, seed: int = 0, **changes: Any) -> dict[str,
             "encoders.encoder": of_value("encoder"), f"poolers.{pooler}": of_value(pooler)}},
         "versions": {"python": "3.12.3", "torch": "2.9.0", "mteb": "2.20.0"},
         "machine": {"system": "Linux", "processor": "x86", "cores": 4},
-        "batch_order_sha256": of_value(["order", seed]), "steps": 40, "tokens": 10**6, "seconds": 100.0 + seed,
+        "batch_order_sha256": of_value(["order", seed]), "steps": 40, "tokens": 10**6, "flops": 2 * 10**12,
+        "seconds": 100.0 + seed,
         "tokens_per_second": 9000.0 + 1000 * seed, "peak_memory_bytes": (500 + seed) * 2**20, "loss": 1.0,
     }  # fmt: skip
     for path, new in changes.items():

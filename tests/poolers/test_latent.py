@@ -57,7 +57,7 @@ def dense(pooler, hidden):
             top = sum(math.exp(s) for s in scores)
             read.append(sum(math.exp(s) / top * (v @ one) for s, one in zip(scores, z, strict=True)))
         y = h + weights["output.weight"] @ torch.cat(read)
-        if not isinstance(pooler.mlp, torch.nn.Identity):
+        if pooler.mlp is not None:
             a, b = (weights["mlp.enter.weight"] @ normed(y, pooler.mlp.norm) + weights["mlp.enter.bias"]).chunk(2)
             gated = a * b * 0.5 * (1 + torch.erf(b / math.sqrt(2)))
             y = y + weights["mlp.leave.weight"] @ gated + weights["mlp.leave.bias"]

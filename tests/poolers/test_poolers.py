@@ -84,7 +84,7 @@ def literal_head(head: CrossAttentionHead, keys: torch.Tensor) -> torch.Tensor:
             parts.append(sum(w * (head.value.weight[rows] @ k) for w, k in zip(weights, x, strict=True)))
         outputs.append(head.output.weight @ torch.cat(parts))
     y = torch.stack(outputs)
-    if isinstance(head.mlp, torch.nn.Identity):
+    if head.mlp is None:
         return y.mean(dim=0)
     mlp = head.mlp
     a, b = (mlp.enter.weight @ norm(y, (D,), mlp.norm.weight, mlp.norm.bias).T + mlp.enter.bias[:, None]).chunk(2)

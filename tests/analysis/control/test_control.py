@@ -212,11 +212,11 @@ def test_untrained_references_are_held_to_what_both_state(planted, study, analys
 def test_costs_are_a_mean_and_a_maximum_over_seeds(planted, analyse_words, tmp_path):
     result = analyse_words(f"scores={planted(seeds=(0, 1)).root}")
     line = next(line for line in document(result).splitlines() if line.startswith("| eos-causal"))
-    assert [cell.strip() for cell in line.split("|")[2:5]] == ["590 K", "9,500", "501"]
+    assert [cell.strip() for cell in line.split("|")[2:6]] == ["590 K", "2 T", "9,500", "501"]
     write_files(result, tmp_path / "out")
     head, first = (tmp_path / "out" / "by_type.csv").read_text().splitlines()[:2]
-    assert head.startswith("design,trainable,train_tokens_per_second,peak_memory_bytes,")
-    assert first.startswith(f"eos-causal,590000,9500.0,{501 * 2**20},")
+    assert head.startswith("design,trainable,train_flops,train_tokens_per_second,peak_memory_bytes,")
+    assert first.startswith(f"eos-causal,590000,2000000000000.0,9500.0,{501 * 2**20},")
 
 
 def test_the_table_precedes_the_one_line(planted, monkeypatch, capsys):

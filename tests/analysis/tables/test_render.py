@@ -33,15 +33,17 @@ def tables(markdown):
 
 def test_markdown_tables(result):
     by_type, gain, pairs, *_ = tables(document(result))
-    assert by_type[0][:4] == ["Design", "Trainable", "Train tok/s", "Peak MiB"]
+    assert by_type[0][:5] == ["Design", "Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
     assert [row[0] for row in by_type[2:]] == ["eos-causal", "mean-bi", "multilayer-bi"]
-    assert by_type[0][4:6] == ["Retrieval (n = 3)", "STS (n = 8)"]
-    assert by_type[4][1:4] == ["600 K", "9,000", "500"]
-    assert by_type[4][5] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
-    assert by_type[3][5] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
+    assert by_type[0][5:7] == ["Retrieval (n = 3)", "STS (n = 8)"]
+    assert by_type[4][1:5] == ["600 K", "2 T", "9,000", "500"]
+    assert by_type[4][6] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
+    assert by_type[3][6] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
     assert [row[1] for row in gain[2:6]] == ["before", "after", "gain", "p"]
-    assert gain[9][6] == ".00781", "eight tasks, all better: 2 / 2^8"
-    assert [row[2:5] for row in gain[2:5]] == [[""] * 3, ["590 K", "9,000", "500"], [""] * 3], "what training cost"
+    assert gain[9][7] == ".00781", "eight tasks, all better: 2 / 2^8"
+    assert [row[2:6] for row in gain[2:5]] == [[""] * 4, ["590 K", "2 T", "9,000", "500"], [""] * 4], (
+        "what training cost"
+    )
     assert pairs[2][0] == "mean-bi - eos-causal"
     assert pairs[2][1:3] == ["+0", "x 1.00"], "more trainable parameters, speed as a ratio"
     assert pairs[2][4] == f"{signed(result.pairs.iloc[3]['difference'])}\\* (.0234)"  # 3 x 2/2^8
@@ -106,7 +108,7 @@ def test_latex_structure(result):
     text = latex_document(result)
     found = re.findall(r"\\begin{tabular}{(\w+)}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
     assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == len(found)
-    assert [spec for spec, _ in found[:3]] == ["lrrrrrrr", "llrrrrrrr", "lrrrrr"]
+    assert [spec for spec, _ in found[:3]] == ["lrrrrrrrr", "llrrrrrrrr", "lrrrrr"]
     for spec, body in found:
         rows = [line for line in body.splitlines() if line != r"\midrule"]
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(spec)}
