@@ -12,6 +12,7 @@ from transformers.utils import cached_file
 from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
+from encoders.fewer_passes import spare_passes
 from encoders.fused_lora import fuse_lora
 from encoders.lineage import merge_stages
 from encoders.precision import (
@@ -163,6 +164,7 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
     own = cfg["evaluation"]
     encoder.compute = resolve_autocast(own["autocast"], precision)
     store_as_computed(encoder.backbone, encoder.compute)
+    spare_passes(encoder.backbone)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
     if encoder.lineage:

@@ -1,0 +1,57 @@
+"""What inference computes in fewer passes is the same bit by bit, and what would not be is left alone."""
+
+import pytest
+import torch
+from torch import nn
+
+from encoders import loading
+from encoders.fewer_passes import spare_passes
+from encoders.loading import untrained
+
+TEXTS = ["the sum of two arrays", "type", "a new array of the same shape"]
+
+
+class Norm(nn.Module):
+    """RMS norm as transformers writes it; `offset` 1 is Gemma's, whose weights start from zero."""
+
+    def __init__(self, offset):
+        super().__init__()
+        self.weight, self.variance_epsilon, self.offset = nn.Parameter(torch.rand(8) + 0.5), 1e-6, offset
+
+    def forward(self, x):
+        return (self.offset + self.weight) * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+class Gated(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        self.gate_proj, self.up_proj, self.down_proj = nn.Linear(8, 12), nn.Linear(8, 12), nn.Linear(12, 8)
+        self.act = act
+
+    def forward(self, x):
+        return self.down_proj(self.act(self.gate_proj(x)) * self.up_proj(x))
+
+
+@pytest.mark.parametrize("autocast", ["null", "fp32"])
+@pytest.mark.parametrize("precision", ["fp32", "mixed", "bf16"])
+def test_the_vectors_are_the_same(compose_cell, monkeypatch, precision, autocast):
+    cfg = compose_cell("mean", "bi", f"precision={precision}", f"evaluation.autocast={autocast}")
+    spared = untrained(cfg).encode(TEXTS)
+    monkeypatch.setattr(loading, "spare_passes", lambda *_: None)
+    assert torch.equal(torch.from_numpy(spared), torch.from_numpy(untrained(cfg).encode(TEXTS)))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("module", [Norm(0), Gated(nn.SiLU())])
+def test_these_are_spared(module):
+    x = torch.randn(3, 8)
+    usual = module(x)
+    assert spare_passes(nn.Sequential(module)) == 1
+    assert torch.equal(module(x), usual)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("module", [Norm(1), Gated(nn.GELU()), Norm(0).bfloat16(), nn.LayerNorm(8)])
+def test_these_stay_as_they_are(module):
+    assert spare_passes(nn.Sequential(module)) == 0
+    assert "forward" not in vars(module)
