@@ -13,7 +13,7 @@ from benchmarks.page import ROOT
 from benchmarks.pricing.inputs import Inputs
 from benchmarks.pricing.page import page
 from benchmarks.pricing.study import Assumed
-from evaluation.plan import CHARACTERS_A_TOKEN
+from evaluation.mteb_statistics import CHARACTERS_A_TOKEN
 from records.atomic import write_text
 from records.errors import guard
 from records.quiet import quieten

@@ -6,6 +6,7 @@ quotes it.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,16 +64,17 @@ def main() -> None:
     contrasts = effect_contrasts({"pooler": 3, "attn": 2})
     print("| n | noise | effect | sign flip | F | aligned ranks |\n|---|---|---|---|---|---|")
     for n in (8, 12):
-        rng, counts = np.random.default_rng(0), {}
+        rng, counts = np.random.default_rng(0), dict[tuple[str, tuple[str, ...]], Any]()
         for _ in range(sets):
             for kind, noise in noises(rng, n).items():
-                for effect in (("pooler",), ("pooler", "attn")):
+                for which in (["pooler"], ["pooler", "attn"]):
+                    effect = tuple(which)
                     columns = contrasts[effect]
                     values = noise + rng.normal(size=(n, 1)) + MAIN - MAIN @ columns @ columns.T
                     tests: list[Callable[[], float]] = [
-                        lambda v=values @ columns: sign_flip(v).p,
-                        lambda v=values @ columns: f_test(v),
-                        lambda v=values, c=columns: f_test(aligned_ranks(v, c)),
+                        lambda v=values @ columns: sign_flip(v).p,  # type: ignore[misc]
+                        lambda v=values @ columns: f_test(v),  # type: ignore[misc]
+                        lambda v=values, c=columns: f_test(aligned_ranks(v, c)),  # type: ignore[misc]
                     ]
                     rejected = np.array([test() <= 0.05 for test in tests])
                     counts[kind, effect] = counts.get((kind, effect), 0) + rejected

@@ -67,8 +67,8 @@ def main() -> None:
         same_study = study.name.partition(",")[0] == base.name.partition(",")[0]
         if same_study and changed and all(part.startswith(prefixes) for part in changed):
             rows += [("`" + " ".join(changed) + "`", name, cell) for name, cell in cells(study, base).items()]
-    for changed, name, cell in rows:
-        print(row(changed, name, cell, usual.get(name) if changed != "nothing" else None), flush=True)
+    for what, name, cell in rows:
+        print(row(what, name, cell, usual.get(name) if what != "nothing" else None), flush=True)
 
 
 def cells(study: Path, base: Path) -> dict[str, Cell]:

@@ -67,7 +67,7 @@ def by_peft(config: dict[str, Any], dropout: type[nn.Module] = QuickDropout) -> 
     for module in step.module.modules():
         module.__dict__.pop("forward", None)  # what encoders/fused_lora.py put there
         for name, old in getattr(module, "lora_dropout", {}).items():
-            module.lora_dropout[name] = dropout(old.p)  # type: ignore[operator]
+            module.lora_dropout[name] = dropout(old.p)  # type: ignore[operator, assignment]
     return step
 
 

@@ -25,7 +25,7 @@ from encoders.load_readings import LoadedReadings, load_readings
 from encoders.loading import untrained
 from evaluation.benchmarks import task_set
 from evaluation.candidates import Candidate, candidates
-from evaluation.readings import PLAIN, read_by
+from evaluation.readings import PLAIN, ReadingCandidate, read_by
 from evaluation.scoring import Options, Outcome, score
 from records.config import composed, plain
 from records.errors import UserError, guard
@@ -60,7 +60,8 @@ def main() -> None:
 def encoding(model: str, args: argparse.Namespace, work: list[list[Triple]]) -> list[list[str]]:
     """Table lines of one model: K readings against one, and against K encoders run one after the other."""
     cfg = Setting(model, "mean", "bi", args.max_length, args.precision).config()
-    readings = {r.reading: r for r in read_by([Candidate({**ABOUT, "config": cfg}, Path())], NAMES)}
+    found = read_by([Candidate({**ABOUT, "config": cfg}, Path())], NAMES)
+    readings = {r.reading: r for r in found if isinstance(r, ReadingCandidate)}
     poolers = {name: r.manifest["config"]["pooler"] for name, r in readings.items()}
     alone = {name: untrained({**cfg, "pooler": pooler}) for name, pooler in poolers.items()}
     sets = {"one (mean)": ["mean"], "three plain": list(PLAIN), "all": list(poolers)}
