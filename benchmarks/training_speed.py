@@ -10,7 +10,7 @@ heat is timed, the loss of the first batch in float32 without dropout must agree
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -62,28 +62,35 @@ QUICK = (Row("tiny", 6, SOURCES[:1], HEATS, 2), Row("tiny", 6, SOURCES[1:], HEAT
 
 
 def main() -> None:
-    """Run the chosen part of the plan and print one table."""
+    """Run the chosen part of the plan and print a table for each line of it."""
     quieten()
     args = arguments()
     torch.set_num_threads(args.threads)
-    taken, rows, notes = stamp(), [], []
     base = Setting(max_length=args.max_length, precision=args.precision, dropout=args.dropout)
+    for row in QUICK if args.quick else PLAN:
+        if row.model in args.models and (not args.batches or row.batch in args.batches):
+            measure_row(row, base, args)
+
+
+def measure_row(row: Row, base: Setting, args: argparse.Namespace) -> None:
+    """Measure one line of the plan, into a section of its own: what is measured later leaves it as it is."""
+    taken, lines, notes = stamp(), list[list[str]](), list[str]()
     how = f"max_length={args.max_length}, precision={args.precision}, LoRA dropout {args.dropout}. {EXPLAINED}"
-    for row, source, kind in chosen(args):
+    for source, kind in ((s, k) for s in row.data for k in row.heats if s in args.data and k in args.heats):
         reason = missing(source)
+        start = time.perf_counter()
         if reason:
             notes.append(f"* {source}: skipped, {reason}.")
-            print(f"{row.model}, {source}, {row.batch}, {kind}: skipped, {reason}", flush=True)
-            continue
-        start = time.perf_counter()
-        lines, note = one_heat(kind, replace(base, model=row.model), source, row.batch, args.rounds or row.rounds)
-        rows += lines
-        notes.append(note)
-        body = "\n\n".join([taken, how, table(HEAD, rows), "\n".join(dict.fromkeys(notes))])
-        publish(
-            "training_speed", "Training speed", body, args.write
-        )  # after each heat: a long run that is cut loses one
-        print(f"{row.model}, {source}, {row.batch}, {kind}: {time.perf_counter() - start:.0f} s", flush=True)
+        else:
+            more, note = one_heat(kind, replace(base, model=row.model), source, row.batch, args.rounds or row.rounds)
+            lines += more
+            notes.append(note)
+            body = "\n\n".join([taken, how, table(HEAD, lines), "\n".join(notes)])
+            title = f"Training speed: {row.model}, batches of {row.batch}"
+            # after each heat: a long run that is cut loses one
+            publish(f"training_speed_{row.model}_{row.batch}", title, body, args.write)
+        done = f"skipped, {reason}" if reason else f"{time.perf_counter() - start:.0f} s"
+        print(f"{row.model}, {source}, {row.batch}, {kind}: {done}", flush=True)
 
 
 def one_heat(kind: str, setting: Setting, source: str, batch: int, rounds: int) -> tuple[list[list[str]], str]:
@@ -92,13 +99,6 @@ def one_heat(kind: str, setting: Setting, source: str, batch: int, rounds: int) 
     losses = check_losses(heat(kind, replace(setting, precision="fp32")), work[0][:SLICE])
     lines, note = measured(heat(kind, setting), f"{setting.model}, {source}, {batch}", work)
     return lines, f"{note} {losses}"
-
-
-def chosen(args: argparse.Namespace) -> Iterator[tuple[Row, str, str]]:
-    """The lines of the plan that the arguments leave: (row, source, heat)."""
-    for row in QUICK if args.quick else PLAN:
-        if row.model in args.models and (not args.batches or row.batch in args.batches):
-            yield from ((row, s, k) for s in row.data for k in row.heats if s in args.data and k in args.heats)
 
 
 def measured(this: Heat, where: str, work: list[list[Triple]]) -> tuple[list[list[str]], str]:
