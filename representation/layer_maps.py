@@ -25,13 +25,13 @@ def layer_maps(name: str, tables: dict[str, dict[str, NDArray[np.float64]]], rea
         size = PANEL * len(shown) + 1.2, (PANEL + 0.2) * len(MEASURES) + 0.3
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(MEASURES), len(shown), squeeze=False)
-        for row, (measure, said) in zip(panels, MEASURES.items(), strict=True):
+        for place, (row, (measure, said)) in enumerate(zip(panels, MEASURES.items(), strict=True)):
             low = min(0.0, *(np.nanmin(tables[label][measure]) for label in shown))
             quads: Any = None
             for axes, label in zip(row, shown, strict=True):
                 quads = _map(axes, tables[label][measure], low)
-                axes.set_title(names[label] if row is panels[0] else "")
-                axes.set_xlabel("layer" if row is panels[-1] else "")
+                axes.set_title(names[label] if place == 0 else "")
+                axes.set_xlabel("layer" if place == len(MEASURES) - 1 else "")
             row[0].set_ylabel("layer")
             bar = figure.colorbar(quads, ax=row, shrink=0.8, pad=0.01)
             bar.set_label(said)
