@@ -79,7 +79,10 @@ def _score_notes(table: "pd.DataFrame", tasks: dict[str, int]) -> list[str]:
     without = [str(label) for label in lacking.index[lacking]]
     mend = "Run evaluate.py run=... untrained=also with one benchmark for all."
     if len(without) == len(lacking):
-        return [f"There are no tasks that the encoders were scored on, so no relation to the score. {mend}"]
+        return [
+            f"No tasks were found that all scored encoders have, of these very weights and settings, so there is no "
+            f"relation to the score. {mend}"
+        ]
     counts = ", ".join(f"{count} {kind}" for kind, count in tasks.items())
     notes = [f"Scores are means over the tasks that all scored encoders have: {counts}."]
     if without:
