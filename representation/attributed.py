@@ -37,6 +37,14 @@ class Attributed:
     even: Floats
     entropy: Floats
 
+    @staticmethod
+    def over_seeds(found: "Sequence[Attributed]") -> "Attributed":
+        """The mean over encoders of one design, text by text."""
+        attention, even, entropy = (
+            np.mean([getattr(own, key) for own in found], axis=0) for key in ("attention", "even", "entropy")
+        )
+        return Attributed(found[0].names, attention, even, entropy)
+
     @property
     def shares(self) -> Floats:
         """[K] attention, the mean over texts."""

@@ -8,6 +8,7 @@ from analysis.formats import score
 from analysis.tables.grid import Cell, Grid
 from representation.answer import Answer
 from representation.attributed import Attributed, attributed, reads_layers, reads_tokens
+from representation.backbones import by_design, over_seeds
 from representation.heat_panels import Look, Panel, heat_panels
 from representation.progress import each
 from representation.styled import Words
@@ -22,19 +23,23 @@ if TYPE_CHECKING:
 NAME = "attribution"
 MOST_COLUMNS = 12  # of a table; of more layers the five with most attention are named
 TOP = 5
-Found = dict[str, dict[str, Attributed]]  # subject -> task type -> its texts
+Found = dict[str, dict[str, Attributed]]  # design -> task type -> its texts
 
 
 def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) -> Answer | None:
     """Return how heads divide their attention, by task type; None where no pooler has a head over several keys."""
-    layers, tokens = Found(), Found()
+    own, each_seed, over_layers = [], [], set()
     for subject in each(_with_heads(subjects), NAME, settings):
         pooler = subject.encoder().encoder.pooler
-        found = layers if reads_layers(pooler) else tokens if reads_tokens(pooler) else None
-        if found is not None:
-            found[subject.label] = {kind: attributed(subject, texts, own) for kind, own in texts.of_type.items()}
-    if not layers and not tokens:
+        if reads_layers(pooler) or reads_tokens(pooler):
+            own.append(subject)
+            each_seed.append({kind: attributed(subject, texts, wanted) for kind, wanted in texts.of_type.items()})
+            over_layers |= {subject.design} if reads_layers(pooler) else set()
+    if not own:
         return None
+    found = {design: _mean([each_seed[own.index(s)] for s in seeds]) for design, seeds in by_design(own).items()}
+    layers = {design: kinds for design, kinds in found.items() if design in over_layers}
+    tokens = {design: kinds for design, kinds in found.items() if design not in over_layers}
     grids, drawings = [], []
     if layers:
         grids.append(_layer_grid(layers, texts.over))
@@ -42,15 +47,21 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
     if tokens:
         grids.append(_token_grid(tokens, texts.over))
         drawings.append(_token_drawing(tokens, texts.over))
-    frames = {f"{NAME}_layers": _frame(layers), f"{NAME}_tokens": _frame(tokens)}
     return Answer(
         NAME,
         "Attention of the heads",
         grids,
         drawings,
-        {name: frame for name, frame in frames.items() if len(frame)},
-        ["Attention says what a head reads, not what its vector would lose without it: see leave_one_layer_out."],
+        {NAME: _frame(own, each_seed)},
+        [
+            "Attention says what a head reads, not what its vector would lose without it: see leave_one_layer_out.",
+            *over_seeds(own),
+        ],
     )
+
+
+def _mean(seeds: list[dict[str, Attributed]]) -> dict[str, Attributed]:
+    return {kind: Attributed.over_seeds([own[kind] for own in seeds]) for kind in seeds[0]}
 
 
 def _with_heads(subjects: "list[Subject]") -> "list[Subject]":
@@ -92,8 +103,8 @@ def _token_grid(found: Found, over: str) -> Grid:
     caption = (
         f"Attention of lastlayer heads to the tokens of each class, mean over heads, queries and {over}. In brackets "
         "the class's share of the tokens that the head reads, which even attention would give it. Entropy: over that "
-        "of even attention, 1 where the head prefers no token. Content words: all that is neither punctuation nor a word "
-        "of a closed list of English function words, pieces of words too."
+        "of even attention, 1 where the head prefers no token. Content words: all that is neither punctuation nor a "
+        "word of a closed list of English function words, pieces of words too."
     )
     return Grid(f"{NAME}_tokens", caption, ["Encoder", "Type", *read, "Entropy"], rows, left=2, title="Tokens")
 
@@ -149,17 +160,18 @@ def _ratio(own: Attributed) -> np.ndarray:
     return np.where(own.expected > 0, ratio, np.nan)
 
 
-def _frame(found: Found) -> "pd.DataFrame":
+def _frame(own: "list[Subject]", found: list[dict[str, Attributed]]) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [
         {
-            **{"encoder": label, "type": kind, "key": name, "attention": own.shares[i], "even": own.expected[i]},
-            **{"std_over_texts": own.attention[:, i].std(ddof=1), "entropy": own.entropy.mean()},
-            "texts": len(own.entropy),
+            **{"encoder": subject.design, "seed": subject.seed, "type": kind, "key": name},
+            **{"attention": read.shares[i], "even": read.expected[i]},
+            **{"std_over_texts": read.attention[:, i].std(ddof=1), "entropy": read.entropy.mean()},
+            "texts": len(read.entropy),
         }
-        for label, kinds in found.items()
-        for kind, own in kinds.items()
-        for i, name in enumerate(own.names)
+        for subject, kinds in zip(own, found, strict=True)
+        for kind, read in kinds.items()
+        for i, name in enumerate(read.names)
     ]
     return pd.DataFrame(rows)

@@ -22,8 +22,26 @@ def distinct_backbones(subjects: Sequence["Subject"], with_attention: bool) -> l
     for subject in subjects:
         key = subject.label if subject.trained else of_value(_own(subject, with_attention))
         if key not in found:
-            found[key] = subject if subject.trained else replace(subject, label=_name(subject, with_attention))
+            name = _name(subject, with_attention)
+            found[key] = subject if subject.trained else replace(subject, label=name, design=name)
     return _told_apart(list(found.values()))
+
+
+def by_design(subjects: Sequence["Subject"]) -> dict[str, list["Subject"]]:
+    """Return design -> its subjects, one a seed, in the order of the first of each."""
+    found: dict[str, list[Subject]] = {}
+    for subject in subjects:
+        found.setdefault(subject.design or subject.label, []).append(subject)
+    return found
+
+
+def over_seeds(subjects: Sequence["Subject"]) -> list[str]:
+    """A note on designs of several seeds, none where there is none: what is shown of them is the mean."""
+    several = {name: [s.seed for s in own] for name, own in by_design(subjects).items() if len(own) > 1}
+    if not several:
+        return []
+    said = "; ".join(f"{name} {', '.join(map(str, seeds))}" for name, seeds in several.items())
+    return [f"Tables and figures hold the mean over seeds ({said}), the csv files each seed."]
 
 
 def stages_of(subject: "Subject") -> list[dict[str, Any]]:
@@ -44,9 +62,10 @@ def _name(subject: "Subject", with_attention: bool) -> str:
 
 
 def _told_apart(subjects: list["Subject"]) -> list["Subject"]:
-    """Number those that share a name, such as starts after two seeds of a stage."""
-    names = [subject.label for subject in subjects]
+    """Number starts that share name and seed, such as those after two kinds of mntp; seeds are one design's."""
+    keys = [(subject.design, subject.seed) for subject in subjects]
     return [
-        replace(subject, label=f"{name} ({names[: i + 1].count(name)})") if names.count(name) > 1 else subject
-        for i, (subject, name) in enumerate(zip(subjects, names, strict=True))
+        subject if subject.trained or keys.count(key) == 1 else replace(subject, label=name, design=name)
+        for i, (subject, key) in enumerate(zip(subjects, keys, strict=True))
+        for name in [f"{subject.design} ({keys[: i + 1].count(key)})"]
     ]

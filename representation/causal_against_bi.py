@@ -12,7 +12,7 @@ from analysis.tables.grid import Cell, Grid
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
 from representation.answer import Answer
-from representation.backbones import distinct_backbones
+from representation.backbones import by_design, distinct_backbones, over_seeds
 from representation.heat_panels import Look, Panel, heat_panels
 from representation.position_means import PositionMeans, bin_names, bin_starts
 from representation.progress import each
@@ -35,14 +35,19 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
     """
     own = distinct_backbones(subjects, with_attention=False)
     wanted = list({text.text: text for text in texts.every}.values())
-    found = {subject.label: measured(subject, texts, wanted) for subject in each(own, NAME, settings)}
+    each_seed = [measured(subject, texts, wanted) for subject in each(own, NAME, settings)]
+    found = {
+        design: PositionMeans.over_seeds([each_seed[own.index(subject)] for subject in seeds])
+        for design, seeds in by_design(own).items()
+    }
     over = f"over {len(wanted)} distinct texts ({texts.over})"
     return Answer(
         NAME,
         "Causal against bidirectional states",
         [_grid(found, over), _counts(found)],
         [_drawing(found, over)],
-        {NAME: _frame(found)},
+        {NAME: _frame(own, each_seed)},
+        over_seeds(own),
     )
 
 
@@ -128,15 +133,15 @@ def _panel(seen: PositionMeans) -> Panel:
     return Panel(seen.means[:, : len(names)].numpy(), [str(i + 1) for i in range(len(seen.means))], names)
 
 
-def _frame(found: dict[str, PositionMeans]) -> "pd.DataFrame":
+def _frame(own: "list[Subject]", found: list[PositionMeans]) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [
         {
-            **{"encoder": label, "layer": layer + 1, "positions": name, "cosine": float(seen.means[layer, b])},
-            **{"texts": int(seen.texts[b]), "tokens": int(seen.tokens[b])},
+            **{"encoder": subject.design, "seed": subject.seed, "layer": layer + 1, "positions": name},
+            **{"cosine": float(seen.means[layer, b]), "texts": int(seen.texts[b]), "tokens": int(seen.tokens[b])},
         }
-        for label, seen in found.items()
+        for subject, seen in zip(own, found, strict=True)
         for layer in range(len(seen.means))
         for b, name in enumerate(_bins(seen))
     ]

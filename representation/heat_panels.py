@@ -52,7 +52,7 @@ def _drawn(words: Words, panels: "Mapping[str, Panel]", look: Look) -> Drawing:
 
     shown = dict(list(panels.items())[:MOST_PANELS])
     names = short_names(shown)
-    across = min(ACROSS, len(shown))
+    across = 2 if len(shown) == 4 else min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     high, wide = (max(p.values.shape[axis] for p in shown.values()) for axis in (0, 1))
     label = inches(row for p in shown.values() for row in p.rows)

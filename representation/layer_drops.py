@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evaluation.candidates import Candidate
 from evaluation.embedding_cache import Encoder, Store
 from evaluation.embedding_memory import EmbeddingMemory
 from poolers.multilayer import MultiLayerTrainable
 from representation.layer_left_out import LayerLeftOut, Reductions
+from representation.student import student
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,12 +70,12 @@ def _each(subject: "Subject", settings: dict[str, Any]) -> Iterator[tuple[str, C
 def drops(scores: "pd.DataFrame") -> "pd.DataFrame":
     """Return one row a (type, layer): score of the whole encoder, `drop` = whole - left out, its interval, tasks.
 
-    scores: as of `layer_drops`. Student's t over tasks, nan with fewer than two. The type "All" is over all tasks,
-    where there are several types. A drop above zero: the layer was of use.
+    scores: as of `layer_drops`; of several seeds each task has the mean. Student's t over tasks, nan with fewer than
+    two. The type "All" is over all tasks, where there are several types. A drop above zero: the layer was of use.
     """
     import pandas as pd
 
-    table = scores.pivot(index="task", columns="layer", values="score")
+    table = scores.pivot_table(index="task", columns="layer", values="score")  # the mean over seeds
     kinds = scores.drop_duplicates("task").set_index("task")["type"]
     numbers = [layer for layer in dict.fromkeys(scores["layer"]) if layer != WHOLE]
     groups = {kind: list(kinds.index[kinds == kind]) for kind in dict.fromkeys(kinds)}
@@ -85,17 +84,6 @@ def drops(scores: "pd.DataFrame") -> "pd.DataFrame":
     for kind, tasks in groups.items():
         for layer in numbers:
             difference = (table.loc[tasks, WHOLE] - table.loc[tasks, layer]).to_numpy()
-            low, high = student(difference)
+            low, high = student(difference, LEVEL)
             rows.append((kind, layer, table.loc[tasks, WHOLE].mean(), difference.mean(), low, high, len(tasks)))
     return pd.DataFrame(rows, columns=["type", "layer", "whole", "drop", "low", "high", "tasks"])
-
-
-def student(values: "np.ndarray[Any, Any]", level: float = LEVEL) -> tuple[float, float]:
-    """Student's t interval of the mean of values [n]; nan with fewer than two."""
-    from scipy.stats import t
-
-    n = len(values)
-    if n < 2:
-        return np.nan, np.nan
-    half = float(t.ppf((1 + level) / 2, n - 1)) * float(values.std(ddof=1)) / n**0.5
-    return float(values.mean()) - half, float(values.mean()) + half

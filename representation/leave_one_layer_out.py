@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from analysis.formats import interval, score, signed
+from analysis.formats import score, signed
 from analysis.tables.grid import Cell, Grid
 from representation.answer import Answer
+from representation.backbones import over_seeds
 from representation.heat_panels import Look, Panel, heat_panels
 from representation.layer_drops import LEVEL, drops, layer_drops
 from representation.progress import each
@@ -32,27 +33,28 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
         return None
     import pandas as pd
 
-    scores, found = [], {}
+    made = []
     for subject in each(own, NAME, settings):
-        if len(subject.encoder().encoder.pooler.layers) < 2:
-            continue
-        scores.append(layer_drops(subject, texts.task_set, settings).assign(encoder=subject.label))
-        found[subject.label] = drops(scores[-1])
-    if not found:
+        if len(subject.encoder().encoder.pooler.layers) > 1:
+            table = layer_drops(subject, texts.task_set, settings)
+            made.append(table.assign(encoder=subject.design, seed=subject.seed))
+    if not made:
         return None
-    count = scores[0]["task"].nunique()
-    over = f"over {count} tasks of {texts.benchmark}"
-    tables = [table.assign(encoder=label) for label, table in found.items()]
+    scores = pd.concat(made, ignore_index=True)
+    found = {str(design): drops(table) for design, table in scores.groupby("encoder", sort=False)}
+    over = f"over {scores['task'].nunique()} tasks of {texts.benchmark}"
+    tables = [table.assign(encoder=design) for design, table in found.items()]
     return Answer(
         NAME,
         "One layer left out",
         [_grid(found, over)],
         [_drawing(found, over)],
-        {NAME: pd.concat(tables, ignore_index=True), f"{NAME}_scores": pd.concat(scores, ignore_index=True)},
+        {NAME: pd.concat(tables, ignore_index=True), f"{NAME}_scores": scores},
         [
             "An intervention on the finished head: the layer's key is masked out of the softmax and nothing is trained "
             "again. A head trained without that layer could do better: a drop does not measure what the layer knows.",
             "Layers above were still computed from the one left out: only the head's own reading of it is cut.",
+            *over_seeds(own),
         ],
     )
 
@@ -68,14 +70,14 @@ def _grid(found: dict[str, "pd.DataFrame"], over: str) -> Grid:
             rows.append([Cell(label), Cell(str(kind)), Cell(score(own["whole"].iloc[0])), *cells])
     caption = (
         f"Score with all layers, and its drop when the head cannot read one of them (masked, no training), {over}. "
-        f"Below it the {LEVEL:.0%} interval (Student's t over the tasks of the row; n.a. with one task). Above zero: "
-        "the layer was of use."
+        f"Below it the {LEVEL:.0%} interval (Student's t over the tasks of the row, where there are several). Above "
+        "zero: the layer was of use."
     )
     return Grid(NAME, caption, ["Encoder", "Type", "All layers", *header], rows, left=2, title="Drop without a layer")
 
 
 def _cell(row: Any) -> Cell:
-    return Cell(signed(row.drop), below=(interval(row.low, row.high),))
+    return Cell(signed(row.drop), below=(f"{signed(row.low)} to {signed(row.high)}",) if row.tasks > 1 else ())
 
 
 def _top(own: "pd.DataFrame") -> str:

@@ -1,5 +1,6 @@
 """Means by position in a text: bins of positions, a mean over each text's tokens in a bin, then a mean over texts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -46,6 +47,13 @@ class PositionMeans:
             torch.zeros(bins, dtype=torch.long),
             torch.zeros(layers, dtype=torch.float64),
         )
+
+    @staticmethod
+    def over_seeds(found: Sequence["PositionMeans"]) -> "PositionMeans":
+        """The mean over encoders that have read the same texts."""
+        first = found[0]
+        sums, whole = (torch.stack([getattr(f, key) for f in found]).mean(dim=0) for key in ("sums", "of_texts"))
+        return PositionMeans(first.starts, sums, first.texts, first.tokens, whole, first.longest)
 
     def add(self, values: Tensor, positions: Tensor, real: Tensor) -> None:
         """Take values [L, B, T] of the tokens at positions [B, T]; real: [B, T] bool, the tokens that count."""

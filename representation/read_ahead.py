@@ -14,10 +14,10 @@ from records.config import CONF
 from records.errors import UserError
 from records.limits import Limit
 from representation.answer import Answer
-from representation.backbones import distinct_backbones
+from representation.backbones import by_design, distinct_backbones, over_seeds
 from representation.layer_lines import Line, layer_lines
 from representation.progress import each
-from representation.read_ahead_gain import LEVEL, Gain, gain_of, gains, pooled_openings
+from representation.read_ahead_gain import LEVEL, Gain, gains, gains_of, pooled_openings
 from representation.read_ahead_texts import Quadruple, quadruples, shared_words
 from representation.read_ahead_tokens import batches, trios
 from representation.styled import Words
@@ -42,21 +42,24 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
     reads ahead, and where no text fits.
     """
     made = held_out(settings)
-    found: dict[str, Floats] = {}
     own = distinct_backbones(subjects, with_attention=True)
+    found: list[Floats] = []
     notes = []
     for subject in each(own, NAME, settings):
-        found[subject.label] = values = measured(subject.encoder(), made)
-        notes.append(_checked(subject, values))
-    summary = {label: [gain_of(row) for row in values] for label, values in found.items()}
+        found.append(measured(subject.encoder(), made))
+        notes.append(_checked(subject, found[-1]))
+    summary = {
+        design: gains_of([found[own.index(subject)] for subject in seeds]) for design, seeds in by_design(own).items()
+    }
+    trained = {subject.design: subject.trained for subject in own}
     what = _made_of(made, settings)
     return Answer(
         NAME,
         "Reading ahead",
         [_grid(summary, what)],
-        [_drawing(summary, {s.label: s.trained for s in own}, what)],
-        {NAME: _frame(summary)},
-        [_overlap(made), *(note for note in notes if note)],
+        [_drawing(summary, trained, what)],
+        {NAME: _frame(own, found)},
+        [_overlap(made), *(note for note in notes if note), *over_seeds(own)],
     )
 
 
@@ -143,11 +146,15 @@ def _grid(summary: dict[str, list[Gain]], what: str) -> Grid:
 
 
 def _drawing(summary: dict[str, list[Gain]], trained: dict[str, bool], what: str) -> Any:
-    lines = {label: _line(layers, trained[label]) for label, layers in summary.items()}
+    ahead = {label: layers for label, layers in summary.items() if any(gain.mean for gain in layers)}
+    blind = [label for label in summary if label not in ahead]
+    lines = {label: _line(layers, trained[label]) for label, layers in (ahead or summary).items()}
     caption = (
         f"cos(q, s+) - cos(q, s-) layer by layer, mean and {LEVEL:.0%} interval {what}. Broken lines: untrained. "
-        "Above zero a token's state knows what comes after it; a causal layer is at zero."
+        "Above zero a token's state knows what comes after it."
     )
+    if ahead and blind:
+        caption += f" Exactly zero in every layer, so not drawn: {', '.join(blind)}."
     ends = ", ".join(f"{label} {signed(layers[-1].mean)}" for label, layers in summary.items())
     words = Words(NAME, "Reading ahead by layer", caption, f"Differences at the last layer: {ends}.")
     return layer_lines(words, lines, "cos(q, s+) \N{MINUS SIGN} cos(q, s\N{MINUS SIGN})")
@@ -158,12 +165,12 @@ def _line(layers: list[Gain], trained: bool) -> Line:
     return Line(mean, low, high, trained)
 
 
-def _frame(summary: dict[str, list[Gain]]) -> "pd.DataFrame":
+def _frame(own: "list[Subject]", found: list[Floats]) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [
-        {"encoder": label, "layer": i + 1, **vars(gain)}
-        for label, layers in summary.items()
-        for i, gain in enumerate(layers)
+        {"encoder": subject.design, "seed": subject.seed, "layer": i + 1, **vars(gain)}
+        for subject, values in zip(own, found, strict=True)
+        for i, gain in enumerate(gains_of([values]))
     ]
     return pd.DataFrame(rows)

@@ -1,5 +1,6 @@
 """What reading ahead brings: how much nearer q lies to s+ than to s-, layer by layer, with an interval."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import Tensor
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
 from poolers.base import INSTRUCTION, weighted_mean
+from representation.student import student
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95
@@ -41,12 +43,17 @@ def gains(q: Tensor, plus: Tensor, minus: Tensor) -> Floats:
     return result
 
 
-def gain_of(values: Floats) -> Gain:
-    """Summarise the differences [n] of n triples, at least two."""
-    from scipy.stats import t
+def gains_of(seeds: Sequence[Floats]) -> list[Gain]:
+    """Summarise each layer of the differences [L, n] of n triples, at least two, of one array for each seed.
 
-    n = len(values)
-    mean, error = float(values.mean()), float(values.std(ddof=1)) / n**0.5
-    half = float(t.ppf((1 + LEVEL) / 2, n - 1)) * error
+    A triple's differences are averaged over seeds before the interval over triples is taken; the share is over both.
+    """
+    return [gain_of(layer) for layer in np.stack(seeds).swapaxes(0, 1)]
+
+
+def gain_of(values: Floats) -> Gain:
+    """Summarise the differences [seeds, n] of one layer."""
+    mean = values.mean(axis=0)
+    low, high = student(mean, LEVEL)
     share = float((values > 0).mean() + (values == 0).mean() / 2)
-    return Gain(mean, mean - half, mean + half, share, n)
+    return Gain(float(mean.mean()), low, high, share, len(mean))

@@ -122,6 +122,10 @@ def test_drops_are_means_over_tasks_with_students_interval():
         assert (row["drop"], row["low"], row["high"]) == pytest.approx((np.mean(own), wanted.low, wanted.high))
         assert row["tasks"] == len(tasks)
     assert np.isnan(found.loc[("Retrieval", "1"), "low"])
+    twice = pd.concat([scores.assign(seed=0), scores.assign(seed=1, score=scores["score"] + 0.1)])
+    of_both = drops(twice).set_index(["type", "layer"])
+    np.testing.assert_allclose(of_both["drop"], found["drop"])
+    np.testing.assert_allclose(of_both["whole"], found["whole"] + 0.05)
 
 
 def test_the_answer_is_of_multilayer_encoders_alone(two_subjects, texts, settings, scored):

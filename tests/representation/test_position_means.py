@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 import torch
 
 from representation.position_means import PositionMeans, bin_names, bin_starts
@@ -38,6 +39,19 @@ def test_means_are_over_the_tokens_of_a_text_and_then_over_texts():
         assert int(seen.tokens[b]) == sum(v[0, start:end].numel() for v in each)
     assert torch.allclose(seen.whole, torch.stack([v.double().mean(dim=1) for v in each]).mean(dim=0))
     assert seen.longest == 20
+
+
+def test_seeds_are_averaged():
+    found = []
+    for value in (0.2, 0.6):
+        found.append(PositionMeans.empty(1, [0, 1]))
+        found[-1].add(
+            torch.full((1, 2, 2), value), torch.tensor([[0, 1], [0, 1]]), torch.tensor([[1, 1], [1, 0]]).bool()
+        )
+    mean = PositionMeans.over_seeds(found)
+    assert torch.allclose(mean.means, torch.full((1, 2), 0.4, dtype=torch.float64))
+    assert float(mean.whole) == pytest.approx(0.4)
+    assert mean.texts.tolist() == [2, 1]
 
 
 def test_a_bin_that_no_text_reaches_has_no_mean():

@@ -13,7 +13,7 @@ from encoders.loading import untrained
 from records.config import composed, plain
 from records.errors import UserError
 from representation import read_ahead
-from representation.read_ahead_gain import gain_of, gains, pooled_openings
+from representation.read_ahead_gain import gains, gains_of, pooled_openings
 from representation.read_ahead_texts import Quadruple
 from representation.read_ahead_tokens import batches, trios
 
@@ -104,11 +104,20 @@ def test_gains_are_differences_of_cosines():
 
 def test_the_interval_is_students():
     values = np.array([0.3, -0.1, 0.2, 0.0, 0.5, -0.4, 0.0])
-    gain = gain_of(values)
+    (gain,) = gains_of([values[None]])
     wanted = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (gain.low, gain.high) == pytest.approx((wanted.low, wanted.high))
     assert gain.share == (3 + 0.5 * 2) / 7
     assert gain.count == 7
+
+
+def test_triples_are_averaged_over_seeds_before_the_interval():
+    seeds = [np.array([[0.3, -0.1, 0.2]]), np.array([[0.1, 0.3, 0.0]])]
+    (gain,) = gains_of(seeds)
+    wanted = stats.ttest_1samp([0.2, 0.1, 0.1], 0).confidence_interval(0.95)
+    assert (gain.mean, gain.low, gain.high) == pytest.approx((0.4 / 3, wanted.low, wanted.high))
+    assert gain.share == (4 + 0.5) / 6
+    assert gain.count == 3
 
 
 def test_a_causal_layer_that_knows_more_is_refused():
@@ -130,3 +139,4 @@ def test_the_answer_has_a_line_for_each_backbone(two_subjects, texts, settings, 
     assert list(frame["layer"]) == [1, 2, 3] * 2
     assert (frame.loc[frame["encoder"] == "untrained, causal", ["mean", "low", "high"]] == 0).all(axis=None)
     assert "held-out packages" in answer.drawings[0].caption
+    assert answer.drawings[0].caption.endswith("not drawn: untrained, causal.")
