@@ -44,6 +44,12 @@ def over_seeds(subjects: Sequence["Subject"]) -> list[str]:
     return [f"Tables and figures hold the mean over seeds ({said}), the csv files each seed."]
 
 
+def start_of(run: "Subject", subjects: Sequence["Subject"], with_attention: bool) -> "Subject | None":
+    """The untrained one of `subjects` whose backbone `run` began from, where it is among them."""
+    key = _own(run, with_attention)
+    return next((s for s in subjects if not s.trained and _own(s, with_attention) == key), None)
+
+
 def stages_of(subject: "Subject") -> list[dict[str, Any]]:
     """Facts of the stages that the subject's backbone has behind it: run, objective, adapter_sha256."""
     facts: list[dict[str, Any]] = subject.candidate.manifest.get("lineage") or []
