@@ -124,7 +124,7 @@ def _layer_drawing(found: Found, over: str) -> "Drawing":
         f"Attention of multilayer heads to each layer (to the right) by task type (downwards), mean over heads, "
         f"queries and {over}. A row sums to 1."
     )
-    most = ", ".join(f"{label}: layer {_most(kinds)}" for label, kinds in found.items())
+    most = "; ".join(f"{label}: layer {_most(kinds)}" for label, kinds in found.items())
     words = Words(f"{NAME}_layers", "Attention over layers", caption, f"Most attention: {most}.")
     return heat_panels(words, panels, Look("", "layer", "attention"))
 

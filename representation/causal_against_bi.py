@@ -123,7 +123,7 @@ def _drawing(found: dict[str, PositionMeans], over: str) -> Any:
         "Cosine between a token's states with causal and with bidirectional attention under the same weights, by layer "
         f"(downwards) and position in the text (to the right), mean over a text's tokens in a bin and then {over}."
     )
-    said = ", ".join(f"{label} {score(float(seen.whole[-1]))}" for label, seen in found.items())
+    said = "; ".join(f"{label} {score(float(seen.whole[-1]))}" for label, seen in found.items())
     words = Words(NAME, "Causal against bidirectional states", caption, f"Mean at the last layer: {said}.")
     return heat_panels(words, panels, Look("layer", "position", "cosine"))
 

@@ -111,7 +111,7 @@ def _said(checks: dict[str, tuple[int, float]]) -> list[str]:
         return []
     most = max(found for _, found in causal.values())
     said = "exactly 0 for every triple" if most == 0 else f"0 but for rounding (at most {most:.1g})"
-    layers = ", ".join(f"{label} ({blind})" for label, (blind, _) in causal.items())
+    layers = "; ".join(f"{label} ({blind})" for label, (blind, _) in causal.items())
     return [f"Check: the difference is {said} in the causal layers, which cannot read ahead (their number): {layers}."]
 
 

@@ -80,8 +80,8 @@ def drawing(name: str, ahead: Ahead, what: str) -> Drawing:
         "Above zero a token's state knows what comes after it."
     )
     if seeing and blind:
-        caption += f" Exactly zero in every layer, so not drawn: {', '.join(blind)}."
-    ends = ", ".join(f"{label} {signed(layers[-1].mean)}" for label, layers in found.items())
+        caption += f" Exactly zero in every layer, so not drawn: {'; '.join(blind)}."
+    ends = "; ".join(f"{label} {signed(layers[-1].mean)}" for label, layers in found.items())
     words = Words(name, "Reading ahead by layer", caption, f"Differences at the last layer: {ends}.")
     return layer_lines(words, lines, "cos(q, s+) \N{MINUS SIGN} cos(q, s\N{MINUS SIGN})")
 

@@ -25,7 +25,7 @@ class Words:
     def drawing(self, figure: "Figure", left_out: Iterable[str] = ()) -> Drawing:
         """The figure with its words. left_out: names that found no room, which the caption then says."""
         left = list(left_out)
-        said = f" Not drawn: {', '.join(left)}." if left else ""
+        said = f" Not drawn: {'; '.join(left)}." if left else ""
         return Drawing(self.name, self.title, self.caption + said, self.alt, figure)
 
 
