@@ -8,7 +8,7 @@ from representation.geometry_relation import relation, relation_grid, relation_n
 from representation.geometry_tables import geometry_grids
 from representation.own_vectors import OwnVectors, own_vectors
 from representation.progress import each
-from representation.scores_of import scores_of
+from representation.scores_of import Scores, scores_of, type_scores
 from representation.subject import Subject
 from representation.texts import Texts
 from representation.vector_geometry import alignment, anisotropy, centred_effective_rank, effective_rank, uniformity
@@ -26,8 +26,8 @@ OF_A_CLOUD = {
 
 def answer(subjects: list[Subject], texts: Texts, settings: dict[str, Any]) -> Answer:
     """Measure every encoder's own vectors, task type by task type; one forward pass a text."""
-    table, unscored = _measured(subjects, texts, settings)
-    grids, drawings, notes = geometry_grids(table, texts), [], _notes(subjects, texts, unscored)
+    table, tasks = _measured(subjects, texts, settings)
+    grids, drawings, notes = geometry_grids(table, texts), [], [*_notes(texts), *_score_notes(table, tasks)]
     found = relation(table)
     frames = {"geometry": table}
     if len(found):
@@ -38,18 +38,20 @@ def answer(subjects: list[Subject], texts: Texts, settings: dict[str, Any]) -> A
     return Answer("geometry", "Geometry of the vectors", grids, drawings, frames, notes)
 
 
-def _measured(subjects: list[Subject], texts: Texts, settings: dict[str, Any]) -> "tuple[pd.DataFrame, list[str]]":
-    """One row an (encoder, type) with its measures and score (NaN where there is none); labels without any score."""
+def _measured(subjects: list[Subject], texts: Texts, settings: dict[str, Any]) -> "tuple[pd.DataFrame, dict[str, int]]":
+    """One row an (encoder, type) with its measures and score (NaN where there is none); tasks scored of each type."""
     import pandas as pd
 
-    rows, unscored = [], []
+    rows: list[dict[str, Any]] = []
+    scores: dict[str, Scores] = {}
     for subject in each(subjects, "geometry", settings):
-        vectors, scores = own_vectors(subject, texts), scores_of(subject)
-        unscored += [] if scores else [subject.label]
-        for kind, measures in cloud_measures(vectors).items():
-            who = {"encoder": subject.label, "design": subject.design, "seed": subject.seed, "trained": subject.trained}
-            rows.append(who | {"type": kind} | measures | {"score": scores.get(kind, float("nan"))})
-    return pd.DataFrame(rows), unscored
+        vectors, scores[subject.label] = own_vectors(subject, texts), scores_of(subject)
+        who = {"encoder": subject.label, "design": subject.design, "seed": subject.seed, "trained": subject.trained}
+        rows += [who | {"type": kind} | measures for kind, measures in cloud_measures(vectors).items()]
+    means, tasks = type_scores(scores)
+    for row in rows:
+        row["score"] = means.get(row["encoder"], {}).get(row["type"], float("nan"))
+    return pd.DataFrame(rows), tasks
 
 
 def cloud_measures(vectors: OwnVectors) -> dict[str, dict[str, float]]:
@@ -61,8 +63,8 @@ def cloud_measures(vectors: OwnVectors) -> dict[str, dict[str, float]]:
     }
 
 
-def _notes(subjects: list[Subject], texts: Texts, unscored: list[str]) -> list[str]:
-    notes = [
+def _notes(texts: Texts) -> list[str]:
+    return [
         "Vectors are those that are scored, at unit length. Anisotropy: mean cosine of two different texts (Ethayarajh "
         "2019). Alignment: mean squared distance of a query and a document relevant to it; uniformity: log of the mean "
         "of exp(-2 d^2) over pairs of texts (Wang and Isola 2020); for both less is better in their sense. Effective "
@@ -70,11 +72,19 @@ def _notes(subjects: list[Subject], texts: Texts, unscored: list[str]) -> list[s
         f"vector is taken away; neither the number of texts ({min(map(len, texts.of_type.values()))} of a type) nor "
         "that of dimensions can be exceeded.",
     ]
-    if unscored:
-        which = (
-            "None of the encoders has" if len(unscored) == len(subjects) else f"Without: {', '.join(unscored)} have no"
-        )
-        notes.append(
-            f"{which} scores yet, so they are left out of the relation. Run evaluate.py run=... untrained=also."
-        )
+
+
+def _score_notes(table: "pd.DataFrame", tasks: dict[str, int]) -> list[str]:
+    lacking = table.groupby("encoder", sort=False)["score"].apply(lambda own: own.isna().all())
+    without = [str(label) for label in lacking.index[lacking]]
+    mend = "Run evaluate.py run=... untrained=also with one benchmark for all."
+    if len(without) == len(lacking):
+        return [
+            f"No tasks were found that all scored encoders have, of these very weights and settings, so there is no "
+            f"relation to the score. {mend}"
+        ]
+    counts = ", ".join(f"{count} {kind}" for kind, count in tasks.items())
+    notes = [f"Scores are means over the tasks that all scored encoders have: {counts}."]
+    if without:
+        notes.append(f"Not scored, so left out of the relation: {', '.join(without)}. {mend}")
     return notes

@@ -41,7 +41,7 @@ def _by_type(table: "pd.DataFrame", texts: Texts) -> Grid:
             rows.append([first, Cell(line["type"]), *(_number(name, line[name]) for name in own), Cell(scored)])
     caption = (
         f"The measures by task type, over {texts.over}, and the score on that type where there is one: mean over the "
-        "tasks that the encoder was scored on."
+        "tasks that all of them were scored on."
     )
     header = ["Encoder", "Task type", *(MEASURES[name] for name in own), "Score"]
     return Grid("geometry-types", caption, header, rows, left=2, title="Geometry by task type")

@@ -12,7 +12,7 @@ from representation.geometry_relation import relation, relation_grid, relation_n
 from representation.geometry_tables import MEASURES
 from representation.own_vectors import own_vectors
 from representation.rank_correlation import spearman
-from representation.scores_of import scores_of
+from representation.scores_of import scores_of, type_scores
 from representation.vector_geometry import alignment, anisotropy
 
 
@@ -56,7 +56,7 @@ def test_each_number_is_of_its_own_encoder_and_type(answered, two_subjects, text
 
 def test_without_scores_there_is_no_relation_and_it_is_said(answered):
     assert "geometry_relation" not in answered.frames
-    assert any("None of the encoders has scores yet" in note for note in answered.notes)
+    assert any("No tasks were found" in note for note in answered.notes)
     assert [grid.name for grid in answered.grids] == ["geometry-encoders", "geometry-types"]
 
 
@@ -68,13 +68,23 @@ def test_scores_are_those_of_these_weights(settings, two_subjects):
     subject = two_subjects[1]
     outcome = score(subject.candidate, task_set(settings).tasks[:2], Options())
     found = scores_of(subject)
-    assert found == {kind: pytest.approx(value) for kind, value in outcome.scores.values()}
+    assert found == {task: (kind, pytest.approx(value)) for task, (kind, value) in outcome.scores.items()}
     path = next(outcome.folder.glob("Docs*.json"))
     held = json.loads(path.read_text())
     held["scores"]["test"][0]["main_score"] = 0.125
     path.write_text(json.dumps(held))
-    assert 0.125 in scores_of(subject).values()
+    assert scores_of(subject)[path.stem] == (outcome.scores[path.stem][0], 0.125)
     assert scores_of(two_subjects[0]) == {}
+
+
+def test_means_are_over_the_tasks_that_all_have():
+    first = {"A": ("STS", 0.2), "B": ("STS", 0.4), "C": ("Retrieval", 0.5), "D": ("Retrieval", 0.9)}
+    second = {"A": ("STS", 0.6), "B": ("STS", 0.8), "C": ("Retrieval", 0.1)}
+    means, tasks = type_scores({"one": first, "two": second, "none": {}})
+    assert means["one"] == pytest.approx({"STS": 0.3, "Retrieval": 0.5})
+    assert means["two"] == pytest.approx({"STS": 0.7, "Retrieval": 0.1})
+    assert (set(means), tasks) == ({"one", "two"}, {"STS": 2, "Retrieval": 1})
+    assert type_scores({"one": {"A": ("STS", 1.0)}, "two": {"B": ("STS", 1.0)}}) == ({}, {})
 
 
 def test_relation_is_over_designs_with_seeds_averaged():
