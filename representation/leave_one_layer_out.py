@@ -1,5 +1,6 @@
 """What does a multilayer head lose when it cannot read one of its layers? An intervention without training."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from analysis.formats import score, signed
@@ -33,6 +34,8 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
         return None
     import pandas as pd
 
+    print(f"{NAME}: {len(own)} encoders on {len(texts.task_set.tasks)} tasks, with all layers and without each.",
+          file=sys.stderr, flush=True)  # fmt: skip
     made = []
     for subject in each(own, NAME, settings):
         if len(subject.encoder().encoder.pooler.layers) > 1:
@@ -54,6 +57,8 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
             "An intervention on the finished head: the layer's key is masked out of the softmax and nothing is trained "
             "again. A head trained without that layer could do better: a drop does not measure what the layer knows.",
             "Layers above were still computed from the one left out: only the head's own reading of it is cut.",
+            "Intervals are not corrected for their number: of twenty, one leaves out zero by chance alone. They are "
+            "of these encoders on other tasks.",
             *over_seeds(own),
         ],
     )
