@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 QUESTIONS = {
     "layers": "representation.layers",
     "geometry": "representation.geometry",
+    "read_ahead": "representation.read_ahead",
+    "causal_against_bi": "representation.causal_against_bi",
+    "attribution": "representation.attribution",
+    "leave_one_layer_out": "representation.leave_one_layer_out",
 }
 
 

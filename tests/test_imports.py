@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "training": {"corpora", "encoders", "poolers", "records"},
     "evaluation": {"corpora", "encoders", "poolers", "records"},
     "analysis": {"records"},
-    "representation": {"analysis", "encoders", "evaluation", "poolers", "records"},
+    "representation": {"analysis", "corpora", "encoders", "evaluation", "poolers", "records"},
 }
 
 

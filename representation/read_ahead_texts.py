@@ -1,0 +1,106 @@
+"""Texts that begin alike and go on alike or unlike: LLM2Vec's (A, B), (A, C), (A, D), made of docstrings."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from corpora.docstrings import Docstring
+
+OPENING_WORDS = (6, 16)  # of A: a sentence, and room for what follows in a short max_length
+GOING_ON_WORDS = (6, 24)  # of B, C and D
+ALIKE = 0.2  # largest share of words that D may have in common with B or C
+TRIES = 200  # draws of A and D before a pair is left out
+NO_PROSE = re.compile(  # where the description of a docstring ends
+    r"^\s*(?:parameters?|returns?|yields?|raises|warns?|attributes|methods|args|arguments|notes?|examples?|see also|"
+    r"references|other parameters|keyword args|options)\s*:?\s*$|^\s*[\w*, ]+\s:\s|^\s*[-*.:|+=]",
+    re.IGNORECASE | re.MULTILINE,
+)
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Quadruple:
+    """A begins three texts; B, C and D follow. B and C describe one thing, D another."""
+
+    a: str
+    b: str
+    c: str
+    d: str
+
+
+def quadruples(docstrings: Sequence["Docstring"], count: int, seed: int = 0) -> list[Quadruple]:
+    """Return `count` of them, or as many as there are, in an order that `seed` draws.
+
+    B is a docstring's summary, C the first words of the description that follows it, D those of a docstring of
+    another package, A the summary of a docstring of a third package. B, C and D have as many words. So A fits none of
+    them better than another, C and D are of one kind, and what tells them apart is that C goes with B. D shares at
+    most a fifth of its words with B or C (Jaccard's index). A docstring is B's once.
+    """
+    usable = sorted({(d.package, _line(d.summary), prose(d.body)) for d in docstrings})
+    openings = [(package, text) for package, text, _ in usable if _within(text, OPENING_WORDS)]
+    pairs = [row for row in usable if _within(row[1], GOING_ON_WORDS) and len(row[2].split()) >= len(row[1].split())]
+    if not openings:
+        return []
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in rng.permutation(len(pairs)):
+        made = _made(pairs[k], openings, pairs, rng)
+        found += [made] if made else []
+        if len(found) == count:
+            break
+    return found
+
+
+def _made(
+    pair: tuple[str, str, str],
+    openings: list[tuple[str, str]],
+    pairs: list[tuple[str, str, str]],
+    rng: np.random.Generator,
+) -> Quadruple | None:
+    package, b, rest = pair
+    size = len(b.split())
+    c = first_words(rest, size)
+    if shared_words(b, c) == 1:
+        return None  # the description repeats the summary
+    draws = zip(rng.integers(0, len(openings), TRIES), rng.integers(0, len(pairs), TRIES), strict=True)
+    for i, j in draws:
+        (third, a), (other, _, described) = openings[i], pairs[j]
+        d = first_words(described, size)
+        three = len({package, third, other}) == 3 and len(d.split()) == size
+        if three and max(shared_words(d, b), shared_words(d, c)) <= ALIKE:
+            return Quadruple(a, b, c, d)
+    return None
+
+
+def prose(body: str) -> str:
+    """The description that a body begins with, on one line: what stands before fields, lists and headings."""
+    found = NO_PROSE.search(body)
+    return _line(body[: found.start()] if found else body)
+
+
+def first_words(text: str, count: int) -> str:
+    """The first `count` words of a text on one line."""
+    return " ".join(text.split()[:count])
+
+
+def shared_words(one: str, other: str) -> float:
+    """Jaccard's index of the sets of words of two texts, in lower case: 0 for none in common, 1 for the same."""
+    a, b = (set(WORD.findall(text.lower())) for text in (one, other))
+    return len(a & b) / len(a | b) if a | b else 0.0
+
+
+def texts_of(quadruple: Quadruple) -> Iterator[tuple[str, str]]:
+    """Yield (A, what follows) of q = (A, B), s+ = (A, C), s- = (A, D)."""
+    yield from ((quadruple.a, rest) for rest in (quadruple.b, quadruple.c, quadruple.d))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _within(text: str, words: tuple[int, int]) -> bool:
+    return words[0] <= len(text.split()) <= words[1]
