@@ -22,7 +22,7 @@ def texts_of_task(data: TaskData) -> Iterator[tuple[str, str]]:
     """
     if data.type in ("Retrieval", "Reranking"):
         for doc in data.content["corpus"].values():
-            yield "document", _joined(doc)
+            yield "document", joined(doc)
         for query in data.content["queries"].values():
             yield "query", query
         return
@@ -32,6 +32,6 @@ def texts_of_task(data: TaskData) -> Iterator[tuple[str, str]]:
                 yield "query", text
 
 
-def _joined(doc: dict[str, Any]) -> str:
+def joined(doc: dict[str, Any]) -> str:
     """Title and text as mteb joins them."""
     return f"{doc['title']} {doc['text']}".strip() if doc["title"] else doc["text"].strip()

@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "training": {"corpora", "encoders", "poolers", "records"},
     "evaluation": {"corpora", "encoders", "poolers", "records"},
     "analysis": {"records"},
+    "representation": {"analysis", "encoders", "evaluation", "poolers", "records"},
 }
 
 
@@ -34,7 +35,9 @@ def test_arrows(package):
         assert ours <= MAY_IMPORT[package], f"{path.name} imports {ours - MAY_IMPORT[package]}"
 
 
-@pytest.mark.parametrize("module", ["analysis.__main__", "analysis.control.__main__", "train", "evaluate"])
+@pytest.mark.parametrize(
+    "module", ["analysis.__main__", "analysis.control.__main__", "train", "evaluate", "representation.__main__"]
+)
 def test_entry_points_import_nothing_heavy(module):
     code = f"import sys, {module}; print(sorted({{'torch', 'mteb', 'transformers', 'pandas'}} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

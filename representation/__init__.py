@@ -1,0 +1,1 @@
+"""Why designs differ: what their layers, vectors and attention hold. `python -m representation run=...`."""

@@ -1,0 +1,99 @@
+"""`python -m representation key=value ...`: runs in, tables and figures of what their layers and vectors hold out."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluation.words import hydra_words
+from records.config import CONF, composed, plain
+from records.errors import UserError
+from records.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits
+from representation.questions import QUESTIONS, check_questions, question
+
+Config = dict[str, Any]
+LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0), "threads": Limit(1, "one for each core")}
+OURS = ("questions", "texts", "texts_seed", "out", *QUESTIONS)  # keys that say nothing of an encoder
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Read the command line, look, print. Raises `UserError` for what the user can mend."""
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    if {"-h", "--help"} & set(arguments):
+        print((CONF / "representation.yaml").read_text(encoding="utf-8"))
+        return
+    run(plain(composed("representation", hydra_words([_quoted(a) for a in arguments]))))
+
+
+def run(cfg: Config) -> list[Any]:
+    """Answer all that `cfg` (conf/representation.yaml) asks; return the answers that there are."""
+    names = check_questions(cfg["questions"])
+    modules = [question(name) for name in names]
+    limits = {key: limit for module in modules for key, limit in getattr(module, "LIMITS", {}).items()}
+    check_limits(cfg, LIMITS | limits, ENCODER_WORDS | {"progress": SWITCH})
+    from representation.subject import subjects
+
+    found = subjects({key: value for key, value in cfg.items() if key not in OURS})
+    folder = output_folder(cfg, found[0].candidate.results)
+    from representation.texts import read_texts
+    from representation.write import markdown, write_answer
+
+    _limit_threads(cfg["threads"])
+    texts = read_texts(cfg)
+    print(f"{_over(found, texts)}\n{_cost(found, texts, names, cfg)}", file=sys.stderr, flush=True)
+    answers = []
+    for name, module in zip(names, modules, strict=True):
+        answer = module.answer(found, texts, cfg)
+        if answer is None:
+            print(f"{name}: does not apply to these encoders.", file=sys.stderr)
+            continue
+        write_answer(answer, folder, _over(found, texts))
+        answers.append(answer)
+        print(markdown(answer), flush=True)
+    print(f"Files: {folder}. Into a report: python -m analysis scores=... report=true representation={folder}")
+    return answers
+
+
+def output_folder(cfg: Config, results: Path) -> Path:
+    """Return `out`, else `representation` beside the scores. Raises `UserError` where a file is in the way."""
+    folder = Path(cfg["out"] or results.parent / "representation")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"out={folder} is a file. Name a folder with out=<folder>.")
+    return folder
+
+
+def _quoted(word: str) -> str:
+    """`out=` may hold a "=", at which Hydra would stop."""
+    key, equals, value = word.partition("=")
+    if key != "out" or not equals or value in ("", "null") or value[0] in "'\"":
+        return word
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"out='{escaped}'"
+
+
+def _over(found: Sequence[Any], texts: Any) -> str:
+    return f"{len(found)} encoders ({', '.join(s.label for s in found)}); {texts.over}."
+
+
+def _cost(found: Sequence[Any], texts: Any, names: Sequence[str], cfg: Config) -> str:
+    """One pass over the sample for each encoder and question, at the rate that was measured here before."""
+    from evaluation.plan import in_time
+    from evaluation.rates import rate_of
+
+    tokens = sum(found[0].candidate.measure().lengths([text.text for text in texts.every], ""))
+    rate = rate_of(Path(cfg["cache_dir"]), found[0].config, cfg["threads"])
+    passes = len(found) * len(names)
+    seconds = passes * tokens / rate.tokens
+    return (
+        f"To read: {tokens:,} tokens for each encoder and question ({', '.join(names)}), {passes} times: "
+        f"about {in_time(seconds)} at {rate.tokens:,.0f} tokens/s ({rate.how}), and what a question says of its own."
+    )
+
+
+def _limit_threads(threads: int | None) -> None:
+    if threads is None:
+        return
+    import torch
+
+    torch.set_num_threads(threads)

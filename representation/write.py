@@ -1,0 +1,80 @@
+"""Answers -> Markdown, csv, figures, and answers.json, which `python -m analysis ... representation=<folder>` reads."""
+
+import json
+from base64 import b64encode
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from analysis.figures.drawing import Drawing
+from analysis.figures.save import figure_bytes, write_figures
+from analysis.tables.csv_text import csv_text
+from analysis.tables.markdown_escape import escape
+from analysis.tables.render_markdown import markdown_grid
+from records.atomic import write_json, write_text
+from records.errors import UserError
+from representation.answer import Answer
+
+ANSWERS = "answers.json"
+PIXELS = 96  # of a web page, an inch
+
+
+def markdown(answer: Answer) -> str:
+    """Return an answer as people read it: tables, figures by name with their captions, notes."""
+    parts = [f"# {escape(answer.title)}\n"]
+    parts += [f"## {escape(grid.title)}\n\n{markdown_grid(grid)}" for grid in answer.grids]
+    parts += [
+        f"## {escape(d.title)}\n\n![{escape(d.alt)}](figures/{d.name}.png)\n\n{escape(d.caption)}\n"
+        for d in answer.drawings
+    ]
+    if answer.notes:
+        parts.append("## Notes\n\n" + "\n".join(f"- {escape(note)}" for note in answer.notes) + "\n")
+    return "\n".join(parts)
+
+
+def write_answer(answer: Answer, folder: Path, over: str) -> list[Path]:
+    """Write one answer's files to `folder`; return the paths. Other questions' answers in the folder stay.
+
+    over: which encoders and texts it is about, in words. Raises `UserError` where the folder cannot be written.
+    """
+    texts = {f"{answer.name}.md": markdown(answer)}
+    texts |= {f"{name}.csv": csv_text(table) for name, table in answer.frames.items()}
+    try:
+        for name, text in texts.items():
+            write_text(folder / name, text)
+        pictures = write_figures(answer.drawings, folder / "figures") if answer.drawings else []
+        kept = [held for held in _held(folder / ANSWERS) if held["name"] != answer.name]
+        write_json(folder / ANSWERS, {"version": 1, "answers": [*kept, as_json(answer, over)]})
+    except OSError as error:
+        raise UserError(f"Cannot write to {folder}: {error.strerror}. Name another with out=<folder>.") from error
+    return [*(folder / name for name in texts), *pictures, folder / ANSWERS]
+
+
+def as_json(answer: Answer, over: str) -> dict[str, Any]:
+    """Return what the report shows of an answer; figures as base64 of their svg, sizes in pixels."""
+    return {
+        "name": answer.name,
+        "title": answer.title,
+        "over": over,
+        "grids": [asdict(grid) for grid in answer.grids],
+        "figures": [_figure(drawing) for drawing in answer.drawings],
+        "notes": answer.notes,
+    }
+
+
+def _figure(drawing: Drawing) -> dict[str, Any]:
+    width, height = drawing.figure.get_size_inches()
+    return {
+        **{"name": drawing.name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt},
+        **{"svg": b64encode(figure_bytes(drawing, "svg")).decode()},
+        **{"width": round(width * PIXELS), "height": round(height * PIXELS)},
+    }
+
+
+def _held(path: Path) -> list[dict[str, Any]]:
+    """The answers that are there already; a file that cannot be read counts as none, since it is written anew."""
+    try:
+        answers = json.loads(path.read_text(encoding="utf-8"))["answers"]
+        return [held for held in answers if "name" in held]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

@@ -1,0 +1,122 @@
+"""The command: which encoders, which texts, which files; errors are one line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from analysis.figures.drawing import Drawing
+from analysis.tables.grid import Cell, Grid
+from records.errors import UserError
+from representation import questions
+from representation.answer import Answer
+from representation.command import main
+from representation.write import markdown, write_answer
+
+
+def toy(name="toy"):
+    figure = Figure(figsize=(2, 1))
+    figure.add_subplot().plot([0, 1], [0, 1])
+    grid = Grid(f"{name}-grid", "What it is.", ["Encoder", "Value"], [[Cell("a|b"), Cell("1")]], title="A table")
+    drawing = Drawing(f"{name}_line", "A line", "One line, over nothing.", "A line rises.", figure)
+    return Answer(name, "A toy", [grid], [drawing], {f"{name}_values": pd.DataFrame({"x": [0.1]})}, ["A note."])
+
+
+def test_labels_tell_encoders_apart(two_subjects):
+    assert [s.label for s in two_subjects] == ["multilayer-causal untrained", "multilayer-bi untrained"]
+    assert not any(s.trained for s in two_subjects)
+
+
+def test_sample_is_fixed_and_of_each_type(texts, settings):
+    from representation.texts import read_texts
+
+    assert {kind: len(sample) for kind, sample in texts.of_type.items()} == dict.fromkeys(
+        ("Retrieval", "Classification", "PairClassification"), 12
+    )
+    for kind, sample in texts.of_type.items():
+        assert {t.type for t in sample} == {kind}
+        assert len({t.text for t in sample}) == 12
+    assert read_texts(settings).of_type == texts.of_type
+    assert read_texts({**settings, "texts_seed": 1}).of_type != texts.of_type
+    assert len(texts.pairs) == 12
+    assert all(query.side == "query" and document.side == "document" for query, document in texts.pairs)
+
+
+def test_passes_reach_every_text_once_as_encoding_alone_does(texts, two_subjects):
+    subject, wanted = two_subjects[1], texts.every
+    encoder = subject.encoder()
+    found = np.full((len(wanted), encoder.embedding_dim), np.nan)
+    for places, part in texts.passes(subject, wanted, lambda batch: encoder.encoder(batch).numpy()):
+        assert np.isnan(found[places]).all()
+        found[places] = part
+    np.testing.assert_allclose(found, encoder.encode([t.text for t in wanted]), atol=1e-5)
+
+
+def test_one_encoder_is_held_at_a_time(two_subjects):
+    first = two_subjects[0].encoder()
+    assert two_subjects[0].encoder() is first
+    two_subjects[1].encoder()
+    assert two_subjects[0].encoder() is not first
+
+
+def test_files_and_json_of_an_answer_and_others_stay(tmp_path):
+    write_answer(toy("one"), tmp_path, "two encoders")
+    write_answer(toy("two"), tmp_path, "two encoders")
+    write_answer(toy("one"), tmp_path, "three encoders")
+    held = json.loads((tmp_path / "answers.json").read_text())["answers"]
+    assert [(a["name"], a["over"]) for a in held] == [("two", "two encoders"), ("one", "three encoders")]
+    assert held[0]["grids"][0]["rows"][0][0]["text"] == "a|b"
+    assert (held[0]["figures"][0]["width"], held[0]["figures"][0]["height"]) == (192, 96)
+    assert (tmp_path / "one_values.csv").read_text() == "x\n0.1\n"
+    assert {p.name for p in (tmp_path / "figures").iterdir()} == {
+        *("one_line.pdf", "one_line.png"),
+        *("two_line.pdf", "two_line.png"),
+    }
+
+
+def test_markdown_has_captions_and_notes():
+    text = markdown(toy())
+    assert "One line, over nothing." in text
+    assert r"a\|b" in text
+    assert "- A note." in text
+
+
+def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_words, tmp_path):
+    import types
+
+    seen = []
+
+    def answer(subjects, texts, settings):
+        seen.extend(s.label for s in subjects)
+        return toy()
+
+    monkeypatch.setitem(questions.QUESTIONS, "toy", "toy")
+    monkeypatch.setattr("representation.command.question", lambda name: types.SimpleNamespace(answer=answer))
+    main([*representation_words, "questions=[toy]", f"out={tmp_path}/a=b"])
+    said = capsys.readouterr()
+    assert seen == ["multilayer-bi untrained"]
+    assert "# A toy" in said.out
+    assert "12 texts of each of 3 task types of benchmark docs_smoke (networkx)" in said.err
+    assert (tmp_path / "a=b" / "answers.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["run=nowhere"], "No run folder matches nowhere"),
+        (["text=3"], "There is no key 'text'"),
+        (["texts=3"], "texts=3 must be a whole number, at least 8"),
+        (["questions=[layerz]"], "There is no question 'layerz'"),
+        (["benchmark=SciFact"], "There is no benchmark 'SciFact'"),
+        (["tasks=[SciFact]"], "Texts are read from"),
+        (["words"], "is no key=value"),
+    ],
+)
+def test_errors_are_one_line(words, part, representation_words, monkeypatch):
+    monkeypatch.setattr("representation.command.question", lambda name: None)
+    monkeypatch.setitem(questions.QUESTIONS, "toy", "toy")
+    with pytest.raises(UserError, match=part) as caught:
+        main([*(() if words[0].startswith(("run", "tasks")) else representation_words), *words])
+    assert "\n" not in str(caught.value)
