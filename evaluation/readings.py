@@ -69,7 +69,7 @@ def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]
     made: dict[str, Candidate] = {}
     for candidate in found:
         config = candidate.manifest["config"]
-        poolers = {name: _pooler(name, config) for name in _each(names, config)}
+        poolers = {name: pooler_config(name, config) for name in _each(names, config)}
         for name in poolers:
             reading = _reading(candidate, name, poolers)
             made.setdefault(f"{reading.results} {reading.title} {candidate.folder}", reading)
@@ -108,8 +108,8 @@ def _layers(config: Config) -> int:
     return int(load_config(config["model"]).num_hidden_layers)
 
 
-def _pooler(name: str, config: Config) -> Config:
-    """The configuration of a reading's pooler, as pooler=<name> would compose it within `config`."""
+def pooler_config(name: str, config: Config) -> Config:
+    """Return the configuration of a reading's pooler, as pooler=<name> would compose it within `config`."""
     match = LAYER.fullmatch(name)
     kind = "layer" if match else "moee" if is_moee(name) else name
     file = CONF / "pooler" / f"{kind}.yaml"
