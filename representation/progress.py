@@ -1,13 +1,17 @@
-"""How far a question is: one line a subject on standard error, with a bar while it lasts."""
+"""How far a question is: a bar on standard error while it lasts."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
-from representation.subject import Subject
+T = TypeVar("T")
 
 
-def each(subjects: Sequence[Subject], what: str, settings: dict[str, Any]) -> Iterator[Subject]:
-    """Yield the subjects, showing which one is being read for `what`."""
+def _label(item: Any) -> str:
+    return str(item.label)
+
+
+def each(items: Sequence[T], what: str, settings: dict[str, Any], named: Callable[[Any], str] = _label) -> Iterator[T]:
+    """Yield the items (subjects, or what `named` can name), showing which one is being worked on for `what`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -18,8 +22,8 @@ def each(subjects: Sequence[Subject], what: str, settings: dict[str, Any]) -> It
         transient=True,
     )
     with bar:
-        line = bar.add_task(what, total=len(subjects))
-        for subject in subjects:
-            bar.update(line, description=f"{what}: {subject.label}")
-            yield subject
+        line = bar.add_task(what, total=len(items))
+        for item in items:
+            bar.update(line, description=f"{what}: {named(item)}")
+            yield item
             bar.advance(line)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 # name -> module with `answer(subjects, texts, settings) -> Answer | None`; None where it does not apply to them.
 # A question's own keys are settings[name], from conf/representation.yaml, and their limits `LIMITS` of its module.
-QUESTIONS: dict[str, str] = {
+QUESTIONS = {
+    "layers": "representation.layers",
     "prompts": "representation.prompts",
     "complementarity": "representation.complementarity",
     "batch_zscore": "representation.batch_zscore",

@@ -17,10 +17,14 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class Subject:
-    """One encoder, trained or not. `label` is unlike that of every other subject of the command."""
+    """One encoder, trained or not. `label` is unlike that of every other subject of the command.
+
+    `design`: the label without the seed, the same for all seeds of a design.
+    """
 
     candidate: Candidate
     label: str
+    design: str = ""
 
     @property
     def config(self) -> Config:
@@ -73,22 +77,26 @@ def subjects(cfg: Config) -> list[Subject]:
     if not whole:
         raise UserError("There is nothing to look at. Give run=<run folder or glob>.")
     found = list(whole.values())
-    return [Subject(c, label) for c, label in zip(found, _labels(found), strict=True)]
-
-
-def _labels(found: list[Candidate]) -> list[str]:
-    """`multilayer-bi untrained`, with the seed and the study only where they tell two apart."""
     seeds = len({c.manifest["seed"] for c in found}) > 1
-    short = [_label(c, seeds) for c in found]
-    if len(set(short)) == len(short):
-        return short
-    by_study = [f"{c.manifest['study']}/{label}" for c, label in zip(found, short, strict=True)]
-    if len(set(by_study)) == len(by_study):
-        return by_study
-    return [f"{Path(c.folder or c.results).absolute()} {label}" for c, label in zip(found, by_study, strict=True)]
+    return [Subject(c, _with_seed(c, name, seeds), name) for c, name in zip(found, _designs(found), strict=True)]
 
 
-def _label(candidate: Candidate, with_seed: bool) -> str:
+def _designs(found: list[Candidate]) -> list[str]:
+    """`multilayer-bi untrained`, with the study, then the folder before it only where they tell two apart."""
+    short = [_design(c) for c in found]
+    study = [f"{c.manifest['study']}/{name}" for c, name in zip(found, short, strict=True)]
+    place = [f"{Path(c.results).absolute().parent}: {name}" for c, name in zip(found, study, strict=True)]
+    for names in (short, study):
+        told = [_with_seed(c, name, True) for c, name in zip(found, names, strict=True)]
+        if len(set(told)) == len(told):
+            return names
+    return place
+
+
+def _design(candidate: Candidate) -> str:
     m = candidate.manifest
-    seed = f" seed={m['seed']}" if with_seed else ""
-    return f"{m['pooler']}-{m['attn']}{'' if candidate.trained else ' untrained'}{seed}"
+    return f"{m['pooler']}-{m['attn']}{'' if candidate.trained else ' untrained'}"
+
+
+def _with_seed(candidate: Candidate, name: str, seeds: bool) -> str:
+    return f"{name} seed={candidate.manifest['seed']}" if seeds else name
