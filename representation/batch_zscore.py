@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from analysis.formats import score
 from analysis.tables.grid import Cell, Grid
 from records.limits import Limit, real
 from representation.answer import Answer
-from representation.moee_vectors import Vectors, encode, mixtures, readings_of
+from representation.moee_vectors import Vectors, check_sizes, encode, mixtures, readings_of
 from representation.pair_tasks import MEASURE, PairTask, pair_tasks
 from representation.progress import each
-from representation.resampled import once
 from representation.subject import Subject
 from representation.texts import Texts
+from representation.zscore import Batching, Harm, harm
 from representation.zscore_figures import score_figure
 
 Config = dict[str, Any]
@@ -30,6 +29,7 @@ READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in t
 def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | None:
     """None where no encoder is a mixture of experts, or no task is of pairs."""
     own = settings["batch_zscore"]
+    check_sizes("batch_zscore.batches", own["batches"])
     found = mixtures(subjects)
     tasks = pair_tasks(list(texts.task_set.data.values()), own["pairs"], settings["texts_seed"])
     if not found or not tasks:
@@ -37,15 +37,11 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     rows = []
     for subject in each(found, "batch_zscore", settings):
         parts = [raw_parts(subject, task) for task in tasks]
-        for batch in (None, *own["batches"]):
+        for size in (0, *own["batches"]):
             for reading in READINGS:
-                harms = [
-                    harm(task, p, reading, batch, own["orders"], own["alpha"])
-                    for task, p in zip(tasks, parts, strict=True)
-                ]
-                means = {key: float(np.mean([h[key] for h in harms])) for key in ("mean", "spread", "low", "high")}
-                means |= {"entry": max(h["entry"] for h in harms), "cosine": float(np.mean([h["cosine"] for h in harms]))}
-                rows.append({"encoder": subject.label, "reading": reading, "batch": batch or 0, **means})
+                batching = Batching(reading, own["alpha"], size, own["orders"])
+                harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
+                rows.append({"encoder": subject.label, "reading": reading, "batch": size, **_over_tasks(harms)})
     frame = pd.DataFrame(rows)
     over = f"{sum(len(t.left) for t in tasks)} pairs of {len(tasks)} tasks of {texts.benchmark}"
     return Answer(
@@ -58,64 +54,17 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     )
 
 
+def _over_tasks(harms: list[Harm]) -> dict[str, float]:
+    """Means over tasks; of entries the largest."""
+    means = {key: float(np.mean([getattr(h, key) for h in harms])) for key in vars(harms[0])}
+    return means | {"entry": max(h.entry for h in harms)}
+
+
 def raw_parts(subject: Subject, task: PairTask) -> Vectors:
     """HS [N, D] and RW [N, sum N_l] of the task's texts as they come, neither standardised nor of unit length."""
     names = {"HS": "moee:hidden", "RW": "moee:routing"}
     readings = readings_of(subject, names, standardise="none", normalize=False)
     return encode(readings, subject.encoder(), task.texts, "")
-
-
-def vectors_of(parts: Vectors, reading: str, batches: list[NDArray[np.int64]] | None, alpha: float) -> NDArray[np.float32]:
-    """[N, E] of unit length, each of `batches` (places of its texts) standardised by itself; None: not standardised."""
-    import torch
-    from torch.nn import functional as F
-
-    from poolers.standardise import Standardise
-
-    held = {}
-    for name, raw in parts.items():
-        x = torch.from_numpy(raw)
-        by_batch = Standardise(x.shape[1], "batch")
-        if batches is not None:
-            x = x.clone()
-            for places in batches:
-                x[places] = by_batch(torch.from_numpy(raw[places]))
-        held[name] = x
-    if reading == "sum":
-        held = {"HS": F.normalize(held["HS"], dim=-1), "RW": alpha**0.5 * F.normalize(held["RW"], dim=-1)}
-    chosen = [held["RW"]] if reading == "routing" else [held["HS"], held["RW"]]
-    found: NDArray[np.float32] = F.normalize(torch.cat(chosen, dim=1), dim=-1).numpy()
-    return found
-
-
-def batches_of(count: int, size: int, seed: int) -> list[NDArray[np.int64]]:
-    """Places of `count` texts in random order, cut into batches; a last text alone joins the batch before it."""
-    order = np.random.default_rng(seed).permutation(count)
-    cut = [order[i : i + size] for i in range(0, count, size)]
-    if len(cut) > 1 and len(cut[-1]) == 1:
-        cut[-2:] = [np.concatenate(cut[-2:])]
-    return cut
-
-
-def harm(task: PairTask, parts: Vectors, reading: str, batch: int | None, orders: int, alpha: float) -> dict[str, float]:
-    """Return over random orders of the texts: the score's mean, standard deviation and range; and how far a text's
-    vector of one order is from that of the next: the largest difference of an entry, and the mean cosine.
-    """
-    count = len(task.texts)
-    each_order = range(orders) if batch else range(1)
-    found = [
-        vectors_of(parts, reading, batches_of(count, batch, seed) if batch else None, alpha) for seed in each_order
-    ]
-    scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in found]
-    apart = list(zip(found[:-1], found[1:], strict=True))
-    return {
-        "mean": float(np.mean(scores)),
-        "spread": float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0,
-        "low": min(scores),
-        "high": max(scores),
-        "entry": max((float(np.abs(a - b).max()) for a, b in apart), default=0.0),
-        "cosine": float(np.mean([(a * b).sum(axis=1).mean() for a, b in apart])) if apart else 1.0,
-    }
 
 
 def grid(frame: pd.DataFrame, own: Config, over: str) -> Grid:

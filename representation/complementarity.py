@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.formats import score
-from analysis.tables.grid import Cell, Grid
 from records.limits import Limit, real
 from representation.answer import Answer
 from representation.clusters import Agreement, Labels, agreement, partition
 from representation.complementarity_figures import agreement_figure, failure_figure
-from representation.failures import Shares, deviation, shares
-from representation.moee_vectors import Vectors, encode, mixtures, named_readings, readings_of
+from representation.complementarity_tables import MEASURES, cluster_grid, pair_grid
+from representation.failures import deviation, shares
+from representation.moee_vectors import Vectors, check_sizes, encode, mixtures, named_readings, readings_of
 from representation.pair_tasks import PairTask, pair_tasks
 from representation.progress import each
 from representation.resampled import Floats, draws, interval, once, spearman
@@ -32,20 +31,13 @@ LIMITS = {
     "complementarity.threshold": real(0, below=1),
     "complementarity.bootstraps": Limit(100),
 }
-MEASURES = {
-    "rand": "Adjusted Rand",
-    "mutual": "AMI",
-    "nmi": "NMI",
-    "jaccard": "Jaccard (pairs)",
-    "matched_jaccard": "Jaccard (matched)",
-    "exact": "Exact match",
-}
 THRESHOLDS = np.round(np.arange(0.05, 0.51, 0.05), 2)
 
 
 def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | None:
     """None where no encoder is a mixture of experts."""
     own = settings["complementarity"]
+    check_sizes("complementarity.clusters", own["clusters"])
     found = mixtures(subjects)
     if not found:
         return None
@@ -60,13 +52,14 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
             pairs.append({"encoder": subject.label, **correlated(task, similarity, own["bootstraps"])})
             failed += [{"encoder": subject.label, **row} for row in failures(task, similarity)]
     frames = {"complementarity_clusters": pd.DataFrame(clusters)}
-    grids = [cluster_grid(frames["complementarity_clusters"], texts)]
+    grids = [cluster_grid(frames["complementarity_clusters"], texts.over)]
     drawings = [agreement_figure(frames["complementarity_clusters"], texts.over)]
     if tasks:
-        frames |= {"complementarity_pairs": pd.DataFrame(pairs), "complementarity_failures": pd.DataFrame(failed)}
+        of_pairs, of_failed = pd.DataFrame(pairs), pd.DataFrame(failed)
+        frames |= {"complementarity_pairs": of_pairs, "complementarity_failures": of_failed}
         over = f"{sum(len(t.left) for t in tasks)} pairs of {len(tasks)} tasks of {texts.benchmark}"
-        grids.append(pair_grid(frames["complementarity_pairs"], frames["complementarity_failures"], own, over))
-        drawings.append(failure_figure(frames["complementarity_failures"], over))
+        grids.append(pair_grid(of_pairs, of_failed, own["threshold"], over))
+        drawings.append(failure_figure(of_failed, over))
     return Answer("complementarity", "Complementarity of HS and RW", grids, drawings, frames, _notes(own))
 
 
@@ -125,48 +118,9 @@ def failures(task: PairTask, similarity: dict[str, Floats]) -> list[Config]:
     ]
 
 
-def cluster_grid(frame: pd.DataFrame, texts: Texts) -> Grid:
-    """One row an encoder, number of clusters and comparison."""
-    rows = [
-        [
-            Cell(str(r["encoder"])),
-            Cell(str(r["clusters"])),
-            Cell(str(r["compared"])),
-            *(Cell(score(r[key], 3)) for key in MEASURES),
-        ]
-        for r in frame.to_dict("records")
-    ]
-    caption = (
-        f"Agreement of k-means clusters on vectors of unit length, mean over starts; {texts.over}, each once. "
-        "Jaccard (pairs): pairs of texts together in both over those together in either. Jaccard (matched), exact "
-        "match: after matching clusters one to one (Hungarian algorithm)."
-    )
-    head = ["Encoder", "Clusters", "Compared", *MEASURES.values()]
-    return Grid("complementarity-clusters", caption, head, rows, left=3, title="Clusters of HS and of RW")
-
-
-def pair_grid(pairs: pd.DataFrame, failed: pd.DataFrame, own: Config, over: str) -> Grid:
-    """One row an encoder and task: correlation of similarities, and who fails the pairs that one of them fails."""
-    at = THRESHOLDS[np.abs(THRESHOLDS - own["threshold"]).argmin()]
-    chosen = failed[failed["threshold"] == at].set_index(["encoder", "task"])
-    rows = []
-    for r in pairs.to_dict("records"):
-        f = Shares(**chosen.loc[(r["encoder"], r["task"])].drop("threshold"))
-        cells = [Cell(score(r["spearman"]), below=(f"[{score(r['low'])}, {score(r['high'])}]",)), Cell(str(f.pairs))]
-        values = (f.other_alone, f.one_alone, f.both, f.one_alone + f.other_alone, f.independent)
-        rows.append([Cell(str(r["encoder"])), Cell(str(r["task"])), *cells, *(Cell(score(v, 3)) for v in values)])
-    caption = (
-        f"Spearman: of the pairs' similarities by HS with those by RW, with its 95 % interval over bootstrap samples of "
-        f"pairs; {over}. Failed pairs: whose rank by similarity is off by more than {at:g} of all pairs for HS or RW; "
-        "shares of these. By chance: what one alone would fail if failures had nothing to do with one another."
-    )
-    head = ["Encoder", "Task", "Spearman", "Failed pairs", "RW alone", "HS alone", "both", "one alone", "by chance"]
-    return Grid("complementarity-pairs", caption, head, rows, left=2, title="Pairs: similarities and failures")
-
-
 def _notes(own: Config) -> list[str]:
     return [
-        f"Each of {own['starts']} k-means runs is the best of ten starts; with itself: two such runs on the same vectors.",
+        f"Each of {own['starts']} k-means runs is the best of ten starts. With itself: two such runs on the same vectors.",
         "Published for DeepSeekMoE-16B: AMI .29, NMI .29, Jaccard .06, exact match 45.54 % (texts and number of "
         "clusters not told there), Spearman of HS with RW .51 on STS12.",
     ]

@@ -61,4 +61,6 @@ def failure_figure(frame: pd.DataFrame, over: str) -> Drawing:
     )
     last = means.groupby(level=0, sort=False).last()["alone"]
     said = ", ".join(f"{name} {v:.2f}" for name, v in last.items())
-    return Drawing("complementarity_failures", "Failed by one alone", caption, f"At the largest threshold: {said}.", figure)
+    return Drawing(
+        "complementarity_failures", "Failed by one alone", caption, f"At the largest threshold: {said}.", figure
+    )

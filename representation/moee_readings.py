@@ -1,22 +1,20 @@
 """MoEE's main table and its ablation of tokens and layers, scored by mteb: readings x template x attention.
 
 Li and Zhou, arXiv 2410.10814, tables 3 to 5. All readings of a template and attention come from one forward pass, as of
-evaluate.py readings=[...]. Scores lie in mteb's layout below the answer's folder, where `python -m analysis` compares them.
+evaluate.py readings=[...]. Scores lie in mteb's layout below the answer's folder, for `python -m analysis`.
 """
 
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from evaluation.candidates import Candidate
-from evaluation.moee_readings import is_moee
 from evaluation.readings import ReadingCandidate, read_by
 from evaluation.task_data import TYPES
 from records.config import composed, plain
-from records.errors import UserError
 from records.limits import real
 from representation.answer import Answer
 from representation.moee_tables import ABLATION, ablation_grid, main_grid, main_readings, score_drawing
@@ -24,6 +22,9 @@ from representation.moee_vectors import mixtures
 from representation.progress import each
 from representation.subject import Subject
 from representation.texts import Texts
+
+if TYPE_CHECKING:
+    from evaluation.benchmarks import TaskSet
 
 Config = dict[str, Any]
 LIMITS = {"moee_readings.alpha": real(0)}
@@ -40,8 +41,8 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
 
     place = output_folder(settings, subjects[0].candidate.results) / FOLDER
     words = {**main_readings(own["alpha"]), **ABLATION}
-    cells = [cell for subject in found for cell in cells_of(subject.candidate, own, place)]
-    frame = scores(cells, words, texts.task_set, settings)
+    cells = {c.title: (_name(s), c) for s in found for c in cells_of(s.candidate, own, place)}
+    frame = scores(list(cells.values()), list(words.values()), texts.task_set, settings)
     over = f"{frame['task'].nunique()} tasks of {texts.benchmark}"
     main = frame[frame["reading"].isin(main_readings(own["alpha"]).values())]
     return Answer(
@@ -53,10 +54,15 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
         [
             f"alpha = {own['alpha']:g} of the sum; chosen on docs_dev by python -m evaluation.alpha.",
             "Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template].",
-            "instruct without an instruction is the bare text, closed by EOS, whose state and routing are read; prompteol "
-            "reads the prompt's last token.",
+            "instruct without an instruction is the bare text, closed by EOS, whose state and routing are read; "
+            "prompteol reads the prompt's last token.",
         ],
     )
+
+
+def _name(subject: Subject) -> str:
+    """The label without the attention, which the table tells."""
+    return subject.label.removesuffix(f", {subject.config['attn']['name']}")
 
 
 def cells_of(candidate: Candidate, own: Config, place: Path) -> list[Candidate]:
@@ -87,28 +93,27 @@ def _changed(candidate: Candidate, attn: Config, template: Config, place: Path) 
     return replace(candidate, manifest={**manifest, **own}, results=place)
 
 
-def scores(cells: list[Candidate], words: dict[str, str], task_set: Any, settings: Config) -> pd.DataFrame:
-    """Return one row a (cell, reading, task). What was scored before is not scored again."""
+def scores(cells: list[tuple[str, Candidate]], words: list[str], task_set: "TaskSet", settings: Config) -> pd.DataFrame:
+    """Return one row a (cell, reading, task). What was scored before is not scored again. cells: with their labels."""
     from evaluation.instructions import read_instructions
     from evaluation.plan import make_plan
     from evaluation.quiet import quiet
     from evaluation.scoring import Options, score
 
-    unknown = [word for word in words.values() if not is_moee(word)]
-    if unknown:
-        raise UserError(f"There is no reading '{unknown[0]}' of MoEE.")
-    readings = read_by(list({c.title: c for c in cells}.values()), list(dict.fromkeys(words.values())))
+    labels = {cell.title: label for label, cell in cells}
+    readings = read_by([cell for _, cell in cells], list(dict.fromkeys(words)))
     with quiet():
         plan = make_plan(readings, task_set, settings)
     print(f"Readings to score: {plan.text}", file=sys.stderr, flush=True)
     rows: list[Config] = []
-    for reading in _shown(readings, settings):
+    for reading in each(readings, "scored", settings, lambda r: str(r.title)):
         assert isinstance(reading, ReadingCandidate)
+        assert reading.of is not None
         config = reading.manifest["config"]
         options = Options(read_instructions(config["evaluation"]["instructions"]), cache_dir=plan.place.cache_dir)
         outcome = score(reading, task_set.tasks, options)
         about = {
-            "encoder": "run" if reading.trained else "untrained",
+            "encoder": labels[reading.of.title],
             "seed": reading.manifest["seed"],
             "template": config["template"]["name"],
             "attn": config["attn"]["name"],

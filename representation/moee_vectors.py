@@ -1,12 +1,14 @@
 """Hidden state (HS), routing weights (RW) and their sum of the same texts, from one forward pass, under any wording."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.readings import pooler_config
+from representation.decoders import decoders
 from representation.subject import Subject
 
 if TYPE_CHECKING:
@@ -23,15 +25,29 @@ def named_readings(alpha: float) -> dict[str, str]:
     return {"HS": "moee:hidden", "RW": "moee:routing", "sum": f"moee:sum@{alpha:f}"}
 
 
+def check_sizes(key: str, sizes: Any) -> None:
+    """Raise `UserError` where `sizes` is no list of whole numbers of at least two."""
+    from records.errors import UserError
+
+    if not isinstance(sizes, list) or not sizes or any(type(size) is not int or size < 2 for size in sizes):
+        raise UserError(f"{key}={sizes} must be a list of whole numbers, at least 2 each: {key}=[8,32].")
+
+
 def mixtures(subjects: Sequence[Subject]) -> list[Subject]:
-    """Those whose decoder is a mixture of experts."""
+    """Those whose decoder is a mixture of experts, each decoder once, whatever its starts' heads."""
     from encoders.backbone import load_config
+
+    each = [
+        replace(subject, label=own.label if len(own.seeds) == 1 else f"{own.label} seed={subject.seed}")
+        for own in decoders(subjects)
+        for subject in own.seeds
+    ]
 
     def experts(subject: Subject) -> bool:
         shape = load_config(subject.config["model"]).get_text_config()
         return any(getattr(shape, key, None) for key in EXPERTS)
 
-    return [subject for subject in subjects if experts(subject)]
+    return [subject for subject in each if experts(subject)]
 
 
 def readings_of(subject: Subject, names: Mapping[str, str], **changed: Any) -> "Readings":

@@ -53,9 +53,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     frames = {"prompts_scores": pd.DataFrame(rows), "prompts_stability": _stability_frame(spreads)}
     over = f"{sum(len(t.left) for t in tasks)} pairs of {len(tasks)} tasks of {texts.benchmark}"
     drawings = [score_spread(frames["prompts_scores"], over)]
-    drawings += [
-        correlation_map(label, held, list(templates), over, k) for k, (label, held) in enumerate(maps.items())
-    ]
+    drawings += [correlation_map(label, held, list(templates), over, k) for k, (label, held) in enumerate(maps.items())]
     grids = [stability_grid(spreads, over), _score_grid(frames["prompts_scores"], list(templates), over)]
     return Answer("prompts", "Prompts: how steady are HS and RW?", grids, drawings, frames, _notes(spreads, templates))
 
@@ -66,8 +64,8 @@ def prompt_templates(name: str) -> dict[str, Template]:
     if not file.is_file():
         known = sorted(p.stem for p in file.parent.glob("*.yaml"))
         raise UserError(f"There is no conf/prompts/{name}.yaml for prompts.wordings={name}. {nearest(name, known)}")
-    wordings = OmegaConf.to_container(OmegaConf.load(file))["wordings"]  # type: ignore[index,call-overload]
-    forms = {name: Form(wording, wording) for name, wording in wordings.items()}
+    held: Any = OmegaConf.to_container(OmegaConf.load(file))
+    forms = {name: Form(wording, wording) for name, wording in held["wordings"].items()}
     return {name: Template(f"prompt {name}", form, form, eos=False) for name, form in forms.items()}
 
 
@@ -144,9 +142,7 @@ def _score_grid(frame: pd.DataFrame, prompts: list[str], over: str) -> Grid:
         for label, reading in means.index
     ]
     caption = f"Score of each prompt, mean over tasks ({'; '.join(MEASURE.values())}); {over}."
-    return Grid(
-        "prompts-scores", caption, ["Encoder", "Reading", *prompts], rows, left=2, title="Scores by prompt"
-    )
+    return Grid("prompts-scores", caption, ["Encoder", "Reading", *prompts], rows, left=2, title="Scores by prompt")
 
 
 def _notes(spreads: dict[str, dict[Key, Floats]], templates: dict[str, Template]) -> list[str]:

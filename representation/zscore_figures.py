@@ -26,8 +26,8 @@ def score_figure(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside right upper")
     caption = (
-        f"Score of MoEE's readings standardised by batch as in the published code, mean over tasks; {over}. Marks: mean "
-        f"over {orders} random orders of the same texts, lines: from the lowest to the highest; none: not standardised."
+        f"Score of MoEE's readings standardised by batch as in the published code, mean over tasks; {over}. Marks: "
+        f"mean over {orders} random orders of the same texts, lines: lowest to highest; none: not standardised."
     )
     widest = frame.assign(width=frame["high"] - frame["low"]).nlargest(1, "width").iloc[0]
     said = f"The widest range is {widest['width']:.4f}: {widest['reading']}, batches of {widest['batch']}."
