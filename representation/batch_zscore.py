@@ -14,11 +14,11 @@ from analysis.tables.grid import Cell, Grid
 from records.limits import Limit, real
 from representation.answer import Answer
 from representation.moee_vectors import Vectors, check_sizes, encode, mixtures, readings_of
-from representation.pair_tasks import MEASURE, PairTask, pair_tasks
+from representation.pair_tasks import MEASURE, PairTask, pair_tasks, said
 from representation.progress import each
 from representation.subject import Subject
 from representation.texts import Texts
-from representation.zscore import Batching, Harm, harm
+from representation.zscore import WHOLE, Batching, Harm, harm
 from representation.zscore_figures import score_figure
 
 Config = dict[str, Any]
@@ -37,20 +37,24 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     rows = []
     for subject in each(found, "batch_zscore", settings):
         parts = [raw_parts(subject, task) for task in tasks]
-        for size in (0, *own["batches"]):
+        for size in (0, *own["batches"], WHOLE):
             for reading in READINGS:
                 batching = Batching(reading, own["alpha"], size, own["orders"])
                 harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
                 rows.append({"encoder": subject.label, "reading": reading, "batch": size, **_over_tasks(harms)})
     frame = pd.DataFrame(rows)
-    over = f"{sum(len(t.left) for t in tasks)} pairs of {len(tasks)} tasks of {texts.benchmark}"
+    over = f"{said(tasks)} of {texts.benchmark}"
     return Answer(
         "batch_zscore",
         "The published z-score by batch",
         [grid(frame, own, over)],
         [score_figure(frame, own["orders"], over)],
         {"batch_zscore": frame},
-        ["A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all."],
+        [
+            "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",
+            "All texts of a task as one batch: what standardisation by fixed statistics would be, as "
+            "reading.standardise=corpus has them of the training texts.",
+        ],
     )
 
 
@@ -71,7 +75,7 @@ def grid(frame: pd.DataFrame, own: Config, over: str) -> Grid:
     """One row an encoder, reading and size of batch."""
     rows = []
     for r in frame.sort_values(["encoder", "reading"], kind="stable", key=_order(frame)).to_dict("records"):
-        batch = f"{r['batch']} texts" if r["batch"] else "none"
+        batch = {0: "none", WHOLE: "all texts"}.get(r["batch"], f"{r['batch']} texts")
         cells = [score(r["mean"]), score(r["spread"]), f"{score(r['low'])} to {score(r['high'])}"]
         cells += [score(r["entry"], 3), score(r["cosine"], 3)]
         rows.append([Cell(str(r["encoder"])), Cell(str(r["reading"])), Cell(batch), *map(Cell, cells)])

@@ -18,7 +18,7 @@ from representation.complementarity_figures import agreement_figure, failure_fig
 from representation.complementarity_tables import MEASURES, cluster_grid, pair_grid
 from representation.failures import deviation, shares
 from representation.moee_vectors import Vectors, check_sizes, encode, mixtures, named_readings, readings_of
-from representation.pair_tasks import PairTask, pair_tasks
+from representation.pair_tasks import PairTask, pair_tasks, said
 from representation.progress import each
 from representation.resampled import Floats, draws, interval, once, spearman
 from representation.subject import Subject
@@ -57,7 +57,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     if tasks:
         of_pairs, of_failed = pd.DataFrame(pairs), pd.DataFrame(failed)
         frames |= {"complementarity_pairs": of_pairs, "complementarity_failures": of_failed}
-        over = f"{sum(len(t.left) for t in tasks)} pairs of {len(tasks)} tasks of {texts.benchmark}"
+        over = f"{said(tasks)} of {texts.benchmark}"
         grids.append(pair_grid(of_pairs, of_failed, own["threshold"], over))
         drawings.append(failure_figure(of_failed, over))
     return Answer("complementarity", "Complementarity of HS and RW", grids, drawings, frames, _notes(own))

@@ -3,11 +3,12 @@
 import pandas as pd
 
 from analysis.figures.drawing import Drawing
-from analysis.figures.style import BLACK, mark
+from analysis.figures.style import BLACK, house_style, mark
 
-NAMES = {"rand": "ARI", "mutual": "AMI", "nmi": "NMI", "jaccard": "Jaccard\n(pairs)", "exact": "exact\nmatch"}
+NAMES = {"rand": "ARI", "mutual": "AMI", "nmi": "NMI", "jaccard": "Jaccard", "exact": "exact"}
 
 
+@house_style()
 def agreement_figure(frame: pd.DataFrame, over: str) -> Drawing:
     """Dots: each measure of agreement, a mark for each comparison, a panel for each encoder and number of clusters."""
     from matplotlib.figure import Figure
@@ -24,19 +25,20 @@ def agreement_figure(frame: pd.DataFrame, over: str) -> Drawing:
             ys = [row[key] for key in NAMES]
             axes.plot(xs, ys, look.shape, color=look.colour, markersize=4, label=row["compared"])
         axes.set_xticks(range(len(NAMES)), NAMES.values())
-        axes.set_title(f"{encoder}, {clusters} clusters")
+        axes.set_title(f"{encoder}\n{clusters} clusters")
         axes.grid(axis="y")
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside right upper")
     caption = (
         f"Agreement of k-means clusters of HS with those of RW (mean over starts), beside each with itself and with "
-        f"shuffled labels; {over}."
+        f"shuffled labels; {over}. Jaccard: of pairs of texts; exact: exact match after matching clusters."
     )
     across = frame[frame["compared"] == "HS with RW"]
     said = ", ".join(f"{r.encoder} {r.clusters} clusters: {r.rand:.2f}" for r in across.itertuples())
     return Drawing("complementarity_clusters", "Clusters in common", caption, f"Adjusted Rand: {said}.", figure)
 
 
+@house_style()
 def failure_figure(frame: pd.DataFrame, over: str) -> Drawing:
     """Lines: share of failed pairs that one reading alone fails, by threshold, beside what chance would give."""
     from matplotlib.figure import Figure
@@ -51,7 +53,7 @@ def failure_figure(frame: pd.DataFrame, over: str) -> Drawing:
         axes.plot(own.index, own["alone"], look.shape, linestyle="-", color=look.colour, markersize=4, label=encoder)
         axes.plot(own.index, own["independent"], "--", color=look.colour, label=f"{encoder}, by chance")
     axes.axhline(0.5, color=BLACK, linewidth=0.6)
-    axes.set_xlabel("threshold: rank off by this share of all pairs")
+    axes.set_xlabel("threshold (share of all pairs)")
     axes.set_ylabel("failed by one alone")
     axes.grid()
     figure.legend(loc="outside right upper")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from analysis.figures.drawing import Drawing
-from analysis.figures.style import mark
+from analysis.figures.style import house_style, mark
 from analysis.formats import score
 from analysis.tables.grid import Cell, Grid
 
@@ -42,8 +42,8 @@ def main_grid(frame: pd.DataFrame, alpha: float, over: str) -> Grid:
     """HS, RW, their concatenation and their sum."""
     caption = (
         f"Mean main score of mteb by task type; {over}. HS: hidden state of the last token after the last layer; RW: "
-        f"routing weights of the last token in all layers; sum: cos(HS) + {alpha:g} cos(RW) as one vector. Best of "
-        "each block in bold."
+        f"routing weights of the last token in all layers; sum: cos(HS) + alpha cos(RW) as one vector, "
+        f"alpha = {alpha:g}. Best of each block in bold."
     )
     return _grid("moee-main", "Readings, templates and attention", frame, main_readings(alpha), caption)
 
@@ -70,6 +70,7 @@ def _grid(name: str, title: str, frame: pd.DataFrame, readings: Mapping[str, str
     return Grid(name, caption, head, rows, left=4, title=title)
 
 
+@house_style()
 def score_drawing(frame: pd.DataFrame, alpha: float, over: str) -> Drawing:
     """A panel for each template and attention: the score of each task type, a mark for each reading."""
     from matplotlib.figure import Figure

@@ -60,6 +60,11 @@ def pair_tasks(tasks: Sequence["TaskData"], most: int, seed: int) -> list[PairTa
     return [_read(data, most, seed) for data in tasks if data.type in TRUTH]
 
 
+def said(tasks: Sequence[PairTask]) -> str:
+    """`320 pairs of 2 tasks`."""
+    return f"{sum(len(t.left) for t in tasks):,} pairs of {len(tasks)} task{'s' * (len(tasks) > 1)}"
+
+
 def _read(data: "TaskData", most: int, seed: int) -> PairTask:
     """Of the task's last split, the test part."""
     (*_, columns) = data.content.values()

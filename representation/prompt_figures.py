@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.figures.drawing import Drawing
-from analysis.figures.style import BLACK, mark
+from analysis.figures.style import BLACK, house_style, mark
 from representation.prompt_stability import correlation_matrix
 from representation.resampled import Floats
 
 
+@house_style()
 def score_spread(frame: pd.DataFrame, over: str) -> Drawing:
     """A dot for each prompt, a column for each reading, a panel for each encoder, as MoEE's figure 5."""
     from matplotlib.figure import Figure
@@ -40,6 +41,7 @@ def score_spread(frame: pd.DataFrame, over: str) -> Drawing:
     return Drawing("prompts_scores", "Scores under each prompt", caption, f"Range over prompts: {ranges}.", figure)
 
 
+@house_style()
 def correlation_map(label: str, held: list[dict[str, Floats]], prompts: list[str], over: str, place: int) -> Drawing:
     """Spearman correlations of the pairs' similarities between all prompts of HS and RW, as MoEE's figure 4."""
     from matplotlib.figure import Figure

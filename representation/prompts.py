@@ -18,16 +18,16 @@ from records.errors import UserError, nearest
 from records.limits import Limit, real
 from representation.answer import Answer
 from representation.moee_vectors import encode, mixtures, named_readings, readings_of, worded
-from representation.pair_tasks import MEASURE, PairTask, pair_tasks
+from representation.pair_tasks import MEASURE, PairTask, pair_tasks, said
 from representation.progress import each
 from representation.prompt_figures import correlation_map, score_spread
 from representation.prompt_stability import Key, Value, difference, measured, over_tasks, value
-from representation.resampled import Floats, draws, once
+from representation.resampled import Floats, left_out, once
 from representation.subject import Subject
 from representation.texts import Texts
 
 Config = dict[str, Any]
-LIMITS = {"prompts.pairs": Limit(8), "prompts.alpha": real(0), "prompts.bootstraps": Limit(100)}
+LIMITS = {"prompts.pairs": Limit(8), "prompts.alpha": real(0)}
 STATISTICS = {
     "mean": "Mean score",
     "spread": "Standard deviation over prompts",
@@ -43,15 +43,15 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     found = mixtures(subjects)
     if not found or not tasks:
         return None
-    drawn = [np.concatenate([once(len(t.left)), draws(t.units, own["bootstraps"], k)]) for k, t in enumerate(tasks)]
+    samples = [np.concatenate([once(len(t.left)), left_out(t.units)]) for t in tasks]
     rows, spreads, maps = [], {}, {}
     for subject in each(found, "prompts", settings):
         held = similarities(subject, templates, tasks, own["alpha"])
         rows += _scores(subject.label, held, tasks, list(templates))
-        measures = [measured(task, h, counts) for task, h, counts in zip(tasks, held, drawn, strict=True)]
+        measures = [measured(task, h, counts) for task, h, counts in zip(tasks, held, samples, strict=True)]
         spreads[subject.label], maps[subject.label] = over_tasks(measures), held
     frames = {"prompts_scores": pd.DataFrame(rows), "prompts_stability": _stability_frame(spreads)}
-    over = f"{sum(len(t.left) for t in tasks)} pairs of {len(tasks)} tasks of {texts.benchmark}"
+    over = f"{said(tasks)} of {texts.benchmark}"
     drawings = [score_spread(frames["prompts_scores"], over)]
     drawings += [correlation_map(label, held, list(templates), over, k) for k, (label, held) in enumerate(maps.items())]
     grids = [stability_grid(spreads, over), _score_grid(frames["prompts_scores"], list(templates), over)]
@@ -117,8 +117,8 @@ def stability_grid(spreads: dict[str, dict[Key, Floats]], over: str) -> Grid:
         cells = [_cell(difference(found, s), signed) for s in STATISTICS]
         rows.append([Cell(label), Cell("RW minus HS"), *cells])
     caption = (
-        f"Over the prompts, mean over tasks; {over}. Below each value its 95 % interval over bootstrap samples of the "
-        "pairs (pairs with the same left text are drawn together). HS-RW: Spearman correlation of similarities by HS "
+        f"Over the prompts, mean over tasks; {over}. Below each value its 95 % jackknife interval over the pairs "
+        "(those with the same left text are left out together). HS-RW: Spearman correlation of similarities by HS "
         "with those by RW, under the same prompt and under others."
     )
     return Grid(
@@ -150,15 +150,17 @@ def _notes(spreads: dict[str, dict[Key, Floats]], templates: dict[str, Template]
     notes = [
         f"Prompts: {wordings}",
         "Every prompt leaves a text as many tokens as it has without a prompt; tasks' instructions are left out.",
-        "A standard deviation of bootstrap samples holds their own noise too, so its interval lies a little high.",
+        "The standard deviation over prompts holds the noise of few pairs too: equally good prompts have one as well. "
+        "The prompts are these, not a sample of prompts: intervals are over pairs alone.",
     ]
     for label, found in spreads.items():
         spread, agree = difference(found, "spread"), difference(found, "agreement")
-        steadier = (spread.high < 0) + (agree.low > 0)
-        other = (spread.low > 0) + (agree.high < 0)
-        verdict = {(2, 0): "RW is steadier by both", (1, 0): "RW is steadier by one of the two, the other is not told"}
-        said = verdict.get((steadier, other)) or (
-            "HS is steadier by both" if other == 2 else "they are not told apart" if not other else "the two disagree"
-        )
-        notes.append(f"{label}: {said} (spread of scores, agreement of similarities; 95 % intervals).")
+        by_score = steadier(spread.high < 0, spread.low > 0)
+        by_pairs = steadier(agree.low > 0, agree.high < 0)
+        notes.append(f"{label}: by the spread of scores {by_score}; by the agreement of similarities {by_pairs}.")
     return notes
+
+
+def steadier(routing: bool, hidden: bool) -> str:
+    """Whose interval of the difference leaves out zero on the steadier side."""
+    return "RW is steadier" if routing else "HS is steadier" if hidden else "neither is told to be steadier"

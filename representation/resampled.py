@@ -1,6 +1,6 @@
-"""Ranks, Spearman correlations and average precision of pairs, on the pairs themselves and on bootstrap samples.
+"""Ranks, Spearman correlations and average precision of pairs, on the pairs themselves and on samples of them.
 
-A bootstrap sample is how often each pair was drawn, [n] whole numbers; all functions take R of them at once.
+A sample is how often each pair is in it, [n] whole numbers; all functions take R of them at once.
 """
 
 import numpy as np
@@ -23,6 +23,11 @@ def draws(units: NDArray[np.int64], replicates: int, seed: int) -> Floats:
     number = int(units.max()) + 1
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=replicates)
     return drawn[:, units].astype(float)
+
+
+def left_out(units: NDArray[np.int64]) -> Floats:
+    """[U, n] the data without each unit in turn, for the jackknife."""
+    return (np.arange(int(units.max()) + 1)[:, None] != units).astype(float)
 
 
 def ranks(values: Floats, counts: Floats) -> Floats:

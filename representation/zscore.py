@@ -14,12 +14,13 @@ from representation.pair_tasks import PairTask
 from representation.resampled import once
 
 Places = NDArray[np.int64]
+WHOLE = 10**9
 
 
 @dataclass(frozen=True)
 class Batching:
-    """`reading`: routing, concat or sum; `alpha`: of the sum; `size`: texts in a batch, 0 for no standardisation;
-    `orders`: random orders of the texts, one without standardisation."""
+    """`reading`: routing, concat or sum; `alpha`: of the sum; `size`: texts in a batch, 0 for no standardisation,
+    `WHOLE` for all texts in one; `orders`: random orders of the texts; one where the order cannot matter."""
 
     reading: str
     alpha: float
@@ -43,7 +44,8 @@ class Harm:
 def harm(task: PairTask, parts: Vectors, batching: Batching) -> Harm:
     """Score the task under each order. parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised."""
     count = len(task.texts)
-    cuts = [batches_of(count, batching.size, seed) for seed in range(batching.orders)] if batching.size else [None]
+    orders = range(batching.orders if 0 < batching.size < count else 1)
+    cuts = [batches_of(count, batching.size, seed) if batching.size else None for seed in orders]
     found = [vectors_of(parts, cut, batching) for cut in cuts]
     scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in found]
     apart = list(pairwise(found))

@@ -3,9 +3,11 @@
 import pandas as pd
 
 from analysis.figures.drawing import Drawing
-from analysis.figures.style import mark
+from analysis.figures.style import house_style, mark
+from representation.zscore import WHOLE
 
 
+@house_style()
 def score_figure(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
     """A panel an encoder: for each size of batch the mean score and its range over orders, by reading."""
     from matplotlib.figure import Figure
@@ -18,7 +20,7 @@ def score_figure(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
             look, xs = mark(k), [sizes.index(size) + 0.15 * (k - 1) for size in own["batch"]]
             axes.vlines(xs, own["low"], own["high"], color=look.colour)
             axes.plot(xs, own["mean"], look.shape, color=look.colour, markersize=4, label=reading)
-        axes.set_xticks(range(len(sizes)), [str(size) if size else "none" for size in sizes])
+        axes.set_xticks(range(len(sizes)), [{0: "none", WHOLE: "all"}.get(size, str(size)) for size in sizes])
         axes.set_xlabel("texts in a batch")
         axes.set_title(encoder)
         axes.grid(axis="y")

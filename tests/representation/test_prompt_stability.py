@@ -4,13 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import norm, sem, spearmanr
 from sklearn.metrics import average_precision_score
 
 from evaluation.task_data import TaskData
 from representation.pair_tasks import PairTask, pair_tasks
 from representation.prompt_stability import correlation_matrix, difference, measured, over_tasks, value
-from representation.resampled import draws, once
+from representation.resampled import draws, left_out, once
 
 RNG = np.random.default_rng(0)
 N, PROMPTS = 20, 3
@@ -52,15 +52,27 @@ def test_against_loops(kind):
 
 
 def test_tasks_count_once_and_differences_are_paired():
-    each = [measured(task(kind), SIMILARITIES, COUNTS) for kind in ("PairClassification", "STS")]
+    samples = np.concatenate([once(N), left_out(UNITS)])
+    each = [measured(task(kind), SIMILARITIES, samples) for kind in ("PairClassification", "STS")]
     both = over_tasks(each)
-    np.testing.assert_allclose(both["HS", "spread"], (each[0]["HS", "spread"] + each[1]["HS", "spread"]) / 2)
+    for key in each[0]:
+        assert value(both[key]).value == pytest.approx((each[0][key][0] + each[1][key][0]) / 2)
     apart = difference(both, "spread")
     assert apart.value == pytest.approx(both["RW", "spread"][0] - both["HS", "spread"][0])
-    assert apart.low < apart.high
+    assert apart.low < apart.value < apart.high
     same = difference({("RW", "a"): both["HS", "mean"], ("HS", "a"): both["HS", "mean"]}, "a")
     assert (same.value, same.low, same.high) == (0, 0, 0)
-    assert value(both["HS", "mean"]).low < both["HS", "mean"][0] < value(both["HS", "mean"]).high
+
+
+def test_standard_error_of_a_mean_is_that_of_the_textbook():
+    """The jackknife of a mean gives its classical standard error; over two tasks the variances add, over four."""
+    key, rows = ("HS", "mean"), [RNG.normal(size=30), RNG.normal(size=12) * 3]
+    each = [{key: np.array([x.mean(), *(np.delete(x, i).mean() for i in range(len(x)))])} for x in rows]
+    for x, own in zip(rows, each, strict=True):
+        found = value(over_tasks([own])[key])
+        assert found.high - found.value == pytest.approx(norm.ppf(0.975) * sem(x))
+    found = value(over_tasks(each)[key])
+    assert found.value - found.low == pytest.approx(norm.ppf(0.975) * np.hypot(sem(rows[0]), sem(rows[1])) / 2)
 
 
 def test_matrix_has_readings_in_order():

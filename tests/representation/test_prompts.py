@@ -12,7 +12,7 @@ from representation.prompts import answer, prompt_templates, similarities
 from representation.write import markdown
 from tests.representation.moee_settings import asked
 
-WORDS = ["prompts.pairs=16", "prompts.bootstraps=100", "prompts.alpha=0.5"]
+WORDS = ["prompts.pairs=16", "prompts.alpha=0.5"]
 
 
 @pytest.fixture(scope="module")
@@ -85,11 +85,11 @@ def test_the_answer(moe):
         own = stability[stability["reading"] == reading].set_index("statistic")
         assert own.loc["mean", "value"] == pytest.approx(by_reading.mean()[reading])
         assert own.loc["spread", "value"] == pytest.approx(by_reading.std()[reading])
-        assert -1 <= own.loc["agreement", "low"] <= own.loc["agreement", "high"] <= 1
+        assert own.loc["agreement", "low"] < own.loc["agreement", "value"] < own.loc["agreement", "high"]
     assert [d.name for d in found.drawings] == ["prompts_scores", "prompts_agreement_0"]
     text = markdown(found)
     assert "RW minus HS" in text
-    assert "16 pairs of 1 tasks of benchmark docs_smoke" in text
+    assert "16 pairs of 1 task of benchmark docs_smoke" in text
     assert "untrained, causal: " in text
 
 

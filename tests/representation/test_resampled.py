@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import average_precision_score
 
-from representation.resampled import average_precision, draws, interval, once, ranks, spearman
+from representation.resampled import average_precision, draws, interval, left_out, once, ranks, spearman
 
 RNG = np.random.default_rng(0)
 N = 23
@@ -27,6 +27,13 @@ def test_units_are_drawn_whole():
     firsts = [int(np.flatnonzero(unit == UNITS)[0]) for unit in range(8)]
     assert (drawn[:, firsts].sum(axis=1) == 8).all()
     assert len(np.unique(drawn, axis=0)) > 1
+
+
+def test_each_unit_is_left_out_once():
+    held = left_out(UNITS)
+    assert held.shape == (8, N)
+    for unit, counts in enumerate(held):
+        assert (counts == [u != unit for u in UNITS]).all()
 
 
 @pytest.mark.parametrize("row", range(len(ROWS)))

@@ -9,7 +9,7 @@ from encoders.loading import untrained
 from evaluation.readings import pooler_config
 from representation.batch_zscore import answer, raw_parts
 from representation.pair_tasks import pair_tasks
-from representation.zscore import Batching, batches_of, harm, vectors_of
+from representation.zscore import WHOLE, Batching, batches_of, harm, vectors_of
 from tests.representation.moee_settings import asked
 
 WORDS = ["batch_zscore.pairs=24", "batch_zscore.batches=[4,16]", "batch_zscore.orders=3"]
@@ -88,7 +88,8 @@ def test_harm_against_a_loop(moe):
 def test_the_answer(moe):
     found = answer(*moe)
     frame = found.frames["batch_zscore"]
-    assert len(frame) == 9
-    assert (frame.loc[frame["batch"] == 0, "spread"] == 0).all()
-    assert (frame.loc[frame["batch"] > 0, "entry"] > 0.01).all()
+    assert len(frame) == 12
+    still = frame["batch"].isin([0, WHOLE])
+    assert (frame.loc[still, ["spread", "entry"]] == 0).all(axis=None)
+    assert (frame.loc[~still, "entry"] > 0.01).all()
     assert [cell.text for cell in found.grids[0].rows[0][1:3]] == ["routing", "none"]
