@@ -9,7 +9,7 @@ from records.errors import UserError, nearest
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
-PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items")
+PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation")
 
 USAGE = """\
 Paired significance tables from embedding scores.
@@ -30,6 +30,7 @@ examples:
   python -m analysis scores=runs/scores against=eos-causal
   python -m analysis scores=runs/scores seeds=[0,1]        (further seeds, such as unfinished ones, are left out)
   python -m analysis scores=runs/scores report=true
+  python -m analysis scores=runs/scores report=true representation=runs/representation
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh
@@ -54,7 +55,7 @@ def help_page() -> str:
     lines = [USAGE, "keys (default):"]
     for key, default, meaning in key_remarks():
         shown = "required" if default == "???" else default
-        lines.append(f"  {key:<13}{'(' + shown + ')' if shown else '':<12} {meaning}")
+        lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
     return "\n".join([*lines, "", EXAMPLES])
 
 

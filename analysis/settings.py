@@ -49,6 +49,7 @@ class Settings:
     layout: str = "grid"
     report: bool = False
     figures: bool = False
+    representation: Path | None = None
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -71,6 +72,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked["rows_shown"] = int(_number("rows_shown", values["rows_shown"], low=0, high=10**7))
     checked["report"] = _switch("report", values["report"])
     checked["figures"] = checked["report"] if values["figures"] is None else _switch("figures", values["figures"])
+    checked["representation"] = _representation(values["representation"], checked["report"])
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
     return Settings(**checked)
 
@@ -103,6 +105,19 @@ def _items(value: Any) -> str:
     if word not in ("", "none") and not Path(word).is_dir():
         raise UserError(f"items={word}: there is no such folder. Name <results>/predictions, or write items=none.")
     return word
+
+
+def _representation(value: Any, report: bool) -> Path | None:
+    if not value:
+        return None
+    folder = Path(str(value))
+    if not report:
+        raise UserError(f"representation={value} is shown in the report alone. Add report=true.")
+    if not (folder / "answers.json").is_file():
+        raise UserError(
+            f"representation={value}: no answers.json is there. Name the folder that python -m representation wrote."
+        )
+    return folder
 
 
 def _names(key: str, value: Any) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def _quoted(word: str) -> str:
 
 
 def _over(found: Sequence[Any], texts: Any) -> str:
-    return f"{len(found)} encoders ({', '.join(s.label for s in found)}); {texts.over}."
+    return f"{len(found)} encoder{'s' * (len(found) > 1)} ({', '.join(s.label for s in found)}); {texts.over}."
 
 
 def _cost(found: Sequence[Any], texts: Any, names: Sequence[str], cfg: Config) -> str:
@@ -83,10 +83,9 @@ def _cost(found: Sequence[Any], texts: Any, names: Sequence[str], cfg: Config) -
 
     tokens = sum(found[0].candidate.measure().lengths([text.text for text in texts.every], ""))
     rate = rate_of(Path(cfg["cache_dir"]), found[0].config, cfg["threads"])
-    passes = len(found) * len(names)
-    seconds = passes * tokens / rate.tokens
+    seconds = len(found) * len(names) * tokens / rate.tokens
     return (
-        f"To read: {tokens:,} tokens for each encoder and question ({', '.join(names)}), {passes} times: "
+        f"To read: {tokens:,} tokens for each encoder and each question ({', '.join(names)}): "
         f"about {in_time(seconds)} at {rate.tokens:,.0f} tokens/s ({rate.how}), and what a question says of its own."
     )
 

@@ -31,11 +31,11 @@ def layer_curves(scores: "pd.DataFrame", trained: list[str], over: str) -> Drawi
     with house_style():
         figure = Figure(figsize=(width, PANEL[1] * len(poolings) + 0.4), layout="constrained")
         panels = figure.subplots(len(poolings), len(kinds), sharex=True, sharey="col", squeeze=False)
-        for row, pooling in zip(panels, poolings, strict=True):
+        for place, (row, pooling) in enumerate(zip(panels, poolings, strict=True)):
             for axes, kind in zip(row, kinds, strict=True):
                 _panel(axes, means[kind].xs(pooling, level="pooling"), runs, starts, names)
-                axes.set_title(kind if row is panels[0] else "")
-                axes.set_xlabel("layer" if row is panels[-1] else "")
+                axes.set_title(kind if place == 0 else "")
+                axes.set_xlabel("layer" if place == len(poolings) - 1 else "")
             row[0].set_ylabel(f"score, {POOLINGS[pooling]}")
         handles, said = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, said, loc="outside right center", handlelength=2.6)

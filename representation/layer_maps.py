@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.figures.drawing import Drawing
 from analysis.figures.fit import short_names
-from analysis.figures.style import house_style
+from analysis.figures.style import BLACK, house_style
 
 MEASURES = {"cka": "linear CKA", "cosine": "mean cosine"}
 PANEL = 1.55  # inches
@@ -25,13 +25,13 @@ def layer_maps(name: str, tables: dict[str, dict[str, NDArray[np.float64]]], rea
         size = PANEL * len(shown) + 1.2, (PANEL + 0.2) * len(MEASURES) + 0.3
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(MEASURES), len(shown), squeeze=False)
-        for row, (measure, said) in zip(panels, MEASURES.items(), strict=True):
+        for place, (row, (measure, said)) in enumerate(zip(panels, MEASURES.items(), strict=True)):
             low = min(0.0, *(np.nanmin(tables[label][measure]) for label in shown))
             quads: Any = None
             for axes, label in zip(row, shown, strict=True):
                 quads = _map(axes, tables[label][measure], low)
-                axes.set_title(names[label] if row is panels[0] else "")
-                axes.set_xlabel("layer" if row is panels[-1] else "")
+                axes.set_title(names[label] if place == 0 else "")
+                axes.set_xlabel("layer" if place == len(MEASURES) - 1 else "")
             row[0].set_ylabel("layer")
             bar = figure.colorbar(quads, ax=row, shrink=0.8, pad=0.01)
             bar.set_label(said)
@@ -47,7 +47,7 @@ def layer_maps(name: str, tables: dict[str, dict[str, NDArray[np.float64]]], rea
 
 
 def _map(axes: Any, table: NDArray[np.float64], low: float) -> Any:
-    """Quads, so that vector files stay sharp; pale is alike, so that black numbers can be read on most of it."""
+    """Quads, so that vector files stay sharp; pale is alike."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -62,5 +62,7 @@ def _map(axes: Any, table: NDArray[np.float64], low: float) -> Any:
         axes.set_xticks(range(len(table)))
         axes.set_yticks(range(len(table)))
         for i, j in np.ndindex(table.shape):
-            axes.text(j, i, f"{table[i, j]:.2f}".lstrip("0"), ha="center", va="center", fontsize=4.5)
+            dark = table[i, j] < low + 0.4 * (1 - low)
+            look = {"ha": "center", "va": "center", "fontsize": 4.5, "color": "white" if dark else BLACK}
+            axes.text(j, i, f"{table[i, j]:.2f}".replace("0.", "."), **look)
     return quads

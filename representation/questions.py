@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # A question's own keys are settings[name], from conf/representation.yaml, and their limits `LIMITS` of its module.
 QUESTIONS = {
     "layers": "representation.layers",
+    "geometry": "representation.geometry",
     "prompts": "representation.prompts",
     "complementarity": "representation.complementarity",
     "batch_zscore": "representation.batch_zscore",

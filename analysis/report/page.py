@@ -10,6 +10,7 @@ from analysis.report.html_grid import html_grid
 from analysis.report.manifest_audit import manifest_audit
 from analysis.report.methods import methods
 from analysis.report.references import REFERENCES, bibtex
+from analysis.report.representation import representation_parts
 from analysis.tables.main import all_grids
 from analysis.tables.render_latex import defined
 
@@ -45,6 +46,7 @@ def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts
         verdict=result.verdict,
         grids=[html_grid(grid) for grid in all_grids(result)],
         figures=[_figure(drawing) for drawing in drawings],
+        parts=representation_parts(result.settings.representation),
         audit=manifest_audit(result),
         notes=result.notes,
         methods=Markup(" ").join(map(citing.html, sentences)),
@@ -61,4 +63,5 @@ def _figure(drawing: Drawing) -> dict[str, Any]:
     width, height = drawing.figure.get_size_inches()
     words = {"name": drawing.name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
     source = f"data:image/svg+xml;base64,{b64encode(figure_bytes(drawing, 'svg')).decode()}"
+    words["file"] = f"figures/{drawing.name}.pdf"
     return words | {"source": source, "width": round(width * PIXELS), "height": round(height * PIXELS)}

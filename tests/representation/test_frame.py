@@ -1,6 +1,7 @@
 """The command: which encoders, which texts, which files; errors are one line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from records.errors import UserError
 from representation import questions
 from representation.answer import Answer
 from representation.command import main
+from representation.subject import subjects
 from representation.write import markdown, write_answer
 
 
@@ -27,6 +29,26 @@ def toy(name="toy"):
 def test_labels_tell_encoders_apart(two_subjects):
     assert [s.label for s in two_subjects] == ["multilayer-causal untrained", "multilayer-bi untrained"]
     assert not any(s.trained for s in two_subjects)
+
+
+def test_labels_have_seed_study_or_place_where_they_are_needed(two_subjects, monkeypatch):
+    causal, bi = (subject.candidate for subject in two_subjects)
+    other_seed = replace(bi, manifest={**bi.manifest, "seed": 1})
+    other_study = replace(bi, manifest={**bi.manifest, "study": "embedded,lora.r=8"})
+    other_place = replace(bi, results=bi.results / "copy" / "scores")
+
+    def labels(*found):
+        monkeypatch.setattr("representation.subject.candidates", lambda cfg: found)
+        return [(subject.label, subject.design) for subject in subjects({})]
+
+    start = "multilayer-bi untrained"
+    assert labels(bi, other_seed) == [(f"{start} seed=0", start), (f"{start} seed=1", start)]
+    assert [label for label, _ in labels(bi, other_study)] == [f"embedded/{start}", f"embedded,lora.r=8/{start}"]
+    assert [label for label, _ in labels(causal, other_study)] == ["multilayer-causal untrained", start]
+    (_, one), (_, other) = labels(bi, other_place)
+    assert one != other
+    assert str(bi.results.parent) in one
+    assert len(labels(bi, bi)) == 1
 
 
 def test_sample_is_fixed_and_of_each_type(texts, settings):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr
 
-from representation.rank_correlation import spearman
+from representation.rank_correlation import least_told, spearman
 
 
 def test_rho_is_scipys_also_with_ties():
@@ -36,3 +36,14 @@ def test_few_cells_tell_nothing():
     assert (five.rho, five.high, five.n) == (pytest.approx(1), pytest.approx(1), 5)
     assert five.low < 1
     assert not spearman([1, 2, 3, 4], [1, 2, 3, 4]).told  # four cells cannot tell even a perfect order
+
+
+@pytest.mark.parametrize("n", [6, 9])
+def test_least_rho_that_so_many_cells_can_tell(n):
+    """Over every ranking near the identity: told exactly from this rho on."""
+    least, rng = least_told(n), np.random.default_rng(0)
+    for _ in range(300):
+        found = spearman(np.arange(n), np.argsort(np.arange(n) + rng.normal(size=n) * rng.uniform(0, 3)))
+        assert found.told == (abs(found.rho) > least - 1e-9)
+    assert least_told(3) is None
+    assert least_told(4) is None

@@ -1,0 +1,85 @@
+"""The report shows what `python -m representation` wrote, as written, and refuses anything else in one line."""
+
+import json
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from analysis.cli import read_arguments
+from analysis.figures.drawing import Drawing
+from analysis.report.page import report_files
+from analysis.report.representation import representation_parts
+from analysis.tables.grid import Cell, Grid
+from records.errors import UserError
+from representation.answer import Answer
+from representation.write import write_answer
+
+NASTY = '<script>alert("x")</script>'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    figure = Figure(figsize=(2, 1))
+    figure.add_subplot().plot([0, 1], [0, 1])
+    rows = [[Cell(NASTY), Cell(".5", "best", "*", "a", ("-.1 to +.9",))]]
+    grid = Grid("layers-toy", "What it is.", ["Encoder", "Value"], rows, 1, "", ("a: a footnote",), "A toy table")
+    drawing = Drawing("layers_line", "A line", f"Over {NASTY}.", "It rises.", figure)
+    place = tmp_path / "why"
+    frames = {"layers_values": pd.DataFrame({"x": [1]})}
+    write_answer(Answer("layers", "Layers", [grid], [drawing], frames, ["A note."]), place, "two encoders")
+    return place
+
+
+@pytest.fixture
+def wide(tmp_path):
+    tasks = "SciFact,ArguAna,FiQA2018,NFCorpus,STS12,STS13,STS14,STS15"
+    rows = [f"m{m},{','.join(str(0.3 + 0.01 * (k + m)) for k in range(8))}" for m in range(3)]
+    (tmp_path / "wide.csv").write_text("\n".join([f"model,{tasks}", *rows]) + "\n")
+    return f"scores={tmp_path / 'wide.csv'}"
+
+
+def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
+    result = analyse_words(wide, "report=true", f"representation={folder}")
+    page = report_files(result, [])["report.html"]
+    section = page.partition('<h2 id="representation-layers">')[2].partition("<h2")[0]
+    for part in ("two encoders", 'id="table-layers-toy"', "a: a footnote", "-.1 to +.9", "A note."):
+        assert part in section
+    assert '<a href="#representation-layers">Layers</a>' in page
+    assert '<img src="data:image/svg+xml;base64,' in section
+    assert 'width="192" height="96"' in section
+    assert "why/figures/layers_line.pdf" in section
+    assert NASTY not in page
+    without = report_files(analyse_words(wide, "report=true"), [])["report.html"]
+    assert 'id="representation-' not in without
+
+
+def test_a_part_is_what_was_written(folder):
+    (part,) = representation_parts(folder)
+    (grid,) = part.grids
+    assert (grid.rows[0][1].text, grid.rows[0][1].style, grid.rows[0][1].below) == (".5", "best", ("-.1 to +.9",))
+    assert representation_parts(None) == []
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "{",
+        "[]",
+        json.dumps({"version": 9, "answers": []}),
+        json.dumps({"version": 1, "answers": [{"name": "layers"}]}),
+        json.dumps({"version": 1, "answers": [{"name": "a", "title": "", "over": "", "grids": [{"rows": 3}]}]}),
+    ],
+)
+def test_another_file_is_refused(folder, held):
+    (folder / "answers.json").write_text(held)
+    with pytest.raises(UserError, match="is not as python -m representation writes it"):
+        representation_parts(folder)
+
+
+def test_a_wrong_folder_or_no_report_is_refused(folder, wide):
+    with pytest.raises(UserError, match=r"no answers.json is there. Name the folder"):
+        read_arguments([wide, "report=true", f"representation={folder.parent}"])
+    with pytest.raises(UserError, match=r"Add report=true"):
+        read_arguments([wide, f"representation={folder}"])
+    assert read_arguments([wide, "report=true", f"representation={folder}"]).representation == folder
