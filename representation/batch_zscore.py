@@ -14,7 +14,7 @@ from analysis.tables.grid import Cell, Grid
 from records.limits import Limit, real
 from representation.answer import Answer
 from representation.moee_vectors import Vectors, check_sizes, encode, mixtures, readings_of
-from representation.pair_tasks import MEASURE, PairTask, pair_tasks, said
+from representation.pair_tasks import PairTask, measures, pair_tasks, said
 from representation.progress import each
 from representation.subject import Subject
 from representation.texts import Texts
@@ -47,7 +47,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     return Answer(
         "batch_zscore",
         "The published z-score by batch",
-        [grid(frame, own, over)],
+        [grid(frame, own, f"{measures(tasks)}); {over}")],
         [score_figure(frame, own["orders"], over)],
         {"batch_zscore": frame},
         [
@@ -81,7 +81,7 @@ def grid(frame: pd.DataFrame, own: Config, over: str) -> Grid:
         rows.append([Cell(str(r["encoder"])), Cell(str(r["reading"])), Cell(batch), *map(Cell, cells)])
     caption = (
         f"Scores over {own['orders']} random orders of the same texts, mean over tasks "
-        f"({'; '.join(MEASURE.values())}); {over}. Entry, cosine: of a text's vector of unit length in one order and "
+        f"({over}. Entry, cosine: of a text's vector of unit length in one order and "
         "in the next, the largest difference of an entry and the mean cosine."
     )
     head = ["Encoder", "Reading", "Standardised by", "Score", "SD", "Range", "Entry", "Cosine"]

@@ -65,6 +65,11 @@ def said(tasks: Sequence[PairTask]) -> str:
     return f"{sum(len(t.left) for t in tasks):,} pairs of {len(tasks)} task{'s' * (len(tasks) > 1)}"
 
 
+def measures(tasks: Sequence[PairTask]) -> str:
+    """What the scores of `tasks` are."""
+    return "; ".join(dict.fromkeys(MEASURE[task.type] for task in tasks))
+
+
 def _read(data: "TaskData", most: int, seed: int) -> PairTask:
     """Of the task's last split, the test part."""
     (*_, columns) = data.content.values()

@@ -69,10 +69,10 @@ def _parts(each: Sequence[Mapping[Key, Floats]], key: Key) -> Floats:
     return np.concatenate(scaled)
 
 
-def value(parts: Floats) -> Value:
-    """parts: of one statistic, as `over_tasks` gives them."""
+def value(parts: Floats, floor: float = -np.inf) -> Value:
+    """parts: of one statistic, as `over_tasks` gives them; floor: below which it cannot be."""
     reach = NORMAL * float(np.sqrt((parts[1:] ** 2).sum()))
-    return Value(float(parts[0]), float(parts[0]) - reach, float(parts[0]) + reach)
+    return Value(float(parts[0]), max(float(parts[0]) - reach, floor), float(parts[0]) + reach)
 
 
 def difference(found: Mapping[Key, Floats], statistic: str, first: str = "RW", second: str = "HS") -> Value:

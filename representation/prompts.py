@@ -18,7 +18,7 @@ from records.errors import UserError, nearest
 from records.limits import Limit, real
 from representation.answer import Answer
 from representation.moee_vectors import encode, mixtures, named_readings, readings_of, worded
-from representation.pair_tasks import MEASURE, PairTask, pair_tasks, said
+from representation.pair_tasks import PairTask, measures, pair_tasks, said
 from representation.progress import each
 from representation.prompt_figures import correlation_map, score_spread
 from representation.prompt_stability import Key, Value, difference, measured, over_tasks, value
@@ -33,6 +33,7 @@ STATISTICS = {
     "spread": "Standard deviation over prompts",
     "agreement": "Spearman between prompts",
 }
+FLOORS = {"mean": -1.0, "spread": 0.0, "agreement": -1.0}
 
 
 def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | None:
@@ -48,13 +49,16 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
     for subject in each(found, "prompts", settings):
         held = similarities(subject, templates, tasks, own["alpha"])
         rows += _scores(subject.label, held, tasks, list(templates))
-        measures = [measured(task, h, counts) for task, h, counts in zip(tasks, held, samples, strict=True)]
-        spreads[subject.label], maps[subject.label] = over_tasks(measures), held
+        found_in = [measured(task, h, counts) for task, h, counts in zip(tasks, held, samples, strict=True)]
+        spreads[subject.label], maps[subject.label] = over_tasks(found_in), held
     frames = {"prompts_scores": pd.DataFrame(rows), "prompts_stability": _stability_frame(spreads)}
     over = f"{said(tasks)} of {texts.benchmark}"
     drawings = [score_spread(frames["prompts_scores"], over)]
     drawings += [correlation_map(label, held, list(templates), over, k) for k, (label, held) in enumerate(maps.items())]
-    grids = [stability_grid(spreads, over), _score_grid(frames["prompts_scores"], list(templates), over)]
+    grids = [
+        stability_grid(spreads, over),
+        _score_grid(frames["prompts_scores"], list(templates), f"{measures(tasks)}); {over}"),
+    ]
     return Answer("prompts", "Prompts: how steady are HS and RW?", grids, drawings, frames, _notes(spreads, templates))
 
 
@@ -101,7 +105,7 @@ def _scores(label: str, held: list[dict[str, Floats]], tasks: list[PairTask], pr
 def _stability_frame(spreads: dict[str, dict[Key, Floats]]) -> pd.DataFrame:
     rows = []
     for label, found in spreads.items():
-        values = {key: value(samples) for key, samples in found.items()}
+        values = {key: value(parts, FLOORS[key[1]]) for key, parts in found.items()}
         values |= {("RW minus HS", s): difference(found, s) for s in STATISTICS}
         rows += [{"encoder": label, "reading": r, "statistic": s, **vars(v)} for (r, s), v in values.items()]
     return pd.DataFrame(rows)
@@ -112,7 +116,10 @@ def stability_grid(spreads: dict[str, dict[Key, Floats]], over: str) -> Grid:
     rows = []
     for label, found in spreads.items():
         for reading in dict.fromkeys(reading for reading, _ in found):
-            cells = [_cell(value(found[reading, s]), score) if (reading, s) in found else Cell("") for s in STATISTICS]
+            cells = [
+                _cell(value(found[reading, s], FLOORS[s]), score) if (reading, s) in found else Cell("")
+                for s in STATISTICS
+            ]
             rows.append([Cell(label), Cell(reading), *cells])
         cells = [_cell(difference(found, s), signed) for s in STATISTICS]
         rows.append([Cell(label), Cell("RW minus HS"), *cells])
@@ -141,7 +148,7 @@ def _score_grid(frame: pd.DataFrame, prompts: list[str], over: str) -> Grid:
         [Cell(str(label)), Cell(str(reading)), *(Cell(score(means.loc[(label, reading), p])) for p in prompts)]
         for label, reading in means.index
     ]
-    caption = f"Score of each prompt, mean over tasks ({'; '.join(MEASURE.values())}); {over}."
+    caption = f"Score of each prompt, mean over tasks ({over}."
     return Grid("prompts-scores", caption, ["Encoder", "Reading", *prompts], rows, left=2, title="Scores by prompt")
 
 
