@@ -53,15 +53,14 @@ class Encoder(nn.Module):
                 lambda layer, hidden: self.pooler.reduce(layer, hidden, batch.view),
                 packed=self.pooler.reads_packed,
             )
-        return RoutedStates(hidden, self._routing(batch, logits)) if logits else hidden
+        return RoutedStates(hidden, self.routing(batch, logits, self.pooler)) if logits else hidden
 
-    def _routing(self, batch: Batch, logits: dict[int, Tensor]) -> list[Tensor]:
-        """The pooler's reductions of the routers' logits [N, experts], MoE layer by MoE layer."""
+    def routing(self, batch: Batch, logits: dict[int, Tensor], pooler: Pooler) -> list[Tensor]:
+        """A pooler's reductions of the routers' logits [N, experts], MoE layer by MoE layer."""
         rows = arranged(self.backbone, batch)
         with torch.autocast(batch.roles.device.type, enabled=False):
             return [
-                self.pooler.reduce_routing(layer, routing_of(rows, logits[layer]), batch.view)
-                for layer in sorted(logits)
+                pooler.reduce_routing(layer, routing_of(rows, logits[layer]), batch.view) for layer in sorted(logits)
             ]
 
     def precision(self, batch: Batch) -> torch.autocast:

@@ -10,9 +10,11 @@ import numpy as np
 from encoders.chunks import Chunk
 from encoders.loading import loaded
 from encoders.readings import Reading, Readings
+from encoders.routers import experts_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from poolers.registry import build_pooler
+from records.errors import UserError
 from records.streams import stream_seed
 
 Config = dict[str, Any]
@@ -41,15 +43,21 @@ class LoadedReadings:
 def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) -> LoadedReadings:
     """Load the run in the folder `run`, or the untrained start of `cfg`, for `poolers` (name -> as in conf/pooler).
 
-    Raises `UserError` as `load_run` does, and for a pooler that does not fit the model.
+    Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
     """
     text_encoder, identity = loaded(cfg, run)
     own = text_encoder.encoder.pooler
-    seed = stream_seed(cfg["seed"], "head")
+    seed, experts = stream_seed(cfg["seed"], "head"), experts_of(text_encoder.encoder.backbone)
     built = {
-        name: build_pooler(config, own.hidden_size, own.num_layers, seed).to(text_encoder.device).eval()
+        name: build_pooler(config, own.hidden_size, own.num_layers, seed, experts).to(text_encoder.device).eval()
         for name, config in poolers.items()
     }
+    for name, pooler in built.items():
+        if pooler.lacks_statistics:
+            raise UserError(
+                f"The reading {name} would be standardised by statistics of a corpus, which readings have none of. "
+                "Leave reading.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
+            )
     readings = {name: Reading(pooler, poolers[name]["normalize"]) for name, pooler in built.items()}
     fingerprints = {name: identity.fingerprint(pooler, poolers[name]) for name, pooler in built.items()}
     return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)

@@ -1,6 +1,7 @@
 """Several poolers on one backbone: one forward pass, one vector a pooler and text."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -9,8 +10,9 @@ from torch.nn import functional as F
 
 from encoders.backbone import parts
 from encoders.encoder import Encoder
+from encoders.routers import LOGITS, watched
 from encoders.tokens import Batch
-from poolers.base import Pooler
+from poolers.base import Pooler, RoutedStates, States
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Readings:
             vectors = {name: r.pooler(states[name], batch.view) for name, r in self.readings.items()}
         return {name: F.normalize(v, dim=-1) if self.readings[name].normalize else v for name, v in vectors.items()}
 
-    def states(self, batch: Batch) -> dict[str, Tensor | list[Tensor]]:
+    def states(self, batch: Batch) -> dict[str, States]:
         """Reading -> what its pooler consumes, all of it from one forward pass."""
         layers = {name: self._layers(r.pooler) for name, r in self.readings.items()}
         if all(r.pooler.consumes == "last" for r in self.readings.values()):
@@ -50,19 +52,35 @@ class Readings:
             }
 
         chosen = sorted({layer for own in layers.values() for layer in own})
-        kept = dict(zip(chosen, self.encoder.each_layer(batch, chosen, keep), strict=True))
+        logits: dict[int, Tensor] = {}
+        with self._sight(logits):
+            kept = dict(zip(chosen, self.encoder.each_layer(batch, chosen, keep), strict=True))
         return {
-            name: kept[self.last][name] if r.pooler.consumes == "last" else [kept[i][name] for i in layers[name]]
+            name: self._consumed(r.pooler, batch, [kept[i][name] for i in layers[name]], logits)
             for name, r in self.readings.items()
         }
 
-    def _layers(self, pooler: Pooler) -> Sequence[int]:
-        """The layers whose states a pooler reads.
+    def _sight(self, logits: dict[int, Tensor]) -> AbstractContextManager[None]:
+        """Within it the routers' logits of the forward pass are put into `logits`, where a pooler reads them."""
+        if all(r.pooler.consumes != "routers" for r in self.readings.values()):
+            return nullcontext()
+        sight: AbstractContextManager[None] = watched(
+            self.encoder.backbone, lambda layer, output: logits.update({layer: output[LOGITS]})
+        )
+        return sight
 
-        A further kind of `consumes` (such as a decoder's router weights) is collected beside them, in the same pass.
-        """
+    def _consumed(self, pooler: Pooler, batch: Batch, kept: list[Tensor], logits: dict[int, Tensor]) -> States:
+        """What one pooler consumes, of its layers' reductions and of all routers' logits."""
+        if pooler.consumes == "last":
+            return kept[0]
+        if pooler.consumes == "routers":
+            return RoutedStates(kept, self.encoder.routing(batch, logits, pooler))
+        return kept
+
+    def _layers(self, pooler: Pooler) -> Sequence[int]:
+        """The layers whose states a pooler reads. Routers are read beside them, in the same pass."""
         if pooler.consumes == "last":
             return [self.last]
-        if pooler.consumes == "layers":
+        if pooler.consumes in ("layers", "routers"):
             return pooler.layers
         raise NotImplementedError(f"{type(pooler).__name__} consumes '{pooler.consumes}', which is not collected yet.")

@@ -2,8 +2,8 @@
 
 python -m evaluation.alpha model=tiny_moe
 
-Words are those of evaluate.py; alphas=0,0.5,1 gives the values. Test tasks are refused: what is chosen on them is no
-longer measured by them.
+Words are those of evaluate.py; alphas=0,0.5,1 gives the values, scored from one forward pass. Test tasks are refused:
+what is chosen on them is no longer measured by them.
 """
 
 import sys
@@ -18,25 +18,40 @@ DEVELOPMENT = "docs_dev"
 
 def main(arguments: Sequence[str]) -> None:
     """Score every alpha on the development benchmark; print the curve and the best."""
-    from evaluation.command import run
-    from evaluation.report import type_means
-    from evaluation.words import hydra_words
-    from records.config import composed, plain
-
     given = [a.partition("=")[2] for a in arguments if a.startswith("alphas=")]
     words = [a for a in arguments if not a.startswith("alphas=")]
     alphas = _numbers(given[0]) if given else ALPHAS
     named = [a for a in words if a.startswith(("benchmark=", "tasks_dir=", "tasks="))]
     if named and named != [f"benchmark={DEVELOPMENT}"]:
         raise UserError(f"alpha is chosen on benchmark={DEVELOPMENT}, not on {named[0]}. Take that word away.")
-    words = ["pooler=moee", *words, "run=null", "progress=false", "pooler.reading=sum"]
-    words += [] if named else [f"benchmark={DEVELOPMENT}"]
+    words = [*words, "run=null", "progress=false", *([] if named else [f"benchmark={DEVELOPMENT}"])]
+    print(curve(_scored(alphas, words)))
+
+
+def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict[str, float]]]:
+    """Alpha and its scores by task type; from one forward pass for all, unless words set the pooler or its reading."""
+    from evaluation.report import type_means
+
+    if not any(word.startswith(("pooler", "reading.")) for word in words):
+        readings = ",".join(f"moee:sum@{alpha:.9f}" for alpha in alphas)
+        return [
+            (alpha, type_means(outcome))
+            for alpha, outcome in zip(alphas, _run([*words, f"readings=[{readings}]", "study=moee_alpha"]), strict=True)
+        ]
     rows = []
     for alpha in alphas:
         own = [f"pooler.alpha={alpha}", f"study=moee_alpha_{alpha:g}"]  # each alpha's scores in a folder of its own
-        (outcome,) = run(plain(composed("evaluate", hydra_words([*words, *own]))))
+        (outcome,) = _run(["pooler=moee", *words, "pooler.reading=sum", *own])
         rows.append((alpha, type_means(outcome)))
-    print(curve(rows))
+    return rows
+
+
+def _run(words: list[str]) -> list[Any]:
+    from evaluation.command import run
+    from evaluation.words import hydra_words
+    from records.config import composed, plain
+
+    return run(plain(composed("evaluate", hydra_words(words))))
 
 
 def curve(rows: Sequence[tuple[float, dict[str, float]]]) -> str:

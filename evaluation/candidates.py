@@ -11,6 +11,7 @@ from evaluation.dims import Prefix, Siblings
 from evaluation.embedding_cache import Encoder, Store
 from evaluation.embedding_store import open_store
 from evaluation.measure import Measure, measure_of
+from evaluation.moee_readings import moee_word
 from records.config import composed, plain
 from records.errors import UserError
 from records.fingerprint import of_value
@@ -144,7 +145,9 @@ def _whole(cfg: Config) -> list[Candidate]:
 
 
 def pooler_word(pooler: Config) -> str:
-    """What an untrained pooler is called in folders and tables; of pooler=layer each layer and pooling by itself."""
+    """What an untrained pooler is called in folders and tables; each layer and pooling, each reading, by itself."""
+    if pooler["name"] == "moee":
+        return moee_word(pooler)
     return f"layer{pooler['layer']}_{pooler['pooling']}" if pooler["name"] == "layer" else pooler["name"]
 
 

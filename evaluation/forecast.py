@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from encoders.templates import TEXT_FIELD
 from evaluation.benchmarks import TaskSet
 from evaluation.instructions import Instructions
 from evaluation.measure import Measure
@@ -31,13 +32,22 @@ def forecast(measure: Measure, instructions: Instructions, tasks: Sequence[Any],
         how = f"{sampled}by the tokenizer of {measure.model}, at most {measure.max_length} a text"
     else:
         columns = [columns_of(task) for task in tasks]
-        known = [column for found in columns if found is not None for column in found]
-        if len(columns) > sum(found is not None for found in columns):
+        if any(found is None for found in columns):
             return None
-        texts = sum(column.texts for column in known)
-        tokens = round(sum(column.tokens(measure.max_length) for column in known))
+        known = [(column, task) for found, task in zip(columns, tasks, strict=True) for column in found or ()]
+        texts = sum(column.texts for column, _ in known)
+        written = {task.metadata.name: _written(measure, instructions, task) for task in tasks}
+        tokens = round(sum(c.tokens(measure.max_length, *written[task.metadata.name]) for c, task in known))
         how = f"at most, by mteb's metadata, 4 characters a token and at most {measure.max_length} tokens a text"
     return Forecast(texts, tokens, how, texts * (4 * measure.width + KEY_BYTES))
+
+
+def _written(measure: Measure, instructions: Instructions, task: Any) -> tuple[int, int]:
+    """Tokens that the template puts round a text of a task, and how often it writes the text: of sides the larger."""
+    sides = ("query", "document")
+    said = [measure.template.asked(instructions.of(task.metadata, side), side) for side in sides]
+    added = max(measure.lengths([""], asked)[0] for asked in said)
+    return added, max(measure.template.form(asked).count(TEXT_FIELD) for asked in said)
 
 
 def _counted(

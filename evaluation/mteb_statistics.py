@@ -15,9 +15,12 @@ class Column:
     texts: int
     characters: int
 
-    def tokens(self, max_length: int) -> float:
-        """At most: texts are cut at max_length, and hold four characters a token."""
-        return min(self.characters / CHARACTERS_A_TOKEN, self.texts * max_length)
+    def tokens(self, max_length: int, added: int = 0, copies: int = 1) -> float:
+        """At most: texts are cut at max_length, and hold four characters a token.
+
+        added: tokens that the template puts round a text, EOS among them; copies: how often it writes the text.
+        """
+        return min(copies * self.characters / CHARACTERS_A_TOKEN + added * self.texts, self.texts * max_length)
 
 
 def columns_of(task: Any) -> list[Column] | None:

@@ -10,6 +10,8 @@ from omegaconf import OmegaConf
 
 from evaluation.candidates import Candidate, pooler_word
 from evaluation.embedding_cache import Encoder, Store
+from evaluation.moee_readings import CHOICES as OF_ROUTERS
+from evaluation.moee_readings import is_moee, moee_pooler
 from evaluation.reading_group import group_of
 from records.config import CONF
 from records.errors import UserError
@@ -17,7 +19,10 @@ from records.errors import UserError
 Config = dict[str, Any]
 PLAIN = ("eos", "mean", "weightedmean")  # poolers without parameters
 LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")
-CHOICES = f"{', '.join(PLAIN)}, layer:<number>/<{'|'.join(PLAIN)}>, and layer:*/... for every layer"
+CHOICES = (
+    f"{', '.join(PLAIN)}, layer:<number>/<{'|'.join(PLAIN)}>, and layer:*/... for every layer; of a mixture of experts "
+    f"{OF_ROUTERS}"
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ def check_readings(names: Any) -> list[str]:
     """Return `names` as a list without repeats. Raises `UserError`, naming the choices, for one that there is not."""
     listed = [names] if isinstance(names, str) else list(names or [])
     for name in listed:
-        if name not in PLAIN and not LAYER.fullmatch(str(name)):
+        if name not in PLAIN and not LAYER.fullmatch(str(name)) and not is_moee(str(name)):
             raise UserError(f"There is no reading '{name}'. Choices: {CHOICES}.")
     return list(dict.fromkeys(listed))
 
@@ -64,7 +69,7 @@ def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]
     made: dict[str, Candidate] = {}
     for candidate in found:
         config = candidate.manifest["config"]
-        poolers = {name: _pooler(name, config) for name in _each(names, config)}
+        poolers = {name: pooler_config(name, config) for name in _each(names, config)}
         for name in poolers:
             reading = _reading(candidate, name, poolers)
             made.setdefault(f"{reading.results} {reading.title} {candidate.folder}", reading)
@@ -103,10 +108,13 @@ def _layers(config: Config) -> int:
     return int(load_config(config["model"]).num_hidden_layers)
 
 
-def _pooler(name: str, config: Config) -> Config:
-    """The configuration of a reading's pooler, as pooler=<name> would compose it within `config`."""
+def pooler_config(name: str, config: Config) -> Config:
+    """Return the configuration of a reading's pooler, as pooler=<name> would compose it within `config`."""
     match = LAYER.fullmatch(name)
-    file = CONF / "pooler" / f"{'layer' if match else name}.yaml"
+    kind = "layer" if match else "moee" if is_moee(name) else name
+    file = CONF / "pooler" / f"{kind}.yaml"
     whole = OmegaConf.create({**config, "pooler": OmegaConf.load(file)})
     pooler: Config = OmegaConf.to_container(whole.pooler, resolve=True)  # type: ignore[assignment]
+    if kind == "moee":
+        return moee_pooler(name, pooler)
     return {**pooler, "layer": int(match[1]), "pooling": match[2]} if match else pooler

@@ -21,7 +21,8 @@ class MoEE(Pooler):
     reading: "hidden" (HS), "routing" (RW), "concat" [HS; RW], or "sum": cos(HS) + alpha cos(RW) of two texts. The sum
     is the inner product of [HS / |HS|; sqrt(alpha) RW / |RW|], whose norm is constant, so it is one vector here and its
     cosine is the sum over 1 + alpha.
-    HS: the last layer's state after the final norm, or every layer's, concatenated (`hidden_layers`: last, all).
+    HS: the last layer's state after the final norm; or of every layer's the concatenation or, as in the paper's
+    ablation (section 4.3), the mean (`hidden_layers`: last, all, mean).
     RW: softmax over all experts of every MoE layer, before top-k, concatenated: sum of N_l entries. routing_weights:
     "softmax", or "logits" as the published code does for OLMoE and Qwen (docs/reference_divergences.md, M2).
     hidden_tokens, routing_tokens: the "last" token's, or the "mean" over all pooled tokens.
@@ -53,7 +54,7 @@ class MoEE(Pooler):
             "reading": (reading, READINGS),
             "hidden_tokens": (hidden_tokens, ("last", "mean")),
             "routing_tokens": (routing_tokens, ("last", "mean")),
-            "hidden_layers": (hidden_layers, ("last", "all")),
+            "hidden_layers": (hidden_layers, ("last", "all", "mean")),
             "routing_weights": (routing_weights, ("softmax", "logits")),
         }
         for key, (word, known) in words.items():
@@ -62,10 +63,12 @@ class MoEE(Pooler):
         self.reading, self.alpha = reading, float(alpha)
         self.hidden_tokens, self.routing_tokens, self.routing_weights = hidden_tokens, routing_tokens, routing_weights
         self.standardise_texts = standardise_texts
-        self.layers = range(num_layers) if hidden_layers == "all" else [num_layers - 1]
+        self.hidden_layers = hidden_layers
+        self.layers = [num_layers - 1] if hidden_layers == "last" else range(num_layers)
         if reading == "routing":
             self.layers = []
-        widths = len(self.layers) * hidden_size, 0 if reading == "hidden" else sum(experts)
+        kept = min(1, len(self.layers)) if hidden_layers == "mean" else len(self.layers)
+        widths = kept * hidden_size, 0 if reading == "hidden" else sum(experts)
         self.embedding_dim = sum(widths)
         by_batch = reading == "hidden" and standardise == "batch"
         self.of_hidden = Standardise(widths[0], "none" if by_batch or not widths[0] else standardise)
@@ -86,13 +89,16 @@ class MoEE(Pooler):
         return self.last_token(x, tokens) if which == "last" else weighted_mean(x, self.pooled(tokens))
 
     def parts(self, states: States) -> tuple[Tensor | None, Tensor | None]:
-        """HS [B, layers * D] and RW [B, sum N_l] before standardisation; None where they are not read."""
+        """HS [B, layers * D] or [B, D], RW [B, sum N_l], before standardisation; None where they are not read."""
         assert isinstance(states, RoutedStates)
-        hidden = torch.cat(states.hidden, dim=1) if states.hidden else None
+        hidden = None
+        if states.hidden:
+            averaged = self.hidden_layers == "mean"
+            hidden = torch.stack(states.hidden).mean(dim=0) if averaged else torch.cat(states.hidden, dim=1)
         return hidden, None if self.reading == "hidden" else torch.cat(states.routing, dim=1)
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
-        """Return [B, E], E = layers * D, sum N_l, or both together."""
+        """Return [B, E], E = layers * D (D of their mean), sum N_l, or both together."""
         hidden, routing = self.parts(states)
         parts = [standard(x) for standard, x in ((self.of_hidden, hidden), (self.of_routing, routing)) if x is not None]
         if self.reading == "sum":

@@ -20,6 +20,10 @@ QUESTIONS = {
     "causal_against_bi": "representation.causal_against_bi",
     "attribution": "representation.attribution",
     "leave_one_layer_out": "representation.leave_one_layer_out",
+    "prompts": "representation.prompts",
+    "complementarity": "representation.complementarity",
+    "batch_zscore": "representation.batch_zscore",
+    "moee_readings": "representation.moee_readings",
 }
 
 

@@ -33,11 +33,14 @@ def test_alphas_are_numbers(alphas):
 
 @pytest.mark.slow
 def test_the_whole_command(small_moe, tmp_path, capsys):
-    """On the smallest development tasks: two values, two rows, and alpha=0 is the hidden state alone."""
+    """On the smallest development tasks: two values, two rows; the same from one forward pass as each by itself."""
     small = ["documents=40", "queries=10", "classes=2", "train_per_class=8", "experiments=1", "bootstraps=1"]
     words = [f"benchmark.{s}" for s in small] + [f"model.path={small_moe}", f"runs_dir={tmp_path}", "precision=fp32"]
     main(["alphas=0,1", "benchmark=docs_dev", *words])
     printed = capsys.readouterr().out
+    assert printed.count("encoders x 5 tasks = 10 scores") == 1
+    main(["alphas=0,1", "benchmark=docs_dev", *words, "pooler.hidden_layers=last", f"cache_dir={tmp_path / 'cache'}"])
+    assert capsys.readouterr().out.splitlines()[-5:] == printed.splitlines()[-5:]
     assert "Best on docs_dev: pooler.alpha=" in printed
     table = [line.split() for line in printed.splitlines()[-5:-2]]
     assert table[0][0] == "alpha"

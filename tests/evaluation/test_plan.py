@@ -83,6 +83,40 @@ def test_tokens_are_those_that_the_encoder_runs(ours, small_model, tmp_path, com
     assert "at most 96 a text" in plan.text
 
 
+@pytest.mark.parametrize("case", ["prompteol none", "echo table", "e5 none", "gritlm table"])
+def test_tokens_are_those_of_the_template(ours, small_model, tmp_path, command, case) -> None:
+    """Counted before anything is loaded = run by the encoder, under a template that writes sides or copies."""
+    template, mode = case.split()
+    words = [f"model.path='{small_model}'", f"template={template}", "max_length=120", "precision=fp32"]
+    cfg = plain(composed("evaluate", [*words, f"runs_dir='{tmp_path}'"]))
+    cfg["evaluation"]["instructions"] = mode
+    (found,) = candidates(cfg)
+    plan = make_plan([found], ours, command)
+    (outcome,) = [score(found, ours.tasks, Options(read_instructions(mode)))]
+    assert plan.tokens == [outcome.tokens]
+    assert f"{outcome.texts} distinct texts" in plan.text
+
+
+def test_templates_count_where_only_mtebs_metadata_are_known(small_model, tmp_path, command) -> None:
+    """Of texts that max_length does not cut: the words of a prompt for each, and both copies of an echo."""
+    tasks = task_set(plain(composed("evaluate", ["~benchmark", "tasks=[SICK-R]"])))
+    planned = {}
+    for template in ("instruct", "prompteol", "echo"):
+        words = [f"model.path='{small_model}'", f"template={template}", "max_length=128", f"runs_dir='{tmp_path}'"]
+        (found,) = candidates(plain(composed("evaluate", words)))
+        (planned[template],) = make_plan([found], tasks, command).tokens
+        lengths = found.measure().lengths
+        planned[template] -= lengths([""], "")[0] * _sick_texts(tasks)
+    assert planned["instruct"] == pytest.approx(planned["prompteol"], abs=1)
+    assert planned["echo"] == pytest.approx(2 * planned["instruct"], abs=2)
+
+
+def _sick_texts(tasks) -> int:
+    from evaluation.mteb_statistics import columns_of
+
+    return sum(column.texts for column in columns_of(tasks.tasks[0]))
+
+
 def test_many_texts_are_counted_on_a_sample(ours, candidate, command, monkeypatch) -> None:
     exact = make_plan([candidate()], ours, command)
     monkeypatch.setattr(forecast, "SAMPLE", 40)

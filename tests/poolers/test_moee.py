@@ -26,7 +26,7 @@ def of(*words):
 
 
 @pytest.mark.parametrize("which", ["last", "mean"])
-@pytest.mark.parametrize("layers", ["last", "all"])
+@pytest.mark.parametrize("layers", ["last", "all", "mean"])
 def test_readings(which, layers):
     words = [f"pooler.hidden_tokens={which}", f"pooler.routing_tokens={which}", f"pooler.hidden_layers={layers}"]
     hidden = states()
@@ -35,7 +35,7 @@ def test_readings(which, layers):
     }
     for b in range(len(ROLES)):
         hs, rw = literal(hidden, b, which)
-        wanted = hs.flatten() if layers == "all" else hs[-1]
+        wanted = {"all": hs.flatten(), "last": hs[-1], "mean": hs.mean(dim=0)}[layers]
         assert torch.allclose(found["hidden"][b].double(), wanted, atol=1e-6)
         assert torch.allclose(found["routing"][b].double(), rw, atol=1e-6)
         assert torch.allclose(found["concat"][b].double(), torch.cat([wanted, rw]), atol=1e-6)
