@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 # name -> module with `answer(subjects, texts, settings) -> Answer | None`; None where it does not apply to them.
 # A question's own keys are settings[name], from conf/representation.yaml, and their limits `LIMITS` of its module.
 QUESTIONS = {
-    "layers": "representation.layers",
-    "geometry": "representation.geometry",
-    "read_ahead": "representation.read_ahead",
-    "causal_against_bi": "representation.causal_against_bi",
-    "attribution": "representation.attribution",
-    "leave_one_layer_out": "representation.leave_one_layer_out",
-    "prompts": "representation.prompts",
-    "complementarity": "representation.complementarity",
-    "batch_zscore": "representation.batch_zscore",
-    "moee_readings": "representation.moee_readings",
+    "layers": "representation.layers.layers",
+    "geometry": "representation.geometry.geometry",
+    "read_ahead": "representation.probes.read_ahead",
+    "causal_against_bi": "representation.probes.causal_against_bi",
+    "attribution": "representation.heads.attribution",
+    "leave_one_layer_out": "representation.heads.leave_one_layer_out",
+    "prompts": "representation.mixtures.prompts",
+    "complementarity": "representation.mixtures.complementarity",
+    "batch_zscore": "representation.mixtures.batch_zscore",
+    "moee_readings": "representation.mixtures.moee_readings",
 }
 
 

@@ -1,0 +1,69 @@
+"""Score against geometry: a panel a measure and task type, a mark a cell."""
+
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from analysis.figures.drawing import Drawing
+from analysis.figures.fit import inches, short_names
+from analysis.figures.style import MOST_DESIGNS, house_style, mark
+from analysis.formats import signed
+from representation.geometry.relation import GROUPS
+from representation.geometry.tables import MEASURES, types_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PANEL = 1.6  # inches
+
+
+def geometry_figure(table: "pd.DataFrame", found: "pd.DataFrame", over: str) -> Drawing:
+    """Draw the runs, or where none is scored the starts: both in one panel would squeeze either into a corner.
+
+    table: of `representation.geometry.geometry`; found: of `relation`, not empty; over: which texts.
+    """
+    from matplotlib.figure import Figure
+
+    group = max(trained for trained, name in GROUPS.items() if name in set(found["cells"]))
+    scored = table[(table["trained"] == group)].dropna(subset=["score"])
+    found = found[found["cells"] == GROUPS[group]]
+    means = scored.groupby(["type", "design"], sort=False)[[*MEASURES, "score"]].mean().sort_index()
+    cells, kinds = list(dict.fromkeys(scored["design"]))[:MOST_DESIGNS], types_of(scored)
+    names = short_names(cells)
+    with house_style():
+        size = PANEL * len(kinds) + 0.8 + inches(names.values()), PANEL * len(MEASURES) + 0.4
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(len(MEASURES), len(kinds), sharey="col", squeeze=False)
+        for i, (measure, said) in enumerate(MEASURES.items()):
+            for j, kind in enumerate(kinds):
+                _panel(panels[i, j], means.loc[kind], measure, cells)
+                panels[i, j].set_xlabel(said)
+                told = _rho(found, kind, measure)
+                panels[i, j].set_title(f"{kind}\n{told}" if i == 0 else told)
+            panels[i, 0].set_ylabel("score")
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, [names[label] for label in labels], loc="outside right center")
+    caption = (
+        f"Score on each task type against a measure of the vectors of that type's texts, one mark a cell ("
+        f"{GROUPS[group]}, seeds averaged); above each panel Spearman's rho over the {found['n'].max()} cells with its "
+        f"95 % interval. Vectors: {over}."
+    )
+    alt = f"Marks of score against geometry; {found['told'].sum()} of {len(found)} panels have an interval without 0."
+    return Drawing("geometry_scores", "Geometry and score", caption, alt, figure)
+
+
+def _panel(axes: Any, means: "pd.DataFrame", measure: str, cells: list[str]) -> None:
+    for k, cell in enumerate(cells):
+        if cell in means.index:
+            look = {"marker": mark(k).shape, "color": mark(k).colour, "linestyle": "none", "markersize": 5}
+            axes.plot([means.loc[cell, measure]], [means.loc[cell, "score"]], label=cell, **look)
+    axes.margins(0.14)
+    axes.locator_params(nbins=4)
+    axes.grid()
+
+
+def _rho(found: "pd.DataFrame", kind: str, measure: str) -> str:
+    own = found[(found["type"] == kind) & (found["measure"] == measure)]
+    if own.empty or isnan(own["rho"].iloc[0]):
+        return ""
+    rho, low, high = own.iloc[0][["rho", "low", "high"]]
+    return f"{signed(rho, 2)} [{signed(low, 2)}, {signed(high, 2)}]" if not isnan(low) else signed(rho, 2)

@@ -1,0 +1,69 @@
+"""The shape of a cloud of vectors, each number from its paper; vectors are brought to unit length first.
+
+Cosine is what scores are made of, so lengths are not looked at.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from representation.layers.similarity import Floats, unit
+
+ROWS = 1024  # of a block of pairs
+
+
+def anisotropy(vectors: Floats) -> float:
+    """Mean cosine of two different texts, over all pairs of [N, D] (Ethayarajh 2019 takes it of random ones).
+
+    0 for directions spread evenly, 1 for one direction. N is at least 2.
+    """
+    x = unit(vectors)
+    total = x.sum(axis=0)
+    return float((total @ total - (x * x).sum()) / (len(x) * (len(x) - 1)))
+
+
+def alignment(first: Floats, second: Floats) -> float:
+    """Mean squared distance of the vectors of positive pairs, [N, D] each; 0 to 4, less is closer.
+
+    Wang and Isola 2020, "Understanding contrastive representation learning through alignment and uniformity on the
+    hypersphere", equation of L_align with alpha = 2.
+    """
+    return float(((unit(first) - unit(second)) ** 2).sum(axis=1).mean())
+
+
+def uniformity(vectors: Floats) -> float:
+    """log of the mean of exp(-2 ||x - y||^2) over the pairs of different texts of [N, D]; -8 to 0, less is more even.
+
+    Wang and Isola 2020, L_uniform with t = 2, as their code computes it (pairs of a text with itself left out).
+    """
+    x = unit(vectors)
+    total = 0.0
+    for start in range(0, len(x), ROWS):
+        block = x[start : start + ROWS]
+        square = (block * block).sum(axis=1)[:, None] + (x * x).sum(axis=1)[None, :] - 2 * block @ x.T
+        kernel = np.exp(-2 * np.maximum(square, 0.0))
+        total += kernel.sum() - kernel[np.arange(len(block)), start + np.arange(len(block))].sum()
+    return float(np.log(total / (len(x) * (len(x) - 1))))
+
+
+def effective_rank(vectors: Floats) -> float:
+    """exp of the entropy of the singular values of [N, D], divided by their sum; 1 to min(N, D).
+
+    Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality", definition 1.
+    """
+    return _entropy_rank(unit(vectors))
+
+
+def centred_effective_rank(vectors: Floats) -> float:
+    """`effective_rank` after the mean vector is taken away: what varies between texts, without their common part."""
+    x = unit(vectors)
+    return _entropy_rank(x - x.mean(axis=0))
+
+
+def _entropy_rank(matrix: NDArray[np.float64]) -> float:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    total = values.sum()
+    if total == 0:
+        return float("nan")
+    shares = values / total
+    shares = shares[shares > 0]
+    return float(np.exp(-(shares * np.log(shares)).sum()))

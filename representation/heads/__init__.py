@@ -1,0 +1,1 @@
+"""Where trained heads look, and what they lose without a layer."""

@@ -1,0 +1,1 @@
+"""What each layer is worth, and how layers resemble one another."""

@@ -1,0 +1,1 @@
+"""Routing weights of mixtures of experts beside hidden states: the studies of MoEE."""

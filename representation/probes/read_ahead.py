@@ -1,0 +1,129 @@
+"""Do tokens know what comes after them? LLM2Vec's probe (arXiv 2404.05961, section 4) on held-out docstrings."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from omegaconf import OmegaConf
+
+from records.config import CONF
+from records.errors import UserError
+from records.limits import Limit
+from representation.answer import Answer
+from representation.backbones import distinct_backbones, over_seeds
+from representation.probes.read_ahead_gain import gains, pooled_openings
+from representation.probes.read_ahead_tables import Ahead, drawing, frame, grid
+from representation.probes.read_ahead_texts import Quadruple, quadruples, shared_words
+from representation.probes.read_ahead_tokens import batches, trios
+from representation.progress import each
+
+if TYPE_CHECKING:
+    from encoders.text_encoder import TextEncoder
+    from representation.subject import Subject
+    from representation.texts import Texts
+
+NAME = "read_ahead"
+LIMITS = {"read_ahead.triples": Limit(8)}
+LEAK = 1e-3  # a difference of causal states beyond all rounding
+Floats = NDArray[np.float64]
+
+
+def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) -> Answer | None:
+    """Return cos(q, s+) - cos(q, s-) of the pooled states of A, by layer, for every backbone.
+
+    Its texts are its own: those of the benchmark have no two that begin alike. Raises `UserError` where a causal layer
+    reads ahead, and where no text fits.
+    """
+    made = held_out(settings)
+    own = distinct_backbones(subjects, with_attention=True)
+    found = [measured(subject.encoder(), made) for subject in each(own, NAME, settings)]
+    checks = {subject.label: _checked(subject, values) for subject, values in zip(own, found, strict=True)}
+    ahead = Ahead(own, found)
+    what = _made_of(made, settings)
+    return Answer(
+        NAME,
+        "Reading ahead",
+        [grid(NAME, ahead, what)],
+        [drawing(NAME, ahead, what)],
+        {NAME: frame(ahead)},
+        [_overlap(made), *_said(checks), *over_seeds(own)],
+    )
+
+
+def held_out(settings: dict[str, Any]) -> list[Quadruple]:
+    """Quadruples of the docstrings that are held out of all training (conf/data/docstrings.yaml).
+
+    Raises `UserError` where one of these packages is not installed.
+    """
+    from corpora.docstrings import read_docstrings
+
+    packages = list(OmegaConf.load(CONF / "data" / "docstrings.yaml").held_out)
+    docstrings = read_docstrings(packages, settings["cache_dir"])
+    return quadruples(docstrings, settings[NAME]["triples"], settings["texts_seed"])
+
+
+def measured(encoder: "TextEncoder", made: Sequence[Quadruple]) -> Floats:
+    """[L, n] of cos(q, s+) - cos(q, s-), layer by layer, for each quadruple that fits into max_length.
+
+    Raises `UserError` where fewer than two do.
+    """
+    found = trios(made, encoder.tokenizer)
+    if len(found) < 2:
+        raise UserError(
+            f"max_length={encoder.max_length} leaves room for {len(found)} of {len(made)} texts of read_ahead. "
+            "Leave the question out: questions=[...]."
+        )
+    model = encoder.encoder.eval()
+    values = np.empty((model.pooler.num_layers, len(found)))
+    for chunk, three in batches(found, encoder.tokenizer, encoder.token_budget):
+        with torch.inference_mode():
+            q, plus, minus = (pooled_openings(model, batch.to(encoder.device)) for batch in three)
+        values[:, chunk] = gains(q, plus, minus)
+    return values
+
+
+def causal_layers(attn: dict[str, Any], count: int) -> int:
+    """How many of `count` layers, from the first, cannot read ahead under the configuration's `attn`."""
+    return count - int(attn.get("layers", 0)) if attn["is_causal"] else 0
+
+
+def _checked(subject: "Subject", values: Floats) -> tuple[int, float]:
+    """How many layers cannot read ahead, and the largest difference there, which must be zero.
+
+    Raises `UserError` where it is more than rounding.
+    """
+    blind = causal_layers(subject.config["attn"], len(values))
+    most = float(np.abs(values[:blind]).max(initial=0.0))
+    if most > LEAK:
+        raise UserError(
+            f"{subject.label}: a causal layer knows what follows (the difference of cosines is {most:.2g}, not 0). "
+            "Its attention mask does not hold; do not use this run."
+        )
+    return blind, most
+
+
+def _said(checks: dict[str, tuple[int, float]]) -> list[str]:
+    """The checks in words; none where no layer is causal."""
+    causal = {label: check for label, check in checks.items() if check[0]}
+    if not causal:
+        return []
+    most = max(found for _, found in causal.values())
+    said = "exactly 0 for every triple" if most == 0 else f"0 but for rounding (at most {most:.1g})"
+    layers = "; ".join(f"{label} ({blind})" for label, (blind, _) in causal.items())
+    return [f"Check: the difference is {said} in the causal layers, which cannot read ahead (their number): {layers}."]
+
+
+def _made_of(made: Sequence[Quadruple], settings: dict[str, Any]) -> str:
+    return (
+        f"over {len(made)} triples (seed {settings['texts_seed']}) of docstrings of the held-out packages: A is the "
+        "one-sentence summary of a docstring, B that of a docstring of another package, C the beginning of the "
+        "description under B, D the beginning of a description in a third package. q = (A, B), s+ = (A, C), "
+        "s- = (A, D); B, C and D have as many tokens, and only the states of A's tokens are averaged"
+    )
+
+
+def _overlap(made: Sequence[Quadruple]) -> str:
+    alike, unlike = (np.mean([shared_words(t.b, other(t)) for t in made]) for other in (lambda t: t.c, lambda t: t.d))
+    return f"Like and unlike: B shares {alike:.0%} of its words with C and {unlike:.0%} with D (Jaccard's index)."

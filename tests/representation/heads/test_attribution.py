@@ -1,0 +1,80 @@
+"""Attention by layer and by class of token on real small encoders, against sums over single texts."""
+
+import numpy as np
+import pytest
+import torch
+
+from records.config import composed, plain
+from representation import subject as subject_module
+from representation.heads import attribution
+from representation.heads.attributed import attributed
+from representation.heads.head_attention import attention_weights
+from representation.heads.token_classes import CLASSES, TokenClasses
+from representation.subject import subjects
+
+
+@pytest.fixture
+def heads(representation_words):
+    """Encoders with heads over layers and over tokens."""
+    found = {}
+    for words in (["pooler=multilayer"], ["pooler=lastlayer"], ["pooler=lastlayer", "reading.lastlayer_tokens=mean"]):
+        (found[" ".join(words)],) = subjects(plain(composed("representation", [*representation_words, *words])))
+    yield found
+    subject_module._held.clear()  # what `loaded` has moved
+
+
+def loaded(subject):
+    """The subject's encoder, its head moved away from its even start."""
+    subject_module._held.clear()
+    encoder = subject.encoder()
+    torch.manual_seed(0)
+    for parameter in encoder.encoder.pooler.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    return encoder
+
+
+def test_layers_of_each_text_alone(heads, texts):
+    subject, wanted = heads["pooler=multilayer"], texts.every[:9]
+    encoder = loaded(subject)
+    found = attributed(subject, texts, wanted)
+    pooler = encoder.encoder.pooler
+    assert found.names == ["1", "2", "3"]
+    for i, text in enumerate(wanted):
+        batch = encoder.tokenizer.batch(encoder.tokenizer([text.text]))
+        with torch.inference_mode():
+            keys = torch.stack([s[0] for s in encoder.encoder.states(batch)]) + pooler.layer_weights
+            weights = attention_weights(pooler.head, keys[None])[0].double()
+        np.testing.assert_allclose(found.attention[i], weights.mean(dim=(0, 1)), atol=1e-5)
+        entropy = [-sum(float(w * w.log()) for w in row) / np.log(3) for head in weights for row in head]
+        assert found.entropy[i] == pytest.approx(np.mean(entropy), abs=1e-5)
+    assert np.ptp(found.attention) > 0.01
+
+
+def test_tokens_of_each_text_alone(heads, texts):
+    subject, wanted = heads["pooler=lastlayer"], texts.every[:9]
+    encoder = loaded(subject)
+    found = attributed(subject, texts, wanted)
+    for i, text in enumerate(wanted):
+        batch = encoder.tokenizer.batch(encoder.tokenizer([text.text]))
+        kinds = TokenClasses(encoder.tokenizer.tokenizer)(batch)[0]
+        with torch.inference_mode():
+            states = encoder.encoder.states(batch)
+            weights = attention_weights(encoder.encoder.pooler.head, states).mean(dim=(1, 2))[0]
+        for c in range(len(CLASSES)):
+            assert found.attention[i, c] == pytest.approx(float(weights[kinds == c].sum()), abs=1e-5)
+            assert found.even[i, c] == pytest.approx(float((kinds == c).float().mean()), abs=1e-6)
+    np.testing.assert_allclose(found.attention.sum(axis=1), 1, atol=1e-5)
+
+
+def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings, two_subjects):
+    answer = attribution.answer(list(heads.values()), texts, settings)
+    assert [grid.name for grid in answer.grids] == ["attribution_layers", "attribution_tokens"]
+    assert [drawing.name for drawing in answer.drawings] == ["attribution_layers", "attribution_tokens"]
+    assert {row[1].text for row in answer.grids[0].rows} == set(texts.of_type)
+    assert "padding" not in answer.grids[1].header
+    assert "instruction" not in answer.grids[1].header
+    frame = answer.frames["attribution"]
+    np.testing.assert_allclose(frame.groupby(["encoder", "type"])["attention"].sum(), 1, atol=1e-5)
+    assert len(frame) == len(texts.of_type) * (3 + len(CLASSES))
+    (eos,) = subjects(plain(composed("representation", ["pooler=eos", "run=null"])))
+    assert attribution.answer([eos], texts, settings) is None

@@ -1,0 +1,114 @@
+"""Attention of the heads against a literal loop, and against the head's own forward."""
+
+import math
+
+import pytest
+import torch
+
+from poolers.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.cross_attention import CrossAttentionHead
+from poolers.registry import build_pooler
+from records.config import composed, plain
+from representation.heads.head_attention import attention_weights, layer_attention, relative_entropy, token_attention
+
+D, L, B, T = 12, 5, 3, 7
+ROLES = torch.tensor(
+    [[INSTRUCTION, TEXT, TEXT, TEXT, TEXT, TEXT, EOS], [TEXT, TEXT, EOS, PAD, PAD, PAD, PAD], [TEXT] * 6 + [EOS]]
+)
+
+
+def pooler(name, *words):
+    cfg = plain(composed("train", [f"pooler={name}", "attn=bi", "pooler.num_heads=3", "pooler.head_dim=4", *words]))
+    built = build_pooler(cfg["pooler"], D, L, seed=0)
+    with torch.no_grad():
+        for parameter in built.parameters():  # away from the start, where attention is nearly even
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    return built.eval()
+
+
+def literal(head, keys):
+    """[H, N, K] of the keys [K, D] that exist, number by number."""
+    queries = [head.query(head.norm_queries(q)) for q in head.queries]
+    made = [head.key(head.norm_keys(k)) for k in keys]
+    d = head.head_dim
+    rows = []
+    for h in range(head.num_heads):
+        part = slice(h * d, (h + 1) * d)
+        for q in queries:
+            scores = [math.exp(float(q[part] @ k[part]) / math.sqrt(d)) for k in made]
+            rows.append([s / sum(scores) for s in scores])
+    return torch.tensor(rows).view(head.num_heads, len(queries), len(keys))
+
+
+@torch.no_grad()
+def test_weights_are_those_of_a_literal_loop():
+    head, states = pooler("lastlayer").head, torch.randn(B, T, D)
+    mask = ROLES != PAD
+    weights = attention_weights(head, states, mask)
+    for b in range(B):
+        kept = mask[b]
+        assert torch.allclose(weights[b][..., kept], literal(head, states[b, kept]), atol=1e-5)
+        assert torch.equal(weights[b][..., ~kept], torch.zeros_like(weights[b][..., ~kept]))
+
+
+@torch.no_grad()
+def test_values_under_these_weights_are_what_the_head_gives():
+    """The forward pass of the head, finished from our weights, is its own."""
+    head, states, mask = pooler("lastlayer").head, torch.randn(B, T, D), ROLES != PAD
+    values = head.value(head.norm_keys(states)).unflatten(-1, (head.num_heads, head.head_dim)).transpose(1, 2)
+    attended = attention_weights(head, states, mask) @ values
+    assert torch.allclose(head.finish(attended), head(states, mask), atol=1e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("layers", ["all", "every:2"])
+def test_layers_are_keys_of_a_multilayer_head(weighted, layers):
+    own = pooler("multilayer", f"pooler.layer_weights={weighted}", f"pooler.layers='{layers}'", "pooler.tokens=mean")
+    states = [torch.randn(B, D) for _ in own.layers]
+    weights = layer_attention(own, states)
+    assert weights.shape == (B, 3, len(own.head.queries), len(own.layers))
+    for b in range(B):
+        keys = torch.stack([s[b] for s in states])
+        assert torch.allclose(weights[b], literal(own.head, keys + own.layer_weights if weighted else keys), atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_layer_of_many_tokens_has_the_attention_of_all_of_them():
+    own, view = pooler("multilayer", "pooler.tokens=all"), TokenView(ROLES)
+    hidden = torch.randn(L, B, T, D)
+    weights = layer_attention(own, [own.reduce(i, hidden[i], view) for i in range(L)])
+    pooled = own.pooled(view)
+    for b in range(B):
+        keys = torch.cat([hidden[i, b, pooled[b]] + own.layer_weights[i] for i in range(L)])
+        each = literal(own.head, keys).unflatten(-1, (L, int(pooled[b].sum())))
+        assert torch.allclose(weights[b], each.sum(dim=-1), atol=1e-5)
+
+
+@torch.no_grad()
+def test_only_pooled_tokens_are_looked_at():
+    own, view, states = pooler("lastlayer"), TokenView(ROLES), torch.randn(B, T, D)
+    weights = token_attention(own, states, view)
+    assert torch.equal((weights > 0).all(dim=(1, 2)), own.pooled(view)[:, None].expand(B, 1, T).squeeze(1))
+    assert torch.allclose(weights.sum(dim=-1), torch.ones(B, 3, len(own.head.queries)))
+    assert not own.pooled(view)[0, 0]  # the instruction
+
+
+def test_one_query_that_equals_one_key_prefers_it():
+    """Closed form: orthogonal keys, scores +-1/sqrt(d) apart."""
+    head = CrossAttentionHead(2, num_queries=1, num_heads=1, head_dim=2, mlp_inner=0)
+    with torch.no_grad():
+        head.queries.copy_(torch.tensor([[1.0, -1.0]]))
+        head.query.weight.copy_(torch.eye(2))
+        head.key.weight.copy_(torch.eye(2))
+    weights = attention_weights(head, torch.tensor([[[1.0, -1.0], [-1.0, 1.0]]]))
+    e = 2 * 2 / math.sqrt(2)  # norms make (1, -1) of either, whose product is 2
+    wanted = torch.tensor([1 / (1 + math.exp(-e)), 1 / (1 + math.exp(e))])
+    assert torch.allclose(weights[0, 0, 0].detach(), wanted, atol=1e-4)
+
+
+def test_entropy_is_one_where_even_and_zero_on_one_key():
+    rows = torch.tensor([[0.25, 0.25, 0.25, 0.25], [1.0, 0, 0, 0], [0.5, 0.5, 0, 0]])
+    assert torch.allclose(relative_entropy(rows, 4), torch.tensor([1.0, 0.0, 0.5], dtype=torch.float64))
+    assert float(relative_entropy(rows[2], torch.tensor(2))) == pytest.approx(1)
+    assert float(relative_entropy(rows[1], 1)) == 1

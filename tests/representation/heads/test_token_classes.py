@@ -1,0 +1,75 @@
+"""Classes of tokens on the embedded base's own tokenizer."""
+
+import pytest
+import torch
+
+from encoders.backbone import load_tokenizer
+from encoders.tokens import TextTokenizer
+from records.config import CONF
+from representation.heads.token_classes import CLASSES, CONTENT, FUNCTION, PUNCTUATION, Piece, TokenClasses, kind_of
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    model = {"path": str(CONF.parent / "assets" / "tiny"), "trust_remote_code": False}
+    return TextTokenizer(load_tokenizer(model), 64)
+
+
+def classes_of(tokenizer, text, instruction=None):
+    """[(token, class)] of a text."""
+    rows = tokenizer([text], instruction)
+    batch = tokenizer.batch([*rows, *tokenizer(["a much longer text than any other that pads the row " * 2])])
+    found = TokenClasses(tokenizer.tokenizer)(batch)[0]
+    words = [tokenizer.tokenizer.decode([i]).strip() for i in batch.input_ids[0].tolist()]
+    return [(word, CLASSES[k]) for word, k in zip(words, found.tolist(), strict=True)]
+
+
+def test_each_token_has_its_class(tokenizer):
+    found = classes_of(tokenizer, "Return the sum of (two) arrays, in place.")
+    real = [pair for pair in found if pair[1] != "padding"]
+    assert dict(real[:-1])["the"] == dict(real[:-1])["of"] == dict(real[:-1])["in"] == "function word"
+    assert dict(real[:-1])["sum"] == dict(real[:-1])["arrays"] == "content word"
+    assert {kind for word, kind in real[:-1] if word in ("(", ")", ",", ".", "),")} == {"punctuation"}
+    assert real[-1][1] == "EOS"
+    assert len(found) > len(real)
+
+
+def test_the_instruction_is_one_class(tokenizer):
+    kinds = [kind for _, kind in classes_of(tokenizer, "the sum", "find the text")]
+    assert kinds[: kinds.count("instruction")] == ["instruction"] * kinds.count("instruction")
+    assert kinds.count("instruction") >= 3
+    assert kinds[kinds.count("instruction")] in ("function word", "content word")
+
+
+def test_pieces_of_a_word_are_content(tokenizer):
+    """No token of a long word is a function word, though "in" and "the" may stand in it."""
+    for word in ("inthewithof", "xtheonas", "isotherwise"):
+        kinds = {kind for _, kind in classes_of(tokenizer, f"({word})") if kind != "padding"}
+        assert kinds == {"content word", "punctuation", "EOS"}
+
+
+@pytest.mark.parametrize(
+    ("before", "piece", "after", "kind"),
+    [
+        (None, Piece(True, False, "the"), None, FUNCTION),
+        (None, Piece(True, True, "the"), Piece(True, True, "sum"), FUNCTION),
+        (None, Piece(True, True, "the"), Piece(True, False, "re"), CONTENT),
+        (Piece(True, True, "ba"), Piece(True, False, "the"), None, CONTENT),
+        (Piece(False, True, "("), Piece(True, False, "the"), Piece(False, False, ")"), FUNCTION),
+        (None, Piece(True, True, "sum"), None, CONTENT),
+        (None, Piece(False, True, "..."), None, PUNCTUATION),
+    ],
+)
+def test_words_begin_and_end(before, piece, after, kind):
+    assert kind_of(piece, before, after) == kind
+
+
+def test_padding_on_the_left_changes_no_class(tokenizer):
+    left = TextTokenizer(tokenizer.tokenizer, 64, "left")
+    texts = ["the sum of two arrays (in place)", "type " * 30]
+    kinds = []
+    for own in (tokenizer, left):
+        batch = own.batch(own(texts))
+        found = TokenClasses(own.tokenizer)(batch)
+        kinds.append([row[real] for row, real in zip(found, batch.view.real, strict=True)])
+    assert all(torch.equal(a, b) for a, b in zip(*kinds, strict=True))

@@ -1,0 +1,76 @@
+"""HS against RW on a small mixture of experts, and the numbers of its tables against the parts they are made of."""
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata, spearmanr
+
+from encoders.loading import untrained
+from evaluation.readings import pooler_config
+from records.errors import UserError
+from representation.mixtures.clusters import agreement, partition
+from representation.mixtures.complementarity import answer, compared, correlated, failures
+from representation.mixtures.pair_tasks import pair_tasks
+from tests.representation.moee_settings import asked
+
+WORDS = ["complementarity.starts=2", "complementarity.bootstraps=100", "complementarity.clusters=[3]", "attn=bi"]
+
+
+@pytest.fixture(scope="module")
+def moe(small_moe, tmp_path_factory):
+    return asked(small_moe, tmp_path_factory.mktemp("complementarity"), *WORDS)
+
+
+def alone(subject, word):
+    return untrained({**subject.config, "pooler": pooler_config(word, subject.config)})
+
+
+def test_the_answer_is_that_of_each_reading_run_alone(moe):
+    subjects, texts, settings = moe
+    (subject,) = subjects
+    found = answer(subjects, texts, settings)
+    clusters = found.frames["complementarity_clusters"].set_index("compared")
+    wanted = list(dict.fromkeys(t.text for t in texts.every))
+    hs, rw = (alone(subject, word).encode(wanted) for word in ("moee:hidden", "moee:routing"))
+    assert clusters.loc["HS with RW", "rand"] < 1
+    for key in ("rand", "nmi", "exact"):
+        assert clusters.loc["HS with itself", key] >= clusters.loc["HS with RW", key]
+    direct = [agreement(partition(hs, 3, seed), partition(rw, 3, seed)) for seed in range(2)]
+    for key in ("rand", "mutual", "nmi", "jaccard", "exact", "matched_jaccard"):
+        assert np.mean([getattr(d, key) for d in direct]) == pytest.approx(clusters.loc["HS with RW", key])
+    (task,) = pair_tasks(list(texts.task_set.data.values()), 2560, 0)
+    similar = [task.similarities(alone(subject, w).encode(task.texts)) for w in ("moee:hidden", "moee:routing")]
+    row = found.frames["complementarity_pairs"].iloc[0]
+    assert row["spearman"] == pytest.approx(spearmanr(*similar).statistic, abs=1e-3)
+    assert row["low"] < row["spearman"] < row["high"]
+    off = [abs(rankdata(s) - rankdata(task.truth)) / len(s) > 0.25 for s in similar]
+    at = found.frames["complementarity_failures"].set_index("threshold").loc[0.25]
+    assert at["pairs"] == (off[0] | off[1]).sum()
+    assert at["both"] == pytest.approx((off[0] & off[1]).sum() / at["pairs"])
+    assert at["one_alone"] == pytest.approx((off[0] & ~off[1]).sum() / at["pairs"])
+
+
+def test_what_is_the_same_agrees_and_what_is_shuffled_does_not():
+    rng = np.random.default_rng(0)
+    topics = np.repeat(np.eye(4, 8), 30, axis=0)
+    hs, rw = ((topics + rng.normal(size=topics.shape) * 0.02).astype(np.float32) for _ in range(2))
+    rows = {row["compared"]: row for row in compared({"HS": hs, "RW": rw}, 4, 2)}
+    for what in ("HS with RW", "HS with itself", "RW with itself"):
+        assert rows[what]["exact"] == rows[what]["rand"] == 1
+    assert abs(rows["HS with RW shuffled"]["rand"]) < 0.1
+
+
+def test_equal_similarities_correlate_fully_and_fail_together(moe):
+    _, texts, _ = moe
+    (task,) = pair_tasks(list(texts.task_set.data.values()), 20, 0)
+    same = dict.fromkeys(("HS", "RW"), np.random.default_rng(0).random(len(task.left)))
+    row = correlated(task, same, 100)
+    assert (row["spearman"], row["low"], row["high"]) == pytest.approx((1, 1, 1))
+    assert all(r["one_alone"] == r["other_alone"] == 0 for r in failures(task, same))
+
+
+def test_wrong_sizes_are_one_line(moe):
+    subjects, texts, settings = moe
+    for wrong in (8, [], [1], ["a"]):
+        own = {**settings["complementarity"], "clusters": wrong}
+        with pytest.raises(UserError, match=r"complementarity.clusters=.* must be a list of whole numbers"):
+            answer(subjects, texts, {**settings, "complementarity": own})

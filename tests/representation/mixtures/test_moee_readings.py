@@ -1,0 +1,76 @@
+"""MoEE's tables on a small mixture of experts: every cell is the score of its pooler run by evaluate.py alone."""
+
+import pandas as pd
+import pytest
+
+from evaluation.command import run
+from records.config import composed, plain
+from representation.mixtures.moee_readings import answer
+from representation.mixtures.moee_tables import ablation_grid, main_grid, type_means
+from tests.representation.moee_settings import asked
+
+WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
+
+
+@pytest.fixture(scope="module")
+def found(small_moe, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("readings")
+    return answer(*asked(small_moe, folder, *WORDS)), folder
+
+
+def test_every_template_attention_and_reading_once(found):
+    frame = found[0].frames["moee_readings"]
+    cells = frame.groupby(["encoder", "template", "attn", "reading"]).size()
+    assert len(cells) == 2 * 2 * (4 + 6)
+    assert (cells == 1).all()
+    assert set(frame["encoder"]) == {"untrained"}
+    assert [len(g.rows) for g in found[0].grids] == [4 * 4, 4 * 8]
+
+
+CELLS = {
+    ("instruct", "bi", "moee:routing/mean"): ["pooler.reading=routing", "pooler.routing_tokens=mean"],
+    ("prompteol", "bi", "moee:sum@0.500000"): ["pooler.alpha=0.5"],
+    ("prompteol", "causal", "moee:hidden/last/mean"): ["pooler.reading=hidden", "pooler.hidden_layers=mean"],
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_is_its_pooler_scored_alone(found, small_moe, tmp_path, cell):
+    words = ["run=null", f"template={cell[0]}", f"attn={cell[1]}", "pooler=moee", *CELLS[cell], WORDS[1]]
+    words += ["precision=fp32", "accelerator=cpu", "max_length=32", "progress=false", "benchmark=docs_smoke"]
+    words += [f"{key}={tmp_path}" for key in ("results", "runs_dir", "cache_dir")] + [f"model.path={small_moe}"]
+    (outcome,) = run(plain(composed("evaluate", words)))
+    frame = found[0].frames["moee_readings"].set_index(["template", "attn", "reading"])
+    ((_, wanted),) = outcome.scores.values()
+    assert frame.loc[cell, "score"] == pytest.approx(wanted)
+
+
+def test_analysis_reads_the_scores(found):
+    from analysis.control.audit import audit
+    from analysis.control.find_runs import find_runs
+
+    factors = ("pooler", "attn", "template")
+    text, control, cells = audit(find_runs([str(found[1] / "out" / "moee_scores")], factors), factors, ())
+    assert control.refused == {}, text
+    assert len(cells) == 2 * 2 * 10
+
+
+def test_means_are_over_tasks_then_types():
+    rows = [("A", "a1", 0.1), ("A", "a2", 0.3), ("B", "b", 0.8)]
+    about = {"encoder": "untrained", "seed": 0, "template": "instruct", "attn": "bi", "reading": "moee:routing"}
+    frame = pd.DataFrame([{**about, "type": k, "task": t, "score": s} for k, t, s in rows])
+    frame = frame.assign(type=pd.Categorical(frame["type"], ["B", "A"], ordered=True))
+    means = type_means(frame)
+    assert list(means.columns) == ["B", "A", "mean of types"]
+    assert means.iloc[0].tolist() == pytest.approx([0.8, 0.2, 0.5])
+
+
+def test_the_best_of_a_block_is_set_off(found):
+    frame = found[0].frames["moee_readings"]
+    main = frame[frame["reading"].isin(["moee:hidden", "moee:routing", "moee:concat", "moee:sum@0.500000"])]
+    grid = main_grid(main, 0.5, "x")
+    assert grid.header[:5] == ["Encoder", "Template", "Attention", "Reading", "PairClassification"]
+    for block in range(0, 16, 4):
+        values = [float(row[4].text) for row in grid.rows[block : block + 4]]
+        assert [row[4].style == "best" for row in grid.rows[block : block + 4]] == [v == max(values) for v in values]
+    assert ablation_grid(frame, "x").rows[0][3].text == "HS: last token, last layer"
