@@ -18,7 +18,8 @@ def relation(table: "pd.DataFrame") -> "pd.DataFrame":
     """Return one row a (trained or untrained, type, measure): rho over cells, its 95 % interval, n, told.
 
     table: see `representation.geometry.geometry`. A cell is a design, its seeds averaged, since they are no cells of
-    their own; runs and starts apart, since training moves both geometry and score and would pass for a relation between cells.
+    their own; runs and starts apart, since training moves both geometry and score, which would pass for a relation
+    between cells.
     Encoders without a score are left out; no row where fewer than three cells are left.
     """
     import pandas as pd
