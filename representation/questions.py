@@ -20,6 +20,7 @@ QUESTIONS = {
     "causal_against_bi": "representation.probes.causal_against_bi",
     "attribution": "representation.heads.attribution",
     "leave_one_layer_out": "representation.heads.leave_one_layer_out",
+    "loss": "representation.training.loss",
     "prompts": "representation.mixtures.prompts",
     "complementarity": "representation.mixtures.complementarity",
     "batch_zscore": "representation.mixtures.batch_zscore",
