@@ -54,7 +54,9 @@ def _grid(curves: Curves, held_out: dict[str, Any]) -> Grid:
             said = "; ".join(f"{name} {before[name]:.3f} -> {after[name]:.3f}" for name in before if name in after)
             ends = [f"{part.mean():.3f}" for part in (loss[:ENDS], loss[-ENDS:])]
             rows.append([Cell(text) for text in (label, objective, said or "-", f"{len(loss):,}", *ends)])
-    caption = f"Loss of each run over its first and its last {ENDS} steps, and what was measured on held-out texts before and after."
+    caption = (
+        f"Loss of each run over its first and last {ENDS} steps; what was measured on held-out texts before and after."
+    )
     header = ["Run", "Objective", "Held out", "Steps", "First", "Last"]
     return Grid(NAME, caption, header, rows, left=3, title="Loss while training")
 
