@@ -25,7 +25,7 @@ from benchmarks.setting import MODELS, Setting
 from benchmarks.step import encoder_of
 from benchmarks.work import SOURCES, batches, described, missing, texts_of
 from corpora.triples import Triple
-from encoders.fewer_passes import spare_passes
+from encoders.fewer_passes import spare_gates
 from encoders.precision import store_as_computed
 from encoders.text_encoder import TextEncoder
 from records.errors import UserError, guard
@@ -94,7 +94,7 @@ def ours(setting: Setting) -> Encode:
     """`TextEncoder.encode`, as evaluate.py calls it."""
     encoder, tokenizer = encoder_of(setting.config())
     store_as_computed(encoder.backbone, encoder.compute)  # as encoders/loading.py does for evaluation
-    spare_passes(encoder.backbone)
+    spare_gates(encoder.backbone)
     return TextEncoder(encoder.eval(), tokenizer, "", setting.config()["token_budget"]).encode
 
 

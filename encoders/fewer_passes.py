@@ -1,4 +1,4 @@
-"""Modules of a decoder that inference may run in fewer passes over memory, with the same numbers bit by bit."""
+"""Modules of a decoder that run in fewer passes over memory, with the same numbers bit by bit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,40 +8,51 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 ROWS = 64  # of the trial
+Quick = Callable[[Tensor], Tensor]
 
 
-@torch.no_grad()
-def spare_passes(backbone: nn.Module) -> int:
-    """Let RMS norms and gated MLPs of `backbone` compute as below; return how many do. For inference: no gradients.
+def spare_norms(backbone: nn.Module) -> int:
+    """Let RMS norms of `backbone` compute by torch's own function; return how many do. Gradients are those of the norm,
+    to rounding: its backward pass is one function too.
 
     Each module is first tried on random numbers. One whose output is not equal bit by bit, because its family
     computes something else, or its weights have another format, stays as it is.
     """
+    return _replace(backbone, _norm)
+
+
+def spare_gates(backbone: nn.Module) -> int:
+    """The same for gated MLPs, whose steps between need no memory of their own. For inference: no gradients."""
+    return _replace(backbone, _gated)
+
+
+@torch.no_grad()
+def _replace(backbone: nn.Module, make: Callable[[Any], Quick | None]) -> int:
     spared = 0
     for module in backbone.modules():
-        quick = _norm(module) or _gated(module)
+        quick = make(module)
         if quick and _same(module, quick):
             module.forward = quick
             spared += 1
     return spared
 
 
-def _norm(module: nn.Module) -> Callable[[Tensor], Tensor] | None:
+def _norm(module: Any) -> Quick | None:
     """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467), by torch's own function."""
     weight, eps = getattr(module, "weight", None), getattr(module, "variance_epsilon", None)
     if not isinstance(weight, Tensor) or weight.dim() != 1 or weight.dtype is not torch.float32 or eps is None:
         return None  # with weights of 16 bits the families round at other places
-    return lambda x: F.rms_norm(x, weight.shape, weight, eps)
+    return lambda x: F.rms_norm(x, module.weight.shape, module.weight, eps)
 
 
-def _gated(module: Any) -> Callable[[Tensor], Tensor] | None:
+def _gated(module: Any) -> Quick | None:
     """down(silu(gate(x)) * up(x)) (Shazeer 2020, arXiv 2002.05202), without new memory for the two steps between."""
     if not all(isinstance(getattr(module, name, None), nn.Linear) for name in ("gate_proj", "up_proj", "down_proj")):
         return None
     return lambda x: module.down_proj(F.silu(module.gate_proj(x), inplace=True).mul_(module.up_proj(x)))
 
 
-def _same(module: nn.Module, quick: Callable[[Tensor], Tensor]) -> bool:
+def _same(module: nn.Module, quick: Quick) -> bool:
     weight = next(module.parameters())
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(1, ROWS, weight.shape[-1], generator=draw).to(weight.device, weight.dtype)

@@ -12,7 +12,7 @@ from transformers.utils import cached_file
 from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
 from encoders.encoder import Encoder
-from encoders.fewer_passes import spare_passes
+from encoders.fewer_passes import spare_gates, spare_norms
 from encoders.fused_lora import fuse_lora
 from encoders.lineage import merge_stages
 from encoders.precision import (
@@ -51,6 +51,7 @@ def build_encoder(
     backbone = load_backbone(cfg["model"], precision.weights)
     rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
+    spare_norms(backbone)
     attention = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
     set_attention(backbone, *attention)
     probe(backbone, *attention)
@@ -164,7 +165,7 @@ def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
     own = cfg["evaluation"]
     encoder.compute = resolve_autocast(own["autocast"], precision)
     store_as_computed(encoder.backbone, encoder.compute)
-    spare_passes(encoder.backbone)
+    spare_gates(encoder.backbone)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
     if encoder.lineage:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from encoders import loading
-from encoders.fewer_passes import spare_passes
+from encoders.fewer_passes import spare_gates, spare_norms
 from encoders.loading import untrained
 
 TEXTS = ["the sum of two arrays", "type", "a new array of the same shape"]
@@ -37,21 +37,35 @@ class Gated(nn.Module):
 def test_the_vectors_are_the_same(compose_cell, monkeypatch, precision, autocast):
     cfg = compose_cell("mean", "bi", f"precision={precision}", f"evaluation.autocast={autocast}")
     spared = untrained(cfg).encode(TEXTS)
-    monkeypatch.setattr(loading, "spare_passes", lambda *_: None)
+    for name in ("spare_norms", "spare_gates"):
+        monkeypatch.setattr(loading, name, lambda *_: None)
     assert torch.equal(torch.from_numpy(spared), torch.from_numpy(untrained(cfg).encode(TEXTS)))
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("module", [Norm(0), Gated(nn.SiLU())])
-def test_these_are_spared(module):
+@pytest.mark.parametrize(("module", "spare"), [(Norm(0), spare_norms), (Gated(nn.SiLU()), spare_gates)])
+def test_these_are_spared(module, spare):
     x = torch.randn(3, 8)
     usual = module(x)
-    assert spare_passes(nn.Sequential(module)) == 1
+    assert spare(nn.Sequential(module)) == 1
     assert torch.equal(module(x), usual)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("module", [Norm(1), Gated(nn.GELU()), Norm(0).bfloat16(), nn.LayerNorm(8)])
 def test_these_stay_as_they_are(module):
-    assert spare_passes(nn.Sequential(module)) == 0
+    assert spare_norms(nn.Sequential(module)) == spare_gates(nn.Sequential(module)) == 0
     assert "forward" not in vars(module)
+
+
+def test_gradients_of_a_norm():
+    """Against the formula in float64."""
+    norm, x = Norm(0), torch.randn(5, 8)
+    exact, double = Norm(0).double(), x.double().requires_grad_()
+    exact.load_state_dict({"weight": norm.weight.detach().double()})
+    exact(double).square().sum().backward()
+    assert spare_norms(nn.Sequential(norm)) == 1
+    x.requires_grad_()
+    norm(x).square().sum().backward()
+    assert torch.allclose(x.grad.double(), double.grad, rtol=1e-5, atol=1e-6)
+    assert torch.allclose(norm.weight.grad.double(), exact.weight.grad, rtol=1e-5, atol=1e-6)
