@@ -1,6 +1,7 @@
 """Modules of a decoder that run in fewer passes over memory, with the same numbers bit by bit."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -38,18 +39,25 @@ def _replace(backbone: nn.Module, make: Callable[[Any], Quick | None]) -> int:
 
 
 def _norm(module: Any) -> Quick | None:
-    """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467), by torch's own function."""
-    weight, eps = getattr(module, "weight", None), getattr(module, "variance_epsilon", None)
-    if not isinstance(weight, Tensor) or weight.dim() != 1 or weight.dtype is not torch.float32 or eps is None:
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, Tensor) or weight.dim() != 1 or weight.dtype is not torch.float32:
         return None  # with weights of 16 bits the families round at other places
-    return lambda x: F.rms_norm(x, module.weight.shape, module.weight, eps)
+    return partial(_rms_norm, module) if hasattr(module, "variance_epsilon") else None
+
+
+def _rms_norm(module: Any, x: Tensor) -> Tensor:
+    """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467)."""
+    return F.rms_norm(x, module.weight.shape, module.weight, module.variance_epsilon)
 
 
 def _gated(module: Any) -> Quick | None:
-    """down(silu(gate(x)) * up(x)) (Shazeer 2020, arXiv 2002.05202), without new memory for the two steps between."""
-    if not all(isinstance(getattr(module, name, None), nn.Linear) for name in ("gate_proj", "up_proj", "down_proj")):
-        return None
-    return lambda x: module.down_proj(F.silu(module.gate_proj(x), inplace=True).mul_(module.up_proj(x)))
+    linear = (getattr(module, name, None) for name in ("gate_proj", "up_proj", "down_proj"))
+    return partial(_silu_gate, module) if all(isinstance(layer, nn.Linear) for layer in linear) else None
+
+
+def _silu_gate(module: Any, x: Tensor) -> Tensor:
+    """down(silu(gate(x)) * up(x)) (Shazeer 2020, arXiv 2002.05202)."""
+    return module.down_proj(F.silu(module.gate_proj(x), inplace=True).mul_(module.up_proj(x)))
 
 
 def _same(module: nn.Module, quick: Quick) -> bool:

@@ -1,5 +1,7 @@
 """What inference computes in fewer passes is the same bit by bit, and what would not be is left alone."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
@@ -56,6 +58,15 @@ def test_these_are_spared(module, spare):
 def test_these_stay_as_they_are(module):
     assert spare_norms(nn.Sequential(module)) == spare_gates(nn.Sequential(module)) == 0
     assert "forward" not in vars(module)
+
+
+def test_a_copy_has_weights_of_its_own():
+    norm, x = Norm(0), torch.randn(3, 8)
+    spare_norms(nn.Sequential(norm))
+    copy, before = deepcopy(norm), norm(x)
+    copy.weight.data.zero_()
+    assert torch.equal(norm(x), before)
+    assert not copy(x).any()
 
 
 def test_gradients_of_a_norm():
