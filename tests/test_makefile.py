@@ -118,3 +118,21 @@ def test_stages_are_trained_before_what_stands_on_them(study, tmp_path):
     assert [call[0] for call in calls] == ["train.py"] * 3 + ["evaluate.py"] * 2 + ["-m"]
     scored = [call[1] for call in calls if call[0] == "evaluate.py"]
     assert scored == [f"run={tmp_path}/runs/llm2vec{stages}/*/seed=*" for stages in ("", ",stages=*")]
+
+
+def test_designs_of_every_seed_are_scored_after_their_stages(study, tmp_path):
+    done, calls = study("SEEDS=2", "JOBS=1", target="designs")
+    assert done.returncode == 0, done.stderr
+    trained = [call[1:] for call in calls if call[0] == "train.py"]
+    words = [next(w for w in call if w.startswith(("sweep=", "published="))) for call in trained]
+    names = ["sweep=llm2vec_mntp", "sweep=llm2vec_simcse", "sweep=designs", "published=echo_long", "sweep=designs_moe"]
+    assert words == [*names, *names]
+    assert [f"seed={k}" for k in (0, 1) for _ in names] == [
+        next(w for w in call if w.startswith("seed=")) for call in trained
+    ]
+    place = f"{tmp_path}/runs/designs"
+    scored = [call[1] for call in calls if call[0] == "evaluate.py"]
+    assert scored == [
+        f"run=['{place}/*/seed={k}','{place},[!o]*/*/seed={k}','{place},objective.*/*/seed={k}']" for k in (0, 1)
+    ]
+    assert calls[-1][:2] == ["-m", "analysis"]
