@@ -61,12 +61,12 @@ llm2vec: $(VENV)/.installed ## LLM2Vec on the embedded default: MNTP, SimCSE, th
 	$(RUN) evaluate.py run="$$RUNS/llm2vec,stages=*/*/seed=*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
 	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
 
-# One process a seed: what is finished is skipped, so each of these lines may be given again. Echo embeddings with twice
-# the length and designs on another base come with what differs as a footnote of the table.
+# One process a seed; what is finished is skipped, so each of these lines may be given again. All that designs differ in is
+# a factor of the table: a doubled input, an earlier stage (whose cost is in the column of FLOPs), another base.
+FACTORS = pooler,attn,attn.layers,template,max_length,lineage,objective.matryoshka,pooler.reading,model
 designs: $(VENV)/.installed ## every published design on the embedded default: train, score, compare; one seed a core
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(NUMBERS:%=designs-%)
-	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[pooler,attn,template,lineage,objective.matryoshka,model] \
-	    allow=[max_length,evaluation.max_length,token_budget,kernel] against=eos-causal out="$$RUNS/designs/tables" report=true
+	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[$(FACTORS)] against=eos-causal out="$$RUNS/designs/tables" report=true
 
 # The designs' folders; those of the stages (designs,objective=mntp) hold no design.
 own = "'$$RUNS/designs$(1)/*/seed=$(2)'"

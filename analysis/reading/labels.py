@@ -8,22 +8,42 @@ from itertools import combinations
 from analysis.control.compare import run_differences
 from analysis.control.factors import NAMED
 from analysis.control.facts import below
-from analysis.reading.rows import Design
+from analysis.names import listed as enumerated
+from analysis.reading.rows import NOTHING, Design
 
 
 def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return model -> label: `<pooler>-<attn>` for our own, and ` <key>=<value>` for further factors that vary.
+    """Return model -> label: `<pooler>-<attn>` for our own, and ` <key>=<value>` for further factors that vary, unless
+    the value is that of most designs (`usual_note` says so).
 
     Models of several studies with the same factors get one label where their seeds add up to one design; otherwise
     every model keeps its full name. allow: keys in which the seeds of one design may differ.
     """
     listed = list(designs)
-    further = _further([design for design in listed if design.pooler])
+    further, usual = _further([design for design in listed if design.pooler]), usual_values(listed)
     groups: dict[str, list[Design]] = defaultdict(list)
     for design in listed:
-        groups[design.named(further)].append(design)
+        groups[design.named(further, usual)].append(design)
     clash = any(len(own) > 1 and own[0].pooler and not _one_design(own, allow) for own in groups.values())
     return {d.model: d.model if clash and d.pooler else name for name, own in groups.items() for d in own}
+
+
+def usual_values(designs: Iterable[Design]) -> dict[str, str]:
+    """Return factor -> the value that more than half of our own designs have, so that names need not say it."""
+    own = [design for design in designs if design.pooler]
+    shown = [design for design in own if design.trained] or own
+    found = {}
+    for key in _further(own):
+        value, count = Counter(design.factors.get(key, "absent") for design in shown).most_common(1)[0]
+        if 2 * count > len(shown):
+            found[key] = value
+    return found
+
+
+def usual_note(designs: Iterable[Design]) -> list[str]:
+    """Return the sentence that says what names leave out; none where they leave out nothing but what is not there."""
+    said = [f"{key} is {value}" for key, value in usual_values(designs).items() if value not in NOTHING]
+    return [f"Where a name does not say otherwise, {enumerated(said)}."] if said else []
 
 
 def gathered(designs: dict[str, Design], label: dict[str, str]) -> dict[str, Design]:

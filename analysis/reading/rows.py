@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out
+
 
 @dataclass(frozen=True)
 class Run:
@@ -46,12 +48,16 @@ class Design:
         """`<pooler>-<attn>` where a manifest named them, else the model's own name."""
         return self.named()
 
-    def named(self, further: dict[str, str] | None = None) -> str:
-        """Return the name with the values of further factors after it: `lastlayer-bi tokens=mean`. further: key ->
-        how the table calls it."""
+    def named(self, further: dict[str, str] | None = None, usual: dict[str, str] | None = None) -> str:
+        """Return the name with the values of further factors after it: `lastlayer-bi tokens=mean`.
+
+        What a design does not have, such as lineage=none, is not named. further: key -> how the table calls it;
+        usual: key -> the value that needs no naming.
+        """
         name = f"{self.pooler}-{self.attn}" if self.pooler else self.model
         for key, word in (further or {}).items():
-            name += f" {word}={self.factors[key]}" if self.factors.get(key, "absent") != "absent" else ""
+            value = self.factors.get(key, "absent")
+            name += "" if value in NOTHING or value == (usual or {}).get(key) else f" {word}={value}"
         return name if self.trained else f"{name} (untrained)"
 
 

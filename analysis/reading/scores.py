@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from analysis.names import listed
-from analysis.reading.labels import gathered, labels
+from analysis.reading.labels import gathered, labels, usual_note
 from analysis.reading.rows import Design, Reading, Row
 from analysis.reading.task_types import type_of
 from records.errors import UserError
@@ -49,6 +49,7 @@ def join(readings: list[Reading], own_types: dict[str, str], allow: tuple[str, .
                 f"{row.model}{seed} has two scores on {row.task}: {other.source} and {row.source}. Remove one of them."
             )
     notes = [note for reading in readings for note in reading.notes] + _dataset_notes(seen.values())
+    notes += usual_note(designs.values())
     _same_material(list(seen.values()))
     records = [(label[r.model], r.model, r.seed, r.task, types[r.task], r.score, r.source) for r in seen.values()]
     return Scores(pd.DataFrame(records, columns=COLUMNS), gathered(designs, label), tuple(notes))
