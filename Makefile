@@ -62,11 +62,13 @@ llm2vec: $(VENV)/.installed ## LLM2Vec on the embedded default: MNTP, SimCSE, th
 	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
 
 # One process a seed; what is finished is skipped, so each of these lines may be given again. All that designs differ in is
-# a factor of the table: a doubled input, an earlier stage (whose cost is in the column of FLOPs), another base.
+# a factor of the table: a doubled input, an earlier stage (whose cost is in the column of FLOPs), another base (whose
+# experts LoRA leaves alone: a footnote).
 FACTORS = pooler,attn,attn.layers,template,max_length,lineage,objective.matryoshka,pooler.reading,model
 designs: $(VENV)/.installed ## every published design on the embedded default: train, score, compare; one seed a core
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(NUMBERS:%=designs-%)
-	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[$(FACTORS)] against=eos-causal out="$$RUNS/designs/tables" report=true
+	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[$(FACTORS)] allow=[lora.targets] against=eos-causal \
+	    out="$$RUNS/designs/tables" report=true
 
 # The designs' folders; those of the stages (designs,objective=mntp) hold no design.
 own = "'$$RUNS/designs$(1)/*/seed=$(2)'"
