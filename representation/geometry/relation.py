@@ -76,8 +76,8 @@ def relation_notes(found: "pd.DataFrame") -> list[str]:
             if least is not None
             else f"with {n} cells the interval of even a perfect order holds 0"
         )
-        line = f"Geometry and score, {cells}: {kept} of {len(own)} intervals hold 0, so the relation cannot be told "
-        line += f"from {n} cells ({reach})."
+        line = f"Geometry and score, {cells}: {kept} of {len(own)} intervals hold 0: there the relation cannot "
+        line += f"be told from {n} cells ({reach})."
         if len(told):
             named = [
                 f"{MEASURES[m]} on {t} ({signed(r, 2)})"

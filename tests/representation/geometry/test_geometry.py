@@ -108,7 +108,7 @@ def test_runs_and_starts_are_not_mixed():
 def test_what_cannot_be_told_is_said():
     five = relation(invented(5))
     (note,) = relation_notes(five)
-    assert "10 of 10 intervals hold 0, so the relation cannot be told from 5 cells" in note
+    assert "10 of 10 intervals hold 0: there the relation cannot be told from 5 cells" in note
     assert "even a perfect order holds 0" in note
     eight = relation(invented(8))
     (note,) = relation_notes(eight)
