@@ -80,7 +80,7 @@ def test_bootstrap_t_is_the_interval_that_is_shipped():
     shipped = pytest.importorskip("analysis.statistics.bootstrap_mean").bootstrap_mean
     d = np.random.default_rng(0).exponential(size=(6, 20))  # its own: what other tests draw must not matter
     for ours, theirs in zip(bootstrap_t(d), shipped(d), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=0.12)
+        np.testing.assert_allclose(ours, theirs, rtol=0.08, atol=0.06)  # two resamplings of a skewed sample
 
 
 def test_constant_differences_have_a_point_for_an_interval():
