@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from encoders.unpadded import UNPADDED
 from records.errors import UserError
@@ -81,7 +81,16 @@ def kernel_of(model: dict[str, Any], config: Any) -> str:
         )
     if kernel != "auto":
         return kernel
-    return UNPADDED if takes_rows else "sdpa" if torch.cuda.is_available() else "eager"
+    return UNPADDED if takes_rows else "sdpa" if torch.cuda.is_available() and _knows_sdpa(config) else "eager"
+
+
+def _knows_sdpa(config: Any) -> bool:
+    """Whether sdpa computes this family's attention; soft-capped scores (Gemma 2) and sinks (gpt-oss) it cannot.
+
+    False for code that is not transformers' own: eager is the code itself.
+    """
+    family = MODEL_MAPPING.get(type(config), None)
+    return bool(getattr(family, "_supports_sdpa", False))
 
 
 def _takes_rows(config: Any) -> bool:
@@ -116,9 +125,8 @@ def shape_of(model: dict[str, Any]) -> Any:
 def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
     """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale)."""
     config = shape_of(model)
-    kernel = (
-        "eager" if model["attn_implementation"] == "eager" else "sdpa"
-    )  # others need a GPU, and have the same shapes
+    # others than these need a GPU, and have the same shapes
+    kernel = "sdpa" if model["attn_implementation"] != "eager" and _knows_sdpa(config) else "eager"
     with torch.device("meta"):
         empty = AutoModel.from_config(config, dtype=dtype, attn_implementation=kernel)
     return empty.requires_grad_(False)
