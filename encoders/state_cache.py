@@ -16,7 +16,7 @@ from torch import Tensor
 
 from encoders.tokens import Batch, Tokens
 from poolers.base import PAD
-from records.atomic import replacing, write_json
+from records.atomic import appearing, write_json
 from records.errors import UserError
 from records.fingerprint import of_value
 
@@ -48,8 +48,8 @@ class StateCache:
     """The states of one decoder under one setting: <root>/states/<sha256 of `identity`>.
 
     A shard is a folder with `states.npy` [L, N, D] (N: tokens of all its texts) and `texts.json` (key and length of
-    each, in order); it is whole or absent, and never changed. Layers come first, so that a head that reads one layer
-    touches 1/L of the file. States are kept in the format in which the decoder computes them, so no number changes.
+    each, in order); it is whole or absent, and never changed: where two processes write the same one, the first stays.
+    Layers come first, so that a head that reads one layer touches 1/L of the file. States are kept in the format in which the decoder computes them, so no number changes.
     """
 
     def __init__(self, root: Path, identity: dict[str, Any], layers: int, width: int, dtype: torch.dtype) -> None:
@@ -84,7 +84,7 @@ class StateCache:
         """Add one shard. states: [L, N, D] in the stored format, the texts of `rows` one after another."""
         texts = _texts(rows)
         shard = self._shard(rows)
-        with replacing(shard) as draft:
+        with appearing(shard) as draft:
             draft.mkdir()
             write_json(draft / TEXTS, texts)
             with (draft / STATES).open("wb") as file:  # not np.save, which hides that the disk is full

@@ -1,0 +1,64 @@
+"""Two processes that write the very same shard of the cache of states: both go on, one shard stays."""
+
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from encoders.state_cache import StateCache
+from encoders.tokens import Tokens
+
+ROUNDS = 150
+
+
+def rows(number):
+    """A text of four tokens, another one each round."""
+    return [Tokens([number, 1, 2, 3], [1, 1, 1, 1])]
+
+
+def states(number):
+    """[2, 4, 8] states of `rows(number)`."""
+    return np.full((2, 4, 8), number, dtype=np.float32)
+
+
+def write_all(root, barrier, errors):
+    cache = StateCache(Path(root), {"of": "two writers"}, layers=2, width=8, dtype=torch.float32)
+    for number in range(ROUNDS):
+        barrier.wait(timeout=60)
+        try:
+            cache.write(rows(number), states(number))
+        except Exception as error:  # noqa: BLE001 (whatever it is, the other process must not wait for ever)
+            errors.put(f"{type(error).__name__}: {error}")
+
+
+@pytest.mark.slow
+def test_two_processes_may_write_one_shard(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    barrier, errors = context.Barrier(2), context.Queue()
+    writers = [context.Process(target=write_all, args=(str(tmp_path), barrier, errors)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(timeout=200)
+    found = []
+    while not errors.empty():
+        found.append(errors.get())
+    assert found == []
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    cache = StateCache(tmp_path, {"of": "two writers"}, layers=2, width=8, dtype=torch.float32)
+    assert cache.missing([row for number in range(ROUNDS) for row in rows(number)]) == []
+    assert len(list(cache.folder.glob("*/states.npy"))) == ROUNDS
+    assert not [p for p in cache.folder.glob(".*") if p.is_dir()], "no draft is left"
+
+
+def test_a_shard_that_another_process_has_written_meanwhile_stays(tmp_path):
+    """Two caches opened before either has written: the second write finds the folder there, and keeps it."""
+    one, other = (StateCache(tmp_path, {"of": "one"}, layers=2, width=8, dtype=torch.float32) for _ in range(2))
+    one.write(rows(1), states(1))
+    shard = next(one.folder.glob("*/states.npy")).parent
+    before = shard.stat().st_ino
+    other.write(rows(1), states(1))
+    assert shard.stat().st_ino == before, "shards are mapped into memory by others, so they are never replaced"
+    assert other.missing(rows(1)) == []
