@@ -29,7 +29,7 @@ def write_all(root, barrier, errors):
         barrier.wait(timeout=60)
         try:
             cache.write(rows(number), states(number))
-        except Exception as error:  # noqa: BLE001 (whatever it is, the other process must not wait for ever)
+        except Exception as error:
             errors.put(f"{type(error).__name__}: {error}")
 
 
