@@ -14,6 +14,10 @@ from records.errors import UserError
 # decides its rotary base, so kinds must stay.
 WINDOWLESS = ("mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe")
 ROWS = (*WINDOWLESS, "llama", "olmo2", "olmoe", "qwen2_moe")  # tests/encoders/test_families.py
+NO_PADDING = (
+    "model.attn_implementation=unpadded has no states of padding, which the pooler reads with last_real=false or "
+    "mask_padding=false. Give auto, sdpa or eager, or leave these keys at true."
+)
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -71,9 +75,14 @@ def _without_windows(config: Any, model: dict[str, Any]) -> Any:
     return config
 
 
-def kernel_of(model: dict[str, Any], config: Any) -> str:
-    """The attention kernel; "auto" takes what was measured to be fast on short texts (the result is the same)."""
+def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
+    """The attention kernel; "auto" takes what was measured to be fast on short texts (the result is the same).
+
+    padding: whether a pooler reads states of padding, which a decoder has under a padded kernel alone. Raises
+    `UserError` for `unpadded` where it cannot be had.
+    """
     kernel, takes_rows = model["attn_implementation"], _takes_rows(config)
+    refuse_unpadded(model, padding)
     if kernel == UNPADDED and not takes_rows:
         raise UserError(
             f"model.attn_implementation=unpadded is not made for {config.model_type} with a sliding window or another "
@@ -81,7 +90,9 @@ def kernel_of(model: dict[str, Any], config: Any) -> str:
         )
     if kernel != "auto":
         return kernel
-    return UNPADDED if takes_rows else "sdpa" if torch.cuda.is_available() and _knows_sdpa(config) else "eager"
+    if takes_rows and not padding:
+        return UNPADDED
+    return "sdpa" if torch.cuda.is_available() and _knows_sdpa(config) else "eager"
 
 
 def _knows_sdpa(config: Any) -> bool:
@@ -93,16 +104,26 @@ def _knows_sdpa(config: Any) -> bool:
     return bool(getattr(family, "_supports_sdpa", False))
 
 
+def refuse_unpadded(model: dict[str, Any], padding: bool) -> None:
+    """Raise `UserError` where `model` asks for the kernel without padding, and a pooler reads states of padding."""
+    if model["attn_implementation"] == UNPADDED and padding:
+        raise UserError(NO_PADDING)
+
+
 def _takes_rows(config: Any) -> bool:
     """Whether attention is the softmax over all tokens of a text and nothing else, so that texts can share a row."""
     window = getattr(config, "sliding_window", None)
     return config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
 
 
-def load_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
-    """Return the decoder without its language-model head, in `dtype`, all parameters frozen."""
+def load_backbone(model: dict[str, Any], dtype: torch.dtype, padding: bool = False) -> PreTrainedModel:
+    """Return the decoder without its language-model head, in `dtype`, all parameters frozen.
+
+    padding: see `kernel_of`.
+    """
     config = load_config(model)
-    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": kernel_of(model, config)}
+    kernel = kernel_of(model, config, padding)
+    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": kernel}
     try:
         backbone = _loaded(
             model_path(model["path"]), AutoModel, config=config, dtype=dtype, use_safetensors=True, **settings

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from encoders.backbone import parts
 from encoders.routers import LOGITS, watched
-from encoders.rows import Rows, arranged, last_states
+from encoders.rows import Rows, arranged, check_padding, last_states
 from encoders.tokens import Batch
 from poolers.base import Pooler, RoutedStates, States
 
@@ -22,11 +22,13 @@ class Encoder(nn.Module):
     """Runs the decoder and keeps of its states just what the pooler consumes.
 
     backbone: the decoder, with or without LoRA inside its linear layers. Matrix products of the backbone run in
-    `compute` precision; pooler and output are float32 whatever the backbone's precision.
+    `compute` precision; pooler and output are float32 whatever the backbone's precision. Raises `UserError` where the
+    pooler reads states of padding and the backbone has none.
     """
 
     def __init__(self, backbone: PreTrainedModel, pooler: Pooler, normalize: bool, compute: torch.dtype) -> None:
         super().__init__()
+        check_padding(backbone, [pooler])
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
         self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
         self.merge_rounding = 0.0  # encoders/lineage.py

@@ -45,7 +45,7 @@ def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) 
 
     Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
     """
-    text_encoder, identity = loaded(cfg, run)
+    text_encoder, identity = loaded(cfg, run, list(poolers.values()))
     own = text_encoder.encoder.pooler
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(text_encoder.encoder.backbone)
     built = {

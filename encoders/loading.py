@@ -28,7 +28,7 @@ from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
 from poolers.base import Pooler
-from poolers.registry import build_pooler
+from poolers.registry import build_pooler, reads_padding
 from records.errors import UserError
 from records.fingerprint import of_files, of_tensors, of_value
 from records.lineage import ADAPTER, Stage, check_base, read_stages, recorded_stages
@@ -38,17 +38,22 @@ Config = dict[str, Any]
 
 
 def build_encoder(
-    cfg: Config, precision: Precision, device: torch.device, stages: Sequence[Stage] | None = None
+    cfg: Config,
+    precision: Precision,
+    device: torch.device,
+    stages: Sequence[Stage] | None = None,
+    others: Sequence[Config] = (),
 ) -> Encoder:
     """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks.
 
-    stages: merged into the backbone; None: those of cfg["lineage"].
+    stages: merged into the backbone; None: those of cfg["lineage"]. others: poolers, as in conf/pooler, that are to
+    read the same backbone.
     """
     allow_tf32(cfg.get("tf32", False))  # older manifests have no such key
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
         check_base(stages, base_fingerprints(cfg["model"]))
-    backbone = load_backbone(cfg["model"], precision.weights)
+    backbone = load_backbone(cfg["model"], precision.weights, any(map(reads_padding, (cfg["pooler"], *others))))
     rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     spare_norms(backbone)
@@ -148,13 +153,17 @@ def _check_run(folder: Path, cfg: Config) -> None:
             )
 
 
-def loaded(cfg: Config, run: Path | None) -> tuple[TextEncoder, Identity]:
-    """Return the encoder of the run in a folder, or the untrained one, and what its fingerprint is made of."""
+def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tuple[TextEncoder, Identity]:
+    """Return the encoder of the run in a folder, or the untrained one, and what its fingerprint is made of.
+
+    others: see `build_encoder`.
+    """
     if run:
         _check_run(run, cfg)
     device = best_device(cfg.get("accelerator", "auto"))
     precision = resolve_precision(cfg["precision"], device)
-    encoder = build_encoder(cfg, precision, device, recorded_stages(run, cfg.get("lineage")) if run else None)
+    stages = recorded_stages(run, cfg.get("lineage")) if run else None
+    encoder = build_encoder(cfg, precision, device, stages, others)
     if run:
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
     if encoder.pooler.lacks_statistics:

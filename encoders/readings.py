@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from encoders.backbone import parts
 from encoders.encoder import Encoder
 from encoders.routers import LOGITS, watched
+from encoders.rows import check_padding
 from encoders.tokens import Batch
 from poolers.base import Pooler, RoutedStates, States
 
@@ -27,6 +28,7 @@ class Readings:
     """Runs `encoder`'s backbone once a batch and gives each pooler what it consumes, as `Encoder` would alone."""
 
     def __init__(self, encoder: Encoder, readings: Mapping[str, Reading]) -> None:
+        check_padding(encoder.backbone, [reading.pooler for reading in readings.values()])
         self.encoder, self.readings = encoder, dict(readings)
         self.last = len(parts(encoder.backbone)[0]) - 1
 

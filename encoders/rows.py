@@ -1,5 +1,6 @@
 """How the tokens of a batch lie in the decoder: padded texts under a mask, or one row of texts without padding."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,15 +8,23 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from encoders.backbone import NO_PADDING
 from encoders.tokens import Batch
 from encoders.unpadded import UNPADDED, Segments
-from poolers.base import TEXT
+from poolers.base import TEXT, Pooler
 from poolers.packed import Packed
+from records.errors import UserError
 
 
 def is_unpadded(backbone: PreTrainedModel) -> bool:
     """Whether the decoder takes its texts as one row (`model.attn_implementation=unpadded`)."""
     return backbone.config._attn_implementation == UNPADDED
+
+
+def check_padding(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
+    """Raise `UserError` where one of `poolers` reads states of padding and the decoder has none, so zeros."""
+    if is_unpadded(backbone) and any(pooler.reads_padding for pooler in poolers):
+        raise UserError(NO_PADDING)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The contract of a pooler, and the token masks that all poolers share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -65,10 +65,13 @@ class Pooler(nn.Module, ABC):
     pool_instruction, pool_eos: whether these tokens are pooled. last_real: the last token is the last real one; False
     takes the last position of the padded batch, as published code does (docs/reference_divergences.md, 9).
     reads_packed: whether `reduce` takes `Packed` states too, which saves padding them where the decoder has none.
+    reads_padding: what `needs_padding` says of its settings, set by `build_pooler`: a decoder that runs without padding
+    has no states for such a pooler (encoders/backbone.py gives it another kernel).
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "last"
     needs_training: ClassVar[bool] = False
+    reads_padding: bool = False
 
     def __init__(
         self,
@@ -104,6 +107,20 @@ class Pooler(nn.Module, ABC):
     def reduce_routing(self, layer: int, logits: Tensor, tokens: TokenView) -> Tensor:
         """Shrink the router's logits of MoE layer `layer` (0 is the first); logits: [B, T, experts], before top-k."""
         raise NotImplementedError(f"{type(self).__name__} consumes '{self.consumes}' and reads no routers.")
+
+    @classmethod
+    def needs_padding(cls, settings: Mapping[str, Any]) -> bool:
+        """Whether states of padding reach the vectors of a pooler with these `settings`, as in conf/pooler.
+
+        Settings tell, not a pooler, since this decides the kernel of the decoder that poolers are built for.
+        """
+        by_position = not settings.get("last_real", True) and cls.takes_last(settings)
+        return by_position or (settings.get("tokens") == "all" and not settings.get("mask_padding", True))
+
+    @classmethod
+    def takes_last(cls, settings: Mapping[str, Any]) -> bool:
+        """Whether a pooler with these settings reads what stands at the last token."""
+        return settings.get("tokens") == "last"
 
     @property
     def lacks_statistics(self) -> bool:

@@ -1,5 +1,6 @@
 """One layer read without parameters: what a decoder's middle holds, against its end."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor
@@ -29,6 +30,11 @@ class Layer(Pooler):
             raise UserError(f"pooler.layer is {layer}; this model's layers are 0 to {num_layers - 1}.")
         self.layers = [layer]
         self.inner = POOLINGS[pooling](hidden_size, num_layers, **reading)
+
+    @classmethod
+    def takes_last(cls, settings: Mapping[str, Any]) -> bool:
+        """Where the pooling does."""
+        return settings["pooling"] in POOLINGS and POOLINGS[settings["pooling"]].takes_last(settings)
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
         """The vector itself, [B, D]."""

@@ -1,6 +1,6 @@
 """MoEE: the routing weights of a mixture of experts as an embedding, alone or beside the hidden state."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -75,6 +75,12 @@ class MoEE(Pooler):
         self.of_routing = Standardise(widths[1], standardise if widths[1] else "none")
         if statistics:
             self._take(Path(statistics))
+
+    @classmethod
+    def takes_last(cls, settings: Mapping[str, Any]) -> bool:
+        """Of the hidden states, or of the routing weights, where they are read."""
+        unread = {"hidden": "routing_tokens", "routing": "hidden_tokens"}.get(settings["reading"])
+        return any(settings[key] == "last" for key in ("hidden_tokens", "routing_tokens") if key != unread)
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
         """[B, D] of one layer."""

@@ -1,6 +1,6 @@
 """From conf/pooler/<name>.yaml to the pooler in poolers/<name>.py; nothing but this package is ever imported."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,11 @@ def pooler_class(name: str) -> type[Pooler]:
     return cls
 
 
+def reads_padding(config: Mapping[str, Any]) -> bool:
+    """Whether the pooler of `config`, as in conf/pooler, reads states of padding. An unknown name reads none."""
+    return config["name"] in pooler_names() and pooler_class(config["name"]).needs_padding(config)
+
+
 def build_pooler(
     config: dict[str, Any], hidden_size: int, num_layers: int, seed: int, experts: Sequence[int] = ()
 ) -> Pooler:
@@ -56,6 +61,8 @@ def build_pooler(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
-            return cls(hidden_size, num_layers, **settings).requires_grad_(config.get("trainable", True))
+            pooler = cls(hidden_size, num_layers, **settings).requires_grad_(config.get("trainable", True))
         except TypeError as error:
             raise UserError(f"The pooler '{name}' cannot be built from its settings: {error}.") from error
+    pooler.reads_padding = reads_padding(config)
+    return pooler

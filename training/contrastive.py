@@ -7,8 +7,10 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from corpora.readers import read_triples
 from corpora.triples import Triple
+from encoders.backbone import refuse_unpadded
 from encoders.corpus_statistics import fit_statistics
 from encoders.text_encoder import TextEncoder
+from poolers.registry import reads_padding
 from records.errors import UserError
 from records.run_folder import RunFolder
 from training.batches import BatchOrder
@@ -38,6 +40,7 @@ def check_sizes(config: Config) -> None:
     """Refuse sizes that do not fit together, before anything is loaded."""
     check_contrastive(config)
     check_trainer(config)
+    refuse_unpadded(config["model"], reads_padding(config["pooler"]))
     batch = config["trainer"]["global_batch_size"]
     if batch < 2:
         raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")

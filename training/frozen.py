@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from encoders.cached_encoder import CachedEncoder, compute_states
 from encoders.state_cache import StateCache, text_key
 from encoders.tokens import TextTokenizer, Tokens
-from poolers.registry import pooler_class, pooler_names
+from poolers.registry import pooler_class, pooler_names, reads_padding
 from records.errors import UserError
 from training.module import ContrastiveModule
 from training.validation import Validation
@@ -36,10 +36,10 @@ def check_frozen(config: Config) -> None:
             f"backbone.frozen=true keeps hidden states alone, and pooler={name} reads routers. "
             "Set backbone.frozen=false."
         )
-    padding = [key for key in ("last_real", "mask_padding") if not config["reading"][key]]
-    if padding:
+    if reads_padding(config["pooler"]):
         raise UserError(
-            f"backbone.frozen=true keeps no states of padding, which reading.{padding[0]}=false reads. Leave one out."
+            f"backbone.frozen=true keeps no states of padding, which pooler={name} reads with last_real=false or "
+            "mask_padding=false. Leave one out."
         )
     if config["trainer"]["devices"] > 1:
         raise UserError(

@@ -228,10 +228,22 @@ def test_nothing_to_train_is_refused(cell, pooler):
         check_sizes(cell(pooler))
 
 
-@pytest.mark.parametrize("key", ["last_real", "mask_padding"])
-def test_what_reads_padding_is_refused(cell, key):
-    with pytest.raises(UserError, match=f"keeps no states of padding, which reading.{key}=false reads. Leave one out."):
-        check_sizes(cell("multilayer", "bi", f"reading.{key}=false"))
+@pytest.mark.parametrize(
+    ("pooler", "words"),
+    [
+        ("multilayer", ["pooler.tokens=last", "reading.last_real=false"]),
+        ("linear", ["pooler.tokens=last", "pooler.last_real=false"]),
+        ("lastlayer", ["reading.mask_padding=false"]),
+        ("multilayer", ["pooler.tokens=all", "pooler.mask_padding=false"]),
+    ],
+)
+def test_what_reads_padding_is_refused(cell, pooler, words):
+    with pytest.raises(UserError, match=f"keeps no states of padding, which pooler={pooler} reads with .*Leave one"):
+        check_sizes(cell(pooler, "bi", *words))
+
+
+def test_keys_that_a_pooler_does_not_read_stop_nothing(cell):
+    check_sizes(cell("multilayer", "bi", "reading.last_real=false", "reading.mask_padding=false"))
 
 
 def test_several_processes_are_refused(cell):
