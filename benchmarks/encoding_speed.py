@@ -94,7 +94,7 @@ def ours(setting: Setting) -> Encode:
     """`TextEncoder.encode`, as evaluate.py calls it."""
     encoder, tokenizer = encoder_of(setting.config())
     store_as_computed(encoder.backbone, encoder.compute)  # as encoders/loading.py does for evaluation
-    spare_gates(encoder.backbone)
+    spare_gates(encoder.backbone, encoder.compute)
     return TextEncoder(encoder.eval(), tokenizer, "", setting.config()["token_budget"]).encode
 
 

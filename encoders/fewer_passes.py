@@ -12,27 +12,28 @@ ROWS = 64  # of the trial
 Quick = Callable[[Tensor], Tensor]
 
 
-def spare_norms(backbone: nn.Module) -> int:
+def spare_norms(backbone: nn.Module, compute: torch.dtype = torch.float32) -> int:
     """Let RMS norms of `backbone` compute by torch's own function; return how many do. Gradients are those of the norm,
     to rounding: its backward pass is one function too.
 
-    Each module is first tried on random numbers. One whose output is not equal bit by bit, because its family
+    Each module is first tried on random numbers, without autocast and under that to `compute`, the one it will run
+    under, in each number format that may come in. One whose output is not equal bit by bit, because its family
     computes something else, or its weights have another format, stays as it is.
     """
-    return _replace(backbone, _norm)
+    return _replace(backbone, _norm, compute)
 
 
-def spare_gates(backbone: nn.Module) -> int:
+def spare_gates(backbone: nn.Module, compute: torch.dtype = torch.float32) -> int:
     """The same for gated MLPs, whose steps between need no memory of their own. For inference: no gradients."""
-    return _replace(backbone, _gated)
+    return _replace(backbone, _gated, compute)
 
 
 @torch.no_grad()
-def _replace(backbone: nn.Module, make: Callable[[Any], Quick | None]) -> int:
+def _replace(backbone: nn.Module, make: Callable[[Any], Quick | None], compute: torch.dtype) -> int:
     spared = 0
     for module in backbone.modules():
         quick = make(module)
-        if quick and _same(module, quick):
+        if quick and _same(module, quick, compute):
             module.forward = quick
             spared += 1
     return spared
@@ -46,7 +47,13 @@ def _norm(module: Any) -> Quick | None:
 
 
 def _rms_norm(module: Any, x: Tensor) -> Tensor:
-    """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467)."""
+    """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467).
+
+    torch has one function for x and w of one format. What bf16 products give (queries and keys are normed in Qwen3 and
+    OLMoE) the family's own code norms, and rounds where it does.
+    """
+    if x.dtype is not module.weight.dtype:
+        return type(module).forward(module, x)
     return F.rms_norm(x, module.weight.shape, module.weight, module.variance_epsilon)
 
 
@@ -60,8 +67,20 @@ def _silu_gate(module: Any, x: Tensor) -> Tensor:
     return module.down_proj(F.silu(module.gate_proj(x), inplace=True).mul_(module.up_proj(x)))
 
 
-def _same(module: nn.Module, quick: Quick) -> bool:
+def _same(module: nn.Module, quick: Quick, compute: torch.dtype) -> bool:
+    """Whether `quick` gives what `module` gives, bit by bit and in the same format.
+
+    Without autocast an input has the weights' format; under it that of the residual stream, or of a product.
+    """
     weight = next(module.parameters())
     draw = torch.Generator().manual_seed(0)
-    x = torch.randn(1, ROWS, weight.shape[-1], generator=draw).to(weight.device, weight.dtype)
-    return torch.equal(module(x), quick(x))
+    x = torch.randn(1, ROWS, weight.shape[-1], generator=draw).to(weight.device)
+    trials = [(weight.dtype, False)]
+    if compute is not torch.float32:
+        trials += [(kind, True) for kind in (torch.float32, weight.dtype, compute)]
+    for kind, enabled in dict.fromkeys(trials):
+        with torch.autocast(weight.device.type, compute, enabled=enabled):
+            own, other = module(x.to(kind)), quick(x.to(kind))
+        if own.dtype is not other.dtype or not torch.equal(own, other):
+            return False
+    return True

@@ -1,7 +1,7 @@
 """An encoder from a configuration (untrained) or from a run folder (trained)."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def build_encoder(
     backbone = load_backbone(cfg["model"], precision.weights, any(map(reads_padding, (cfg["pooler"], *others))))
     rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
-    spare_norms(backbone)
+    spare_norms(backbone, precision.compute)
     attention = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
     set_attention(backbone, *attention)
     probe(backbone, *attention)
@@ -161,7 +161,8 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     if run:
         _check_run(run, cfg)
     device = best_device(cfg.get("accelerator", "auto"))
-    precision = resolve_precision(cfg["precision"], device)
+    precision, own = resolve_precision(cfg["precision"], device), cfg["evaluation"]
+    precision = replace(precision, compute=resolve_autocast(own["autocast"], precision))
     stages = recorded_stages(run, cfg.get("lineage")) if run else None
     encoder = build_encoder(cfg, precision, device, stages, others)
     if run:
@@ -171,10 +172,8 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
             "pooler.standardise=corpus needs statistics. Make them with python -m training.standardise out=<file> "
             "and the same words, then give pooler.statistics=<file>."
         )
-    own = cfg["evaluation"]
-    encoder.compute = resolve_autocast(own["autocast"], precision)
     store_as_computed(encoder.backbone, encoder.compute)
-    spare_gates(encoder.backbone)
+    spare_gates(encoder.backbone, encoder.compute)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
     if encoder.lineage:

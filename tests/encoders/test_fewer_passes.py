@@ -1,14 +1,17 @@
 """What inference computes in fewer passes is the same bit by bit, and what would not be is left alone."""
 
+import shutil
 from copy import deepcopy
 
 import pytest
 import torch
 from torch import nn
+from transformers import AutoConfig, AutoModel
 
 from encoders import loading
 from encoders.fewer_passes import spare_gates, spare_norms
 from encoders.loading import untrained
+from tests.encoders.test_families import FAMILIES, SIZES
 
 TEXTS = ["the sum of two arrays", "type", "a new array of the same shape"]
 
@@ -39,9 +42,40 @@ class Gated(nn.Module):
 def test_the_vectors_are_the_same(compose_cell, monkeypatch, precision, autocast):
     cfg = compose_cell("mean", "bi", f"precision={precision}", f"evaluation.autocast={autocast}")
     spared = untrained(cfg).encode(TEXTS)
+    assert_usual(spared, cfg, monkeypatch)
+
+
+def assert_usual(spared, cfg, monkeypatch):
     for name in ("spare_norms", "spare_gates"):
         monkeypatch.setattr(loading, name, lambda *_: None)
     assert torch.equal(torch.from_numpy(spared), torch.from_numpy(untrained(cfg).encode(TEXTS)))
+
+
+@pytest.fixture(scope="module", params=["qwen3", "olmoe", "qwen3_moe", "olmo2"])
+def normed(request, small_model, tmp_path_factory):
+    """A decoder that norms queries and keys, by weights that are not one."""
+    folder = tmp_path_factory.mktemp(request.param)
+    for file in small_model.glob("*token*"):
+        shutil.copy(file, folder)
+    shape = {**SIZES, **FAMILIES[request.param], "vocab_size": 320, "max_position_embeddings": 128}
+    torch.manual_seed(0)
+    model = AutoModel.from_config(AutoConfig.for_model(request.param, **shape))
+    for name, weight in model.named_parameters():
+        if "norm" in name:
+            weight.data.uniform_(0.5, 1.5)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(("precision", "autocast"), [("fp32", "null"), ("mixed", "null"), ("fp32", "bf16")])
+def test_the_vectors_are_the_same_where_products_are_normed(compose_cell, monkeypatch, normed, precision, autocast):
+    """Under autocast such a norm reads bf16, and where it rounds is its family's own."""
+    words = [f"precision={precision}", f"evaluation.autocast={autocast}", f"model.path={normed}"]
+    cfg = compose_cell("mean", "bi", *words)
+    encoder = untrained(cfg)
+    assert_usual(encoder.encode(TEXTS), cfg, monkeypatch)
+    quick = [m for m in encoder.encoder.backbone.modules() if "forward" in vars(m) and hasattr(m, "variance_epsilon")]
+    assert len(quick) == 13, "norms of float32 are spared their passes all the same"
 
 
 @torch.no_grad()
@@ -58,6 +92,13 @@ def test_these_are_spared(module, spare):
 def test_these_stay_as_they_are(module):
     assert spare_norms(nn.Sequential(module)) == spare_gates(nn.Sequential(module)) == 0
     assert "forward" not in vars(module)
+
+
+def test_a_gate_that_rounds_elsewhere_is_told_by_autocast_alone():
+    """In float32 both are the same: silu in float32, rounded afterwards, is silu of what was rounded no longer."""
+    module = Gated(lambda x: nn.functional.silu(x.float()))
+    assert spare_gates(nn.Sequential(deepcopy(module)), torch.float32) == 1
+    assert spare_gates(nn.Sequential(module), torch.bfloat16) == 0
 
 
 def test_a_copy_has_weights_of_its_own():
