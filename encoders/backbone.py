@@ -1,12 +1,16 @@
 """Base models and tokenizers by transformers' Auto classes, from the hub or from a folder; never by executing code."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from encoders.checkpoint import check_filled, language_model_prefix, tensor_files, without_dropout
 from encoders.unpadded import UNPADDED
 from records.errors import UserError
 
@@ -18,6 +22,7 @@ NO_PADDING = (
     "model.attn_implementation=unpadded has no states of padding, which the pooler reads with last_real=false or "
     "mask_padding=false. Give auto, sdpa or eager, or leave these keys at true."
 )
+TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -56,9 +61,13 @@ def _check_folder(folder: Path, needs_weights: bool) -> None:
 
 def load_config(model: dict[str, Any]) -> Any:
     """Return the text configuration of `model`, its sliding windows taken out unless `model.sliding_window`."""
+    return _without_windows(_whole_config(model).get_text_config(), model)
+
+
+def _whole_config(model: dict[str, Any]) -> Any:
+    """The configuration as it is saved: of a multimodal model, that of all its parts."""
     path = model_path(model["path"], weights=False)
-    config = _loaded(path, AutoConfig, trust_remote_code=model["trust_remote_code"])
-    return _without_windows(config.get_text_config(), model)
+    return _loaded(path, AutoConfig, trust_remote_code=model["trust_remote_code"])
 
 
 def _without_windows(config: Any, model: dict[str, Any]) -> Any:
@@ -119,20 +128,44 @@ def _takes_rows(config: Any) -> bool:
 def load_backbone(model: dict[str, Any], dtype: torch.dtype, padding: bool = False) -> PreTrainedModel:
     """Return the decoder without its language-model head, in `dtype`, all parameters frozen.
 
-    padding: see `kernel_of`.
+    Of a multimodal checkpoint it is the language model. Its own dropout is off (`without_dropout`). padding: see
+    `kernel_of`. Raises `UserError` where a tensor of the decoder is missing from the checkpoint, or one of the
+    checkpoint's has no place in it.
     """
-    config = load_config(model)
+    whole, path = _whole_config(model), model_path(model["path"])
+    config = _without_windows(whole.get_text_config(), model)
     kernel = kernel_of(model, config, padding)
     settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": kernel}
     try:
-        backbone = _loaded(
-            model_path(model["path"]), AutoModel, config=config, dtype=dtype, use_safetensors=True, **settings
+        prefix = "" if config is whole else _prefix(config, path)
+        backbone, info = _loaded(
+            path,
+            AutoModel,
+            config=config,
+            dtype=dtype,
+            use_safetensors=True,
+            key_mapping={f"^{re.escape(prefix)}": ""} if prefix else None,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused by name below
+            **settings,
         )
-    except (RuntimeError, json.JSONDecodeError) as error:
+    except (RuntimeError, SafetensorError, json.JSONDecodeError) as error:
+        why = _first(error)
+        if "conversion" in why:  # transformers' text refers to a report on the screen
+            why = "some of the tensors that make up one of the decoder's (an expert's matrix?) are missing."
         raise UserError(
-            f"The weights of {model['path']} cannot be loaded: {_first(error)} Download or save them anew."
+            f"The weights of {model['path']} cannot be loaded: {why} Download or save them anew."
         ) from error
+    check_filled(backbone, path, info, prefix)
+    without_dropout(backbone)
     return backbone.requires_grad_(False).eval()
+
+
+def _prefix(config: Any, path: str) -> str:
+    """What stands before the names of the language model's tensors in a multimodal checkpoint."""
+    with torch.device("meta"):
+        decoder = AutoModel.from_config(config)
+    return language_model_prefix(tensor_files(path), decoder)
 
 
 def shape_of(model: dict[str, Any]) -> Any:
@@ -154,8 +187,13 @@ def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel
 
 
 def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
-    """Return the fast tokenizer of `model`. Raises `UserError` where there is none."""
+    """Return the fast tokenizer of `model`. Raises `UserError` where there is none, or one that knows no words."""
     tokenizer = _loaded(model_path(model["path"]), AutoTokenizer, trust_remote_code=model["trust_remote_code"])
+    if set(tokenizer.get_vocab()) <= {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens}:
+        raise UserError(
+            f"The tokenizer of {model['path']} has no vocabulary, so every text would be the same tokens. "
+            f"{TOKENIZER_FILES}"
+        )
     if not tokenizer.is_fast:
         raise UserError(f"The tokenizer of {model['path']} has no tokenizer.json; token roles need its offsets.")
     return tokenizer
@@ -170,7 +208,7 @@ def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Mo
 def _loaded(path: str, auto: Any, **settings: Any) -> Any:
     try:
         return auto.from_pretrained(path, **settings)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, StrictDataclassError) as error:
         text = str(error)
         if not Path(path).is_dir() and (
             "connect" in text.lower() or "couldn't" in text.lower() or "offline" in text.lower()
@@ -179,7 +217,8 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
                 f"The hub model '{path}' is not in the local cache and the hub cannot be reached. "
                 "Connect once, or download it and give model.path=<folder>."
             ) from error
-        raise UserError(f"'{path}' cannot be loaded as a model: {_first(error)}") from error
+        what, mend = ("tokenizer", f" {TOKENIZER_FILES}") if auto is AutoTokenizer else ("model", "")
+        raise UserError(f"'{path}' cannot be loaded as a {what}: {_first(error)}{mend}") from error
 
 
 def _first(error: BaseException) -> str:

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from encoders.checkpoint import check_names
 from records.errors import UserError
 from records.lineage import ADAPTER, Stage
 
@@ -28,10 +29,10 @@ def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
     Raises `UserError` where an adapter does not fit the decoder.
     """
     changes: dict[str, list[tuple[float, Tensor, Tensor]]] = defaultdict(list)
-    for stage in stages:
-        for name, change in _adapter(stage).items():
-            changes[name].append(change)
     layers = dict(backbone.named_modules())
+    for stage in stages:
+        for name, change in _adapter(stage, backbone).items():
+            changes[name].append(change)
     lost = total = 0.0
     for name, parts in changes.items():
         weight = getattr(layers.get(name), "weight", None)
@@ -47,8 +48,14 @@ def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
     return (lost / total) ** 0.5 if total else 0.0
 
 
-def _adapter(stage: Stage) -> dict[str, tuple[float, Tensor, Tensor]]:
-    """(scaling, A [r, D_in], B [D_out, r]) of each adapted layer, float32, by the decoder's own names."""
+def _adapter(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tensor, Tensor]]:
+    """(scaling, A [r, D_in], B [D_out, r]) of each adapted layer, float32, by the decoder's own names.
+
+    Raises `UserError` where the file has not A and B of every layer that the adapter's configuration names.
+    """
+    from peft import PeftConfig
+    from peft.tuners.tuners_utils import check_target_module_exists
+
     settings: dict[str, Any] = json.loads((stage.folder / ADAPTER).with_name("adapter_config.json").read_text())
     unknown = [key for key in PLAIN if settings.get(key)]
     if unknown:
@@ -56,13 +63,10 @@ def _adapter(stage: Stage) -> dict[str, tuple[float, Tensor, Tensor]]:
             f"The stage {stage.folder} is no plain LoRA ({unknown[0]}); such an adapter cannot be merged here."
         )
     tensors = load_file(stage.folder / ADAPTER)
-    names = [key.removesuffix(".lora_A.weight") for key in tensors if key.endswith(".lora_A.weight")]
+    named = PeftConfig.from_pretrained(str((stage.folder / ADAPTER).parent))
+    names = [name for name, _ in backbone.named_modules() if check_target_module_exists(named, name)]
+    wanted = [f"{PREFIX}{name}.lora_{part}.weight" for name in names for part in "AB"]
+    check_names(f"{stage.folder / ADAPTER}", wanted, tensors, "Train the stage again.")
     scaling = settings["lora_alpha"] / settings["r"]
-    return {
-        name.removeprefix(PREFIX): (
-            scaling,
-            tensors[f"{name}.lora_A.weight"].float(),
-            tensors[f"{name}.lora_B.weight"].float(),
-        )
-        for name in names
-    }
+    a, b = ({name: tensors[f"{PREFIX}{name}.lora_{part}.weight"].float() for name in names} for part in "AB")
+    return {name: (scaling, a[name], b[name]) for name in names}

@@ -1,29 +1,26 @@
 """The base's own language-model head, which `load_backbone` leaves behind: from hidden states to token logits."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
 from torch import Tensor
-from transformers import PreTrainedModel
-from transformers.utils import cached_file
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from encoders.backbone import model_path
+from encoders.checkpoint import tensor_files
 from records.errors import UserError
 
-NAME = "lm_head.weight"
-INDEX = "model.safetensors.index.json"
-SINGLE = "model.safetensors"
 SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")  # logits that are more than a product
 
 
 def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
     """Return the frozen weight [V, D] of the head, in the format and on the device of `backbone`.
 
-    Tied: the decoder's own input embeddings. Else it is read, alone, from the safetensors files of `model.path`.
-    Raises `UserError` where the base has none, and for a family whose logits are more than a product with it.
+    It is read, alone, from the safetensors files of `model.path`. Where they have none and the configuration ties it,
+    it is the decoder's own input embeddings; a head in the files goes before the configuration, as in transformers.
+    Raises `UserError` where the base has none or one of another shape, and for a family whose logits are more than a
+    product with it.
     """
     config = backbone.config.get_text_config()
     scaled = [key for key in SCALED if getattr(config, key, None) not in (None, 1.0)]
@@ -31,19 +28,38 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
         raise UserError(
             f"The logits of {config.model_type} are changed by {scaled[0]}, which objective=mntp does not know."
         )
-    if config.tie_word_embeddings:
-        weight = backbone.get_input_embeddings().weight
-        assert isinstance(weight, Tensor)
-        return weight.detach()
-    path = _file(str(model_path(model["path"])))
-    if path is not None:
-        with safe_open(path, "pt") as tensors:
-            if NAME in tensors.keys():  # noqa: SIM118  (it is no dictionary)
-                return tensors.get_tensor(NAME).to(backbone.device, backbone.dtype)
-    raise UserError(
-        f"{model['path']} has no language-model head ({NAME}), which objective=mntp needs. "
-        "Save it with AutoModelForCausalLM, or name a base that has one."
-    )
+    path, embeddings = model["path"], backbone.get_input_embeddings().weight
+    assert isinstance(embeddings, Tensor)
+    name, files = _output_layer(config), tensor_files(str(model_path(path)))
+    own = [key for key in files if f".{key}".endswith(f".{name}.weight")]
+    if not own and config.tie_word_embeddings:
+        return embeddings.detach()
+    if len(own) != 1:
+        raise UserError(
+            f"{path} has no language-model head ({name}.weight), which objective=mntp needs. "
+            "Save it with AutoModelForCausalLM, or name a base that has one."
+        )
+    if own[0].removesuffix("weight") + "bias" in files:
+        raise UserError(f"The logits of {path} have a bias ({name}.bias), which objective=mntp does not know.")
+    with safe_open(files[own[0]], "pt") as tensors:
+        weight: Tensor = tensors.get_tensor(own[0])
+    if weight.shape != embeddings.shape:
+        raise UserError(
+            f"The language-model head of {path} is {list(weight.shape)}, its input embeddings are "
+            f"{list(embeddings.shape)}. Save both together with AutoModelForCausalLM."
+        )
+    return weight.to(backbone.device, backbone.dtype)
+
+
+def _output_layer(config: Any) -> str:
+    """The name of the head in the family's model for causal language modelling; the usual one where it has none."""
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+    except ValueError:  # the language model of a multimodal family, whose head is beside it
+        return "lm_head"
+    head = model.get_output_embeddings()
+    return next(name for name, module in model.named_modules() if module is head)
 
 
 def logits_at(states: Tensor, head: Tensor) -> Tensor:
@@ -52,19 +68,3 @@ def logits_at(states: Tensor, head: Tensor) -> Tensor:
         torch.get_autocast_dtype(states.device.type) if torch.is_autocast_enabled(states.device.type) else head.dtype
     )
     return torch.nn.functional.linear(states.to(dtype), head.to(dtype)).float()
-
-
-def _file(path: str) -> Path | None:
-    """The safetensors file that holds the head, in a folder or in the hub's cache."""
-    index = _found(path, INDEX)
-    if index is None:
-        return _found(path, SINGLE)
-    name = json.loads(index.read_text())["weight_map"].get(NAME)
-    return _found(path, name) if name else None
-
-
-def _found(path: str, name: str) -> Path | None:
-    if Path(path).is_dir():
-        return Path(path) / name if (Path(path) / name).is_file() else None
-    found = cached_file(path, name, _raise_exceptions_for_missing_entries=False)
-    return Path(found) if found else None

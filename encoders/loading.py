@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers.utils import cached_file
 
 from encoders.attention import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer, model_path
+from encoders.checkpoint import check_names
 from encoders.encoder import Encoder
 from encoders.fewer_passes import spare_gates, spare_norms
 from encoders.fused_lora import fuse_lora
@@ -193,15 +195,20 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
 
 
 def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bool) -> None:
-    from peft import PeftModel
+    from peft import PeftModel, get_peft_model_state_dict
 
+    mend = "Train the run again: delete its folder and run train.py."
     try:
         if adapted:
             lora = PeftModel.from_pretrained(encoder.backbone, str(run / "adapter"))
+            own = get_peft_model_state_dict(lora, save_embedding_layers=False)
+            check_names(str(run / ADAPTER), own, load_file(run / ADAPTER), mend)  # PEFT draws what it does not find
             if precision.weights is torch.float32:
                 encoder.backbone = lora.merge_and_unload()
             else:
                 fuse_lora(encoder.backbone)  # as in training: in bf16 another order of sums is another rounding
-        encoder.pooler.load_state_dict(load_file(run / "head.safetensors"))
-    except (RuntimeError, ValueError) as error:
+        head = load_file(run / "head.safetensors")
+        check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, mend)
+        encoder.pooler.load_state_dict(head)
+    except (RuntimeError, ValueError, SafetensorError) as error:
         raise UserError(f"The run in {run} does not fit its base model: {str(error).splitlines()[0]}") from error

@@ -199,3 +199,21 @@ def test_the_published_stages_compose(name):
     assert (cfg["attn"]["name"], cfg["pooler"]["name"], cfg["lora"]["r"]) == ("bi", "mean", 16)
     assert (cfg["trainer"]["max_steps"], len(cfg["lineage"] or [])) == (1000, 0 if name == "mntp" else 1)
     assert json.dumps(cfg)
+
+
+def test_a_stage_with_half_an_adapter_is_refused(stages, model, tmp_path):
+    """Without B of one layer, without a whole layer, or with one that the decoder has not: refused by name."""
+    folder = tmp_path / "s" / "mean-bi" / "seed=0"
+    shutil.copytree(stages["mntp"], folder)
+    whole = load_file(folder / ADAPTER)
+    one = "base_model.model.layers.1.self_attn.q_proj.lora_"
+    broken = {
+        f"lacks tensors: {one}B": {k: v for k, v in whole.items() if not k.startswith(f"{one}B")},
+        "lacks tensors: base_model.model.layers.1.mlp": {k: v for k, v in whole.items() if ".layers.1." not in k},
+        "holds unknown tensors: base_model.model.layers.3.": whole
+        | {k.replace("layers.1.", "layers.3."): v.clone() for k, v in whole.items()},
+    }
+    for message, tensors in broken.items():
+        save_file(tensors, folder / ADAPTER)
+        with pytest.raises(UserError, match=message):
+            merge_stages(load_backbone(model, torch.float32), read_stages([str(folder)]))

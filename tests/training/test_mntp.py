@@ -1,6 +1,8 @@
 """MNTP: the loss against float64 text by text, a run that learns, and one that is interrupted."""
 
 import copy
+import json
+import shutil
 
 import pytest
 import torch
@@ -61,14 +63,22 @@ def test_only_the_adapter_gets_a_gradient_and_it_does_not_depend_on_the_chunks(c
     assert max(float(g.abs().max()) for g in gradients[0].values()) > 1e-4
 
 
-def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compose_cell):
+def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compose_cell, tmp_path_factory):
     work, _ = masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={headed_model}")))
     model = AutoModelForCausalLM.from_pretrained(headed_model)
     assert torch.equal(work.head, model.lm_head.weight)
     backbone = copy.copy(work.encoder.backbone)
     backbone.config = copy.deepcopy(backbone.config)
     backbone.config.tie_word_embeddings = True
-    assert torch.equal(lm_head(backbone, {"path": str(headed_model)}), model.model.embed_tokens.weight)
+    assert torch.equal(lm_head(backbone, {"path": str(small_model)}), model.model.embed_tokens.weight)
+    tied = tmp_path_factory.mktemp("tied")
+    shutil.copytree(headed_model, tied, dirs_exist_ok=True)
+    config = json.loads((tied / "config.json").read_text())
+    (tied / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": True}))
+    theirs = AutoModelForCausalLM.from_pretrained(tied)
+    assert not torch.equal(theirs.lm_head.weight, theirs.model.embed_tokens.weight), "a head in the file goes first"
+    work, _ = masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={tied}")))
+    assert torch.equal(work.head, theirs.lm_head.weight)
     with pytest.raises(UserError, match="has no language-model head"):
         masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={small_model}")))
 

@@ -1,0 +1,136 @@
+"""A checkpoint's tensors by name: which file holds each, which are the decoder's, and that none is missing or left."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.utils import cached_file
+
+from records.errors import UserError
+
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+SHOWN = 3  # names in a message
+
+
+def tensor_files(path: str) -> dict[str, Path]:
+    """Return name -> safetensors file of every tensor, in a folder or in the hub's cache; the files transformers takes.
+
+    A file that the index names and that is not there is left out.
+    """
+    single = _found(path, SINGLE)
+    if single is not None:
+        with safe_open(single, "pt") as tensors:
+            return dict.fromkeys(tensors.keys(), single)
+    index = _found(path, INDEX)
+    names: dict[str, str] = json.loads(index.read_text())["weight_map"] if index else {}
+    files = {name: _found(path, name) for name in set(names.values())}
+    return {tensor: file for tensor, name in names.items() if (file := files[name]) is not None}
+
+
+def _found(path: str, name: str) -> Path | None:
+    if Path(path).is_dir():
+        return Path(path) / name if (Path(path) / name).is_file() else None
+    found = cached_file(path, name, _raise_exceptions_for_missing_entries=False)
+    return Path(found) if found else None
+
+
+def language_model_prefix(names: Iterable[str], decoder: PreTrainedModel) -> str:
+    """Return what stands before the names of `decoder`'s tensors in the checkpoint of a model that it is one part of.
+
+    It is read off the one tensor that every decoder has, its input embeddings; a name counts where the decoder's other
+    parts stand beside it. "" where there is no such place, or more than one.
+    """
+    names = list(names)
+    embeddings = decoder.get_input_embeddings()
+    own = next(name for name, module in decoder.named_modules() if module is embeddings) + ".weight"
+    children = {name.split(".")[0] for name in decoder.state_dict()}
+
+    def complete(prefix: str) -> bool:
+        return all(any(name.startswith(f"{prefix}{child}.") for name in names) for child in children)
+
+    places = {name.removesuffix(own) for name in names if name == own or name.endswith(f".{own}")}
+    whole = [place for place in places if complete(place)]
+    return whole[0] if len(whole) == 1 else ""
+
+
+def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any], prefix: str) -> None:
+    """Refuse a checkpoint that leaves tensors of `decoder` at random, or holds more of it than config.json describes.
+
+    info: what transformers says of the loading. prefix: of the decoder's tensors in the checkpoint, where it was taken
+    off. Other parts of a model, which lie beside the decoder and not inside its modules (a language-model head, a
+    vision tower, heads that predict further tokens), are left in the file. Raises `UserError`.
+    """
+    if getattr(decoder, "_hf_peft_config_loaded", False):
+        raise UserError(
+            f"{path} holds an adapter beside its weights (adapter_config.json). Merge it (merge_and_unload) and save "
+            "the model, or take the adapter out of the folder."
+        )
+    kind, missing, left = type(decoder).__name__, set(info["missing_keys"]), list(info["unexpected_keys"])
+    if missing:
+        raise UserError(
+            f"The weights of {path} lack {len(missing)} tensors of {kind}: {_some(missing)}. "
+            f"{_mend(missing, left, decoder.base_model_prefix)}"
+        )
+    shapes = [f"{name} {_shape(there)}, not {_shape(here)}" for name, there, here in info["mismatched_keys"]]
+    if shapes:
+        raise UserError(
+            f"The weights of {path} have other shapes than {kind} of its config.json in {len(shapes)} tensors: "
+            f"{_some(shapes)}. Save weights and config.json together with save_pretrained()."
+        )
+    children = {name.split(".")[0] for name in decoder.state_dict()}
+    inside = [
+        name for name in left if name.removeprefix(prefix or f"{decoder.base_model_prefix}.").split(".")[0] in children
+    ]
+    if inside:
+        raise UserError(
+            f"The weights of {path} hold {len(inside)} tensors that {kind} of its config.json has no place for: "
+            f"{_some(inside)}. Save weights and config.json together with save_pretrained()."
+        )
+
+
+def check_names(what: str, wanted: Iterable[str], held: Iterable[str], mend: str) -> None:
+    """Refuse a file whose tensors are not those that are `wanted`, by name. what: the file. Raises `UserError`."""
+    wanted, held = set(wanted), set(held)
+    for names, verb in ((wanted - held, "lacks"), (held - wanted, "holds unknown")):
+        if names:
+            raise UserError(f"{what} {verb} tensors: {_some(names)} ({len(names)} in all). {mend}")
+
+
+def _mend(missing: set[str], left: Iterable[str], usual: str) -> str:
+    """What to do about it: a prefix that stands before the missing names, or before the `usual` one, is named."""
+    prefixes = Counter(name.removesuffix(rest) for name in left for rest in _ends(name) if rest in missing)
+    if not prefixes:
+        return "Save the whole model with save_pretrained(), or download it anew."
+    prefix = prefixes.most_common(1)[0][0].removesuffix(f"{usual}.") or f"{usual}."
+    return (
+        f"Its tensors carry the prefix '{prefix}': take it off, that is, save the model inside with save_pretrained()."
+    )
+
+
+def _ends(name: str) -> list[str]:
+    """`b.c` and `c` of `a.b.c`."""
+    parts = name.split(".")
+    return [".".join(parts[i:]) for i in range(1, len(parts))]
+
+
+def _shape(shape: Iterable[int]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(ordered[:SHOWN]) + (", ..." if len(ordered) > SHOWN else "")
+
+
+def without_dropout(decoder: nn.Module) -> None:
+    """Set every rate of dropout in `decoder` to zero: what a run drops is said by its configuration alone."""
+    for module in decoder.modules():
+        for name, value in vars(module).items():
+            if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(module, nn.Dropout))):
+                setattr(module, name, 0.0)

@@ -1,0 +1,163 @@
+"""Broken checkpoints are refused by name before anything is trained; a multimodal one gives its language model."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForImageTextToText
+
+from encoders.backbone import load_backbone, load_tokenizer
+from records.errors import UserError
+from tests.encoders.test_families import EXPERTS, SIZES
+
+FILE = "model.safetensors"
+
+
+def model_of(folder):
+    return {
+        "path": str(folder),
+        "trust_remote_code": False,
+        "sliding_window": False,
+        "attn_implementation": "eager",
+    }
+
+
+def saved(folder, family, head=False, **settings):
+    """A random decoder in `folder`, with or without its language-model head."""
+    torch.manual_seed(0)
+    auto = AutoModelForCausalLM if head else AutoModel
+    auto.from_config(AutoConfig.for_model(family, **{**SIZES, **settings})).save_pretrained(folder)
+    return folder
+
+
+def rewrite(folder, change):
+    """Put `change` of the tensors in the place of the tensors."""
+    tensors = load_file(folder / FILE)
+    save_file(change(tensors), folder / FILE, metadata={"format": "pt"})
+
+
+def without(part):
+    return lambda tensors: {k: v for k, v in tensors.items() if part not in k}
+
+
+@pytest.mark.parametrize("head", [False, True])
+@pytest.mark.parametrize("prefix", ["module.", "encoder.", "base_model.model."])
+def test_a_foreign_prefix_is_refused_and_named(tmp_path, prefix, head):
+    saved(tmp_path, "llama", head)
+    rewrite(tmp_path, lambda tensors: {prefix + k: v for k, v in tensors.items()})
+    with pytest.raises(UserError, match=r"lack 29 tensors of LlamaModel: embed_tokens.weight, .*") as refused:
+        load_backbone(model_of(tmp_path), torch.float32)
+    strange = "base_model." if prefix == "base_model.model." and not head else prefix  # `model.` is Llama's own
+    assert f"carry the prefix '{strange}'" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("family", "part", "message"),
+    [
+        ("llama", "layers.1.", r"lack 9 tensors of LlamaModel: layers.1.input_layernorm.weight, "),
+        ("llama", "norm.weight", r"lack 7 tensors of LlamaModel: layers.0.input_layernorm.weight"),
+        ("llama", "layers.2.mlp.up_proj", r"lack 1 tensors of LlamaModel: layers.2.mlp.up_proj.weight"),
+        ("qwen2_moe", "layers.1.mlp.experts.2.", r"experts.down_proj \[3, 32, 48\], not \[4, 32, 48\]"),
+        ("qwen2_moe", "layers.1.mlp.experts.2.up_proj", "some of the tensors that make up one of the decoder's"),
+    ],
+)
+def test_a_missing_tensor_is_refused_and_named(tmp_path, family, part, message):
+    saved(tmp_path, family, **(EXPERTS if "moe" in family else {}))
+    rewrite(tmp_path, without(part))
+    with pytest.raises(UserError, match=message):
+        load_backbone(model_of(tmp_path), torch.float32)
+
+
+@pytest.mark.parametrize("head", [False, True])
+def test_what_lies_in_the_decoder_and_has_no_place_is_refused(tmp_path, head):
+    """A layer more than config.json says, or a tensor that its family has not. Parts beside the decoder may stay."""
+    saved(tmp_path, "llama", head)
+    prefix = "model." if head else ""
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 2}))
+    with pytest.raises(UserError, match=rf"hold 9 tensors that LlamaModel .*: {prefix}layers.2.input_layernorm.weight"):
+        load_backbone(model_of(tmp_path), torch.float32)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    beside = {"score.weight": torch.ones(2, 32), "mtp.layers.0.eh_proj.weight": torch.ones(2, 2)}
+    old = {f"{prefix}layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}
+    rewrite(tmp_path, lambda tensors: tensors | beside | old)
+    load_backbone(model_of(tmp_path), torch.float32)
+    rewrite(tmp_path, lambda tensors: tensors | {f"{prefix}layers.0.self_attn.q_norm.weight": torch.ones(8)})
+    with pytest.raises(UserError, match=r"hold 1 tensors that LlamaModel .*: .*q_norm.weight"):
+        load_backbone(model_of(tmp_path), torch.float32)
+
+
+def test_other_shapes_and_a_cut_file_are_refused(tmp_path):
+    saved(tmp_path, "llama")
+    config = (tmp_path / "config.json").read_text()
+    (tmp_path / "config.json").write_text(json.dumps({**json.loads(config), "intermediate_size": 64}))
+    with pytest.raises(UserError, match=r"mlp.down_proj.weight \[32, 48\], not \[32, 64\]"):
+        load_backbone(model_of(tmp_path), torch.float32)
+    (tmp_path / "config.json").write_text(config)
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:4000])
+    with pytest.raises(UserError, match="cannot be loaded"):
+        load_backbone(model_of(tmp_path), torch.float32)
+
+
+def test_an_adapter_beside_the_weights_is_refused(tmp_path):
+    """transformers would add it to the weights by itself, and nothing would say so."""
+    from peft import LoraConfig, get_peft_model
+
+    backbone = load_backbone(model_of(saved(tmp_path, "llama")), torch.float32)
+    get_peft_model(backbone, LoraConfig(target_modules=["q_proj"], init_lora_weights=False)).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="holds an adapter beside its weights"):
+        load_backbone(model_of(tmp_path), torch.float32)
+
+
+VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+PICTURES = {**VISION, "image_size": 28, "patch_size": 14}
+QWEN = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 32}
+QWEN |= {"deepstack_visual_indexes": [0], "num_position_embeddings": 16}
+MULTIMODAL = {
+    "gemma3": {"text": {"query_pre_attn_scalar": 8}, "vision_config": PICTURES, "mm_tokens_per_image": 4},
+    "mistral3": {"text": {"model_type": "mistral"}, "vision_config": {"model_type": "pixtral", **PICTURES}},
+    "llava": {"text": {"model_type": "llama"}, "vision_config": {"model_type": "clip_vision_model", **PICTURES}},
+    "idefics3": {"text": {"model_type": "llama"}, "vision_config": PICTURES},
+    "qwen3_vl": {"text": {}, "vision_config": QWEN},
+    "qwen3_vl_moe": {"text": EXPERTS, "vision_config": QWEN},
+}
+
+
+def multimodal(family, folder):
+    settings = dict(MULTIMODAL[family])
+    text = {**SIZES, **settings.pop("text")}
+    torch.manual_seed(0)
+    whole = AutoModelForImageTextToText.from_config(
+        AutoConfig.for_model(family, text_config=text, **settings), attn_implementation="eager"
+    )
+    whole.save_pretrained(folder)
+    return whole.eval()
+
+
+@pytest.mark.parametrize("family", MULTIMODAL)
+def test_a_multimodal_checkpoint_gives_its_language_model(tmp_path, family):
+    """Bit by bit the states of the language model inside the whole model, as transformers runs it; two loads agree."""
+    whole = multimodal(family, tmp_path)
+    ids = torch.randint(3, 160, (2, 12), generator=torch.Generator().manual_seed(1))
+    theirs = whole.model.get_decoder() if family != "idefics3" else whole.model.text_model
+    with torch.no_grad():
+        wanted = theirs(input_ids=ids, use_cache=False).last_hidden_state
+        for _ in range(2):
+            backbone = load_backbone(model_of(tmp_path), torch.float32)
+            assert torch.equal(backbone(input_ids=ids, use_cache=False).last_hidden_state, wanted)
+    rewrite(tmp_path, without("layers.1.self_attn.q_proj"))
+    with pytest.raises(UserError, match=r"lack \d+ tensors of .*: .*layers.1.self_attn.q_proj"):
+        load_backbone(model_of(tmp_path), torch.float32)
+
+
+def test_a_folder_without_tokenizer_files_is_refused(tmp_path, small_model):
+    """transformers makes a tokenizer without words there: every text was [unknown, EOS]."""
+    for family in ("qwen2", "llama"):
+        folder = saved(tmp_path / family, family)
+        with pytest.raises(UserError, match=r"Put tokenizer.json and tokenizer_config.json there"):
+            load_tokenizer(model_of(folder))
+        for file in small_model.glob("*token*"):
+            shutil.copy(file, folder)
+        assert len(load_tokenizer(model_of(folder))("the sum of two arrays")["input_ids"]) > 1
