@@ -21,6 +21,7 @@ NOISE = 0.1  # of the standard deviation
 NEAR = 0.03  # published models whose means are so close make a pair or a family
 BLOCK = 4  # related tasks
 DESIGNS = 5
+RATIO = 10  # of the largest spread of a task to the smallest, where spreads are unequal
 FAMILIES = 200
 OWN = Path(__file__).with_name("embedded_scores.csv")  # the embedded study, seed 0, commit c14e3f8
 PSEUDOMEDIAN = 0.8391735  # of the standard exponential: half the median of Gamma(2)
@@ -130,6 +131,18 @@ def skewed_median(rng: np.random.Generator, spreads: Spreads, reps: int, n: int)
     return np.asarray(SD * (rng.exponential(size=(reps, n)) - np.log(2)))
 
 
+def unequal_spread(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
+    """Normal differences whose standard deviations go from 1 to 10 over the tasks, .03 in the square mean."""
+    spread = np.geomspace(1, RATIO, n)
+    spread = rng.permuted(np.tile(SD * spread / np.sqrt((spread**2).mean()), (reps, 1)), axis=1)
+    return np.asarray(spread * rng.normal(size=(reps, n)))
+
+
+def heavy_tails(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
+    """Student's t with three degrees of freedom, which has no kurtosis; standard deviation .03."""
+    return np.asarray(SD / np.sqrt(3) * rng.standard_t(3, size=(reps, n)))
+
+
 def related(rho: float) -> Callable[[np.random.Generator, Spreads, int, int], Floats]:
     """Return a world whose tasks come in blocks of four that share an effect; correlation `rho` within a block."""
 
@@ -170,6 +183,8 @@ WORLDS: dict[str, Callable[[np.random.Generator, Spreads, int, int], Floats]] = 
     "real, pseudomedian 0": pseudomedian_zero,
     "rounded to .01": rounded,
     "a quarter zeros": quarter_zeros,
+    "unequal spread": unequal_spread,
+    "heavy tails": heavy_tails,
     "skewed, mean 0": skewed_mean,
     "skewed, median 0": skewed_median,
     "related, rho .3": related(0.3),

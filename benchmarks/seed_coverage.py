@@ -2,11 +2,14 @@
 
     python -m benchmarks.seed_coverage sets=2000
 
-Five designs; the difference of any two has a part for each task, one for each seed (alike on all tasks) and a rest, all
-normal with the standard deviations shown; its true mean is 0. Printed: the share of data sets whose 95 % interval of
-the first pair holds 0, and the median widths. The two percentile intervals are those that analysis had before it took
-the bootstrap-t. docs/decisions/seeds.md quotes it.
+Five designs; the difference of any two has a part for each task, one for each seed (alike on all tasks) and a rest,
+with the standard deviations shown; its true mean is 0. The parts are normal, skewed (1.4), or normal with spreads over
+tasks that differ by a factor of ten. Printed: the share of data sets whose 95 % interval of the first pair holds 0, and
+the median widths. The two percentile intervals are for comparison. docs/decisions/seeds.md quotes it.
 """
+
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +17,15 @@ from numpy.typing import NDArray
 from analysis.statistics.resample import SEED, bootstrap_counts, percentile_interval
 from analysis.statistics.seed_pairs import seed_pairs
 from benchmarks.arguments import only
+from benchmarks.null_worlds import RATIO
 from records.errors import guard
 
 Floats = NDArray[np.float64]
 
 NAMES = {
     "tasks, percentile": "tasks_percentile",
-    "tasks, bootstrap-t": "over_tasks",
+    "tasks, t": "over_tasks",
     "both, percentile": "both_percentile",
-    "both, bootstrap-t": "over_tasks_and_seeds",
     "model": "by_model",
     "model, pooled": "by_pooled",
 }
@@ -31,30 +34,53 @@ DRAWS = 999
 SPREADS = ((0.02, 0.0, 0.01), (0.02, 0.003, 0.01), (0.02, 0.01, 0.01), (0.005, 0.01, 0.005))
 
 
+def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Draw parts of variance 1."""
+    return rng.normal(size=shape)
+
+
+def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Draw exponential parts [designs, ...] of mean 0 and variance 1, turned round for every second design.
+
+    So the difference of two neighbours is skewed (1.4).
+    """
+    turned = (-1.0) ** np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))
+    return np.asarray(turned * (rng.exponential(size=shape) - 1))
+
+
+def unequal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Draw normal parts [designs, tasks, seeds] of variance 1 on average, whose spread differs from task to task."""
+    spread = np.geomspace(1, RATIO, shape[1])
+    return rng.normal(size=shape) * (spread / np.sqrt((spread**2).mean()))[:, None]
+
+
+Part = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+PARTS: dict[str, Part] = {"normal": normal, "skewed": skewed, "unequal spread": unequal}
+
+
 def main() -> None:
-    """Print one row a (tasks, seeds, spread)."""
+    """Print one row per (parts, tasks, seeds, spread)."""
     sets, rng = only("sets", 2000), np.random.default_rng(1)
-    print(f"| tasks | seeds | sd task, seed, rest | {' | '.join(NAMES)} | median widths |")
-    print("|---:|---:|---" + "|---:" * len(NAMES) + "|---|")
-    for tasks in (8, 40):
-        for seeds in (2, 3, 5, 10):
-            for spread in SPREADS:
-                covered, width = coverage(tasks, seeds, spread, sets, rng)
-                rates = " | ".join(f"{100 * rate:.1f}" for rate in covered)
-                widths = ", ".join(f"{w:.4f}" for w in width)
-                print(f"| {tasks} | {seeds} | {', '.join(map(str, spread))} | {rates} | {widths} |", flush=True)
+    print(f"| parts | tasks | seeds | sd task, seed, rest | {' | '.join(NAMES)} | median widths |")
+    print("|---|---:|---:|---" + "|---:" * len(NAMES) + "|---|")
+    for name, tasks, seeds, spread in product(PARTS, (8, 40), (2, 3, 5, 10), SPREADS):
+        covered, width = coverage(PARTS[name], (tasks, seeds), spread, sets, rng)
+        rates = " | ".join(f"{100 * rate:.1f}" for rate in covered)
+        widths = ", ".join(f"{w:.4f}" for w in width)
+        print(f"| {name} | {tasks} | {seeds} | {', '.join(map(str, spread))} | {rates} | {widths} |", flush=True)
 
 
 def coverage(
-    tasks: int, seeds: int, spread: tuple[float, float, float], sets: int, rng: np.random.Generator
+    part: Part, size: tuple[int, int], spread: tuple[float, float, float], sets: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return the share of intervals that hold 0, and their median widths, in the order of `NAMES`."""
     found = np.empty((sets, len(NAMES), 2))
+    tasks, seeds = size
     shapes = ((tasks, 1), (1, seeds), (tasks, seeds))
     for k in range(sets):
         parts = zip(spread, shapes, strict=True)
-        scores = sum(sd / np.sqrt(2) * rng.normal(size=(DESIGNS, *shape)) for sd, shape in parts)
-        intervals = vars(seed_pairs(scores, np.array([0]), np.array([1]), draws=DRAWS))
+        scores = sum(sd / np.sqrt(2) * part(rng, (DESIGNS, *shape)) for sd, shape in parts)
+        intervals = vars(seed_pairs(scores, np.array([0]), np.array([1])))
         over_tasks, over_both = (percentile_interval(means) for means in resampled_means(scores[1] - scores[0], DRAWS))
         intervals |= {"tasks_percentile": [over_tasks], "both_percentile": [over_both]}
         found[k] = [intervals[name][0] for name in NAMES.values()]

@@ -101,8 +101,7 @@ def _names(rows: "pd.DataFrame") -> list[str]:
 
 def _panel(axes: Any, result: "Result", rows: "pd.DataFrame", kind: str) -> set[str]:
     """Draw one block and return the looks that were used."""
-    tasks = result.types.get(kind, list(result.matrix.index))
-    low, high = interval(result.matrix, rows, tasks, result.settings.alpha)
+    low, high = interval(rows)
     centre, looks = rows["difference"].to_numpy(), _looks(result, rows)
     for look in set(looks):
         places = np.flatnonzero(np.array(looks) == look)

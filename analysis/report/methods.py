@@ -117,11 +117,8 @@ def _sizes(result: "Result") -> Iterator[str]:
             f"The size of a difference is also given as the Hodges-Lehmann estimate with its exact {level} interval"
             " [@hodges1963]."
         )
-    if "boot_low" in columns and result.pairs["boot_low"].notna().any():
-        yield (
-            f"The {level} interval of a mean difference is a bootstrap-t over tasks (9,999 resamples, seed 0)"
-            " [@efron1993]."
-        )
+    if "mean_low" in columns and result.pairs["mean_low"].notna().any():
+        yield f"The {level} interval of a mean difference is Student's over tasks [@student1908]."
     checks = {
         "p_permutation": "the paired permutation test of the mean [@pitman1937]",
         "p_sign": "the sign test [@dixon1946]",

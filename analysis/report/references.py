@@ -104,10 +104,18 @@ REFERENCES: dict[str, Reference] = {
         "Multi-level Block Permutation", 2015,
         journal="NeuroImage", volume="123", pages="253--268", doi="10.1016/j.neuroimage.2015.05.092",
     ),
-    "owen2007": _of(
-        "article", "Owen, Art B.", "The Pigeonhole Bootstrap", 2007,
-        journal="The Annals of Applied Statistics", volume="1", number="2", pages="386--411",
-        doi="10.1214/07-AOAS122",
+    "student1908": _of(
+        "article", "Student", "The Probable Error of a Mean", 1908,
+        journal="Biometrika", volume="6", number="1", pages="1--25", doi="10.1093/biomet/6.1.1",
+    ),
+    "satterthwaite1946": _of(
+        "article", "Satterthwaite, Franklin E.", "An Approximate Distribution of Estimates of Variance Components",
+        1946, journal="Biometrics Bulletin", volume="2", number="6", pages="110--114", doi="10.2307/3002019",
+    ),
+    "bell2002": _of(
+        "article", "Bell, Robert M.; McCaffrey, Daniel F.",
+        "Bias Reduction in Standard Errors for Linear Regression with Multi-stage Samples", 2002,
+        journal="Survey Methodology", volume="28", number="2", pages="169--181",
     ),
     "searle1992": _of(
         "book", "Searle, Shayle R.; Casella, George; McCulloch, Charles E.", "Variance Components", 1992,

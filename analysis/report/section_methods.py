@@ -22,12 +22,13 @@ POWER = (
 )
 VARIANCE = "The variance of scores was split into design, task, seed and their interactions [@searle1992]."
 SEEDS = (
-    "Intervals over tasks and seeds come from the crossed bootstrap-t [@owen2007; @efron1993] and from the two-way"
-    " random model."
+    "Intervals over tasks and seeds come from the two-way random model with Satterthwaite's degrees of freedom"
+    " [@satterthwaite1946]."
 )
 CLUSTERS = (
     "Tasks that share a source (cluster={cluster}) were also taken as one unit, whose differences flip their signs"
-    " together [@winkler2015]."
+    " together [@winkler2015]; intervals over such units have the error and degrees of freedom of Bell and McCaffrey"
+    " [@bell2002]."
 )
 ITEMS = (
     "Within single tasks designs were compared over the task's items by swapping the two designs on an item"

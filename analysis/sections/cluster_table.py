@@ -9,7 +9,6 @@ from analysis.sections.section import Material
 from analysis.sections.seeds import ends
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
-from analysis.statistics.resample import DRAWS
 from analysis.statistics.sign_flip import EXACT_UP_TO
 from analysis.tables.grid import Cell, Grid
 
@@ -22,10 +21,9 @@ def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Materi
     settings = material.settings
     kind = list(shared)[-1]
     rows = frame[frame["type"] == kind]
-    with_intervals = "low_clusters" in rows
     cells = []
     for _, row in rows.head(settings.rows_shown).iterrows():
-        both = [ends(row, name) for name in ("tasks", "clusters")] if with_intervals else []
+        both = [ends(row, name) for name in ("tasks", "clusters")]
         tests = [_tested(row["p_tasks"], row["p_adjusted_tasks"], "yes", 0.0, settings)]
         tests.append(_tested(row["p"], row["p_adjusted"], row["reachable"], row["p_min_adjusted"], settings))
         tests.append(
@@ -36,11 +34,9 @@ def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Materi
     n, units = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0]
     header = ["Pair (second - first)", "Difference", f"p (n = {n} tasks)", f"p (n = {units} clusters)", "p flips"]
     level = percent(settings.alpha)
-    header += [f"{level} tasks", f"{level} clusters"] if with_intervals else []
+    header += [f"{level} tasks", f"{level} clusters"]
     rest = f"The first {len(cells)} of {len(rows)} pairs; clusters.csv has all." if len(rows) > len(cells) else ""
-    return Grid(
-        "clusters", _caption(rows, settings, with_intervals), header, cells, rest=rest, title="Tasks and clusters"
-    )
+    return Grid("clusters", _caption(rows, settings), header, cells, rest=rest, title="Tasks and clusters")
 
 
 def _tested(p: float, adjusted: float, reachable: str, least: float, settings: Settings) -> Cell:
@@ -50,20 +46,22 @@ def _tested(p: float, adjusted: float, reachable: str, least: float, settings: S
     return Cell(fraction(p), mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
 
 
-def _caption(rows: "pd.DataFrame", settings: Settings, with_intervals: bool) -> str:
+def _caption(rows: "pd.DataFrame", settings: Settings) -> str:
     n, units, kind = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], rows["type"].iloc[0]
     what = f"all {n} tasks" if kind == "All" else f"the {n} {kind} tasks"
     how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
     corrected_by = (
         f", in brackets after {correction_name(settings.correction)}" if settings.correction != "none" else ""
     )
-    drawn = f"bootstrap-t ({DRAWS:,} draws) of tasks, as for the pairs, and of whole clusters, n.a. below six"
-    resampled = f"; {percent(settings.alpha)} intervals of the mean over tasks: {drawn}" if with_intervals else ""
+    intervals = (
+        f"; {percent(settings.alpha)} intervals of the mean over tasks: Student's t with tasks as units, as for the"
+        " pairs, and with clusters as units (error and degrees of freedom of Bell and McCaffrey)"
+    )
     return (
         f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"
         " exact Wilcoxon signed-rank test with tasks as units, with clusters as units (mean difference of each), and of"
         f" the sign-flip permutation of whole clusters, mean over tasks ({how} patterns; exact up to {EXACT_UP_TO}"
-        f" clusters){corrected_by}{resampled}. * = at most {fraction(settings.alpha)}"
+        f" clusters){corrected_by}{intervals}. * = at most {fraction(settings.alpha)}"
         f"{' after the correction' if settings.correction != 'none' else ''};"
         " n.a. = so few clusters that it cannot be reached."
     )

@@ -10,14 +10,14 @@ from analysis.reading.sources import clusters_of
 from analysis.sections.cluster_table import cluster_grid
 from analysis.sections.section import Material, Section
 from analysis.settings import Settings
-from analysis.statistics.bootstrap_mean import bootstrap_mean
-from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership
+from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
 from analysis.statistics.correction import correction_name
+from analysis.statistics.student import student_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_INTERVALS = 1000  # pairs; beyond them the bootstrap is left out
+MOST_UNASKED = 1000  # pairs; beyond them a verdict is given without the test over sources, unless cluster= asks
 SHARED = ("type", "first", "second")
 
 
@@ -34,7 +34,7 @@ def clusters_section(material: Material) -> Section | None:
         return Section("clusters", notes=[f"cluster={cluster}: no two of the tasks share one, so tasks are the units."])
     frame = _tests(material, shared, labels)
     grid = cluster_grid(frame, shared, material)
-    notes = _notes(material, sizes, labels, frame)
+    notes = _notes(material, sizes, labels)
     about = _about(frame[frame["type"] == list(shared)[-1]], material.settings, "clusters")
     return Section("clusters", [grid], {"clusters.csv": frame}, notes, about)
 
@@ -42,7 +42,7 @@ def clusters_section(material: Material) -> Section | None:
 def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str]) -> Section:
     """A note that tasks share a source; and for the verdict, what the test with sources as units says of each pair."""
     last, about = list(material.blocks)[-1], {}
-    if last in shared and len(material.pairs) <= MOST_INTERVALS * len(material.blocks):
+    if last in shared and len(material.pairs) <= MOST_UNASKED * len(material.blocks):
         frame = _tests(material, {last: shared[last]}, labels, intervals=False)
         about = _about(frame, material.settings, "sources of the tasks")
     return Section("clusters", notes=[_sharing(material, shared, labels)], about=about)
@@ -108,11 +108,9 @@ def _tests(
 
 
 def _intervals(differences: np.ndarray, members: np.ndarray, level: float) -> dict[str, np.ndarray]:
-    if len(differences) > MOST_INTERVALS:
-        return {}
     columns = {}
-    columns["low_tasks"], columns["high_tasks"] = bootstrap_mean(differences, level)
-    columns["low_clusters"], columns["high_clusters"] = cluster_bootstrap(differences, members, level).T
+    columns["low_tasks"], columns["high_tasks"] = student_interval(differences, level)
+    columns["low_clusters"], columns["high_clusters"] = cluster_interval(differences, members, level).T
     return columns
 
 
@@ -126,12 +124,10 @@ def _corrected(tests: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
     return tests
 
 
-def _notes(material: Material, sizes: dict[str, int], labels: dict[str, str], frame: "pd.DataFrame") -> list[str]:
+def _notes(material: Material, sizes: dict[str, int], labels: dict[str, str]) -> list[str]:
     parts = [f"{kind} {len(material.blocks[kind])} tasks, {n}" for kind, n in sizes.items()]
     notes = [f"Clusters (cluster={material.settings.cluster}): {'; '.join(parts)}."]
     alone = [task for task, label in labels.items() if label == f"{task} (alone)"]
     if alone:
         notes.append(f"{len(alone)} tasks that {material.settings.cluster} does not name are clusters of their own.")
-    if "low_clusters" not in frame:
-        notes.append(f"More than {MOST_INTERVALS:,} pairs: clusters.csv has no bootstrap intervals.")
     return notes

@@ -6,9 +6,7 @@ import numpy as np
 
 from analysis.formats import fraction, signed
 from analysis.sections.section import Material, Section
-from analysis.statistics.bootstrap_mean import FEWEST, RESAMPLES
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
-from analysis.statistics.resample import SEED
 from analysis.statistics.sign_flip import RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
 from analysis.tables.grid import Cell, Grid
@@ -47,7 +45,7 @@ def _row(row: "pd.Series") -> list[Cell]:
     """What belongs together stands in one cell, one below the other, so that the table fits a page."""
     return [
         Cell(f"{row['second']} - {row['first']}"),
-        Cell(signed(row["difference"]), below=_interval(row["boot_low"], row["boot_high"])),
+        Cell(signed(row["difference"]), below=_interval(row["mean_low"], row["mean_high"])),
         Cell(signed(row["hodges_lehmann"]), below=_interval(row["hl_low"], row["hl_high"])),
         Cell(f"{row['w_plus']:g}", below=(f"{row['w_minus']:g}",)),
         Cell(str(row["n_pairs"]), below=(str(row["n_zero"]),)),
@@ -80,8 +78,8 @@ def _caption(material: Material, last: "pd.DataFrame") -> str:
         else f"{RANDOM_FLIPS:,} sign patterns, seed {FLIP_SEED}"
     )
     return (
-        f"Pairs on {where}, second minus first. Difference: of the means, with the bootstrap-t interval over tasks"
-        f" ({RESAMPLES:,} resamples, seed {SEED}). HL: Hodges-Lehmann, the median of the Walsh averages, with its"
+        f"Pairs on {where}, second minus first. Difference: of the means, with Student's t interval over tasks."
+        " HL: Hodges-Lehmann, the median of the Walsh averages, with its"
         f" exact distribution-free interval ({attained}). W+, W- and p: {signed_rank_text(last, settings)}."
         f" Holm, BH (Benjamini-Hochberg): that p corrected over {family_text(last, settings)}. Uncorrected checks,"
         f" two-sided: paired permutation test of the mean ({flips}), sign test, paired t test."
@@ -94,13 +92,13 @@ def _notes(pairs: "pd.DataFrame", level: float) -> list[str]:
     count = int((pairs["type"] == pairs["type"].iloc[-1]).sum())
     if count > RESAMPLED_PAIRS:
         notes.append(
-            f"With more than {RESAMPLED_PAIRS} pairs (here {count:,}) the bootstrap interval and the permutation test"
-            " are left out; models= or against= bring them back."
+            f"With more than {RESAMPLED_PAIRS} pairs (here {count:,}) the permutation test is left out; models= or"
+            " against= bring it back."
         )
     open_ended = pairs.loc[np.isinf(pairs["hl_low"]), "type"].unique().tolist()
     if open_ended:
         notes.append(
             f"{', '.join(open_ended)}: so few tasks attain no distribution-free {100 * level:g} % interval, so the ends"
-            f" of the Hodges-Lehmann interval are infinite; the bootstrap needs {FEWEST} tasks."
+            " of the Hodges-Lehmann interval are infinite."
         )
     return notes

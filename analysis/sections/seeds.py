@@ -7,7 +7,6 @@ import numpy as np
 from analysis.formats import interval, percent, signed
 from analysis.names import listed
 from analysis.sections.section import Material, Section
-from analysis.statistics.resample import DRAWS
 from analysis.statistics.seed_pairs import seed_pairs
 from analysis.statistics.seed_table import SeedTable, seed_table
 from analysis.tables.grid import Cell, Grid
@@ -15,8 +14,7 @@ from analysis.tables.grid import Cell, Grid
 if TYPE_CHECKING:
     import pandas as pd
 
-FEW_SEEDS = 5  # below it a bootstrap of the seeds is wide, and may still be too narrow, see docs/decisions/seeds.md
-MOST_PAIRS = 1000  # beyond them the bootstraps are left out
+FEW_SEEDS = 5  # below it what the pair's own seeds say of their spread is worth little, see docs/decisions/seeds.md
 
 
 def seeds_section(material: Material) -> Section | None:
@@ -49,14 +47,13 @@ def _about(rows: "pd.DataFrame", alpha: float) -> dict[tuple[str, str], str]:
 
 
 def _notes(rows: "pd.DataFrame", seeds: int) -> list[str]:
-    """What the bootstrap is worth with so few seeds, and which differences the seeds could explain."""
+    """What a pair's own seeds are worth where they are few, and which differences the seeds could explain."""
     notes = []
-    if rows["low_over_tasks_and_seeds"].isna().all() and len(rows) > MOST_PAIRS:
-        notes.append(f"More than {MOST_PAIRS:,} pairs: seeds.csv has no bootstrap intervals.")
-    elif seeds < FEW_SEEDS:
+    if seeds < FEW_SEEDS:
         notes.append(
-            f"Seeds: {seeds} seeds are too few to be resampled well, the bootstrap over tasks and seeds is then wide,"
-            " and too narrow where seeds matter much (docs/decisions/seeds.md); trust the interval of the model."
+            f"Seeds: {seeds} seeds say little of how far a pair's seeds vary, so the interval with its own seeds is"
+            " wide, or too narrow where seeds matter much (docs/decisions/seeds.md); trust the interval with the seeds"
+            " of all designs."
         )
     clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
     lost = rows[clear & (rows["low_by_pooled"] * rows["high_by_pooled"] <= 0)]
@@ -86,10 +83,10 @@ def _frame(
     names = np.array(table.designs, dtype=object)
     parts = []
     for kind, tasks in blocks.items():
-        found = seed_pairs(table.block(tasks), first, second, level, DRAWS if len(first) <= MOST_PAIRS else 0)
+        found = seed_pairs(table.block(tasks), first, second, level)
         columns = {"type": kind, "first": names[first], "second": names[second], "n_tasks": len(tasks)}
         columns |= {"n_seeds": len(table.seeds), "difference": found.difference}
-        for name in ("over_tasks", "over_tasks_and_seeds", "by_model", "by_pooled"):
+        for name in ("over_tasks", "by_model", "by_pooled"):
             low, high = getattr(found, name).T
             columns |= {f"low_{name}": low, f"high_{name}": high}
         columns |= {"seed_share": found.seed_share, "seeds_agreeing": found.seeds_agreeing}
@@ -100,12 +97,12 @@ def _frame(
 def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int, alpha: float) -> Grid:
     cells = []
     for _, row in rows.head(shown).iterrows():
-        intervals = [ends(row, name) for name in ("over_tasks", "over_tasks_and_seeds", "by_pooled")]
+        intervals = [ends(row, name) for name in ("over_tasks", "by_model", "by_pooled")]
         share, agree = f"{100 * row['seed_share']:.0f} %", f"{row['seeds_agreeing']} of {row['n_seeds']}"
         texts = [f"{row['second']} - {row['first']}", signed(row["difference"]), *intervals, share, agree]
         cells.append([Cell(text) for text in texts])
     level = percent(alpha)
-    header = ["Pair (second - first)", "Difference", f"{level} tasks", f"{level} tasks and seeds", f"{level} model"]
+    header = ["Pair (second - first)", "Difference", f"{level} tasks", f"{level} own seeds", f"{level} all seeds"]
     rest = f"The first {shown} of {len(rows)} pairs; seeds.csv has all." if len(rows) > shown else ""
     return Grid(
         "seeds", _caption(rows, table, level), [*header, "From seeds", "Seeds agree"], cells, rest=rest,
@@ -122,11 +119,10 @@ def _caption(rows: "pd.DataFrame", table: SeedTable, level: str) -> str:
     kind, n = rows["type"].iloc[0], rows["n_tasks"].iloc[0]
     what = f"all {n} tasks" if kind == "All" else f"{n} {kind} tasks"
     return (
-        f"Mean differences over {what} and {len(table.seeds)} seeds with {level} intervals: bootstrap-t of the tasks"
-        f" ({DRAWS:,} draws, as for the pairs), bootstrap-t of tasks and seeds (a drawn seed counts for all tasks and"
-        " for both designs, which share its batches, Owen 2007; error by the two-way random model), both n.a. below six"
-        " tasks, and the interval of the two-way random model itself, design x seed pooled over the"
-        f" {len(table.designs)} designs, with Satterthwaite's degrees of freedom. From"
+        f"Mean differences over {what} and {len(table.seeds)} seeds with {level} intervals: Student's t over tasks, as"
+        " for the pairs; over tasks and seeds by the two-way random model (a seed counts for all tasks and for both"
+        " designs, which share its batches) with Satterthwaite's degrees of freedom, once with the pair's own seeds,"
+        f" once with design x seed pooled over the {len(table.designs)} designs. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."
     )

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.bootstrap_mean import FEWEST, tail_place
 from analysis.statistics.flip_means import FlipMeans, flip_means
-from analysis.statistics.resample import DRAWS, bootstrap_counts
+from analysis.statistics.student import NOISE
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 Floats = NDArray[np.float64]
@@ -40,39 +39,26 @@ def cluster_pairs(differences: Floats, members: Floats, zeros: str = "wilcox", d
     return ClusterPairs(means.mean(axis=1), signed_rank(means, zeros, decimals), flip_means(sums))
 
 
-def cluster_bootstrap(differences: Floats, members: Floats, level: float = 0.95, draws: int = DRAWS) -> Floats:
-    """Return the bootstrap-t intervals [P, 2] of the means over tasks of `differences` [P, tasks].
+def cluster_interval(differences: Floats, members: Floats, level: float = 0.95) -> Floats:
+    """Return Student's intervals [P, 2] of the means over tasks of `differences` [P, tasks], clusters as units.
 
-    Whole clusters are drawn with all their tasks, as many as there are; the mean is over the tasks drawn, its error
-    that of a ratio of two means over clusters, sum and size (Davison and Hinkley 1997, 3.8; Cochran 1977, 6.3). With
-    every task its own cluster, or all of one size, it is `bootstrap_mean` of the cluster means. The ends are nan below
-    six clusters, and both are the mean where the clusters' means do not vary.
+    A cluster of a share w of the tasks, whose mean is r away from the whole, adds w^2 r^2 / (1 - w) to the squared
+    error; the degrees of freedom are those of that estimate where tasks are independent (Bell and McCaffrey 2002; CR2
+    of Pustejovsky and Tipton 2018 for a mean). Clusters of one size: Student's interval of their means. Nothing is
+    drawn at random. The ends are nan for one cluster, and both are the mean where the clusters' means do not vary.
     """
-    n, pairs = len(members), len(differences)
-    ends = np.full((pairs, 2), np.nan)
-    if n < FEWEST:
-        return ends
-    counts = np.concatenate(list(bootstrap_counts(n, draws)))
-    below, sizes = tail_place(draws, level), members.sum(axis=1)
-    for k, sums in enumerate(differences @ members.T):
-        mean = sums.sum() / sizes.sum()
-        centred = sums - mean * sizes
-        error = np.sqrt((centred**2).sum() * n / (n - 1)) / sizes.sum()
-        if error > 1e-12 * np.abs(sums).sum() / sizes.sum():
-            t = np.partition(_studentised(centred, sizes, counts), [below, draws - 1 - below])
-            ends[k] = mean - t[draws - 1 - below] * error, mean - t[below] * error
-        else:
-            ends[k] = mean
-    return ends
+    from scipy.special import stdtrit
 
-
-def _studentised(centred: Floats, sizes: Floats, counts: Floats) -> Floats:
-    """Return t* [draws] of sums less mean x size [clusters]; a resample without spread has an infinite one."""
-    n = len(sizes)
-    total, drawn = counts @ centred, counts @ sizes
-    mean = total / drawn
-    square = counts @ centred**2
-    spread = square - 2 * mean * (counts @ (centred * sizes)) + mean**2 * (counts @ sizes**2)
-    varies = spread > 1e-14 * square
-    t = total / np.sqrt(np.where(varies, spread, np.inf) * n / (n - 1))
-    return np.where(varies | (square == 0), t, np.copysign(np.inf, mean))
+    sizes = members.sum(axis=1)
+    shares = sizes / sizes.sum()
+    means = differences @ members.T / sizes
+    whole = means @ shares
+    if len(shares) < 2:
+        return np.full((len(differences), 2), np.nan)
+    weights = shares**2 / (1 - shares)
+    away = means - whole[:, None]
+    error = np.sqrt(away**2 @ weights)
+    error = np.where(error > NOISE * np.abs(differences).max(axis=1), error, 0.0)
+    freedom = 1 / ((shares**2).sum() + weights.sum() ** 2 - (weights**2).sum())
+    reach = stdtrit(freedom, (1 + level) / 2) * error
+    return np.stack([whole - reach, whole + reach], axis=1)

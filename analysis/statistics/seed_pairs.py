@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.bootstrap_mean import bootstrap_mean
-from analysis.statistics.crossed_bootstrap import crossed_bootstrap
-from analysis.statistics.resample import DRAWS
+from analysis.statistics.student import student_interval
 from analysis.statistics.two_way import pair_mean_squares, total_square
 from analysis.statistics.variance import REST, mean_squares
 
@@ -20,21 +18,17 @@ class SeedPairs:
 
     difference: Floats
     over_tasks: Floats
-    over_tasks_and_seeds: Floats
     by_model: Floats
     by_pooled: Floats
     seed_share: Floats
     seeds_agreeing: NDArray[np.int64]
 
 
-def seed_pairs(
-    scores: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95, draws: int = DRAWS
-) -> SeedPairs:
+def seed_pairs(scores: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95) -> SeedPairs:
     """Compare designs `second` minus `first` [P] of `scores` [designs, tasks, seeds], two tasks and seeds or more.
 
-    `over_tasks`: bootstrap-t of the tasks, seed means as scores. `over_tasks_and_seeds`: `crossed_bootstrap`; a drawn
-    seed counts for both designs, since it means the same batches for both. Both are nan with draws=0 and below six
-    tasks. `by_model`, `by_pooled`, `seed_share` (with the seeds of all designs): see `model_intervals`.
+    `over_tasks`: Student's interval over tasks, seed means as scores, as for the pairs. `by_model` (over tasks and the
+    pair's own seeds), `by_pooled`, `seed_share` (with the seeds of all designs): see `model_intervals`.
     `seeds_agreeing`: seeds whose mean difference over tasks has the sign of the whole.
     """
     differences = scores[second] - scores[first]
@@ -43,8 +37,7 @@ def seed_pairs(
     model, _, pooled, share = model_intervals(scores, first, second, level)
     return SeedPairs(
         whole,
-        np.stack(bootstrap_mean(differences.mean(axis=2), level, draws), axis=1),
-        crossed_bootstrap(differences, level, draws),
+        np.stack(student_interval(differences.mean(axis=2), level), axis=1),
         model,
         pooled,
         share,

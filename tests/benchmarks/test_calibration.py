@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.correction import holm
+from analysis.statistics.student import student_interval
 from benchmarks.null_families import friedman, holm_on_ranks, nemenyi, pairwise
 from benchmarks.null_intervals import INTERVALS, bca, bootstrap_t, covers, hodges_lehmann, percentile, t_interval
 from benchmarks.null_tests import all_tests, permutation, sign_test, t_test
@@ -76,13 +77,24 @@ def test_hodges_lehmann_holds_what_the_signed_rank_test_does_not_reject(n):
     assert np.isinf(hodges_lehmann(d[:, :5])[0]).all()
 
 
-def test_bootstrap_t_is_the_interval_that_is_shipped(monkeypatch):
-    draws = 39_999  # of both, so that what is left of chance is far below the tolerance
-    monkeypatch.setattr("benchmarks.null_intervals.RESAMPLES", draws)
-    shipped = pytest.importorskip("analysis.statistics.bootstrap_mean").bootstrap_mean
+def test_t_is_the_interval_that_is_shipped():
     d = np.random.default_rng(0).exponential(size=(6, 20))  # its own: what other tests draw must not matter
-    for ours, theirs in zip(bootstrap_t(d), shipped(d, draws=draws), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=0.12)
+    np.testing.assert_allclose(t_interval(d), student_interval(d), rtol=1e-12)
+
+
+def test_bootstrap_t_is_scipys_with_a_studentised_statistic(monkeypatch):
+    monkeypatch.setattr("benchmarks.null_intervals.RESAMPLES", 39_999)
+    d = np.random.default_rng(0).exponential(size=(3, 20))
+    low, high = bootstrap_t(d)
+    for k, row in enumerate(d):
+        mean, error = row.mean(), row.std(ddof=1) / np.sqrt(20)
+
+        def studentised(x, axis, mean=mean):
+            return (x.mean(axis=axis) - mean) / (x.std(axis=axis, ddof=1) / np.sqrt(x.shape[axis]))
+
+        drawn = stats.bootstrap((row,), studentised, n_resamples=39_999, method="percentile", rng=1, axis=-1)
+        t = drawn.confidence_interval
+        np.testing.assert_allclose((low[k], high[k]), (mean - t.high * error, mean - t.low * error), atol=0.12)
 
 
 def test_constant_differences_have_a_point_for_an_interval():

@@ -9,11 +9,11 @@ from scipy import stats
 
 from analysis.reading.sources import source_of
 from analysis.reading.task_types import known_types
-from analysis.statistics.bootstrap_mean import bootstrap_mean
-from analysis.statistics.clusters import cluster_bootstrap, cluster_pairs, membership
+from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
 from analysis.statistics.flip_means import flip_means
 from analysis.statistics.resample import bootstrap_counts
 from analysis.statistics.sign_flip import sign_flip
+from analysis.statistics.student import student_interval
 from benchmarks.cluster_coverage import resampled_means
 from records.errors import UserError
 
@@ -109,36 +109,47 @@ def test_resampled_clusters_are_literal():
 
 
 @pytest.mark.parametrize("level", [0.95, 0.9])
-def test_the_interval_over_clusters_by_hand(level):
-    """Seven clusters of 1 to 4 tasks, each resample taken as a list of clusters."""
-    rng, sizes = np.random.default_rng(6), np.array([1, 1, 2, 2, 3, 4, 4])
-    members, d = np.repeat(np.eye(7), sizes, axis=1), rng.exponential(size=17)
-    sums = members @ d
-
-    def mean_and_error(drawn):
-        mean = sums[drawn].sum() / sizes[drawn].sum()
-        residuals = sums[drawn] - mean * sizes[drawn]
-        return mean, np.sqrt(7 * residuals.var() * 7 / 6) / sizes[drawn].sum()
-
-    mean, error = mean_and_error(np.arange(7))
-    resamples = [np.repeat(np.arange(7), c.astype(int)) for c in next(bootstrap_counts(7, 999))]
-    t = sorted((m - mean) / e for m, e in map(mean_and_error, resamples))
-    place = round(1000 * (1 - level) / 2)
-    wanted = [mean - t[-place] * error, mean - t[place - 1] * error]
-    assert cluster_bootstrap(d[None], members, level, draws=999)[0] == pytest.approx(wanted)
+def test_the_interval_over_clusters_is_cr2_of_the_regression_on_a_constant(level):
+    """Seven clusters of 1 to 4 tasks; the sandwich and its degrees of freedom from matrices over the 17 tasks."""
+    sizes = [1, 1, 2, 2, 3, 4, 4]
+    members, d = np.repeat(np.eye(7), sizes, axis=1), np.random.default_rng(6).exponential(size=17)
+    ones = np.ones(17)
+    annihilator = np.eye(17) - np.outer(ones, ones) / 17
+    parts = []
+    for own in members.astype(bool):
+        values, vectors = np.linalg.eigh(np.eye(own.sum()) - np.full((own.sum(), own.sum()), 1 / 17))
+        inverse_root = vectors @ np.diag(values**-0.5) @ vectors.T  # (I - H_gg)^(-1/2)
+        parts.append(annihilator[own].T @ inverse_root @ ones[own] / 17)
+    parts = np.array(parts)
+    error = np.sqrt(((parts @ d) ** 2).sum())
+    eigenvalues = np.linalg.eigvalsh(parts @ parts.T)
+    freedom = eigenvalues.sum() ** 2 / (eigenvalues**2).sum()  # Satterthwaite's, tasks independent
+    reach = stats.t.ppf((1 + level) / 2, freedom) * error
+    assert cluster_interval(d[None], members, level)[0] == pytest.approx([d.mean() - reach, d.mean() + reach])
 
 
 def test_clusters_of_one_size_are_tasks_of_their_means():
     d = np.random.default_rng(7).normal(size=(3, 24))
     members = np.repeat(np.eye(8), 3, axis=1)
-    wanted = bootstrap_mean(d @ members.T / 3, 0.99)
-    np.testing.assert_allclose(cluster_bootstrap(d, members, 0.99), np.stack(wanted, axis=1))
+    means = d @ members.T / 3
+    wanted = stats.ttest_1samp(means, 0, axis=1).confidence_interval(0.99)
+    np.testing.assert_allclose(cluster_interval(d, members, 0.99), np.stack([wanted.low, wanted.high], axis=1))
+    np.testing.assert_allclose(student_interval(means, 0.99), [wanted.low, wanted.high])
 
 
-def test_clusters_without_spread_are_a_point_and_five_have_no_interval():
+def test_clusters_without_spread_are_a_point_and_one_has_no_interval():
     members = np.repeat(np.eye(6), 2, axis=1)
-    assert cluster_bootstrap(np.tile([0.2, 0.4], (1, 6)), members)[0] == pytest.approx([0.3, 0.3], abs=1e-12)
-    assert np.isnan(cluster_bootstrap(np.ones((1, 8)), membership(LABELS))).all()
+    assert cluster_interval(np.tile([0.2, 0.4], (1, 6)), members)[0] == pytest.approx([0.3, 0.3], abs=1e-12)
+    assert cluster_interval(np.zeros((1, 12)), members)[0].tolist() == [0.0, 0.0]
+    assert np.isnan(cluster_interval(np.ones((2, 8)), membership(["one"] * 8))).all()
+
+
+def test_the_interval_over_unequal_clusters_covers():
+    """Eight clusters of 1 to 12 tasks with a correlation of .3, normal: 95 % within the noise of 2,000 sets."""
+    rng, members = np.random.default_rng(8), np.repeat(np.eye(8), [1, 1, 2, 3, 5, 7, 9, 12], axis=1)
+    d = np.sqrt(0.3) * rng.normal(size=(2000, 8)) @ members + np.sqrt(0.7) * rng.normal(size=(2000, 40))
+    low, high = cluster_interval(d, members).T
+    assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(0.95, abs=0.02)
 
 
 def test_level_with_correlated_tasks_is_kept_by_clusters_alone():

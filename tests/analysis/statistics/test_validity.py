@@ -10,6 +10,7 @@ from analysis.statistics.validity import (
     COVERAGE,
     SKEWED_HODGES_LEHMANN,
     SKEWED_SIGNED_RANK,
+    SKEWED_T,
     at,
     coverage_note,
     related_note,
@@ -28,6 +29,7 @@ def test_constants_are_what_the_benchmark_measures():
     held = coverage(plan, spreads, "skewed, mean 0", 20)
     assert held["Hodges-Lehmann"] == pytest.approx(SKEWED_HODGES_LEHMANN[20], abs=0.045)
     assert held["bootstrap, percentile"] == pytest.approx(0.906, abs=0.04)
+    assert held["t"] == pytest.approx(SKEWED_T[20], abs=0.04)
 
 
 def test_the_nearest_smaller_number_of_tasks_speaks():
@@ -58,6 +60,7 @@ def test_heavy_tails_are_seen():
 
 def test_skewed_differences_are_named():
     (note,) = skew_note(np.array([0.2, -2.0, np.nan, 1.5]), 41)
+    assert "held the mean in 81 %, Student's t in 93 %" in note
     assert note.startswith("The differences of 2 of 4 pairs are strongly skewed")
     assert "rejected 19 % instead of 5 % at n = 41" in note
     assert skew_note(np.array([1.4]), 8) == []  # two standard errors are 1.5 there

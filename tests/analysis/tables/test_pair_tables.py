@@ -133,7 +133,7 @@ def test_details_are_those_of_all_tasks_together(result):
     ]
     text = markdown_grid(grid)
     for name in (
-        "bootstrap-t",
+        "Student's t interval",
         "Hodges-Lehmann",
         "attained 95",
         "sign test",
@@ -153,7 +153,8 @@ def test_details_say_where_no_interval_is_to_be_had(csv, analyse_words):
     assert any(note.startswith("PairClassification, Reranking: so few tasks attain no") for note in both.notes)
     few = analyse_words(f"scores={csv}", "types=[Reranking]")
     (grid,) = details(few).grids
-    assert all(row[k].below == ("n.a.",) for row in grid.rows for k in (1, 2))
+    assert all(row[2].below == ("n.a.",) for row in grid.rows)
+    assert all(len(row[1].below) == 2 for row in grid.rows)  # Student's needs two tasks
     assert "n.a.: so few tasks attain it with no finite interval" in grid.caption
     ninety = analyse_words(f"scores={csv}", "types=[Reranking]", "alpha=0.2")  # four tasks attain 87.5 %
     assert details(ninety).grids[0].rows[0][2].below != ("n.a.",)
@@ -167,7 +168,7 @@ def test_long_details_are_cut_and_what_is_not_resampled_is_said(csv, analyse_wor
     (grid,) = details(result).grids
     assert len(grid.rows) == 2
     assert grid.rest == "The first 2 of 6 pairs; pairs.csv has all, on every type."
-    assert any(note.startswith("With more than 5 pairs (here 6) the bootstrap") for note in result.notes)
+    assert any(note.startswith("With more than 5 pairs (here 6) the permutation") for note in result.notes)
     assert grid.rows[0][6].text == "-"
     assert re.search(r"\| +- \|", document(result))
 
