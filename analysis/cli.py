@@ -10,6 +10,7 @@ from records.errors import UserError, nearest
 CONF = Path(__file__).resolve().parent.parent / "conf"
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation")
+OF_A_GROUP = "benchmark="  # Hydra would look for a file in conf/benchmark/, which is evaluation's
 
 USAGE = """\
 Paired significance tables from embedding scores.
@@ -17,7 +18,8 @@ Paired significance tables from embedding scores.
 usage: python -m analysis scores=<results folder or csv> [key=value ...]
 
 It reads an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
-  long: columns model, task, score and optionally type, seed;   wide: first column model, one column a task.
+  long: columns model, task, score and optionally type, seed, split, subsets;
+  wide: first column model, one column a task.
 It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv, scores.csv and
 result.json (all of it, every digit); where the designs cross two factors or more (pooler x attn), also effects.csv and
 marginal_means.csv. report=true adds report.html, a page to open or send, with figures and a methods paragraph.
@@ -35,6 +37,7 @@ examples:
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh
   python -m analysis scores=[mine/results,theirs.csv] alpha=0.01 allow=[manifest]
+  python -m analysis scores=results benchmark="MTEB(eng, v1)"        (its tasks alone, on the splits that it scores)
   python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
   python -m analysis scores=runs factors=[pooler,attn,lora.r]
 
@@ -83,7 +86,8 @@ def read_arguments(arguments: list[str]) -> Settings:
     from omegaconf.errors import OmegaConfBaseException
 
     valid = [key for key, _, _ in key_remarks()]
-    words = [_checked(word, valid) for word in arguments]
+    names = [word.partition("=")[2].strip("'\"") for word in arguments if word.startswith(OF_A_GROUP)]
+    words = [_checked(word, valid) for word in arguments if not word.startswith(OF_A_GROUP)]
     try:
         with initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="analysis"):
             config = compose("analysis", overrides=words)
@@ -93,6 +97,8 @@ def read_arguments(arguments: list[str]) -> Settings:
         reason = str(error).splitlines()[0]
         mend = "Put a name with spaces or brackets into quotes; write lists as [a,b]."
         raise UserError(f"Cannot read the arguments {' '.join(arguments)}: {reason} {mend}") from error
+    for name in names:
+        values["benchmark"] = name if name != "null" else None
     return settings_from(values)
 
 

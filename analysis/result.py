@@ -12,7 +12,9 @@ from analysis.factorial.crossings import factor_table
 from analysis.factorial.effects import Factorial, factorial_effects
 from analysis.pairs import ALL, compare_pairs
 from analysis.reading.choose import choose_control, choose_designs, keep_tasks
+from analysis.reading.definitions import Benchmark, benchmark_of
 from analysis.reading.keep_seeds import check_every_seed, check_seeds, keep_seeds
+from analysis.reading.material import check_alike, material_notes, within, without_holes
 from analysis.reading.missing import complete, policy_for
 from analysis.reading.read_manifest import check_versions
 from analysis.reading.rows import Design, Reading
@@ -25,6 +27,7 @@ from analysis.settings import Settings
 from analysis.tables.notes import all_notes
 from analysis.training_gain import training_gain, twin_of
 from analysis.verdict import verdict
+from records.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,15 +58,21 @@ class Result:
 def analyse(settings: Settings) -> Result:
     """Read, check, choose, test. Raises UserError for anything in the input that the user can mend."""
     own_types = read_types(settings.task_types) if settings.task_types else {}
-    readings = [_read(path, settings, own_types) for path in settings.scores]
+    benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
+    readings = [within(_read(path, settings, own_types, benchmark), benchmark) for path in settings.scores]
     check_seeds(readings, settings.seeds)
     readings = [normalise(reading, settings.scale) for reading in readings if reading.rows]
+    if benchmark and not readings:
+        raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
     scores = join(readings, own_types, settings.allow)
     designs = choose_designs(scores.designs, settings.models, settings.order)
     if "seed" not in settings.allow:
         check_every_seed(scores.frame, designs, settings.seeds)
     kept = keep_tasks(scores, settings.types, settings.tasks).frame
-    whole = complete(kept, designs, policy_for(settings.missing, (scores.designs[label] for label in designs)))
+    policy = policy_for(settings.missing, (scores.designs[label] for label in designs))
+    kept = kept[kept["design"].isin(_with_twins(designs, scores.designs))]
+    kept, hole_notes = without_holes(kept, scores.rows, policy)
+    whole = complete(kept, designs, policy)
     control = choose_control(scores.designs, designs, settings.against, whole.designs)
     designs, tasks = whole.designs, whole.tasks
     rule = _controlled(scores, designs, set(kept["task"]), settings)
@@ -72,9 +81,12 @@ def analyse(settings: Settings) -> Result:
     gain, gain_notes = training_gain(kept, scores.designs, designs, types)
     shown = {*designs, *_twins(gain, scores.designs)}
     frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
+    material = [scores.rows[position] for position in frame.index]
+    check_alike(material)
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
     pairs = compare_pairs(matrix, blocks, settings, control)
-    notes = [*scores.notes, *rule.notes, *whole.notes, *gain_notes, *all_notes(frame, designs, pairs, settings)]
+    notes = [*scores.notes, *material_notes(material, benchmark), *rule.notes, *hole_notes, *whole.notes, *gain_notes]
+    notes += all_notes(frame, designs, pairs, settings)
     named = {label: scores.designs[label] for label in designs}
     effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
     means = type_means(matrix, types)
@@ -91,19 +103,23 @@ def analyse(settings: Settings) -> Result:
 
 def _controlled(scores: Scores, compared: list[str], tasks: set[str], settings: Settings) -> Control:
     """Hold the manifests of what the tables show, untrained references included, against the control rule."""
-    twins = [twin_of(label, scores.designs) for label in compared]
-    shown = {label: scores.designs[label] for label in dict.fromkeys([*compared, *filter(None, twins)])}
+    shown = {label: scores.designs[label] for label in _with_twins(compared, scores.designs)}
     runs = [run for design in shown.values() for run in design.runs]
     check_versions(runs)
     check_factors(settings.factors, (run.manifest for run in runs))
     return require(shown, settings.factors, settings.allow, tasks)
 
 
-def _read(path: Path, settings: Settings, own_types: dict[str, str]) -> Reading:
+def _with_twins(compared: list[str], designs: dict[str, Design]) -> list[str]:
+    """The designs and the untrained references of those that have one."""
+    return list(dict.fromkeys([*compared, *filter(None, (twin_of(label, designs) for label in compared))]))
+
+
+def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> Reading:
     if path.is_dir():
         from analysis.reading.read_results import read_results
 
-        return read_results(path, settings)
+        return read_results(path, settings, benchmark)
     from analysis.reading.read_csv import read_csv
 
     beside = path.parent / "tasks.json"

@@ -38,6 +38,7 @@ class Settings:
     decimals: int = 12
     delta: float = 0.01
     scale: str = "auto"
+    benchmark: str = ""
     split: str = ""
     subsets: tuple[str, ...] = ()
     revision: str = ""
@@ -60,7 +61,11 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked: dict[str, Any] = {key: _choice(key, values[key]) for key in CHOICES}
     checked["missing"] = ALIASES.get(checked["missing"], checked["missing"])
     checked |= {key: _names(key, values[key]) for key in LISTS}
-    checked |= {key: "" if values[key] is None else str(values[key]) for key in ("split", "revision", "against")}
+    checked |= {
+        key: "" if values[key] is None else str(values[key]) for key in ("benchmark", "split", "revision", "against")
+    }
+    if checked["benchmark"] and (checked["split"] or checked["subsets"]):
+        raise UserError("benchmark= fixes splits and subsets. Leave out split= and subsets=, or benchmark=.")
     checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}
     checked["items"] = _items(values["items"])
     checked["cluster"] = _cluster(values["cluster"])

@@ -1,27 +1,66 @@
-"""Write analysis/reading/mteb_tasks.csv (task, type, main_score) from the installed mteb.
+"""Write what analysis must know of mteb's tasks and benchmarks, from the installed mteb, into analysis/reading:
 
     python benchmarks/make_mteb_tasks.py
+
+mteb_tasks.csv              task, type, main_score
+mteb_definitions.json.gz    the splits and subsets of every task, and those that every benchmark scores
 
 Offline: only mteb's metadata is read. Run it again after an upgrade of mteb.
 """
 
 import csv
+import gzip
+import json
 from pathlib import Path
+from typing import Any
 
 import mteb
 
-TABLE = Path(__file__).resolve().parent.parent / "analysis" / "reading" / "mteb_tasks.csv"
+FOLDER = Path(__file__).resolve().parent.parent / "analysis" / "reading"
+TABLE, DEFINITIONS = FOLDER / "mteb_tasks.csv", FOLDER / "mteb_definitions.json.gz"
 
 
 def main() -> None:
     """List every task of mteb that is text alone; older versions of a task stay in, since old results name them."""
-    metadata = [task.metadata for task in mteb.get_tasks(exclude_superseded=False, exclude_aggregate=False)]
-    rows = sorted({(m.name, m.type, m.main_score) for m in metadata if set(m.modalities) == {"text"}})
+    tasks = text_tasks()
+    rows = sorted({(t.metadata.name, t.metadata.type, t.metadata.main_score) for t in tasks})
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["task", "type", "main_score"])
         writer.writerows(rows)
-    print(f"{len(rows)} tasks of mteb {mteb.__version__} -> {TABLE}")
+    found = definitions(tasks)
+    text = json.dumps(found, separators=(",", ":"), sort_keys=True)
+    DEFINITIONS.write_bytes(gzip.compress(text.encode(), mtime=0))  # without a date: the same mteb, the same bytes
+    print(f"{len(rows)} tasks and {len(found['benchmarks'])} benchmarks of mteb {mteb.__version__} -> {FOLDER}")
+
+
+def text_tasks() -> list[Any]:
+    """Return the tasks of text alone, whole: with every split and subset that their metadata name."""
+    every = mteb.get_tasks(exclude_superseded=False, exclude_aggregate=False)
+    return [task for task in every if set(task.metadata.modalities) == {"text"}]
+
+
+def definitions(tasks: list[Any]) -> dict[str, Any]:
+    """Return {"mteb": version, "tasks": {task: material}, "benchmarks": {name: {"aliases", "tasks"}}}.
+
+    A material is {"splits": [...], "subsets": [...]}; in a benchmark "subsets" is null where it scores all of the
+    task's. Benchmarks with a task that is not text alone are left out.
+    """
+    whole = {task.metadata.name: material(task, task.metadata.eval_splits) for task in tasks}
+    benchmarks = {}
+    for benchmark in mteb.get_benchmarks():
+        if all(set(task.metadata.modalities) == {"text"} for task in benchmark.tasks):
+            own: dict[str, Any] = {task.metadata.name: material(task, task.eval_splits) for task in benchmark.tasks}
+            for name, found in own.items():
+                if found["subsets"] == whole.setdefault(name, found)["subsets"]:
+                    own[name] = {**found, "subsets": None}
+            benchmarks[benchmark.name] = {"aliases": sorted(benchmark.aliases or ()), "tasks": own}
+    return {"mteb": mteb.__version__, "tasks": whole, "benchmarks": benchmarks}
+
+
+def material(task: Any, splits: Any) -> dict[str, list[str]]:
+    """Return what is scored of a task; of an aggregate mteb writes one subset, whatever its parts have."""
+    return {"splits": list(splits), "subsets": ["default"] if task.is_aggregate else sorted(task.hf_subsets)}
 
 
 if __name__ == "__main__":

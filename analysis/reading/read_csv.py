@@ -5,6 +5,7 @@ import gzip
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 from analysis.names import suggest
 from analysis.reading.rows import Design, Reading, Row
@@ -18,7 +19,8 @@ Cells = list[tuple[int, list[str]]]
 
 
 def read_csv(path: Path, own_types: dict[str, str]) -> Reading:
-    """Read a csv: long (columns model, task, score, optionally type, seed) or wide (first column model, then tasks).
+    """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets) or wide (first column model,
+    then tasks).
 
     An empty cell of a wide table is a gap. `own_types` names tasks that mteb does not know, for the wide form.
     Raises UserError (file, line) for what cannot be read.
@@ -67,8 +69,8 @@ def _read_long(path: Path, columns: list[str], lines: Cells) -> Reading:
             raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
         reading.designs.setdefault(cell["model"], Design(model=cell["model"]))
         score = _number(cell["score"], where, cell["task"], "remove the line")
-        row = Row(cell["model"], cell.get("seed", ""), cell["task"], score, where, type=cell.get("type", ""))
-        reading.rows.append(row)
+        further: dict[str, Any] = {key: cell.get(key, "") for key in ("type", "split", "subsets")}
+        reading.rows.append(Row(cell["model"], cell.get("seed", ""), cell["task"], score, where, **further))
     return reading
 
 

@@ -1,7 +1,6 @@
 """The item files that evaluate.py leaves beside its predictions -> one table of items a task, for all designs."""
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +31,12 @@ class Items:
     values: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
 
 
-def read_items(frame: "pd.DataFrame", folder: str = "", split: str = "", subsets: tuple[str, ...] = ()) -> list[Items]:
-    """Return the items of every task of `frame` (design, seed, task, type, source) that has a file of them.
+def read_items(frame: "pd.DataFrame", folder: str = "") -> list[Items]:
+    """Return the items of every task of `frame` (columns of `scores.COLUMNS`) that has a file of them.
 
     The scores <results>/results/<model>/<revision>/<task>.json have theirs in
-    <results>/predictions/<model>/<revision>/<task>_items.json, or below `folder` instead of predictions.
+    <results>/predictions/<model>/<revision>/<task>_items.json, or below `folder` instead of predictions. Items are
+    those of the splits and subsets of which the score is.
     Raises UserError for a broken file, and where two designs' items of a task differ.
     """
     found: dict[tuple[str, str], Items] = {}
@@ -44,10 +44,7 @@ def read_items(frame: "pd.DataFrame", folder: str = "", split: str = "", subsets
         path = item_file(Path(row.source), folder)
         if path is None or not path.is_file():
             continue
-        chosen = _split(load_object(path), split, path)
-        kept = {s: e for s, e in chosen.items() if not subsets or any(fnmatchcase(s, glob) for glob in subsets)}
-        for subset, entry in kept.items():
-            name = "" if len(chosen) == 1 else subset
+        for name, entry in _entries(load_object(path), row.split.split(";"), row.subsets.split(";"), path).items():
             own = _items(entry, row.task, row.type, name, path)
             items = found.setdefault((row.task, name), own)
             _same(items, own, path)
@@ -63,11 +60,15 @@ def item_file(scores: Path, folder: str = "") -> Path | None:
     return root / scores.parents[1].name / scores.parents[0].name / f"{scores.stem}_items.json"
 
 
-def _split(about: dict[str, Any], wanted: str, path: Path) -> dict[str, Any]:
-    splits = about.get("splits")
-    if not isinstance(splits, dict) or not splits:
+def _entries(about: dict[str, Any], splits: list[str], subsets: list[str], path: Path) -> dict[str, dict[str, Any]]:
+    """Return name -> entry of the splits and subsets; the name is "" where the splits hold one entry alone."""
+    every = about.get("splits")
+    if not isinstance(every, dict) or not every:
         raise _broken(path)
-    return splits.get(wanted or ("test" if "test" in splits else next(iter(splits))), {})
+    held = {(split, subset): entry for split in splits for subset, entry in every.get(split, {}).items()}
+    kept = {place: entry for place, entry in held.items() if place[1] in subsets}
+    names = {(split, subset): subset if len(splits) == 1 else f"{subset} of {split}" for split, subset in kept}
+    return {"" if len(held) == 1 else names[place]: entry for place, entry in kept.items()}
 
 
 def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path) -> Items:

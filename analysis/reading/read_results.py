@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from analysis.reading.definitions import Benchmark
 from analysis.reading.read_manifest import design_of, read_manifest
-from analysis.reading.read_task import read_task
-from analysis.reading.rows import Design, Reading, Run
+from analysis.reading.read_task import UnusableScoreError, Wanted, read_task
+from analysis.reading.rows import Design, Reading, Row, Run
 from analysis.reading.task_types import read_types
 from analysis.settings import Settings
 from records.errors import UserError
@@ -19,12 +20,15 @@ OURS = re.compile(r"seed=\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the f
 RUNNING = "running"
 
 
-def read_results(path: Path, settings: Settings) -> Reading:
+def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = None) -> Reading:
     """Read every score below `path`, which may be the results folder or any folder above it.
+
+    benchmark: whose splits and subsets count; a score that cannot be used is a row with its problem.
 
     Raises UserError where nothing is found, or where it is not clear which of two folders counts.
     """
     reading = Reading(source=str(path))
+    wanted = Wanted(settings.split, settings.subsets, benchmark)
     roots = results_roots(path)
     folders = [folder for root in roots for folder in _score_folders(root)]
     models, unfinished = _by_model(folders)
@@ -36,8 +40,7 @@ def read_results(path: Path, settings: Settings) -> Reading:
         kept = _one_folder_a_seed(model, found, settings.revision)
         reading.designs[model] = _design(model, kept, settings.factors)
         for item in kept:
-            files = _task_files(item.path)
-            reading.rows += [read_task(f, model, item.seed, settings.split, settings.subsets) for f in files]
+            reading.rows += [_row(file, model, item.seed, wanted) for file in _task_files(item.path)]
     halves = [str(item.path) for item in unfinished if not settings.seeds or item.seed in settings.seeds]
     left_out = f"Left out, since the run was not finished: {', '.join(halves)}." if halves else ""
     if not reading.rows and not reading.other_seeds:
@@ -47,6 +50,15 @@ def read_results(path: Path, settings: Settings) -> Reading:
     for place in _places_of_types(path, roots):
         reading.types |= read_types(place)
     return reading
+
+
+def _row(file: Path, model: str, seed: str, wanted: Wanted) -> Row:
+    try:
+        return read_task(file, model, seed, wanted)
+    except UnusableScoreError as error:
+        if error.row is None:
+            raise
+        return error.row
 
 
 def results_roots(path: Path) -> list[Path]:

@@ -71,8 +71,11 @@ class Row:
     score: float
     source: str  # file, or file and line, for error messages
     type: str = ""  # "" where the file does not say
-    scored_on: str = ""  # split and subsets, for example "test: default"
+    split: str = ""  # what it is a score of, "" where the source does not say; of several: validation;test
+    subsets: str = ""  # of several, which are averaged: en-en;es-es
     dataset: str = ""  # revision of the data set
+    problem: str = ""  # why the score, NaN then, cannot be used; an error if the row is among those compared
+    lacking: bool = False  # the problem is that what counts was not scored: a hole
 
 
 @dataclass

@@ -1,11 +1,8 @@
 """The long table: one row a (design, seed, task), from all sources, checked."""
 
-from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from analysis.names import listed
 from analysis.reading.labels import gathered, labels, usual_note
 from analysis.reading.rows import Design, Reading, Row
 from analysis.reading.task_types import type_of
@@ -14,23 +11,27 @@ from records.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ["design", "model", "seed", "task", "type", "score", "source"]
+COLUMNS = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "source"]
+NAMED_SUBSETS = 60
 
 
 @dataclass(frozen=True)
 class Scores:
-    """`frame` has the columns `COLUMNS`, score in -1..1; `designs`: label -> design, in file order."""
+    """`frame` has the columns `COLUMNS`, score in -1..1; `designs`: label -> design, in file order.
+
+    `rows`: what the readers gave; the index of `frame` is the position in it.
+    """
 
     frame: "pd.DataFrame"
     designs: dict[str, Design]
     notes: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def join(readings: list[Reading], own_types: dict[str, str], allow: tuple[str, ...] = ()) -> Scores:
     """Put the readings into one table. allow: keys in which the seeds of one design may differ.
 
-    Raises UserError for a score that is there twice, a task of unknown type, or a task whose split or subsets
-    differ between designs.
+    Raises UserError for a score that is there twice, or a task of unknown type.
     """
     import pandas as pd
 
@@ -48,11 +49,23 @@ def join(readings: list[Reading], own_types: dict[str, str], allow: tuple[str, .
             raise UserError(
                 f"{row.model}{seed} has two scores on {row.task}: {other.source} and {row.source}. Remove one of them."
             )
-    notes = [note for reading in readings for note in reading.notes] + _dataset_notes(seen.values())
-    notes += usual_note(designs.values())
-    _same_material(list(seen.values()))
-    records = [(label[r.model], r.model, r.seed, r.task, types[r.task], r.score, r.source) for r in seen.values()]
-    return Scores(pd.DataFrame(records, columns=COLUMNS), gathered(designs, label), tuple(notes))
+    notes = [note for reading in readings for note in reading.notes] + usual_note(designs.values())
+    rows = tuple(seen.values())
+    records = [
+        (label[r.model], r.model, r.seed, r.task, types[r.task], r.score, r.split, r.subsets, r.source) for r in rows
+    ]
+    return Scores(pd.DataFrame(records, columns=COLUMNS), gathered(designs, label), tuple(notes), rows)
+
+
+def scores_for_file(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the long table with the number of subsets in place of names that would fill a page."""
+    return frame.assign(subsets=frame["subsets"].map(counted))
+
+
+def counted(subsets: str) -> str:
+    """Return the names of subsets as `Row` has them, or their number where they are many: "376 subsets"."""
+    count = subsets.count(";") + 1
+    return subsets if count <= NAMED_SUBSETS else f"{count} subsets"
 
 
 def _types(readings: list[Reading], own_types: dict[str, str]) -> dict[str, str]:
@@ -67,36 +80,3 @@ def _types(readings: list[Reading], own_types: dict[str, str]) -> dict[str, str]
                     f"{row.source}: task {row.task} has the type {kind}, elsewhere {types[row.task]}. Mend one."
                 )
     return types
-
-
-def _by_task(rows: Any, value: Callable[[Row], str]) -> dict[str, dict[str, Row]]:
-    """Return task -> value -> one row that has it; rows without a value are left out."""
-    found: dict[str, dict[str, Row]] = defaultdict(dict)
-    for row in rows:
-        if value(row):
-            found[row.task].setdefault(value(row), row)
-    return found
-
-
-def _same_material(rows: list[Row]) -> None:
-    """A mean over other subsets or another split is another score: such designs are not compared."""
-    for task, kinds in _by_task(rows, lambda row: row.scored_on).items():
-        if len(kinds) > 1:
-            (one, first), (two, second) = list(kinds.items())[:2]
-            raise UserError(
-                f"{task} was scored on {_short(one)} for {first.model} and on {_short(two)} for {second.model}."
-                " Keep what they share with subsets=[...] or split=, or score them alike."
-            )
-
-
-def _short(scored_on: str) -> str:
-    split, _, subsets = scored_on.partition(": ")
-    return f"{split} ({listed(subsets.split(','), 4)})"
-
-
-def _dataset_notes(rows: Any) -> list[str]:
-    kinds = _by_task(rows, lambda row: row.dataset)
-    differing = [task for task, revisions in kinds.items() if len(revisions) > 1]
-    if not differing:
-        return []
-    return [f"The data set revision differs between designs on {listed(differing)}: these scores may not compare."]

@@ -40,7 +40,7 @@ def items_section(material: Material) -> Section | None:
     settings = material.settings
     if settings.items == "none":
         return None
-    found = read_items(material.frame, settings.items, settings.split, settings.subsets)
+    found = read_items(material.frame, settings.items)
     tested, notes = [], []
     for items in found:
         result = _compare(items, material)

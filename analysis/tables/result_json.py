@@ -14,6 +14,7 @@ from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 from analysis.factorial.effects import effects_for_file
+from analysis.reading.scores import scores_for_file
 from analysis.tables.cost import costs
 from analysis.tables.grid import Grid
 from analysis.tables.main import all_grids
@@ -88,7 +89,7 @@ def _cell(value: Any, place: tuple[int, str], infinite: list[list[Any]]) -> Any:
 def _frames(result: "Result") -> "dict[str, pd.DataFrame]":
     """The names are those of the csv files."""
     frames = {
-        "scores": result.frame,
+        "scores": scores_for_file(result.frame),
         "by_type": result.means.rename_axis("design").reset_index(),
         "pairs": result.pairs,
     }

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.factorial.effects import effects_for_file
+from analysis.reading.scores import scores_for_file
 from analysis.settings import Settings
 from analysis.tables.cost import has_costs, peak_memory, tokens_per_second, training_flops
 from analysis.tables.csv_text import csv_text
@@ -42,7 +43,7 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
         "by_type.tex": latex_grid(grid),
         "by_type.csv": csv_text(_sized(result), index=True),
         "pairs.csv": csv_text(pairs_for_file(_noted(result), result.settings.correction)),
-        "scores.csv": csv_text(result.frame),
+        "scores.csv": csv_text(scores_for_file(result.frame)),
     }
     if result.gain is not None:
         texts["before_after.csv"] = csv_text(result.gain, index=True)

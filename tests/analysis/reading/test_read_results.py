@@ -1,7 +1,5 @@
 """Folders of mteb's layout: ours with manifests, and foreign ones."""
 
-import json
-
 import pytest
 
 from records.errors import UserError
@@ -88,27 +86,6 @@ def test_two_revisions_need_a_word(tmp_path, analyse_words, task_writer):
     assert len(analyse_words(f"scores={tmp_path}", "revision=1234").frame) == 4
     with pytest.raises(UserError, match=r"no revision 'r9'\. It has 1234, r1"):
         analyse_words(f"scores={tmp_path}", "revision=r9")
-
-
-def test_splits(tmp_path, analyse_words, task_writer):
-    for model in ("one", "two"):
-        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
-        task_writer(tmp_path / "results" / model / "r", "MSMARCO", 0.4, split="dev")
-    assert by_task(analyse_words(f"scores={tmp_path}"), "one") == {"SciFact": 0.5, "MSMARCO": 0.4}
-    path = tmp_path / "results" / "one" / "r" / "MSMARCO.json"
-    value = json.loads(path.read_text())
-    value["scores"]["train"] = value["scores"]["dev"]
-    path.write_text(json.dumps(value))
-    with pytest.raises(UserError, match="the splits dev, train and no test"):
-        analyse_words(f"scores={tmp_path}")
-
-
-def test_designs_on_other_subsets_are_not_compared(tmp_path, analyse_words, task_writer):
-    for model, subsets in (("one", {"en-en": 0.5, "es-es": 0.1}), ("two", {"en-en": 0.5})):
-        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
-        task_writer(tmp_path / "results" / model / "r", "STS17", subsets)
-    with pytest.raises(UserError, match=r"STS17 was scored on test \(en-en, es-es\) for one and on test \(en-en\)"):
-        analyse_words(f"scores={tmp_path}")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,176 @@
+"""Which splits and subsets of a task a score is of: mteb's own definitions, refused where designs differ, and said."""
+
+import json
+
+import pytest
+
+from records.errors import UserError
+
+
+def add(path, split, subsets):
+    """Write further scores of a split into a result."""
+    value = json.loads(path.read_text())
+    value["scores"][split] = [{"main_score": score, "hf_subset": name} for name, score in subsets.items()]
+    path.write_text(json.dumps(value))
+
+
+def score_of(result, task, model):
+    rows = result.frame[(result.frame["task"] == task) & (result.frame["model"] == model)]
+    return rows["score"].item(), rows["split"].item(), rows["subsets"].item()
+
+
+@pytest.fixture
+def english(tmp_path, task_writer):
+    """Three models of MTEB(eng, v1): MSMARCO has both splits, and on test the order of the models is the other one."""
+    for k, model in enumerate(("a", "b", "c")):
+        folder = tmp_path / "results" / model / "r"
+        for task in ("SciFact", "NFCorpus", "ArguAna"):
+            task_writer(folder, task, 0.5 + 0.01 * k)
+        add(task_writer(folder, "MSMARCO", 0.9 - 0.1 * k), "dev", {"default": 0.3 + 0.1 * k})
+        languages = {"en": 0.5 + 0.1 * k, "de": 0.9 - 0.1 * k}
+        add(task_writer(folder, "MassiveIntentClassification", languages), "validation", {"en": 0.0, "de": 0.1})
+        task_writer(folder, "BIOSSES.v9", 0.1)
+    (tmp_path / "tasks.json").write_text('{"BIOSSES.v9": "STS"}')
+    return tmp_path
+
+
+def test_the_split_that_mteb_scores_is_taken(english, analyse_words):
+    result = analyse_words(f"scores={english}")
+    assert [score_of(result, "MSMARCO", model)[0] for model in "abc"] == [0.3, 0.4, 0.5]
+    assert score_of(result, "MSMARCO", "a")[1:] == ("dev", "default")
+    notes = " ".join(result.notes)
+    assert "Scores are of the split test, but of dev on MSMARCO." in notes
+    assert "Means over several subsets (languages): MassiveIntentClassification (2)." in notes
+    assert "would score otherwise: MassiveIntentClassification on validation and test." in notes
+
+
+def test_a_benchmark_fixes_tasks_splits_and_subsets(english, analyse_words):
+    result = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
+    assert sorted(result.matrix.index) == ["ArguAna", "MSMARCO", "MassiveIntentClassification", "NFCorpus", "SciFact"]
+    assert score_of(result, "MSMARCO", "b") == (0.4, "dev", "default")
+    assert score_of(result, "MassiveIntentClassification", "b") == (0.6, "test", "en")
+    notes = " ".join(result.notes)
+    assert "but of dev on MSMARCO, as MTEB(eng, v1) of mteb 2." in notes
+    assert "5 of the 56 tasks of MTEB(eng, v1) are compared" in notes
+    assert "1 tasks that are not of MTEB(eng, v1) were left out: BIOSSES.v9." in notes
+
+
+@pytest.mark.parametrize("benchmark", ["MTEB(eng, v1)", "MTEB(eng, v2)", "MTEB(fra, v1)", "LongEmbed"])
+def test_scores_are_those_of_mteb(tmp_path, benchmark):
+    """mteb filters the same files by its own benchmark and takes its own mean."""
+    import mteb
+    import numpy as np
+    from mteb.results import TaskResult
+
+    from analysis.reading.definitions import benchmark_of
+    from analysis.reading.read_task import Wanted, read_task
+
+    random = np.random.default_rng(0)
+    definition = benchmark_of(benchmark)
+    tasks = {task.metadata.name: task for task in mteb.get_benchmark(benchmark).tasks}
+    assert set(definition.tasks) == set(tasks)
+    for name, task in tasks.items():
+        whole = task.metadata
+        subsets = ["default"] if task.is_aggregate else list(whole.hf_subsets)
+        scores = {
+            split: [
+                {"main_score": round(random.random(), 6), "hf_subset": s, "languages": ["eng-Latn"]} for s in subsets
+            ]
+            for split in dict.fromkeys([*whole.eval_splits, "test", "dev", "train"])
+        }
+        value = {"task_name": name, "scores": scores, "dataset_revision": "r", "mteb_version": "2.20.0"}
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({**value, "evaluation_time": 1.0, "kg_co2_emissions": None}))
+        theirs = TaskResult.from_disk(path).validate_and_filter_scores(task).get_score()
+        assert read_task(path, "m", "", Wanted(benchmark=definition)).score == pytest.approx(theirs, abs=1e-12)
+
+
+def test_definitions_are_those_of_the_installed_mteb():
+    import mteb
+
+    from analysis.reading.definitions import benchmark_of, definition_of
+
+    for task in mteb.get_tasks(tasks=["MSMARCO", "STS17", "MassiveIntentClassification", "CQADupstackRetrieval"]):
+        held = definition_of(task.metadata.name)
+        assert list(held.splits) == task.metadata.eval_splits
+        assert set(held.subsets) == set(task.metadata.hf_subsets)
+    held = benchmark_of("MTEB")  # an alias
+    assert held.name == "MTEB(eng, v1)"
+    assert held.tasks["MSMARCO"].splits == ("dev",)
+    assert held.tasks["STS17"].subsets == ("en-en",)
+
+
+def test_mixed_splits_are_refused_where_they_are_compared_alone(english, analyse_words, task_writer):
+    for model, split in (("a", "train"), ("b", "dev"), ("c", "train")):
+        task_writer(english / "results" / model / "r", "MSMARCO", 0.5, split=split)
+    with pytest.raises(
+        UserError, match=r"MSMARCO was scored on train \(default\) for a, c and dev \(default\) for b\."
+    ):
+        analyse_words(f"scores={english}")
+    assert "MSMARCO" not in analyse_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").matrix.index
+    kept = analyse_words(f"scores={english}", "models=[a,c]")
+    assert "Without a benchmark (benchmark=), mteb's own metadata would score otherwise: MSMARCO on dev" in " ".join(
+        kept.notes
+    )
+    with pytest.raises(UserError, match=r"MTEB\(eng, v1\) scores MSMARCO on dev, the file has train\."):
+        analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "missing=fail")
+    dropped = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
+    assert "MSMARCO" not in dropped.matrix.index
+    assert any("no score there: MSMARCO: a, c." in note for note in dropped.notes)
+
+
+def test_designs_on_other_subsets_are_not_compared(tmp_path, analyse_words, task_writer):
+    for model, subsets in (("one", {"en-en": 0.5, "es-es": 0.1}), ("two", {"en-en": 0.5}), ("three", {"en-en": 0.4})):
+        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
+        task_writer(tmp_path / "results" / model / "r", "BIOSSES", 0.5)
+        task_writer(tmp_path / "results" / model / "r", "STS17", subsets)
+    with pytest.raises(UserError, match=r"STS17 was scored on test \(en-en, es-es\) for one and test \(en-en\)"):
+        analyse_words(f"scores={tmp_path}")
+    assert len(analyse_words(f"scores={tmp_path}", "models=[two,three]").designs) == 2
+    same = analyse_words(f"scores={tmp_path}", "benchmark=MTEB(eng, v2)")
+    assert score_of(same, "STS17", "one") == (0.5, "test", "en-en")
+
+
+def test_splits_without_a_rule_are_refused(tmp_path, analyse_words, task_writer):
+    for model in ("one", "two"):
+        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
+        task_writer(tmp_path / "results" / model / "r", "BIOSSES", 0.5)
+        add(task_writer(tmp_path / "results" / model / "r", "Mine", 0.5, split="one"), "two", {"default": 0.1})
+    (tmp_path / "tasks.json").write_text('{"Mine": "STS"}')
+    with pytest.raises(UserError, match="the splits one, two and no test"):
+        analyse_words(f"scores={tmp_path}")
+    assert len(analyse_words(f"scores={tmp_path}", "tasks=[SciFact,BIOSSES]").matrix) == 2
+
+
+def test_what_a_broken_file_says_counts_where_it_is_compared(english, analyse_words, task_writer):
+    task_writer(english / "results" / "a" / "r", "NFCorpus", float("nan"))
+    with pytest.raises(UserError, match=r"NFCorpus\.json: main_score of subset 'default' is nan"):
+        analyse_words(f"scores={english}")
+    assert len(analyse_words(f"scores={english}", "tasks=[SciFact,ArguAna]").designs) == 3
+
+
+def test_the_files_say_it(english, analyse_words, tmp_path):
+    from analysis.tables.write import write_files
+
+    result = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
+    write_files(result, tmp_path / "out")
+    lines = (tmp_path / "out" / "scores.csv").read_text().splitlines()
+    assert lines[0] == "design,model,seed,task,type,score,split,subsets,source"
+    assert any(",MSMARCO,Retrieval,0.3,dev,default," in line for line in lines)
+    held = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert held["settings"]["benchmark"] == "MTEB(eng, v1)"
+    assert {"split", "subsets"} < set(held["tables"]["scores"]["columns"])
+    again = analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}", "benchmark=MTEB(eng, v1)")
+    assert score_of(again, "MassiveIntentClassification", "b") == (0.6, "test", "en")
+    with pytest.raises(UserError, match=r"NFCorpus .* scores test"):
+        (tmp_path / "csv.csv").write_text(
+            "model,task,score,split\na,NFCorpus,0.1,dev\nb,NFCorpus,0.2,dev\na,SciFact,0.1,test\nb,SciFact,0.2,test\n"
+        )
+        analyse_words(f"scores={tmp_path / 'csv.csv'}", "benchmark=MTEB(eng, v1)")
+
+
+def test_words_that_contradict_or_are_unknown(english, analyse_words):
+    with pytest.raises(UserError, match="benchmark= fixes splits and subsets"):
+        analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "split=dev")
+    with pytest.raises(UserError, match=r"is no benchmark of texts .*MTEB\(eng, v1\)"):
+        analyse_words(f"scores={english}", "benchmark=MTEB(eng")
