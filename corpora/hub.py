@@ -1,5 +1,6 @@
 """`data=ir_data`: triples of a hub data set, or of a local copy of it, by the datasets library."""
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,11 +62,25 @@ def load_split(data: dict[str, Any]) -> Any:
         chosen = {"name": data.get("subset"), "data_files": data.get("files"), "revision": data["revision"]}
         if path:
             chosen = {"revision": data["revision"]}
-        return datasets.load_dataset(path or data["dataset"], split=data["split"], **chosen)
+        split = datasets.load_dataset(path or data["dataset"], split=data["split"], **chosen)
+        _tell_commit(data, commit_of(split))
+        return split
     except faults as error:
         raise UserError(_explained(error, data, offline)) from error
     finally:
         datasets.config.HF_HUB_OFFLINE = was_offline
+
+
+def commit_of(split: Any) -> str:
+    """Return the commit of the hub data set that `split` was read from, or "" for data from elsewhere."""
+    found = (re.match(r"hf://datasets/[^@]+@([0-9a-f]{40})/", url) for url in split.info.download_checksums or ())
+    return next((match.group(1) for match in found if match), "")
+
+
+def _tell_commit(data: dict[str, Any], commit: str) -> None:
+    """Name the commit where the configuration does not, so that the run can be repeated when the hub has moved on."""
+    if commit and data["revision"] != commit:
+        print(f"{data['dataset']} is read at commit {commit}; data.revision={commit} reads the same again.", flush=True)
 
 
 def hub_reachable() -> bool:

@@ -28,20 +28,26 @@ def read_texts(data: Config, cache_dir: str) -> list[Triple]:
     return list(_read(dumps(data, sort_keys=True), cache_dir))
 
 
+def refuse_pairs(data: Config) -> None:
+    """Raise `UserError` for data of pairs, where raw text is read."""
+    if not {"packages", "texts"} & data.keys():
+        raise UserError(
+            f"data={data['name']} holds pairs, and this objective reads raw text. Give data=docstrings, data=text "
+            "data.path=<file>, data=wikitext or data=wiki_sentences; with a hub model: experiment=llm2vec/mntp or "
+            "experiment=llm2vec/simcse, which bring the recipe of the objective, with model= and study= of your own."
+        )
+
+
 @lru_cache(maxsize=1)  # the stages of a sweep read the same text
 def _read(data: str, cache_dir: str) -> tuple[Triple, ...]:
     config: Config = loads(data)
+    refuse_pairs(config)
     if "packages" in config:
         found = docstring_sources(config, cache_dir)
-    elif "texts" in config:
+    else:
         module, _, function = config["texts"].rpartition(".")
         reader: Callable[[Config], Iterator[tuple[str, str]]] = getattr(import_module(module), function)
         found = [(text, source) for text, source in reader(config) if len(text) >= config["shortest"]]
-    else:
-        raise UserError(
-            f"data={config['name']} holds pairs, and this objective reads raw text. Give data=docstrings, "
-            "data=text data.path=<file>, data=wikitext or data=wiki_sentences."
-        )
     if not found:
         raise UserError(
             f"data={config['name']} holds no text of data.shortest={config['shortest']} characters or more."

@@ -1,8 +1,10 @@
 """The unit of contrastive data: a query, its positive, and any number of hard negatives."""
 
 import hashlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -25,3 +27,13 @@ def fingerprint(triples: Iterable[Triple]) -> str:
             digest.update(b"\x1f")
         digest.update(b"\x1e")
     return digest.hexdigest()
+
+
+def described(triples: Sequence[Triple]) -> dict[str, Any]:
+    """Return what a manifest says of the data: sha256, and how many triples: all, per source, instructed."""
+    return {
+        "sha256": fingerprint(triples),
+        "triples": len(triples),
+        "sources": dict(Counter(triple.source for triple in triples).most_common()),
+        "instructed": sum(triple.instruction is not None for triple in triples),
+    }

@@ -145,6 +145,11 @@ class TextTokenizer:
             rows.append((ids, roles))
         return rows
 
+    def plain_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text as it stands: no template, no BOS or EOS, nothing cut."""
+        ids: list[list[int]] = self._encoded(texts)["input_ids"]
+        return ids
+
     def _encoded(self, texts: Sequence[str], **settings: Any) -> Any:
         with self._one_at_a_time:
             return self.tokenizer(

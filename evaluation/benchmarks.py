@@ -38,7 +38,9 @@ def task_set(cfg: Config) -> TaskSet:
     if benchmark and benchmark["kind"] == "docs":
         sizes = Sizes(**{f.name: benchmark[f.name] for f in fields(Sizes)})
         return _ours(_narrowed(docs_tasks(benchmark["packages"], sizes, cfg["cache_dir"]), only))
-    return TaskSet(_of_benchmark(benchmark["name"], only) if benchmark else _by_name(only))
+    if benchmark:
+        return TaskSet(_of_benchmark(benchmark["name"], only or benchmark.get("tasks")))
+    return TaskSet(_by_name(only))
 
 
 def _ours(tasks: list[TaskData]) -> TaskSet:

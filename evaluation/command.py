@@ -57,6 +57,7 @@ def run(cfg: Config) -> list[Any]:
     with quiet():
         plan = make_plan(found, tasks, cfg)
     print(plan.text, flush=True)
+    _name_uninstructed(found)
     if cfg["plan"]:
         return []
     from evaluation.report import report
@@ -124,6 +125,23 @@ def _limit_threads(threads: int | None) -> None:
     import torch
 
     torch.set_num_threads(threads)
+
+
+def _name_uninstructed(found: Sequence[Candidate]) -> None:
+    """Say which runs are scored with instructions though they were trained without any."""
+    names = []
+    for candidate in found:
+        config = candidate.manifest["config"]
+        data = candidate.manifest.get("data", {})
+        learned = config.get("data", {}).get("instruction") or data.get("instructed", 1)  # older runs did not count
+        if candidate.trained and config["evaluation"]["instructions"] != "none" and not learned:
+            names.append(candidate.title)
+    if names:
+        print(
+            f"Note: {', '.join(names)}: trained without instructions and scored with them (divergence 21 of "
+            "docs/reference_divergences.md). Give instructions=none, or train with data.instruction=...",
+            flush=True,
+        )
 
 
 def _name_older_scores(outcomes: Sequence[Any]) -> None:

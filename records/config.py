@@ -15,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from records.errors import UserError, nearest
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
+OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # conf/published/echo_long.yaml
 SWEEP_PROBES = 32  # a sweep is checked value by value before its first run, up to this many
 
 

@@ -1,5 +1,6 @@
 """The finished runs that a run starts from: their adapters are merged into the base, in order, before it begins."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
@@ -11,6 +12,7 @@ from records.fingerprint import of_file, of_value
 from records.run_folder import own_config, read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
+OF_OBJECTIVE = re.compile(r"[a-z]+:(?=.)")  # mntp:<glob>
 BASE = {"base_weights_sha256": "base model", "tokenizer_sha256": "tokenizer"}
 
 
@@ -42,6 +44,8 @@ class Stage:
 def read_stages(words: Sequence[str] | None) -> list[Stage]:
     """Return the stages of `lineage=[...]`, in order; each word is a run folder, or a glob that one folder matches.
 
+    `mntp:<glob>` names, of the folders that match, the one whose objective is mntp, trained on the stages before it.
+
     Raises `UserError` for what is no run, is not finished, has no adapter, or was itself trained on other stages than
     those named before it: its adapter is a change of weights that nobody would have.
     """
@@ -49,7 +53,7 @@ def read_stages(words: Sequence[str] | None) -> list[Stage]:
         raise UserError(f"lineage={words} must be a list of run folders: lineage=[{words}].")
     stages: list[Stage] = []
     for word in words or ():
-        stages.append(_stage(_folder(word), stages))
+        stages.append(_stage(_folder(word, stages), stages))
     return stages
 
 
@@ -63,7 +67,7 @@ def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
     facts = read_manifest(folder).get("lineage", [])
     beside = folder.absolute().parents[2]
     moved = [str(beside / fact["run"]) for fact in facts]
-    there = [word if glob(word) else other for word, other in zip(words, moved, strict=True)]
+    there = [word if _matches(word) else other for word, other in zip(words, moved, strict=True)]
     stages = read_stages(there)
     for stage, fact in zip(stages, facts, strict=True):
         if stage.adapter_sha256 != fact["adapter_sha256"]:
@@ -100,11 +104,22 @@ def _label(stage: Stage, seed: int) -> str:
     return f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'@{other}'}"
 
 
-def _folder(word: str) -> Path:
-    path = Path(word).expanduser()
-    if path.is_dir():
-        return path
-    found = sorted(Path(p) for p in glob(str(path)) if Path(p).is_dir())
+def _matches(word: str) -> list[Path]:
+    """The folders that a word of `lineage=` may mean; of `mntp:<glob>` those whose objective is mntp."""
+    objective, _, pattern = word.partition(":") if OF_OBJECTIVE.match(word) else ("", "", word)
+    path = Path(pattern).expanduser()
+    found = [path] if path.is_dir() else sorted(Path(p) for p in glob(str(path)) if Path(p).is_dir())
+    if not objective:
+        return found
+    runs = [folder for folder in found if (folder / "manifest.json").is_file()]
+    return [folder for folder in runs if read_manifest(folder)["config"]["objective"]["name"] == objective]
+
+
+def _folder(word: str, before: Sequence[Stage]) -> Path:
+    found = _matches(word)
+    if len(found) > 1 and OF_OBJECTIVE.match(word):
+        wanted = [stage.adapter_sha256 for stage in before]
+        found = [folder for folder in found if _adapters(read_manifest(folder)) == wanted] or found
     if len(found) > 1:
         raise UserError(
             f"lineage: {len(found)} folders match {word} ({found[0]}, {found[1]}, ...). Name one run folder."
@@ -112,6 +127,11 @@ def _folder(word: str) -> Path:
     if not found:
         raise UserError(f"lineage: there is no run folder {word}. Train that stage first, or name another run.")
     return found[0]
+
+
+def _adapters(manifest: Mapping[str, Any]) -> list[str]:
+    """sha256 of the adapters of the stages that a run was trained on."""
+    return [fact["adapter_sha256"] for fact in manifest.get("lineage", [])]
 
 
 def _stage(folder: Path, before: Sequence[Stage]) -> Stage:
@@ -124,8 +144,7 @@ def _stage(folder: Path, before: Sequence[Stage]) -> Stage:
         frozen = manifest["config"].get("backbone", {}).get("frozen")
         mend = "It trained a head alone, so there is nothing to merge." if frozen else "Train it again."
         raise UserError(f"The stage {folder} has no {ADAPTER}. {mend}")
-    own = [fact["adapter_sha256"] for fact in manifest.get("lineage", [])]
-    if own != [stage.adapter_sha256 for stage in before]:
+    if _adapters(manifest) != [stage.adapter_sha256 for stage in before]:
         names = [fact["run"] for fact in manifest.get("lineage", [])]
         raise UserError(
             f"The stage {folder} was trained on top of {', '.join(names) or 'the base alone'}, not of "

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from corpora.docstrings import package_versions
-from corpora.triples import Triple, fingerprint
+from corpora.triples import Triple, described
 from encoders.encoder import Encoder
 from encoders.loading import base_fingerprints
 from encoders.precision import Precision
@@ -29,7 +29,7 @@ MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "pre
 
 def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Triple], precision: Precision) -> Config:
     """What is known before the first step."""
-    data = {"sha256": fingerprint(triples), "triples": len(triples), "trained_on": len(module.triples)}
+    data = {**described(triples), "trained_on": len(module.triples)}
     if "packages" in config["data"]:
         data["packages"] = package_versions(config["data"]["packages"])
     encoder = module.encoder

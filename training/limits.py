@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from omegaconf import OmegaConf
+
+from records.config import CONF
 from records.errors import UserError
-from records.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
+from records.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits, real
 
 Config = dict[str, Any]
 
@@ -20,6 +23,7 @@ CONTRASTIVE = ENCODER | {
     "objective.hard_negatives": Limit(0, "all that a query has"),
     "objective.loss_queries": Limit(2, "the whole batch"),
     "objective.warmup": Limit(0),
+    "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
     "objective.temperature": real(0),
     "objective.attention_dropout": real(0, below=1),
     "objective.mask_share": real(1e-6, largest=1),
@@ -58,8 +62,22 @@ CLM = {
 
 
 def check_contrastive(config: Config) -> None:
-    """Check the numbers of a contrastive run. Raises `UserError`."""
-    check_limits(config, CONTRASTIVE, ENCODER_WORDS)
+    """Check the numbers of a run on pairs or raw text, and that its recipe is of its objective. Raises `UserError`."""
+    _refuse_other_recipe(config["objective"])
+    check_limits(config, CONTRASTIVE, ENCODER_WORDS | {"objective.packed": SWITCH})
+
+
+def _refuse_other_recipe(objective: Config) -> None:
+    """Refuse keys that conf/objective/<name>.yaml has not: an experiment's recipe for another objective."""
+    file = CONF / "objective" / f"{objective['name']}.yaml"
+    known = OmegaConf.load(file) if file.is_file() else objective
+    foreign = [key for key in objective if key not in known]
+    if foreign:
+        raise UserError(
+            f"objective.{foreign[0]} is no key of objective={objective['name']}: an experiment= with the recipe of "
+            f"another objective set it. Leave that experiment out, or take one for {objective['name']}, such as "
+            "experiment=llm2vec/mntp or experiment=llm2vec/simcse with model= and study= of your own."
+        )
 
 
 def check_clm(config: Config) -> None:

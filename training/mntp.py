@@ -5,6 +5,7 @@ from typing import Any
 from omegaconf import DictConfig
 from torch import Tensor
 
+from corpora.raw_text import refuse_pairs
 from corpora.triples import Triple
 from encoders.lm_head import lm_head
 from encoders.tokens import Tokens
@@ -17,6 +18,7 @@ from training.limits import check_contrastive
 from training.masked_batch import MaskedBatch
 from training.masking import Masked, Masking, masking
 from training.module import POSITION, ContrastiveModule
+from training.packing import blocks
 from training.set_up import SetUp
 from training.stage import Scores, TextStage, train_stage
 from training.start import check_trainer, start
@@ -36,8 +38,9 @@ def train_mntp(config: Config, folder: RunFolder) -> None:
 
 
 def check_mntp(config: Config) -> None:
-    """Refuse numbers that do not fit, a frozen backbone, and a head, which nothing would train."""
+    """Refuse numbers that do not fit, data of pairs, a frozen backbone, and a head, which nothing would train."""
     check_contrastive(config)
+    refuse_pairs(config["data"])
     check_trainer(config)
     if config["backbone"]["frozen"]:
         raise UserError("backbone.frozen=true trains a head alone; objective=mntp has none. Take one of them away.")
@@ -63,13 +66,31 @@ class MaskedModule(ContrastiveModule):
     def prepared(self, step: int) -> tuple[list[int], list[Masked], list[Tokens]]:
         """The examples of a step, their texts with masks, and the tokens that are run."""
         examples = self.order.batch(step)
-        rows = self.masks(self.work.tokenize([("", self.triples[i].query) for i in examples]), step)
+        rows = self.masks(self.tokens_of(examples), step)
         return examples, rows, [row.tokens for row in rows]
+
+    def tokens_of(self, examples: list[int]) -> list[Tokens]:
+        """The tokens of texts, by number."""
+        return self.work.tokenize([("", self.triples[i].query) for i in examples])
 
     def learn(self, made: list[Masked], rows: list[Tokens], step: int) -> Tensor:
         """Add the gradient of the step's loss to the parameters; return the loss."""
         self.masked += sum(len(row.places) for row in made)
         return self.work.masked_backward(made, step)
+
+
+class BlockModule(MaskedModule):
+    """The same on blocks of packed text: an example is a block, and its tokens are there already."""
+
+    def __init__(self, work: MaskedBatch, packed: list[Tokens], cfg: Config, masks: Masking) -> None:
+        names = [Triple(f"block {i}", f"block {i}", (), "packed") for i in range(len(packed))]
+        order = BatchOrder(["packed"] * len(packed), cfg["trainer"]["global_batch_size"], cfg["seed"], False)
+        super().__init__(work, names, order, cfg, masks)
+        self.packed = packed
+
+    def tokens_of(self, examples: list[int]) -> list[Tokens]:
+        """The tokens of blocks, by number."""
+        return [self.packed[i] for i in examples]
 
 
 def masked_batch(made: SetUp) -> tuple[MaskedBatch, Masking]:
@@ -86,8 +107,13 @@ class MaskedStage(TextStage):
 
     def __init__(self, made: SetUp, texts: list[Triple], held_out: list[Triple], order: BatchOrder) -> None:
         work, masks = masked_batch(made)
-        self.module = MaskedModule(work, texts, order, made.config, masks)
-        self.held_out = masks(work.tokenize([("", t.query) for t in held_out]), HELD_OUT)
+        if made.config["objective"]["packed"]:
+            kept, apart = (blocks([t.query for t in some], made.tokenizer) for some in (texts, held_out))
+            self.module = BlockModule(work, kept, made.config, masks)
+        else:
+            self.module = MaskedModule(work, texts, order, made.config, masks)
+            apart = work.tokenize([("", t.query) for t in held_out])
+        self.held_out = masks(apart, HELD_OUT)
         if not any(row.places for row in self.held_out):
             raise UserError("No token of the held-out texts is masked. Raise data.validation or objective.mask_share.")
 

@@ -47,6 +47,7 @@ class ContrastiveModule(pl.LightningModule):
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.candidates = 0
         self.recent_losses: list[float] = []
+        self.decay_steps = decay_steps(cfg, len(order.epoch(0)))
         self.ahead = Ahead(self.prepared, cfg["trainer"]["max_steps"])
 
     def training_step(self, _tick: Any, _index: int) -> Tensor:
@@ -123,11 +124,11 @@ class ContrastiveModule(pl.LightningModule):
             )
 
     def learning_rate_factor(self, step: int) -> float:
-        """Linear warm-up over `warmup` steps, then linear decay that would reach zero one step after the last."""
-        steps, warmup = self.cfg["trainer"]["max_steps"], self.cfg["objective"]["warmup"]
+        """Linear warm-up over `warmup` steps, then linear decay that would be zero at step `decay_steps`."""
+        warmup = self.cfg["objective"]["warmup"]
         if step < warmup:
             return (step + 1) / warmup
-        return (steps - step) / max(1, steps - warmup)
+        return (self.decay_steps - step) / max(1, self.decay_steps - warmup)
 
     def configure_optimizers(self) -> Any:
         """AdamW over adapter and head, each with its own learning rate."""
@@ -162,3 +163,22 @@ class ContrastiveModule(pl.LightningModule):
         for name in self.position:
             setattr(self, name, checkpoint["position"][name])
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])
+
+
+def decay_steps(cfg: dict[str, Any], an_epoch: int) -> int:
+    """Step at which the learning rate would be zero. an_epoch: steps of one epoch of the data.
+
+    `objective.decay_epochs` is for recipes that stop long before their schedule ends. Raises `UserError` where the
+    rate would be zero before the last step.
+    """
+    steps, epochs = cfg["trainer"]["max_steps"], cfg["objective"].get("decay_epochs")
+    if epochs is None:
+        return int(steps)
+    end = round(epochs * an_epoch)
+    if end < steps:
+        raise UserError(
+            f"objective.decay_epochs={epochs:g} ends at step {end:,} ({an_epoch:,} steps an epoch), before "
+            f"trainer.max_steps={steps:,}: the rest would train at a rate of zero. Raise it, lower max_steps, or give "
+            "objective.decay_epochs=null."
+        )
+    return end

@@ -1,4 +1,4 @@
-"""Raw text packed end to end into sequences of one length, in an order that is a function of (seed, epoch)."""
+"""Raw text packed end to end into sequences of one length: for `clm`, and as blocks for `mntp`."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -7,7 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from encoders.tokens import TextTokenizer, Tokens
+from poolers.base import BOS, TEXT
 from records.errors import UserError
+
+TOKENIZED = 1000  # texts at a time
 
 
 class PackedBatches:
@@ -40,3 +44,29 @@ class PackedBatches:
         """Return the [batch, length] ids of step `step`, counted from zero over all epochs."""
         number, place = divmod(step, self.steps_an_epoch)
         return self.epoch(number)[place]
+
+
+def blocks(texts: Sequence[str], tokenizer: TextTokenizer) -> list[Tokens]:
+    """Return `texts` end to end, each begun by BOS where the tokenizer puts one, cut into blocks of `max_length`.
+
+    As the published code of LLM2Vec lays out its raw text: a block is one sequence to the decoder, so that texts see
+    one another in it; what does not fill the last block is left out.
+    """
+    ids, roles = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8)
+    start = [] if tokenizer.bos is None else [tokenizer.bos]
+    pieces: list[np.ndarray] = []
+    for k in range(0, len(texts), TOKENIZED):
+        pieces += [np.array([*start, *row], dtype=np.int32) for row in tokenizer.plain_ids(texts[k : k + TOKENIZED])]
+    if pieces:
+        ids = np.concatenate(pieces)
+        roles = np.full(len(ids), TEXT, dtype=np.int8)
+        if start:
+            roles[np.cumsum([0, *map(len, pieces[:-1])])] = BOS
+    length = tokenizer.max_length
+    whole = range(0, len(ids) - length + 1, length)
+    if not whole:
+        raise UserError(
+            f"objective.packed=true needs {length} tokens for a block, and the texts have {len(ids):,}. "
+            "Lower max_length, give more text, or set objective.packed=false."
+        )
+    return [Tokens(ids[i : i + length].tolist(), roles[i : i + length].tolist()) for i in whole]

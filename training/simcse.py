@@ -8,6 +8,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch.nn import functional as F
 
+from corpora.raw_text import refuse_pairs
 from corpora.triples import Triple
 from encoders.attention import set_attention_dropout
 from records.errors import UserError
@@ -39,6 +40,7 @@ def train_simcse(config: Config, folder: RunFolder) -> None:
 def check_simcse(config: Config) -> None:
     """Refuse numbers that do not fit, negatives that raw text has not, and a text whose two vectors are one."""
     check_sizes(config)
+    refuse_pairs(config["data"])
     if config["backbone"]["frozen"]:
         raise UserError("backbone.frozen=true computes a text once; objective=simcse needs it twice. Leave one out.")
     if config["objective"]["hard_negatives"] != 0:

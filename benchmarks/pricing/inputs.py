@@ -60,7 +60,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Scored:
-    """A benchmark of mteb. tokens: with the instructions of conf/instructions.yaml, texts cut at 512 tokens."""
+    """A benchmark of mteb. tokens: with the instructions of the recipe, texts cut at its length."""
 
     tasks: int
     volumes: list[Volume]
@@ -75,8 +75,9 @@ class Scored:
 
         tasks = mteb.get_benchmark(name).tasks
         volumes = text_volumes(tasks)
-        sizes = {"characters_a_token": characters, "max_length": base_config(MODELS[0])["max_length"]}
-        table = read_instructions("table")
+        config = base_config(MODELS[0])
+        sizes = {"characters_a_token": characters, "max_length": config["max_length"]}
+        table = read_instructions(config["evaluation"]["instructions"])
 
         def tokens(some: list[Volume]) -> float:
             return tokens_of(some, tasks, table, **sizes)

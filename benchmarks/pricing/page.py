@@ -37,14 +37,16 @@ def basis_text(inputs: Inputs) -> str:
     """What is counted, and what is assumed."""
     a, config = inputs.assumed, base_config(MODELS[0])
     t, work = config["trainer"], training_work(config)
+    negatives, asked = config["objective"]["hard_negatives"], config["evaluation"]["instructions"]
+    documents = f"a positive and {negatives} hard negatives each" if negatives else "a positive each"
     bf16, fp32, tf32 = (f"{rate / TERA:,.0f}" for rate in (a.bf16, a.fp32, a.tf32))
     measured = any(not record["small"] for record in inputs.records)
     where = f", where there is {ASSUMED_SIGN}" if measured else " (no GPU was at hand)"
     return f"""* Training, `experiment=paper/<base>`: {t["max_steps"]:,} steps of {t["global_batch_size"]:,} queries
-  with a positive and a hard negative each, at most {config["max_length"]} tokens, GradCache, no padding:
+  with {documents}, at most {config["max_length"]} tokens, GradCache, no padding:
   {work.texts / 1e6:.2f} M texts, {work.tokens / 1e6:,.0f} M tokens. The published data set was not at hand: **its
   lengths are assumed to be those of the docstring triples** (benchmarks/card/lengths.json).
-* Scoring, `benchmark="{PAPER}" instructions=table`: each distinct text once, by mteb's descriptive statistics, at
+* Scoring, `benchmark="{PAPER}" instructions={asked}`: each distinct text once, by mteb's descriptive statistics, at
   {inputs.characters:g} characters a token (**assumed**: the embedded tokenizer's on docstrings).
 * FLOPs by the closed form of `training/flops.py`: the backbone's products in bf16, a trained head's in float32.
 * **Assumed, not measured**{where}: large products reach {bf16} TFLOP/s in bf16, {fp32} in float32, {tf32} in TF32, and

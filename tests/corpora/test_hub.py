@@ -7,6 +7,7 @@ import datasets
 import pytest
 from huggingface_hub import constants
 
+from corpora import hub
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from records.config import composed, plain
@@ -77,3 +78,16 @@ def test_without_a_network_the_data_set_and_the_mend_are_named_at_once(monkeypat
         read(None)
     assert time.perf_counter() - start < 10
     assert not datasets.config.HF_HUB_OFFLINE
+
+
+def test_the_commit_that_was_read_is_told_unless_it_was_asked_for(capsys):
+    """What the datasets library writes down of a download names the commit that a branch stood for."""
+    sha = "0123456789abcdef0123456789abcdef01234567"
+    split = datasets.Dataset.from_list(ROWS)
+    assert hub.commit_of(split) == ""
+    split.info.download_checksums = {f"hf://datasets/some/set@{sha}/data/train.parquet": {"num_bytes": 1}}
+    assert hub.commit_of(split) == sha
+    hub._tell_commit({"dataset": "some/set", "revision": sha}, sha)
+    assert capsys.readouterr().out == ""
+    hub._tell_commit({"dataset": "some/set", "revision": None}, sha)
+    assert f"data.revision={sha}" in capsys.readouterr().out

@@ -40,18 +40,18 @@ def test_mistral_7b():
     f = facts(compose("experiment=paper/mistral_7b", "cell=m5"))
     assert f.base == decoder(32, 4096, 1024, 14336, 32000, bias=False) == 7_110_660_096
     assert f.adapter == low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
-    assert f.head == head(4096, 768, 4) + 32 * 4096
+    assert f.head == head(4096, 1, 4) + 32 * 4096, "one query, as described"
     assert f.base_bytes == 2 * f.base
     assert (f.layers, f.run.embedding_dim, f.run.dtype) == (32, 4096, torch.float32)
     assert [set(t) for t in f.targets] == [SEVEN] * 32
-    assert (f.rows, f.chunk, f.chunks) == (6144, (8, 512), 768)
+    assert (f.rows, f.chunk, f.chunks) == (4096, (8, 512), 512), "queries and positives, in-batch negatives alone"
 
 
 def test_qwen2_0_5b():
     f = facts(compose("experiment=paper/qwen2_0_5b", "cell=m2"))
     assert f.base == decoder(24, 896, 128, 4864, 151_936, bias=True) == 494_032_768
     assert f.adapter == low_rank(24, 896, 128, 4864, r=16)
-    assert f.head == head(896, 768, 4)
+    assert f.head == head(896, 1, 4)
     assert (f.layers, f.run.embedding_dim) == (24, 896)
 
 
@@ -60,7 +60,7 @@ def test_the_five_cells_of_the_paper_differ_in_the_head_alone():
     words = ["experiment=paper/qwen2_0_5b", "model.architecture.num_hidden_layers=2"]
     made = [facts(compose(*words, f"cell=m{n}")) for n in (1, 3, 5)]
     assert len({(f.base, f.adapter, f.chunks) for f in made}) == 1
-    assert [f.head for f in made] == [0, head(896, 768, 4) + 2 * 896, head(896, 768, 4) + 2 * 896]
+    assert [f.head for f in made] == [0, head(896, 1, 4) + 2 * 896, head(896, 1, 4) + 2 * 896]
 
 
 def test_a_model_on_disk_counts_as_when_it_is_loaded(small_model):

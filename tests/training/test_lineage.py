@@ -23,6 +23,18 @@ from training.mntp import train_mntp
 from training.simcse import train_simcse
 
 CPU = torch.device("cpu")
+OF_MISTRAL = ["model=mistral_7b", "study=mistral_7b"]
+EMBEDDED = (
+    ["study=llm2vec"],
+    {
+        "mntp": ["study=llm2vec", "objective=mntp"],
+        "simcse": ["study=llm2vec", "objective=simcse", "stages=mntp"],
+    },
+)
+AT_SCALE = (
+    ["experiment=paper/mistral_7b"],
+    {name: [f"experiment=llm2vec/{name}", *OF_MISTRAL] for name in ("mntp", "simcse")},
+)
 
 
 @pytest.fixture(scope="module")
@@ -176,21 +188,32 @@ def test_names_of_folders_say_what_came_before(stages):
     assert names[1].startswith(f"embedded,lineage={settings}_0"), "a stage of another seed is named"
 
 
-def test_groups_of_stages_find_the_runs_of_their_sweeps():
-    """What sweep=llm2vec reads is what sweep=llm2vec_mntp and sweep=llm2vec_simcse write."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "commands"), [EMBEDDED, AT_SCALE], ids=["embedded", "at scale"])
+def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stages, tmp_path):
+    """What stages=... reads is what the stages' commands write: sweeps on the embedded base, experiments elsewhere."""
+    here = [f"runs_dir={tmp_path}", "attn=bi", "seed=0", "pooler=mean"]
+    written = {}
+    for name, command in commands.items():
+        at = [*here, *command, *([f"lineage=['{written['mntp']}']"] if name == "simcse" else [])]
+        of = choices_of([word for word in at if not word.startswith("lineage")])
+        written[name] = run_folder(plain(composed("train", [*here, *command])) | {"lineage": None}, of).path
+        shutil.copytree(stages[name], written[name])
+    for name, found in (("mntp", ["mntp"]), ("mntp_simcse", ["mntp", "simcse"])):
+        cfg = plain(composed("train", [*here, *words, f"stages={name}"]))
+        assert [stage.folder for stage in read_stages(cfg["lineage"])] == [written[key] for key in found]
 
-    words = ["study=llm2vec", "runs_dir=r", "attn=bi", "seed=2"]
 
-    def where(*more):
-        return run_folder(plain(composed("train", [*words, *more])), choices_of([*words, *more])).path
-
-    mntp = where("objective=mntp", "pooler=mean")
-    both = where("objective=simcse", "pooler=mean", "stages=mntp")
-    alone = where("objective=simcse", "pooler=mean")
-    names = ("none", "mntp", "simcse", "mntp_simcse")
-    of = {name: plain(composed("train", [*words, f"stages={name}"]))["lineage"] for name in names}
-    assert of == {"none": None, "mntp": [str(mntp)], "simcse": [str(alone)], "mntp_simcse": [str(mntp), str(both)]}
-    assert str(where("stages=mntp_simcse", "pooler=eos")) == "r/llm2vec,stages=mntp_simcse/eos-bi/seed=2"
+@pytest.mark.slow
+def test_a_stage_named_by_its_objective_is_the_one_on_the_stages_before_it(stages, tmp_path):
+    for name in ("mntp", "simcse"):
+        shutil.copytree(stages[name], tmp_path / f"s,{name}" / "mean-bi" / "seed=0")
+    glob = f"{tmp_path}/s,*/mean-bi/seed=0"
+    assert [s.objective for s in read_stages([f"mntp:{glob}", f"simcse:{glob}"])] == ["mntp", "simcse"]
+    with pytest.raises(UserError, match="was trained on top of"):
+        read_stages([f"simcse:{glob}"])
+    with pytest.raises(UserError, match="there is no run folder infonce:"):
+        read_stages([f"infonce:{glob}"])
 
 
 @pytest.mark.parametrize("name", ["mntp", "simcse", "supervised"])

@@ -9,12 +9,16 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+from corpora.triples import Triple
 from encoders.lm_head import lm_head
+from poolers.base import BOS
 from records.errors import UserError
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
+from training.batches import BatchOrder
 from training.checkpoints import LAST
-from training.mntp import check_mntp, masked_batch, train_mntp
+from training.mntp import MaskedStage, check_mntp, masked_batch, train_mntp
+from training.packing import blocks
 from training.set_up import set_up
 
 TEXTS = ["the sum of two arrays", "a new array is returned with the same shape", "type of its first argument"]
@@ -114,3 +118,44 @@ def test_an_interrupted_stage_ends_bit_equal_and_has_learned(compose_cell, heade
 def test_what_does_not_fit_is_refused(compose_cell, pooler, words, message):
     with pytest.raises(UserError, match=message):
         check_mntp(compose_cell(pooler, "bi", "objective=mntp", *words))
+
+
+def test_packed_texts_are_the_ids_of_all_texts_end_to_end(compose_cell, headed_model):
+    """As the published code lays them out: BOS before each text, if the tokenizer puts one; cut every `max_length`."""
+    words = ["objective=mntp", f"model.path={headed_model}", "max_length=8"]
+    tokenizer = set_up(compose_cell("mean", "bi", *words)).tokenizer
+    start = [] if tokenizer.bos is None else [tokenizer.bos]
+    stream = [i for text in TEXTS for i in (*start, *tokenizer.tokenizer(text, add_special_tokens=False)["input_ids"])]
+    packed = blocks(TEXTS, tokenizer)
+    assert [i for block in packed for i in block.ids] == stream[: len(stream) // 8 * 8]
+    assert {len(block) for block in packed} == {8}
+    begins = [i for block in packed for i, role in zip(block.ids, block.roles, strict=True) if role == BOS]
+    assert begins == [i for i in stream[: 8 * len(packed)] if i == tokenizer.bos]
+    with pytest.raises(UserError, match="needs 8 tokens for a block, and the texts have"):
+        blocks([], tokenizer)
+
+
+def test_the_loss_of_packed_blocks_is_that_of_each_block_in_float64(compose_cell, headed_model):
+    words = ["objective=mntp", "objective.packed=true", f"model.path={headed_model}", "max_length=8", "token_budget=16"]
+    cfg = compose_cell(
+        "mean", "bi", *words, "lora.dropout=0.0", "objective.mask_share=0.5", "trainer.global_batch_size=2"
+    )
+    made = set_up(cfg)
+    texts = [Triple(text, text) for text in TEXTS * 2]
+    stage = MaskedStage(made, texts, texts, BatchOrder(["a"] * len(texts), 2, 0, False))
+    assert stage.module.order.sources == ["packed"] * len(blocks([t.query for t in texts], made.tokenizer))
+    _, rows, tokens = stage.module.prepared(0)
+    assert [len(t) for t in tokens] == [8, 8]
+    model = AutoModelForCausalLM.from_pretrained(headed_model, dtype=torch.float64, attn_implementation="eager")
+    wanted = literal(model, rows, is_causal=False)
+    assert float(stage.module.work.masked_backward(rows, 0)) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_a_stage_on_packed_text_learns_and_counts_blocks(compose_cell, headed_model, lines, tmp_path):
+    words = [*quick_stage("mntp", headed_model, lines), "objective.packed=true", "max_length=16", "objective.lr=2e-2"]
+    cfg = compose_cell("mean", "bi", *words, "trainer.max_steps=6", "objective.mask_share=0.5")
+    train_mntp(cfg, RunFolder(tmp_path / "run"))
+    manifest = RunFolder(tmp_path / "run").manifest()
+    assert manifest["tokens"] == 6 * 8 * 16, "every block is full"
+    assert manifest["held_out"]["after"]["loss"] < manifest["held_out"]["before"]["loss"]

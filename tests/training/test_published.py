@@ -1,10 +1,18 @@
 """Published designs: each composes, each has a run folder of its own, and the sweeps train all of them."""
 
+import re
+from collections import Counter
+
 import pytest
 import yaml
 
-from records.config import CONF, composed, plain
+from evaluation.benchmarks import task_set
+from records.config import CONF, composed, flat, plain
+from records.errors import UserError
 from records.run_folder import choices_of, run_folder
+from training.contrastive import check_sizes
+from training.mntp import check_mntp
+from training.simcse import check_simcse
 
 NAMES = sorted(path.stem for path in (CONF / "published").glob("*.yaml"))
 MIXTURE = [name for name in NAMES if name.startswith("moee")]
@@ -59,3 +67,113 @@ def test_what_is_published(name, found):
         cfg["template"]["name"],
         pooler.get("pool_instruction", False),
     ) == found
+
+
+PAPER = sorted(f"paper/{path.stem}" for path in (CONF / "experiment" / "paper").glob("*.yaml"))
+
+
+def config(*words):
+    return plain(composed("train", words))
+
+
+@pytest.mark.parametrize("experiment", PAPER)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_published_file_keeps_its_keys_under_every_experiment_of_the_paper(name, experiment):
+    file = yaml.safe_load((CONF / "published" / f"{name}.yaml").read_text())
+    cfg = flat(config(f"experiment={experiment}", f"published={name}"))
+    for default in file.pop("defaults"):
+        ((group, member),) = default.items()
+        group = group.removeprefix("override /")
+        assert group == "stages" or cfg[f"{group}.name"] == member
+    kept = {key: value for key, value in flat(file).items() if "${" not in str(value)}
+    assert {key: cfg[key] for key in kept} == kept
+    assert cfg["max_length"] == (1024 if name == "echo_long" else 512)
+
+
+def test_echo_long_has_room_for_two_texts_of_whatever_length_the_others_have():
+    for words in ([], ["text_length=100"], ["experiment=paper/qwen2_0_5b"]):
+        short, long = (config(f"published={name}", *words)["max_length"] for name in ("echo", "echo_long"))
+        assert long == 2 * short
+
+
+def test_nv_embed_has_the_published_head_and_its_proportions_elsewhere():
+    at_scale = config("published=nv_embed", "experiment=paper/mistral_7b")["pooler"]
+    assert [at_scale[key] for key in ("num_latents", "num_heads", "head_dim", "of_width")] == [512, 8, 4096, 4096]
+
+
+SOURCE = re.compile(r"#.*\b(description|code|ours)\b")
+
+
+RECIPES = [CONF / group for group in ("published", "experiment/paper", "experiment/llm2vec")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for folder in RECIPES for path in folder.glob("*.yaml")),
+    ids=lambda path: str(path.relative_to(CONF)),
+)
+def test_each_value_names_its_source(path):
+    """Description or code; ours where neither says anything. Designs' own overrides stand under the paper's name."""
+    lines = path.read_text().splitlines()
+    value = re.compile(r"^(\s*)(- override )?/?[\w.]+: *[^#\s]")
+    unnamed = [
+        line
+        for number, line in enumerate(lines)
+        if value.match(line)
+        and not line.startswith(("#", "study:"))
+        and not (path.parent.name == "published" and "override" in line)
+        and not SOURCE.search(line)
+    ]
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("sweep", ["llm2vec_mntp", "llm2vec_simcse"])
+@pytest.mark.parametrize("experiment", PAPER)
+def test_a_stage_under_the_contrastive_recipe_of_the_paper_is_refused_before_it_starts(sweep, experiment):
+    cfg = config(f"sweep={sweep}", f"experiment={experiment}")
+    check = check_mntp if cfg["objective"]["name"] == "mntp" else check_simcse
+    with pytest.raises(UserError, match=r"experiment=llm2vec/mntp|hard_negatives"):
+        check(cfg)
+
+
+def test_a_recipe_for_another_objective_is_named_by_its_key():
+    with pytest.raises(UserError, match="hard_negatives is no key of objective=mntp"):
+        check_mntp(config("sweep=llm2vec_mntp", "experiment=paper/mistral_7b", "data=wikitext"))
+    check_mntp(config("experiment=llm2vec/mntp"))
+    check_simcse(config("experiment=llm2vec/simcse"))
+    check_sizes(config("experiment=llm2vec/supervised"))
+
+
+def test_llm2vec_at_scale_is_as_its_code_has_it():
+    mntp = config("experiment=llm2vec/mntp")
+    assert mntp["model"]["path"] == "mistralai/Mistral-7B-Instruct-v0.2"
+    assert (mntp["objective"]["packed"], mntp["max_length"], mntp["trainer"]["global_batch_size"]) == (True, 512, 32)
+    for name, rate, warmup in (("mntp", 5e-5, 0), ("simcse", 3e-5, 0), ("supervised", 2e-4, 300)):
+        o = config(f"experiment=llm2vec/{name}")["objective"]
+        assert (o["lr"], o["warmup"], o["decay_epochs"], o["weight_decay"]) == (rate, warmup, 3, 0.0)
+
+
+@pytest.mark.parametrize("experiment", PAPER)
+def test_the_paper_is_evaluated_as_it_is_trained(experiment):
+    """No instructions in training, so none in the command that its file gives for evaluation."""
+    cfg = config(f"experiment={experiment}")
+    assert (cfg["data"]["instruction"], cfg["evaluation"]["instructions"]) == (None, "none")
+    text = (CONF / "experiment" / f"{experiment}.yaml").read_text()
+    commands = [line for line in text.splitlines() if "evaluate.py" in line]
+    assert commands
+    assert not any("instructions=table" in command for command in commands)
+
+
+def test_the_description_has_one_query_and_in_batch_negatives_the_code_more():
+    paper = config("experiment=paper/mistral_7b", "cell=m5")
+    assert (paper["pooler"]["num_queries"], paper["objective"]["hard_negatives"]) == (1, 0)
+    code = config("experiment=paper/mistral_7b", "cell=m5", "profile=reference_code")
+    assert (code["pooler"]["num_queries"], code["objective"]["hard_negatives"]) == (768, 1)
+
+
+def test_moee_is_scored_on_the_tasks_of_its_code():
+    cfg = plain(composed("evaluate", ["benchmark=moee"]))
+    kinds = Counter(task.metadata.type for task in task_set(cfg).tasks)
+    assert kinds == {
+        "STS": 8, "Classification": 3, "Reranking": 3, "Clustering": 2, "PairClassification": 2, "Summarization": 1,
+    }  # fmt: skip

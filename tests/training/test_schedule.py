@@ -1,0 +1,37 @@
+"""The learning rate: straight lines, and a schedule that is longer than the run."""
+
+import pytest
+import pytorch_lightning as pl
+
+from records.errors import UserError
+from training.module import ContrastiveModule, decay_steps
+
+
+def rates(cfg, an_epoch):
+    """The factor of every step, of a module that has nothing but its schedule."""
+    module = ContrastiveModule.__new__(ContrastiveModule)
+    pl.LightningModule.__init__(module)
+    module.cfg = cfg
+    module.decay_steps = decay_steps(cfg, an_epoch)
+    return [module.learning_rate_factor(step) for step in range(cfg["trainer"]["max_steps"])]
+
+
+def config(steps, warmup, epochs):
+    return {"trainer": {"max_steps": steps}, "objective": {"warmup": warmup, "decay_epochs": epochs}}
+
+
+def test_by_default_the_rate_ends_one_step_after_the_last():
+    assert rates(config(5, 1, None), 100) == pytest.approx([1.0, 1.0, 0.75, 0.5, 0.25])
+
+
+def test_in_three_epochs_of_which_a_part_is_trained_the_rate_hardly_falls():
+    """transformers' linear schedule over 3 epochs of 100 steps, of which LLM2Vec's code trains the first steps."""
+    found = rates(config(20, 0, 3), 100)
+    assert found == pytest.approx([(300 - step) / 300 for step in range(20)])
+    assert found[-1] > 0.93
+
+
+def test_a_schedule_that_ends_before_the_run_is_refused():
+    with pytest.raises(UserError, match=r"decay_epochs=2 ends at step 20 \(10 steps an epoch\), before"):
+        decay_steps(config(21, 0, 2), 10)
+    assert decay_steps(config(20, 0, 2), 10) == 20
