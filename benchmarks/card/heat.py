@@ -48,7 +48,8 @@ def run_heat(plan: Plan, backbone: PreTrainedModel, card: Card, keep: Callable[[
     turns: dict[str, Any] = {**runs, **{name: Products(name, card) for name in FORMATS}}
     config = next(iter(runs.values())).config
     budget, most = config["token_budget"], config["trainer"]["chunk_size"] if plan.part == "training" else None
-    lengths = batch_lengths(config["trainer"]["global_batch_size"], config["max_length"], config["seed"])
+    negatives = config["objective"]["hard_negatives"]
+    lengths = batch_lengths(config["trainer"]["global_batch_size"], config["max_length"], config["seed"], negatives)
     vocabulary = backbone.config.get_text_config().vocab_size
     hardest = Texts.of(heaviest(lengths, budget, most), len(lengths), vocabulary)
     done: dict[str, Any] = {"works": [], "places_a_token": [], "rates": {name: [] for name in turns}}

@@ -19,11 +19,11 @@ LONGEST = 512
 TRIPLES = 4096  # drawn at random
 
 
-def batch_lengths(queries: int, longest: int, seed: int) -> list[int]:
-    """Return the lengths of a batch: those of `queries` queries, of their positives, of one hard negative each."""
+def batch_lengths(queries: int, longest: int, seed: int, negatives: int = 1) -> list[int]:
+    """Return the lengths of a batch: those of `queries` queries, of their positives, of `negatives` hard ones each."""
     table = json.loads(FILE.read_text(encoding="utf-8"))
     draw = np.random.default_rng(seed)
-    columns = [draw.choice(table[name], queries) for name in COLUMNS]
+    columns = [draw.choice(table[name], queries) for name in (*COLUMNS[:2], *COLUMNS[2:] * negatives)]
     return np.minimum(np.concatenate(columns), longest).tolist()
 
 

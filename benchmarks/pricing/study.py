@@ -50,7 +50,7 @@ def training_work(config: dict[str, Any], longer: float = 1.0, full: bool = Fals
     t, longest = config["trainer"], config["max_length"]
     found = Work()
     for seed in range(BATCHES):
-        lengths = batch_lengths(t["global_batch_size"], longest, seed)
+        lengths = batch_lengths(t["global_batch_size"], longest, seed, config["objective"]["hard_negatives"])
         lengths = [longest if full else min(longest, round(longer * n)) for n in lengths]
         one = real_work(lengths, config["token_budget"], t["chunk_size"])
         found = Work(*(a + b for a, b in zip(astuple(found), astuple(one), strict=True)))
