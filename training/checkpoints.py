@@ -12,14 +12,18 @@ LAST = "last.ckpt"
 
 
 class SaveLast(pl.Callback):
-    """Save adapter, head, optimiser and position every `every` steps as `last.ckpt`, the old one kept until then."""
+    """Save adapter, head, optimiser and position every `every` steps as `last.ckpt`, the old one kept until then.
+
+    The last step always has one: where anything fails after it, the same command goes on without training again.
+    """
 
     def __init__(self, folder: Path, every: int) -> None:
         self.path, self.every = folder / LAST, every
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Write the checkpoint when its step has come; a full disk leaves the last good one in place."""
-        if self.every and trainer.global_step % self.every == 0 and trainer.global_step < trainer.max_steps:
+        step = trainer.global_step
+        if step == trainer.max_steps or (self.every and step % self.every == 0):
             if not trainer.is_global_zero:
                 trainer.save_checkpoint(self.path)  # takes part in the barrier; only the first process writes
                 return

@@ -1,6 +1,7 @@
 """Objective `clm`: pretrain a decoder from random weights on raw text, with the tokenizer it needs."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,18 @@ from records.atomic import replacing, write_json, write_text
 from records.config import plain
 from records.errors import UserError
 from records.quiet import quieten
+from records.run_folder import different_keys
 from training.bits import bits_per_byte, unigram_bits_per_byte
 from training.bpe import train_bpe
 from training.card import base_model_card
 from training.checkpoints import LAST, Clock, SaveLast
+from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
 from training.limits import check_clm
 from training.load_balance import active_parameters, balance_loss, expert_shares
+from training.loop import leave_where_stopped
 from training.packing import PackedBatches
+
+MAY_DIFFER = ("objective.export:", "trainer.checkpoint_every:")  # no weight depends on them
 
 
 class CausalLM(pl.LightningModule):
@@ -33,6 +39,8 @@ class CausalLM(pl.LightningModule):
         super().__init__()
         self.model, self.batches, self.objective, self.steps = model, batches, objective, steps
         self.mixture = bool(experts_of(model))
+        self.settings: dict[str, Any] = {}  # the whole configuration, kept in the checkpoint
+        self.nats: dict[str, Tensor] = {}  # of the running step
         self.seconds = 0.0  # of all attempts, kept in the checkpoint
         self._start = time.perf_counter()
         self._loss = torch.compile(self._plain_loss)  # sequences have one shape, so one compilation pays back
@@ -53,7 +61,19 @@ class CausalLM(pl.LightningModule):
         self.log("loss", nats, prog_bar=True)
         if self.mixture:
             self.log("balance", balance)
-        return nats + self.objective.balance * balance
+        loss = nats + self.objective.balance * balance
+        self.nats = {"loss": loss.detach()}
+        return loss
+
+    def on_before_optimizer_step(self, _optimizer: Any) -> None:
+        """Stop before weights are changed by a loss or gradient that is not finite."""
+        refuse_step({**self.nats, "gradient norm": gradient_norm(self.parameters())}, self.global_step)
+
+    def optimizer_step(self, *words: Any, **named: Any) -> None:
+        """Step, and stop before anything is kept that is not finite."""
+        step = self.global_step
+        super().optimizer_step(*words, **named)
+        refuse_state(self.named_parameters(), self.optimizers(), step)
 
     def on_train_start(self) -> None:
         """Start the clock of this attempt."""
@@ -64,12 +84,19 @@ class CausalLM(pl.LightningModule):
         return self.seconds + time.perf_counter() - self._start
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep the time spent."""
-        checkpoint["seconds"] = self.seconds_so_far()
+        """Keep the time spent, and what was asked for."""
+        checkpoint["seconds"], checkpoint["config"] = self.seconds_so_far(), self.settings
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take up the time spent."""
-        self.seconds = checkpoint["seconds"]
+        """Take up the time spent. Raises `UserError` for numbers that are not finite, or of another configuration."""
+        refuse_checkpoint(checkpoint)
+        other = [d for d in different_keys(checkpoint.get("config", {}), self.settings) if not d.startswith(MAY_DIFFER)]
+        if other:
+            raise UserError(
+                f"The checkpoint of this study is of another configuration ({'; '.join(other[:4])}). "
+                "Choose another study=<name>, or give resume=false to start anew."
+            )
+        self.seconds, self._start = checkpoint["seconds"], time.perf_counter()
 
     def learning_rate_factor(self, step: int) -> float:
         """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
@@ -147,7 +174,10 @@ def _mixture_figures(model: PreTrainedModel, unseen: list[list[int]], length: in
 
 
 def _fit(cfg: DictConfig, module: CausalLM, folder: Path) -> float:
-    """Run Lightning, continuing from the last checkpoint where there is one; return the seconds of all attempts."""
+    """Run Lightning, continuing from the last checkpoint where there is one; return the seconds of all attempts.
+
+    The checkpoint of the last step stays: where measuring or writing fails, the same command does only that.
+    """
     from pytorch_lightning.loggers import CSVLogger
 
     trainer = pl.Trainer(
@@ -164,12 +194,15 @@ def _fit(cfg: DictConfig, module: CausalLM, folder: Path) -> float:
         enable_model_summary=False,
     )
     last = folder / LAST
-    trainer.fit(
-        module,
-        Clock(cfg.trainer.max_steps),
-        ckpt_path=last if last.exists() and cfg.resume else None,
-        weights_only=True,
-    )
+    module.settings = plain(cfg)
+    with suppress(SystemExit):
+        trainer.fit(
+            module,
+            Clock(cfg.trainer.max_steps),
+            ckpt_path=last if last.exists() and cfg.resume else None,
+            weights_only=True,
+        )
+    leave_where_stopped(trainer, cfg.trainer.max_steps, folder)
     return module.seconds_so_far()
 
 

@@ -20,7 +20,7 @@ STOPPED = 143  # exit code of a process that SIGTERM ended
 def fit(config: Config, module: ContrastiveModule, validation: Callback, folder: Path) -> None:
     """Run the steps that are left; leave the program where the run is stopped before its last step."""
     t = config["trainer"]
-    callbacks: list[Callback] = [validation, SaveLast(folder, t["checkpoint_every"])]
+    callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), validation]  # saved first
     if t["progress"] == "lines":
         callbacks.append(ProgressLines(str(folder), t["max_steps"]))
     elif t["progress"]:
@@ -43,8 +43,13 @@ def fit(config: Config, module: ContrastiveModule, validation: Callback, folder:
     resumed = last if last.exists() and config["resume"] else None
     with processes_of_one_job(t["devices"]), suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
         trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
-    if trainer.global_step < t["max_steps"]:  # or it returns as if all were well
-        print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
+    leave_where_stopped(trainer, t["max_steps"], folder)
+
+
+def leave_where_stopped(trainer: pl.Trainer, steps: int, folder: Path) -> None:
+    """Leave the program where Lightning returned before the last step, as if all were well."""
+    if trainer.global_step < steps:
+        print(f"Stopped at step {trainer.global_step} of {steps}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
 
 

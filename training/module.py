@@ -1,6 +1,5 @@
 """The LightningModule of a cell: one optimiser step on one global batch."""
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,6 +8,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_
 
 from corpora.triples import Triple
 from encoders.tokens import Tokens
@@ -16,6 +16,7 @@ from records.errors import UserError
 from records.limits import fit_width
 from training.ahead import Ahead
 from training.batches import BatchOrder, roll
+from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
 from training.flops import Work
 from training.infonce import Candidates, candidates, infonce
 from training.large_batch import LargeBatch
@@ -56,8 +57,7 @@ class ContrastiveModule(pl.LightningModule):
         step = self.global_step
         examples, made, rows = self.ahead.take(step)
         loss = self.learn(made, rows, step)
-        self._refuse_nan(loss, step, examples)
-        self._update()
+        self._update(loss, step, examples)
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += sum(map(len, rows))
         run, spared = self.work.work(rows)
@@ -105,23 +105,19 @@ class ContrastiveModule(pl.LightningModule):
             template=self.work.tokenizer.template,
         )
 
-    def _update(self) -> None:
+    def _update(self, loss: Tensor, step: int, examples: list[int]) -> None:
+        """Clip and step; nothing is changed where loss or gradient are not finite, nothing kept that is not after."""
         optimizer, schedule = self.optimizers(), self.lr_schedulers()
-        clip = self.cfg["trainer"]["gradient_clip"]
+        clip, trained = self.cfg["trainer"]["gradient_clip"], [p for p in self.parameters() if p.requires_grad]
+        norm = gradient_norm(trained)
+        first = self.triples[examples[0]].query[:40]
+        refuse_step({"loss": loss, "gradient norm": norm}, step, f"examples {examples[:4]}..., first query {first!r}")
         if clip:
-            torch.nn.utils.clip_grad_norm_([p for p in self.parameters() if p.requires_grad], clip)
+            clip_grads_with_norm_(trained, clip, norm)
         optimizer.step()  # type: ignore[union-attr]
         schedule.step()  # type: ignore[union-attr]
         optimizer.zero_grad()  # type: ignore[union-attr]
-
-    def _refuse_nan(self, loss: Tensor, step: int, examples: list[int]) -> None:
-        if not math.isfinite(loss.item()):
-            first = self.triples[examples[0]]
-            raise UserError(
-                f"The loss is {loss.item()} at step {step} (examples {examples[:4]}..., "
-                f"first query {first.query[:40]!r}). "
-                "Lower objective.lr or set precision=fp32; the last checkpoint is kept."
-            )
+        refuse_state(((n, p) for n, p in self.named_parameters() if p.requires_grad), optimizer, step)
 
     def learning_rate_factor(self, step: int) -> float:
         """Linear warm-up over `warmup` steps, then linear decay that would be zero at step `decay_steps`."""
@@ -153,13 +149,14 @@ class ContrastiveModule(pl.LightningModule):
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take up the position; refuse a checkpoint that lacks a trained parameter."""
+        """Take up the position; refuse a checkpoint that lacks a trained parameter, or holds one that is not finite."""
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         lost = trained - set(checkpoint["state_dict"])
         if lost:
             raise UserError(
                 f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
             )
+        refuse_checkpoint(checkpoint)
         for name in self.position:
             setattr(self, name, checkpoint["position"][name])
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])

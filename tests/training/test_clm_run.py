@@ -1,0 +1,89 @@
+"""A whole pretraining in miniature: stopped by a gradient that is not finite, by a figure that fails; gone on with."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from records.config import composed
+from records.errors import UserError
+from training import clm
+from training.clm import CausalLM, pretrain
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> Path:
+    """A cache of docstrings that all tests here share."""
+    return tmp_path_factory.mktemp("docstrings")
+
+
+@pytest.fixture
+def config(texts, tmp_path, monkeypatch):
+    """Compose six steps on the docstrings of one small package, a checkpoint after every second."""
+    monkeypatch.setattr(torch, "compile", lambda f: f)  # a minute of compilation for a second of work
+
+    def compose(place, *words):
+        usual = ["experiment=pretrain_tiny", "data.packages=[omegaconf]", "data.held_out=[pluggy]"]
+        usual += ["data.development=[]", f"cache_dir='{texts}'", f"runs_dir='{tmp_path / place}'"]
+        usual += [f"objective.export='{tmp_path / place / 'export'}'", "precision=fp32", "accelerator=cpu"]
+        usual += ["objective.sequence_length=32", "objective.batch=2", "objective.held_out_percent=20"]
+        usual += ["objective.warmup=1", "model.vocab_size=300"]
+        usual += [f"model.architecture.{k}" for k in ("hidden_size=32", "num_hidden_layers=1", "intermediate_size=32")]
+        usual += [f"trainer.{t}" for t in ("max_steps=6", "threads=1", "checkpoint_every=2", "progress=false")]
+        return composed("train", [*usual, *words])
+
+    return compose
+
+
+def weights(tmp_path, place):
+    """The exported model."""
+    return load_file(tmp_path / place / "export" / "model.safetensors")
+
+
+def bad_gradient(self):
+    """Lightning's hook after the backward pass: one gradient of step 3 is NaN."""
+    if self.global_step == 3:
+        next(self.parameters()).grad.view(-1)[0] = float("nan")
+
+
+@pytest.mark.slow
+def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(config, tmp_path, monkeypatch):
+    pretrain(config("whole"))
+    with monkeypatch.context() as patch, pytest.raises(UserError, match=r"gradient norm is nan at step 3 \(loss \d"):
+        patch.setattr(CausalLM, "on_after_backward", bad_gradient)
+        pretrain(config("spoilt"))
+    assert not (tmp_path / "spoilt" / "export").exists()
+    pretrain(config("spoilt"))
+    whole, spoilt = weights(tmp_path, "whole"), weights(tmp_path, "spoilt")
+    assert all(torch.equal(whole[k], spoilt[k]) for k in whole)
+    assert all(v.isfinite().all() for v in whole.values())
+
+
+@pytest.mark.slow
+def test_what_was_trained_outlives_a_figure_that_fails(config, tmp_path, monkeypatch):
+    steps, real = [], CausalLM.training_step
+
+    def counted(self, tick, index):
+        steps.append(self.global_step)
+        return real(self, tick, index)
+
+    monkeypatch.setattr(CausalLM, "training_step", counted)
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(clm, "unigram_bits_per_byte", lambda *_: 1 / 0)
+        pretrain(config("run"))
+    assert steps == [0, 1, 2, 3, 4, 5]
+    pretrain(config("run"))
+    assert steps == [0, 1, 2, 3, 4, 5], "no step was run again"
+    pretrain(config("whole"))
+    whole, run = weights(tmp_path, "whole"), weights(tmp_path, "run")
+    assert all(torch.equal(whole[k], run[k]) for k in whole)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_another_configuration_is_refused(config):
+    """Its weights would be exported under figures that are not theirs."""
+    pretrain(config("run"))
+    with pytest.raises(UserError, match=r"another configuration \(objective.lr: 0.003 -> 0.001\)"):
+        pretrain(config("run", "objective.lr=1e-3"))
+    pretrain(config("run", "objective.lr=1e-3", "resume=false"))

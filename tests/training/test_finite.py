@@ -1,0 +1,180 @@
+"""A number that is not finite stops a run before it reaches weights or checkpoint; the same command then goes on."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from records.config import CONF
+from records.errors import UserError
+from records.run_folder import RunFolder
+from tests.training.raw_stages import quick_stage
+from training.checkpoints import LAST
+from training.contrastive import train_cell
+from training.mntp import train_mntp
+from training.module import ContrastiveModule
+from training.simcse import train_simcse
+
+TRAINERS = {"infonce": train_cell, "mntp": train_mntp, "simcse": train_simcse}
+
+
+@pytest.fixture
+def bad_gradient(monkeypatch) -> Callable[[int, float], AbstractContextManager[None]]:
+    """bad_gradient(3, nan): inside the `with`, one entry of one gradient of step 3 has that value; the loss is fine."""
+
+    @contextmanager
+    def at(step: int, value: float) -> Iterator[None]:
+        real = ContrastiveModule.training_step
+
+        def spoilt(self, tick, index):
+            learn = self.learn
+
+            def spoil(*words):
+                loss = learn(*words)
+                if self.global_step == step:
+                    next(p for p in self.parameters() if p.grad is not None).grad.view(-1)[0] = value
+                return loss
+
+            self.learn = spoil
+            try:
+                return real(self, tick, index)
+            finally:
+                del self.learn
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ContrastiveModule, "training_step", spoilt)
+            yield
+
+    return at
+
+
+@pytest.fixture(scope="module")
+def config(compose_cell, pairs, headed_model, lines):
+    """Compose a run of four quick steps, a checkpoint after the second and the fourth."""
+
+    def compose(objective, *words):
+        if objective != "infonce":
+            return compose_cell("mean", "bi", *quick_stage(objective, headed_model, lines), *words)
+        trainer = ["max_steps=4", "global_batch_size=8", "checkpoint_every=2", "progress=false"]
+        data = ["data=jsonl", f"data.path='{pairs}'", "data.validation=4", "objective.warmup=1"]
+        return compose_cell("lastlayer", "bi", *(f"trainer.{t}" for t in trainer), *data, *words)
+
+    return compose
+
+
+def trained(folder):
+    """Every trained tensor of a finished run."""
+    head = load_file(folder / "head.safetensors")
+    return {**load_file(folder / "adapter" / "adapter_model.safetensors"), **{f"head.{k}": v for k, v in head.items()}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", TRAINERS)
+@pytest.mark.parametrize(("step", "value", "clip"), [(3, "nan", 1.0), (1, "inf", 0), (3, "inf", 1.0)])
+def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(
+    config, tmp_path, bad_gradient, objective, step, value, clip
+):
+    cfg, train = config(objective, f"trainer.gradient_clip={clip}"), TRAINERS[objective]
+    train(cfg, RunFolder(tmp_path / "whole"))
+    message = rf"gradient norm is (nan|inf) at step {step} \(examples .*loss \d.*Lower objective.lr"
+    with bad_gradient(step, float(value)), pytest.raises(UserError, match=message):
+        train(cfg, RunFolder(tmp_path / "spoilt"))
+    assert (tmp_path / "spoilt" / LAST).exists() == (step == 3)
+    train(cfg, RunFolder(tmp_path / "spoilt"))
+    whole, spoilt = trained(tmp_path / "whole"), trained(tmp_path / "spoilt")
+    assert all(torch.equal(whole[k], spoilt[k]) for k in whole)
+    assert all(v.isfinite().all() for v in whole.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [1, 3])
+def test_weights_that_overflow_are_neither_saved_nor_called_finished(config, tmp_path, monkeypatch, step):
+    """Step 1 is followed by a checkpoint, step 3 is the run's last."""
+    cfg, real = config("infonce"), ContrastiveModule.learn
+
+    def learn(self, made, rows, at):
+        loss = real(self, made, rows, at)
+        if at == step:  # AdamW's own step overflows: its decay of the weight is 1 - 1e34
+            next(p for p in self.parameters() if p.grad is not None).data.view(-1)[0] = 3e38
+            self.optimizers().param_groups[0]["lr"] = 1e36
+        return loss
+
+    with monkeypatch.context() as patch, pytest.raises(UserError, match=rf"Step {step} left .*lora_.* not finite"):
+        patch.setattr(ContrastiveModule, "learn", learn)
+        train_cell(cfg, RunFolder(tmp_path))
+    assert RunFolder(tmp_path).manifest()["status"] == "running"
+    assert (tmp_path / LAST).exists() == (step == 3)
+    train_cell(cfg, RunFolder(tmp_path))
+    assert RunFolder(tmp_path).manifest()["status"] == "finished"
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_is_not_finite_is_refused_at_once(config, tmp_path, power_cut):
+    """Older versions wrote such; every step from it would fail."""
+    cfg = config("infonce")
+    with power_cut(3):
+        train_cell(cfg, RunFolder(tmp_path))
+    held = torch.load(tmp_path / LAST, weights_only=True)
+    held["optimizer_states"][0]["state"][0]["exp_avg"][0, 0] = torch.nan
+    torch.save(held, tmp_path / LAST)
+    with pytest.raises(UserError, match=r"numbers that are not finite \(AdamW's exp_avg\).*Delete it to start anew"):
+        train_cell(cfg, RunFolder(tmp_path))
+
+
+DRIVER = """
+import os
+from records.errors import guard
+from train import main
+from training.large_batch import LargeBatch, rank
+
+real, calls = LargeBatch._sum_gradients, []
+
+def spoilt(self):
+    real(self)
+    calls.append(1)
+    if len(calls) == 4 and rank() == 1 and os.environ["SPOIL"] == "1":
+        next(p for p in self.encoder.parameters() if p.grad is not None).grad.view(-1)[0] = float("nan")
+
+LargeBatch._sum_gradients = spoilt
+if __name__ == "__main__":
+    guard(main)
+"""
+
+
+@pytest.mark.slow
+def test_processes_stop_together_where_one_has_a_gradient_that_is_not_finite(small_model, pairs, tmp_path):
+    """Through Lightning and its launcher. The process that writes checkpoints is not the one that saw it."""
+    (tmp_path / "driver.py").write_text(DRIVER)
+    words = ["pooler=lastlayer", "attn=bi", f"model.path={small_model}", "precision=fp32", "accelerator=cpu"]
+    words += [f"trainer.{t}" for t in ("max_steps=6", "global_batch_size=8", "checkpoint_every=1", "progress=false")]
+    words += [
+        "trainer.devices=2",
+        "trainer.chunk_size=4",
+        "trainer.sync_gradients=false",
+        "data=jsonl",
+        f"data.path='{pairs}'",
+    ]
+    words += ["data.validation=4", "objective.warmup=1", "logging.tensorboard=false", f"runs_dir={tmp_path / 'runs'}"]
+
+    def run(spoil):
+        env = {**os.environ, "SPOIL": spoil, "PYTHONPATH": str(CONF.parent), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, str(tmp_path / "driver.py"), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, env=env, cwd=tmp_path)
+
+    stopped = run("1")
+    assert stopped.returncode == 2, stopped.stderr[-2000:]
+    errors = [line for line in stopped.stderr.splitlines() if line.startswith("error:")]
+    assert any("gradient norm is nan at step 3 (" in line for line in errors)
+    assert any("of another process is not finite at step 3 (" in line for line in errors)
+    assert "Traceback" not in stopped.stderr
+    (folder,) = (tmp_path / "runs").glob("*/lastlayer-bi/seed=0")
+    assert torch.load(folder / LAST, weights_only=True)["global_step"] == 3
+    done = run("0")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert RunFolder(folder).manifest()["status"] == "finished"
+    assert all(v.isfinite().all() for v in trained(folder).values())

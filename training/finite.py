@@ -1,0 +1,85 @@
+"""Numbers that are not finite, found before they reach weights, moments or a checkpoint; all processes stop together."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.utils import get_total_norm
+
+from records.errors import UserError
+from training.large_batch import world_size
+
+NEXT = "Checkpoints are from before it: once the cause is mended, the same command goes on from the last one."
+TRY = "Lower objective.lr, or give precision=fp32."
+
+
+def gradient_norm(parameters: Iterable[Tensor]) -> Tensor:
+    """Euclidean norm of all gradients together, as `clip_grad_norm_` computes it. NaN or infinity: one of them is."""
+    return get_total_norm([p.grad for p in parameters if p.grad is not None])
+
+
+def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> None:
+    """Raise `UserError` in every process where a figure of this step is not finite in any of them.
+
+    figures: {"loss": ..., "gradient norm": ...}, scalars; where: what was trained on, for the message.
+    """
+    device = next(iter(figures.values())).device
+    values = torch.stack([value.detach().float().to(device) for value in figures.values()])
+    mine = values.tolist()
+    bad = [k for k, value in enumerate(mine) if not math.isfinite(value)]
+    if not _in_any_process(bool(bad), device):
+        return
+    names = list(figures)
+    what = f"{names[bad[0]]} is {mine[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
+    rest = [f"{names[k]} {value:.4g}" for k, value in enumerate(mine) if k not in bad[:1]]
+    details = "; ".join([part for part in (where, ", ".join(rest)) if part])
+    raise UserError(f"The {what} at step {step} ({details}). {TRY} {NEXT}")
+
+
+def refuse_state(named: Iterable[tuple[str, Tensor]], optimizer: Any, step: int) -> None:
+    """Raise `UserError` in every process where a trained weight or a moment is not finite after step `step`.
+
+    named: the trained parameters. The optimiser's own numbers count too: an infinite moment stops its weight for ever.
+    """
+    tensors = [*named, *_moments(optimizer.state.values())]
+    name = first_not_finite(tensors)
+    device = tensors[0][1].device
+    if _in_any_process(bool(name), device):
+        raise UserError(f"Step {step} left {name or 'a number of another process'} not finite. {TRY} {NEXT}")
+
+
+def refuse_checkpoint(checkpoint: Mapping[str, Any]) -> None:
+    """Raise `UserError` for a checkpoint whose weights or moments are not finite: every step from it would fail."""
+    states = [state for optimizer in checkpoint["optimizer_states"] for state in optimizer["state"].values()]
+    name = first_not_finite([*checkpoint["state_dict"].items(), *_moments(states)])
+    if name:
+        raise UserError(
+            f"The checkpoint holds numbers that are not finite ({name}), so training cannot go on from it. "
+            "Delete it to start anew."
+        )
+
+
+def first_not_finite(named: Iterable[tuple[str, Any]]) -> str:
+    """The name of the first tensor that holds NaN or infinity; "" where all numbers are finite."""
+    tensors = [(name, tensor.detach()) for name, tensor in named if isinstance(tensor, Tensor) and tensor.numel()]
+    if not tensors or get_total_norm([t for _, t in tensors], norm_type=math.inf).isfinite():
+        return ""
+    return next(name for name, tensor in tensors if not tensor.isfinite().all())
+
+
+def _moments(states: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """AdamW's running means of each weight's gradient and of its square; `step` is a count."""
+    for state in states:
+        yield from ((f"AdamW's {name}", value) for name, value in state.items() if name != "step")
+
+
+def _in_any_process(bad: bool, device: torch.device) -> bool:
+    """Whether it is so in any process that trains with this one; all of them get the same answer."""
+    if world_size() == 1:
+        return bad
+    flag = torch.tensor(float(bad), device=device)
+    dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+    return bool(flag)
