@@ -23,7 +23,16 @@ Config = dict[str, Any]
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
 OF_TRAINING = (  # what the start of a run has not
-    *("batch_order_sha256", "steps", "tokens", "flops", "seconds", "tokens_per_second", "peak_memory_bytes"),
+    *(
+        "batch_order_sha256",
+        "steps",
+        "tokens",
+        "flops",
+        "flops_gap",
+        "seconds",
+        "tokens_per_second",
+        "peak_memory_bytes",
+    ),
     *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
 )
 

@@ -15,14 +15,14 @@ from records.errors import UserError
 from records.run_folder import RunFolder
 from training.batches import BatchOrder
 from training.checkpoints import LAST
-from training.facts import announcement, closing_facts, continued, opening_manifest
+from training.facts import announcement, closing_facts, continued, opening_manifest, warn
 from training.frozen import check_frozen, fill_states
 from training.large_batch import LargeBatch
 from training.limits import check_contrastive
 from training.loop import fit
 from training.matryoshka import check_matryoshka
 from training.module import LOSS_DTYPES, ContrastiveModule
-from training.saving import save_trained
+from training.saving import finish, save_trained
 from training.set_up import set_up
 from training.standardise import sample
 from training.start import check_trainer, start
@@ -87,15 +87,15 @@ def train_cell(config: Config, folder: RunFolder) -> None:
     )
     states = {"states": fill_states(module, validation)} if config["backbone"]["frozen"] else {}
     fit(config, module, validation, folder.path)
-    closing = closing_facts(module, validation, manifest)
     if not first:
         return
-    save_trained(encoder, made.adapted, folder.path)
-    folder.write({**manifest, **closing, **states, "status": "finished"})
-    (folder.path / LAST).unlink(missing_ok=True)
+    save_trained(encoder, made.adapted, folder.path)  # before all that may fail
+    if validation.ndcg is None:  # no step was left: an earlier attempt ended after the last
+        validation.score()
+    closing = closing_facts(module, validation, manifest)
+    finish(folder, {**manifest, **closing, **states})
     print(f"{folder.path}: loss {closing['loss']:.3f}, validation nDCG@10 {closing['validation_ndcg_at_10']:.3f}")
-    if closing["collapse"]:
-        print(f"warning: {folder.path} collapsed: {closing['collapse']}.")
+    warn(folder, closing)
 
 
 def split_validation(triples: list[Triple], count: int) -> tuple[list[Triple], list[Triple]]:

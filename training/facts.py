@@ -121,13 +121,29 @@ def step_facts(module: ContrastiveModule, opening: Config) -> Config:
         "batch_order_sha256": module.batch_order_sha256,
         "steps": module.cfg["trainer"]["max_steps"],
         "tokens": module.tokens,
-        "flops": round(training_flops(module.cfg).of(module.work_done, module.work_spared)),
+        **_counted(module),
         "seconds": round(module.seconds, 2),
         "tokens_per_second": round(module.tokens / module.seconds, 1),
         "peak_memory_bytes": peak_memory(module),
         "code": {**opening["code"], "modules": {**loaded_modules(), **opening["code"]["modules"]}},  # first as it began
         "loss": sum(module.recent_losses) / len(module.recent_losses),
     }
+
+
+def _counted(module: ContrastiveModule) -> Config:
+    """FLOPs of the steps; null, and why, where counting fails: what was trained is worth more than its count."""
+    try:
+        return {"flops": round(training_flops(module.cfg).of(module.work_done, module.work_spared))}
+    except Exception as error:  # an operator without a shape-only form, no memory for the probes, ...
+        return {"flops": None, "flops_gap": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+
+
+def warn(folder: RunFolder, closing: Config) -> None:
+    """Say what is wrong with a finished run, and what its manifest lacks."""
+    if closing["collapse"]:
+        print(f"warning: {folder.path} collapsed: {closing['collapse']}.")
+    if "flops_gap" in closing:
+        print(f"warning: {folder.path}: the FLOPs were not counted ({closing['flops_gap']}); tables show '-'.")
 
 
 def name_of(dtype: torch.dtype) -> str:

@@ -132,5 +132,6 @@ class MaskedStage(TextStage):
 
     def further_facts(self, facts: Config) -> Config:
         """Masked tokens, and FLOPs with those of the frozen head: its product, and the gradient of its input."""
-        module = self.module
-        return {"masked_tokens": module.masked, "flops": facts["flops"] + 4 * module.masked * module.work.head.numel()}
+        masked, flops = self.module.masked, facts["flops"]
+        head = 4 * masked * self.module.work.head.numel()
+        return {"masked_tokens": masked, "flops": None if flops is None else flops + head}

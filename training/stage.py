@@ -12,10 +12,10 @@ from records.run_folder import RunFolder
 from training.batches import BatchOrder
 from training.checkpoints import LAST
 from training.contrastive import split_validation
-from training.facts import continued, opening_manifest, step_facts
+from training.facts import continued, opening_manifest, step_facts, warn
 from training.loop import fit
 from training.module import ContrastiveModule
-from training.saving import save_trained
+from training.saving import finish, save_trained
 from training.set_up import SetUp, set_up
 
 Config = dict[str, Any]
@@ -79,6 +79,10 @@ def train_stage(config: Config, folder: RunFolder, kind: type[TextStage]) -> Non
     before = stage.held_out_scores()  # LoRA is the identity here, also where a run goes on
     held = HeldOut(stage.held_out_scores, t["validate_every"])
     fit(config, module, held, folder.path)
+    if not first:
+        return
+    save_trained(made.encoder, made.adapted, folder.path)  # before all that may fail
+    held.last = held.last or stage.held_out_scores()  # no step was left: an earlier attempt ended after the last
     facts = step_facts(module, manifest)
     closing = {
         **facts,
@@ -86,15 +90,10 @@ def train_stage(config: Config, folder: RunFolder, kind: type[TextStage]) -> Non
         "held_out": {"before": before, "after": held.last},
         "collapse": stage.collapse(facts["loss"], before, held.last),
     }
-    if not first:
-        return
-    save_trained(made.encoder, made.adapted, folder.path)
-    folder.write({**manifest, **closing, "status": "finished"})
-    (folder.path / LAST).unlink(missing_ok=True)
+    finish(folder, {**manifest, **closing})
     figures = ", ".join(f"{k} {before[k]:.3f} -> {held.last[k]:.3f}" for k in before)
     print(f"{folder.path}: loss {closing['loss']:.3f}; held-out {figures}")
-    if closing["collapse"]:
-        print(f"warning: {folder.path} collapsed: {closing['collapse']}.")
+    warn(folder, closing)
 
 
 def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config) -> str:

@@ -1,0 +1,102 @@
+"""What was trained is on disk before anything is said of it: no failure after the last step costs a step."""
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from records.run_folder import RunFolder
+from tests.training.raw_stages import quick_stage
+from training import facts
+from training.checkpoints import LAST
+from training.contrastive import train_cell
+from training.mntp import MaskedStage, train_mntp
+from training.module import ContrastiveModule
+from training.simcse import SimCSE, train_simcse
+from training.validation import Validation
+
+TRAINERS = {"infonce": train_cell, "mntp": train_mntp, "simcse": train_simcse}
+SAME = ("batch_order_sha256", "tokens", "flops", "loss", "collapse", "data", "code")
+
+
+@pytest.fixture(scope="module")
+def config(compose_cell, pairs, headed_model, lines):
+    """Compose a run of four quick steps whose only checkpoint is that of the last."""
+
+    def compose(objective):
+        if objective != "infonce":
+            return compose_cell(
+                "mean", "bi", *quick_stage(objective, headed_model, lines), "trainer.checkpoint_every=0"
+            )
+        trainer = ["max_steps=4", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
+        data = ["data=jsonl", f"data.path='{pairs}'", "data.validation=4", "objective.warmup=1"]
+        return compose_cell("lastlayer", "bi", *(f"trainer.{t}" for t in trainer), *data)
+
+    return compose
+
+
+def trained(folder):
+    """Every trained tensor of a run."""
+    head = load_file(folder / "head.safetensors")
+    return {**load_file(folder / "adapter" / "adapter_model.safetensors"), **{f"head.{k}": v for k, v in head.items()}}
+
+
+def fails(*_):
+    raise RuntimeError("no shape-only form of aten::new_operator")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", TRAINERS)
+def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkeypatch, capsys, objective):
+    cfg, train = config(objective), TRAINERS[objective]
+    with monkeypatch.context() as patch:
+        patch.setattr(facts, "training_flops", fails)
+        train(cfg, RunFolder(tmp_path / "gap"))
+    train(cfg, RunFolder(tmp_path / "whole"))
+    gap, whole = (RunFolder(tmp_path / name).manifest() for name in ("gap", "whole"))
+    assert gap["status"] == whole["status"] == "finished"
+    assert gap["flops"] is None
+    assert gap["flops_gap"] == "RuntimeError: no shape-only form of aten::new_operator"
+    assert "the FLOPs were not counted (RuntimeError: no shape-only form" in capsys.readouterr().out
+    assert whole["flops"] > 0
+    assert "flops_gap" not in whole
+    one, other = trained(tmp_path / "gap"), trained(tmp_path / "whole")
+    assert all(torch.equal(one[k], other[k]) for k in one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("objective", "owner", "name", "saved"),
+    [
+        ("infonce", Validation, "score", False),
+        ("infonce", facts, "collapse", True),
+        ("mntp", MaskedStage, "collapse", True),
+        ("simcse", SimCSE, "collapse", True),
+    ],
+)
+def test_what_fails_after_the_last_step_is_done_again_without_it(
+    config, tmp_path, monkeypatch, objective, owner, name, saved
+):
+    cfg, train = config(objective), TRAINERS[objective]
+    steps, real = [], ContrastiveModule.training_step
+
+    def counted(self, tick, index):
+        steps.append(self.global_step)
+        return real(self, tick, index)
+
+    monkeypatch.setattr(ContrastiveModule, "training_step", counted)
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="new_operator"):
+        patch.setattr(owner, name, fails)
+        train(cfg, RunFolder(tmp_path / "again"))
+    assert steps == [0, 1, 2, 3]
+    assert (tmp_path / "again" / LAST).is_file()
+    assert (tmp_path / "again" / "head.safetensors").is_file() == saved
+    assert RunFolder(tmp_path / "again").manifest()["status"] == "running"
+    train(cfg, RunFolder(tmp_path / "again"))
+    assert steps == [0, 1, 2, 3], "no step was run again"
+    assert not (tmp_path / "again" / LAST).exists()
+    train(cfg, RunFolder(tmp_path / "whole"))
+    one, other = trained(tmp_path / "again"), trained(tmp_path / "whole")
+    assert all(torch.equal(one[k], other[k]) for k in one)
+    again, whole = (RunFolder(tmp_path / name).manifest() for name in ("again", "whole"))
+    for key in (*SAME, "validation_ndcg_at_10" if objective == "infonce" else "held_out"):
+        assert again[key] == whole[key], key
