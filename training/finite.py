@@ -1,4 +1,4 @@
-"""Numbers that are not finite, found before they reach weights, moments or a checkpoint; all processes stop together."""
+"""Numbers that are not finite, found before weights, moments or a checkpoint have them; all processes stop together."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
