@@ -1,5 +1,6 @@
 """The attention switch and the probe that proves it took: which token's state moves when another token changes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -82,29 +83,44 @@ def sight(backbone: PreTrainedModel) -> Tensor:
 
 @torch.no_grad()
 def sight_of_layers(backbone: PreTrainedModel) -> Tensor:
-    """Return [L, T, T] bool: entry (l, i, j) tells whether layer l alone lets token i see token j.
+    """Return [L, T, T] bool: entry (l, i, j) tells whether layer l alone lets token i see token j."""
+    return _sight_of_layers(backbone, _probe_ids(backbone)[0], range(PROBE_TOKENS))
+
+
+@torch.no_grad()
+def far_sight(backbone: PreTrainedModel, width: int) -> Tensor:
+    """Return [L, T, 2] bool of a text of T = `width` tokens: whether each of them sees the first, and the last one.
+
+    All tokens are alike, so that every weight of attention is about 1 / T and no distance hides one in rounding.
+    """
+    return _sight_of_layers(backbone, _probe_ids(backbone)[0, :1].repeat(width), (0, width - 1))
+
+
+def _sight_of_layers(backbone: PreTrainedModel, ids: Tensor, changed: Sequence[int]) -> Tensor:
+    """[L, T, C] bool for ids [T]: whether layer l alone lets token i see the token at the place `changed[c]`.
 
     Where one layer sees all, all states above do, so the states of the last one cannot tell. Here every layer is
-    given its own original and T copies of it, token j of copy j with its features rolled by one place; what its
+    given its own original and C copies of it, in each one token with its features rolled by one place; what its
     attention makes of them is compared.
     """
     layers, _ = parts(backbone)
     moved: list[Tensor] = []
+    count, width = len(changed) + 1, len(ids)
+    copies, places = torch.arange(1, count, device=ids.device), torch.tensor(changed, device=ids.device)
 
     def disturb(_layer: nn.Module, args: Any) -> Any:
-        rows = args[0].view(PROBE_TOKENS + 1, PROBE_TOKENS, -1)[:1].repeat(PROBE_TOKENS + 1, 1, 1)
-        j = torch.arange(PROBE_TOKENS, device=rows.device)
-        rows[j + 1, j] = rows[j + 1, j].roll(1, dims=-1)
+        rows = args[0].view(count, width, -1)[:1].repeat(count, 1, 1)
+        rows[copies, places] = rows[copies, places].roll(1, dims=-1)
         return rows.view_as(args[0]), *args[1:]
 
     def compare(_module: nn.Module, _args: Any, output: Any) -> None:
-        moved.append(_moved(output[0].view(PROBE_TOKENS + 1, PROBE_TOKENS, -1)))
+        moved.append(_moved(output[0].view(count, width, -1)))
 
     handles = [layer.register_forward_pre_hook(disturb) for layer in layers]
     handles += [_attentions(layer)[0].register_forward_hook(compare) for layer in layers]
     training = backbone.training
     try:
-        last_states(backbone.eval(), one_text_each(_probe_ids(backbone)[:1].repeat(PROBE_TOKENS + 1, 1)))
+        last_states(backbone.eval(), one_text_each(ids.repeat(count, 1)))
     finally:
         for handle in handles:
             handle.remove()
@@ -113,8 +129,8 @@ def sight_of_layers(backbone: PreTrainedModel) -> Tensor:
 
 
 def _moved(states: Tensor) -> Tensor:
-    """[T, T] bool of states [T + 1, T, D]: whether that of token i in copy j is another than in the original."""
-    distance = (states[1:] - states[:1]).float().norm(dim=-1)  # [j, i]
+    """[T, C] bool of states [C + 1, T, D]: whether that of token i in copy c is another than in the original."""
+    distance = (states[1:] - states[:1]).float().norm(dim=-1)  # [c, i]
     return (distance > 1e-5 * states[0].float().norm(dim=-1)).T
 
 
@@ -129,20 +145,47 @@ def _probe_ids(backbone: PreTrainedModel) -> Tensor:
     return batch
 
 
-def probe(backbone: PreTrainedModel, is_causal: bool, bi_last: int = 0) -> None:
-    """Refuse a decoder whose tokens do not see exactly what the switch says they see; with `bi_last` in each layer."""
-    seen = sight(backbone)
-    causal = torch.ones_like(seen).tril()
-    wanted = causal if is_causal and not bi_last else torch.ones_like(seen)
+def probe(backbone: PreTrainedModel, is_causal: bool, bi_last: int = 0, longest: int | None = None) -> None:
+    """Refuse a decoder whose tokens do not see exactly what the switch says they see; with `bi_last` in each layer.
+
+    longest: tokens of a text at most; None: as many as the decoder has positions. Where the configuration names a
+    window or a chunk of attention that is shorter, each layer is tried on a text that is longer than that: "bi" and
+    "causal" speak of whole texts, so a window that a text fits into is allowed, and any other refused.
+    """
+    count = len(parts(backbone)[0])
+    is_blind = [is_causal and layer < count - bi_last for layer in range(count)]
+    near, width = range(PROBE_TOKENS), _beyond_windows(backbone.config.get_text_config(), longest)
+    found, wanted = [sight(backbone)], [_allowed(PROBE_TOKENS, near, all(is_blind))]
     if bi_last:
-        count = len(parts(backbone)[0])
-        each = [causal if layer < count - bi_last else torch.ones_like(seen) for layer in range(count)]
-        seen, wanted = torch.stack([*sight_of_layers(backbone), seen]), torch.stack([*each, wanted])
-    if not torch.equal(seen, wanted):
+        found += sight_of_layers(backbone)
+        wanted += [_allowed(PROBE_TOKENS, near, blind) for blind in is_blind]
+    if width > PROBE_TOKENS:
+        found += far_sight(backbone, width)
+        wanted += [_allowed(width, (0, width - 1), blind) for blind in is_blind]
+    pairs = [(seen.cpu(), may) for seen, may in zip(found, wanted, strict=True)]
+    leaks, lacking = (sum(int((x & ~y).sum()) for x, y in both) for both in (pairs, [(y, x) for x, y in pairs]))
+    if leaks or lacking:
         name = f"bi_last attn.layers={bi_last}" if bi_last else "causal" if is_causal else "bi"
-        leaks, blind = int((seen & ~wanted).sum()), int((~seen & wanted).sum())
         raise UserError(
             f"attn={name} does not hold for {type(backbone).__name__} with {backbone.config._attn_implementation}: "
-            f"{leaks} token pairs see what they must not, {blind} do not see what they must. "
-            "Use transformers >= 5.2, model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false."
+            f"{leaks} token pairs see what they must not, {lacking} do not see what they must. Use transformers >= 5.2, "
+            "model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false, or a max_length that the "
+            "window holds."
         )
+
+
+def _allowed(width: int, changed: Sequence[int], is_causal: bool) -> Tensor:
+    """[T, C] bool: whether token i of T = `width` may see the token at the place `changed[c]`."""
+    may = torch.arange(width)[:, None] >= torch.tensor(changed)
+    return may if is_causal else torch.ones_like(may)
+
+
+def _beyond_windows(config: Any, longest: int | None) -> int:
+    """Tokens of a text that no window fits of those that `config` names and that a text of `longest` would not fit.
+
+    0: there is none. A number that is no window (Qwen's `max_window_layers`) makes the proof longer, and no weaker.
+    """
+    longest = min(longest or config.max_position_embeddings, config.max_position_embeddings)
+    named = [v for key, v in config.to_dict().items() if "window" in key or "chunk" in key]
+    shorter = [v for v in named if type(v) is int and v < longest]
+    return min(longest, max(shorter) + 2) if shorter else 0

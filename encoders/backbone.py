@@ -72,7 +72,11 @@ def _whole_config(model: dict[str, Any]) -> Any:
 
 def _without_windows(config: Any, model: dict[str, Any]) -> Any:
     """Let every token see all others that `attn` allows it to, unless the model shall keep its windows."""
-    if model["sliding_window"] or getattr(config, "sliding_window", None) is None:
+    if model["sliding_window"]:
+        return config
+    if getattr(config, "attention_chunk_size", None) is not None:  # Llama 4's, without which it has no mask
+        config.attention_chunk_size = 2 * config.max_position_embeddings
+    if getattr(config, "sliding_window", None) is None:
         return config
     if config.model_type not in WINDOWLESS:  # elsewhere a window must exist: make it wider than any text
         config.sliding_window = 2 * config.max_position_embeddings

@@ -61,7 +61,8 @@ def build_encoder(
     spare_norms(backbone, precision.compute)
     attention = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
     set_attention(backbone, *attention)
-    probe(backbone, *attention)
+    longest = round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"]))
+    probe(backbone, *attention, longest)
     shape = backbone.config.get_text_config()
     seed = stream_seed(cfg["seed"], "head")
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)).to(

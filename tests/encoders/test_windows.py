@@ -1,0 +1,92 @@
+"""What bi and causal mean where layers have windows or chunks: the whole text, whatever its length, or an error."""
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel
+
+from encoders.attention import probe, set_attention
+from encoders.backbone import load_backbone
+from encoders.loading import build_encoder
+from encoders.precision import PRECISIONS
+from records.config import composed, plain
+from records.errors import UserError
+from tests.encoders.test_families import SIZES
+
+WINDOW = 8
+FAMILIES = {
+    "mistral": {"sliding_window": WINDOW},
+    "qwen2": {"sliding_window": WINDOW, "use_sliding_window": True, "max_window_layers": 1},
+    "gemma2": {"sliding_window": WINDOW, "query_pre_attn_scalar": 8},
+    "gemma3_text": {"sliding_window": WINDOW, "query_pre_attn_scalar": 8},
+    "llama4_text": {
+        **{"attention_chunk_size": WINDOW, "num_local_experts": 2, "intermediate_size_mlp": 48},
+        "no_rope_layers": [1, 1, 0],
+    },
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def folder(request, tmp_path_factory):
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp(request.param)
+    config = AutoConfig.for_model(request.param, **{**SIZES, **FAMILIES[request.param]})
+    AutoModel.from_config(config).save_pretrained(path)
+    return path
+
+
+def loaded(folder, attn, window):
+    words = [f"attn={attn}", "pooler=mean", f"model.sliding_window={window}", "model.attn_implementation=eager"]
+    cfg = plain(composed("train", words))
+    cfg["model"]["path"] = str(folder)
+    backbone = load_backbone(cfg["model"], torch.float32)
+    switch = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
+    set_attention(backbone, *switch)
+    return backbone, switch
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
+def test_a_window_longer_than_the_short_text_is_found(folder, attn):
+    backbone, switch = loaded(folder, attn, "true")
+    with pytest.raises(UserError, match=f"attn={attn}.* does not hold"):
+        probe(backbone, *switch)
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
+def test_without_windows_every_layer_sees_all(folder, attn):
+    """Against gradients: the last token's state of every layer with respect to the first one's input of that layer."""
+    backbone, switch = loaded(folder, attn, "false")
+    probe(backbone, *switch)
+    inputs = []
+
+    def cut(_layer, args):
+        inputs.append(args[0].detach().requires_grad_(True))
+        return inputs[-1], *args[1:]
+
+    outputs = []
+    for layer in backbone.layers:
+        layer.register_forward_pre_hook(cut)
+        layer.register_forward_hook(lambda _m, _a, out: outputs.append(out[0] if isinstance(out, tuple) else out))
+    backbone(input_ids=torch.arange(3, 3 + 4 * WINDOW)[None], use_cache=False)
+    for given, out in zip(inputs, outputs, strict=True):
+        (gradient,) = torch.autograd.grad(out[0, -1].square().sum(), given)
+        assert (gradient[0].norm(dim=-1) > 0).all()
+
+
+def test_a_text_that_fits_the_window_is_whole(folder):
+    """Kept windows are allowed where no text is cut: a causal window of 8 shows the last of 8 tokens all before it."""
+    backbone, switch = loaded(folder, "causal", "true")
+    probe(backbone, *switch, longest=WINDOW)
+    with pytest.raises(UserError, match="attn=causal does not hold"):
+        probe(backbone, *switch, longest=WINDOW + 1)
+
+
+@pytest.mark.parametrize(("max_length", "allowed"), [(WINDOW, True), (WINDOW + 2, False)])
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_max_length_decides(compose_cell, folder, attn, max_length, allowed):
+    words = [f"model.path={folder}", "model.sliding_window=true", "model.attn_implementation=eager"]
+    cfg = compose_cell("mean", attn, *words, f"max_length={max_length}")
+    if allowed:
+        build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    else:
+        with pytest.raises(UserError, match=f"attn={attn} does not hold"):
+            build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
