@@ -23,7 +23,7 @@ def is_unpadded(backbone: PreTrainedModel) -> bool:
 
 def check_padding(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
     """Raise `UserError` where one of `poolers` reads states of padding and the decoder has none, so zeros."""
-    if is_unpadded(backbone) and any(pooler.reads_padding for pooler in poolers):
+    if is_unpadded(backbone) and any(getattr(pooler, "reads_padding", False) for pooler in poolers):
         raise UserError(NO_PADDING)
 
 
