@@ -5,6 +5,8 @@
     python -m benchmarks.calibration --quick       # a smoke test of a few seconds
     ... figure=docs/figures/power                          # also draw the power curves (pdf and png)
 
+    ... only=tests,families,intervals,equivalence,power    # some of these tables alone
+
 Prints Markdown tables; every rate in per cent with its Monte Carlo standard error.
 """
 
@@ -12,15 +14,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from analysis.statistics.equivalence import equivalence
 from benchmarks.null_families import PROCEDURES, pairwise
-from benchmarks.null_intervals import INTERVALS, covers
+from benchmarks.null_intervals import INTERVALS, covers, t_interval
 from benchmarks.null_tests import all_tests, signed_rank_with
 from benchmarks.null_worlds import (
     BLOCK,
@@ -33,7 +36,7 @@ from benchmarks.null_worlds import (
     read_spreads,
     symmetric,
 )
-from records.errors import UserError, guard
+from records.errors import UserError, guard, nearest
 
 ALPHA = 0.05 * (1 + 1e-9)
 SIZES = (5, 8, 12, 20, 41, 60)
@@ -46,6 +49,17 @@ FAMILY_WORLDS = (
     "exchangeable, rounded to .01",
     "exchangeable, fifth design better",
     "exchangeable, related, rho .6",
+)
+MARGIN = 0.005  # of the equivalence tests: the default of rope=
+CENTRES = {"at the margin": 1.0, "half the margin": 0.5, "no difference": 0.0}
+EQUIVALENCE_SIZES = (8, 20, 41, 60, 120, 240, 600)
+EQUIVALENCE_WORLDS = (
+    "symmetric",
+    "real, as they are",
+    "real, pseudomedian 0",
+    "unequal spread",
+    "heavy tails",
+    "skewed, mean 0",
 )
 Rates = dict[str, float]
 
@@ -113,6 +127,20 @@ def power_of_tests(plan: Plan, spreads: Spreads, spread: str, n: int) -> Rates:
     return rates
 
 
+def called_equivalent(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
+    """Return "centre, method" -> share called equivalent within .005 at 5 %; standard deviation .02, uncorrected.
+
+    The two one-sided signed-rank tests, and for comparison Student's 90 % interval within the margin.
+    """
+    d, rates = WORLDS[world](_rng(world, n), spreads, plan.interval_reps, n) * (SPREADS[0] / SD), {}
+    for name, share in CENTRES.items():
+        shifted = d + share * MARGIN
+        rates[f"{name}, signed-rank"] = float((equivalence(shifted, MARGIN).p <= ALPHA).mean())
+        low, high = t_interval(shifted, 0.9)
+        rates[f"{name}, t"] = float(((low > -MARGIN) & (high < MARGIN)).mean())
+    return rates
+
+
 def _rng(world: str, n: int) -> np.random.Generator:
     return np.random.default_rng([n, *world.encode()])
 
@@ -172,27 +200,73 @@ def print_power(table: dict[str, dict[int, Rates]]) -> None:
             print(f"| {spread} | {difference} | {test} | {values} |")
 
 
+def print_tests(plan: Plan, spreads: Spreads) -> None:
+    """Print the false positives of the paired tests."""
+    tests = measure(false_positives, plan, spreads, WORLDS)
+    print_table("False positives at 5 %", tests, plan.reps, above(plan.reps))
+
+
+def print_families(plan: Plan, spreads: Spreads) -> None:
+    """Print the family-wise errors."""
+    families = measure(family_wise, plan, spreads, FAMILY_WORLDS)
+    print_table("Any false positive among five designs", families, plan.reps, above(plan.reps))
+
+
+def print_intervals(plan: Plan, spreads: Spreads) -> None:
+    """Print the coverage."""
+    print_table("Coverage of 95 % intervals", measure(coverage, plan, spreads, WORLDS), plan.interval_reps, below)
+
+
+def print_equivalence(plan: Plan, spreads: Spreads) -> None:
+    """Print how often pairs are called equivalent: a false claim at the margin, a right one elsewhere."""
+    sizes = EQUIVALENCE_SIZES if plan.sizes == SIZES else plan.sizes
+    table = measure(called_equivalent, replace(plan, sizes=sizes), spreads, EQUIVALENCE_WORLDS)
+    for name, share in CENTRES.items():
+        own = {
+            world: {
+                n: {k.partition(", ")[2]: v for k, v in rates.items() if k.startswith(name)} for n, rates in by.items()
+            }
+            for world, by in table.items()
+        }
+        bad = above(plan.interval_reps) if share == 1 else lambda _: False
+        print_table(f"Called equivalent within .005: {name}", own, plan.interval_reps, bad)
+
+
+TABLES = ("tests", "families", "intervals", "equivalence", "power")
+
+
 def main() -> None:
     """Print the tables and, where it is asked for, draw the figure."""
     words = sys.argv[1:]
     plan = QUICK if "--quick" in words else Plan()
-    figure = next((word.removeprefix("figure=") for word in words if word.startswith("figure=")), "")
-    paths = [Path(word) for word in words if word != "--quick" and not word.startswith("figure=")]
+    figure, only = (
+        next((word.partition("=")[2] for word in words if word.startswith(f"{key}=")), "") for key in ("figure", "only")
+    )
+    paths = [Path(word) for word in words if word != "--quick" and not word.startswith(("figure=", "only="))]
     if paths and not paths[0].is_file():
         raise UserError(f"{paths[0]} is not a file. Name the csv of published scores, or none for our own study.")
+    wanted = only.split(",") if only else list(TABLES)
+    unknown = [name for name in wanted if name not in TABLES]
+    if unknown:
+        raise UserError(f"only={only}: there is no table {unknown[0]!r}. {nearest(unknown[0], TABLES)}")
     spreads = read_spreads(paths[0] if paths else None)
     _head(plan, spreads)
-    tests, reps = measure(false_positives, plan, spreads, WORLDS), plan.reps
-    print_table("False positives at 5 %", tests, reps, above(reps))
-    families = measure(family_wise, plan, spreads, FAMILY_WORLDS)
-    print_table("Any false positive among five designs", families, reps, above(reps))
-    print_table("Coverage of 95 % intervals", measure(coverage, plan, spreads, WORLDS), plan.interval_reps, below)
-    power = measure(power_of_tests, plan, spreads, [str(sd) for sd in SPREADS])
-    print_power(power)
-    if figure:
-        from benchmarks.power_figure import draw
+    printers = {
+        "tests": print_tests,
+        "families": print_families,
+        "intervals": print_intervals,
+        "equivalence": print_equivalence,
+    }
+    for name in wanted:
+        if name in printers:
+            printers[name](plan, spreads)
+    if "power" in wanted:
+        power = measure(power_of_tests, plan, spreads, [str(sd) for sd in SPREADS])
+        print_power(power)
+        if figure:
+            from benchmarks.power_figure import draw
 
-        draw(power, Path(figure))
+            draw(power, Path(figure))
 
 
 def _head(plan: Plan, spreads: Spreads) -> None:

@@ -89,12 +89,12 @@ def bootstrap_t(differences: Floats) -> Bounds:
     return np.concatenate(low), np.concatenate(high)
 
 
-def t_interval(differences: Floats) -> Bounds:
+def t_interval(differences: Floats, level: float = 0.95) -> Bounds:
     """Student's interval of the mean."""
     from scipy.special import stdtrit
 
     n = differences.shape[1]
-    half = stdtrit(n - 1, TAILS[1]) * differences.std(axis=1, ddof=1) / np.sqrt(n)
+    half = stdtrit(n - 1, (1 + level) / 2) * differences.std(axis=1, ddof=1) / np.sqrt(n)
     return differences.mean(axis=1) - half, differences.mean(axis=1) + half
 
 

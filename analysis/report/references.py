@@ -104,6 +104,17 @@ REFERENCES: dict[str, Reference] = {
         "Multi-level Block Permutation", 2015,
         journal="NeuroImage", volume="123", pages="253--268", doi="10.1016/j.neuroimage.2015.05.092",
     ),
+    "schuirmann1987": _of(
+        "article", "Schuirmann, Donald J.",
+        "A Comparison of the Two One-sided Tests Procedure and the Power Approach for Assessing the Equivalence of"
+        " Average Bioavailability", 1987,
+        journal="Journal of Pharmacokinetics and Biopharmaceutics", volume="15", number="6", pages="657--680",
+        doi="10.1007/BF01068419",
+    ),
+    "box1973": _of(
+        "book", "Box, George E. P.; Tiao, George C.", "Bayesian Inference in Statistical Analysis", 1973,
+        publisher="Addison-Wesley",
+    ),
     "student1908": _of(
         "article", "Student", "The Probable Error of a Mean", 1908,
         journal="Biometrika", volume="6", number="1", pages="1--25", doi="10.1093/biomet/6.1.1",
@@ -140,18 +151,6 @@ REFERENCES: dict[str, Reference] = {
     "demsar2006": _of(
         "article", "Demšar, Janez", "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006,
         journal="Journal of Machine Learning Research", volume="7", pages="1--30",
-    ),
-    "benavoli2014": _of(
-        "inproceedings",
-        "Benavoli, Alessio; Corani, Giorgio; Mangili, Francesca; Zaffalon, Marco; Ruggeri, Fabrizio",
-        "A Bayesian Wilcoxon Signed-Rank Test Based on the Dirichlet Process", 2014,
-        booktitle="Proceedings of the 31st International Conference on Machine Learning", volume="32",
-        pages="1026--1034",
-    ),
-    "benavoli2017": _of(
-        "article", "Benavoli, Alessio; Corani, Giorgio; Demšar, Janez; Zaffalon, Marco",
-        "Time for a Change: a Tutorial for Comparing Multiple Classifiers Through Bayesian Analysis", 2017,
-        journal="Journal of Machine Learning Research", volume="18", number="77", pages="1--36",
     ),
     "muennighoff2023": _of(
         "inproceedings", "Muennighoff, Niklas; Tazi, Nouamane; Magne, Loïc; Reimers, Nils",

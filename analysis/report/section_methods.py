@@ -12,9 +12,11 @@ RANKS = (
     " @demsar2006] are not told apart."
 )
 BORDA = "Designs are also ranked by Borda count, with a bootstrap of the tasks for the rank's interval."
-BAYES = (
-    "Whether a difference is of practical size was judged by the Bayesian signed-rank test [@benavoli2014;"
-    " @benavoli2017] with a region of practical equivalence of {rope:g} on either side of zero."
+EQUIVALENCE = (
+    "Two designs were called equivalent within {rope:g} where two one-sided signed-rank tests [@schuirmann1987] of"
+    " their differences, shifted by that margin either way, were both significant after the same correction; pairs that"
+    " were neither told apart nor equivalent are not told. The posterior of a mean difference is Student's, with the"
+    " prior of Jeffreys [@box1973]."
 )
 POWER = (
     "The power to detect the observed difference and one of {delta:g}, and the number of tasks needed, were simulated"
@@ -38,7 +40,7 @@ SENTENCES = {
     "items": ITEMS,
     "ranks": RANKS,
     "borda": BORDA,
-    "bayes": BAYES,
+    "equivalence": EQUIVALENCE,
     "power": POWER,
     "variance": VARIANCE,
     "seeds": SEEDS,

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from analysis.sections.bayes import bayes_section
 from analysis.sections.borda import borda_section
 from analysis.sections.clusters import clusters_section
+from analysis.sections.equivalence import equivalence_section
 from analysis.sections.items import items_section
 from analysis.sections.pair_details import pair_details
 from analysis.sections.power import power_section
@@ -20,7 +20,7 @@ QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
     power_section,
     rank_section,
     borda_section,
-    bayes_section,
+    equivalence_section,
     variance_section,
     seeds_section,
     clusters_section,

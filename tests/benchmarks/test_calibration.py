@@ -166,6 +166,9 @@ def test_the_command_runs(tmp_path):
         "### False positives at 5 %",
         "### Any false positive among five designs",
         "### Coverage of 95 % intervals",
+        "### Called equivalent within .005: at the margin",
+        "### Called equivalent within .005: half the margin",
+        "### Called equivalent within .005: no difference",
         "### Power at 5 %",
     ]
     assert (tmp_path / "power.pdf").read_bytes().startswith(b"%PDF")
@@ -173,3 +176,6 @@ def test_the_command_runs(tmp_path):
     missing = subprocess.run([*words[:3], "none.csv"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert missing.returncode == 2
     assert "none.csv is not a file" in missing.stderr
+    wrong = subprocess.run([*words[:4], "only=intervalls"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "there is no table 'intervalls'" in wrong.stderr

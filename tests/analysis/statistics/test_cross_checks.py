@@ -1,6 +1,7 @@
 """Sizes, intervals and other tests of a pair, each against a second implementation or enumeration."""
 
 from itertools import product
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy import stats
 from analysis.statistics import cross_checks as module
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS, cross_checks, paired_t, sign_test
 from analysis.statistics.flip_means import flip_means
-from analysis.statistics.hodges_lehmann import hodges_lehmann
+from analysis.statistics.hodges_lehmann import hodges_lehmann, walsh_averages_at
 from analysis.statistics.sign_flip import RANDOM_FLIPS, sign_flip
 from analysis.statistics.student import student_interval
 
@@ -40,6 +41,33 @@ def test_the_interval_holds_the_shifts_that_the_exact_test_does_not_reject(n):
 def _ends(d):
     found = hodges_lehmann(d)
     return found.low, found.high
+
+
+@pytest.mark.parametrize("kind", ["plain", "rounded", "two values", "heavy tails", "equal"])
+def test_walsh_averages_found_without_laying_them_out_are_those_of_the_sorted_list(kind):
+    rng = np.random.default_rng(7)
+    drawn = {
+        "plain": rng.normal(size=301),
+        "rounded": np.round(rng.normal(size=300), 1),
+        "two values": rng.integers(0, 2, 300) / 10,
+        "heavy tails": rng.standard_cauchy(300),
+        "equal": np.full(200, 0.1),
+    }[kind]
+    i, j = np.triu_indices(len(drawn))
+    averages = np.sort((drawn[i] + drawn[j]) / 2)
+    places = [0, 17, len(averages) // 3, len(averages) // 2, len(averages) // 2 + 1, len(averages) - 1]
+    np.testing.assert_allclose(walsh_averages_at(drawn, places), averages[places], rtol=1e-13, atol=1e-16)
+
+
+def test_more_than_a_thousand_tasks_have_a_finite_interval_in_little_time():
+    d = np.random.default_rng(8).normal(0.01, 0.1, size=(1, 20_000))
+    began = perf_counter()
+    found = hodges_lehmann(d)
+    assert perf_counter() - began < 10  # laid out, the 200 million averages would take minutes
+    error = 0.1 * np.sqrt(np.pi / 3 / 20_000)  # of the estimate for a normal law
+    assert found.estimate[0] == pytest.approx(0.01, abs=4 * error)
+    assert (found.high - found.low)[0] == pytest.approx(2 * 1.96 * error, rel=0.05)
+    assert found.confidence == pytest.approx(0.95, abs=1e-4)
 
 
 @pytest.mark.parametrize("n", [6, 8, 10])

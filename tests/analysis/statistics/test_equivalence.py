@@ -1,0 +1,192 @@
+"""Equivalence tests against scipy, enumeration and their own level; the posterior of the mean; the section."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics.bayes import mean_posterior
+from analysis.statistics.equivalence import equivalence
+from analysis.statistics.student import student_interval
+from records.errors import UserError
+
+MARGIN = 0.005
+
+
+@pytest.mark.parametrize("n", [5, 8, 20, 41])
+def test_both_tests_are_scipys_of_the_shifted_differences(n):
+    d = np.random.default_rng(n).normal(0.001, 0.01, size=(6, n))
+    found = equivalence(d, MARGIN)
+    for k, row in enumerate(d):
+        above = stats.wilcoxon(row + MARGIN, alternative="greater", method="exact").pvalue
+        below = stats.wilcoxon(row - MARGIN, alternative="less", method="exact").pvalue
+        assert (found.p_above[k], found.p_below[k]) == pytest.approx((above, below), rel=1e-9)
+        assert found.p[k] == max(found.p_above[k], found.p_below[k])
+
+
+@pytest.mark.parametrize("n", [1, 4, 9])
+def test_with_ties_and_values_on_the_margin_it_is_enumeration(n):
+    rng = np.random.default_rng(n)
+    d = rng.integers(-3, 4, size=(8, n)) / 400  # .0025 apart, so some are the margin itself
+    found = equivalence(d, MARGIN)
+    signs = np.array(list(product([0, 1], repeat=n)))
+    for row, p in zip(d, found.p_above, strict=True):
+        moved = np.round(row + MARGIN, 12)
+        ranks = np.where(moved == 0, 0, stats.rankdata(np.abs(moved)) - (moved == 0).sum())
+        assert p == pytest.approx((signs @ ranks <= ranks[moved < 0].sum() + 1e-9).mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.1])
+def test_both_pass_where_the_interval_lies_within_the_margin(alpha):
+    d = np.random.default_rng(1).normal(0, 1, size=(400, 15)) * np.geomspace(0.002, 0.02, 400)[:, None]
+    found = equivalence(d, MARGIN, alpha)
+    within = (found.low > -MARGIN) & (found.high < MARGIN)
+    assert 50 < within.sum() < 350
+    np.testing.assert_array_equal(found.p <= alpha, within)
+
+
+@pytest.mark.parametrize("n", [8, 20, 60])
+@pytest.mark.parametrize("side", [1, -1])
+def test_at_the_margin_at_most_alpha_are_called_equivalent(n, side):
+    rng = np.random.default_rng(n)
+    for noise in (rng.normal(size=(4000, n)), rng.standard_t(3, size=(4000, n)), rng.laplace(size=(4000, n))):
+        share = (equivalence(0.001 * noise + side * MARGIN, MARGIN).p <= 0.05).mean()
+        assert 0.02 < share < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 4000)
+
+
+def test_without_a_difference_power_grows_to_one():
+    rng = np.random.default_rng(3)
+    shares = [(equivalence(rng.normal(0, 0.02, (400, n)), MARGIN).p <= 0.05).mean() for n in (20, 60, 120, 240, 600)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.1
+    assert shares[-1] > 0.99
+
+
+def test_no_task_number_and_no_margin_allows_less_than_the_smallest_p():
+    for n in (1, 3, 8):
+        found = equivalence(np.zeros((1, n)), MARGIN)
+        assert found.p[0] == found.p_min[0] == 2.0**-n
+    assert equivalence(np.zeros((1, 8)), 0.0).p_min[0] == equivalence(np.zeros((1, 8)), 0.0).p[0] == 1.0
+
+
+def test_the_posterior_is_students_and_agrees_with_the_interval():
+    d = np.random.default_rng(4).normal(0.002, 0.01, (5, 12))
+    found = mean_posterior(d, MARGIN)
+    for k, row in enumerate(d):
+        t = stats.t(11, row.mean(), stats.sem(row))
+        wanted = [t.cdf(-MARGIN), t.cdf(MARGIN) - t.cdf(-MARGIN), t.sf(MARGIN)]
+        assert [found.worse[k], found.equivalent[k], found.better[k]] == pytest.approx(wanted)
+    high = student_interval(d)[1]
+    beyond = [mean_posterior(row[None], edge).better[0] for row, edge in zip(d, high, strict=True)]
+    assert beyond == pytest.approx([0.025] * 5)
+
+
+def test_the_posterior_turns_round_and_has_edges():
+    d = np.random.default_rng(2).normal(0.002, 0.01, (4, 15))
+    found, turned = mean_posterior(d, 0.004), mean_posterior(-d, 0.004)
+    assert found.worse == pytest.approx(turned.better)
+    assert found.worse + found.equivalent + found.better == pytest.approx(np.ones(4))
+    assert 0.35 - 0.30 != 0.05  # in floating point it is more; in the table it is .05, and within the region
+    edge = mean_posterior(np.full((1, 6), 0.35 - 0.30), 0.05)
+    assert (edge.worse[0], edge.equivalent[0], edge.better[0]) == (0, 1, 0)
+    assert mean_posterior(np.zeros((1, 5)), 0.0).equivalent[0] == 1
+    assert np.isnan(mean_posterior(np.ones((1, 1)), 0.1).better).all()
+
+
+def posterior(result):
+    """The table with the three probabilities, whatever its section is called."""
+    frames = [frame for section in result.sections for frame in section.frames.values()]
+    (found,) = [frame for frame in frames if {"worse", "equivalent", "better"} <= set(frame.columns)]
+    return found
+
+
+def write_pairs(path, n, shift, sd=0.02):
+    rng = np.random.default_rng(n)
+    noise = rng.normal(0, sd, n)
+    noise -= noise.mean()
+    first = rng.uniform(0.3, 0.7, n)
+    tasks = ",".join(f"t{k}" for k in range(n))
+    kinds = {f"t{k}": {"type": "STS"} for k in range(n)}
+    path.with_name("tasks.json").write_text(json.dumps(kinds))
+    rows = [",".join(f"{value:.9f}" for value in row) for row in (first, first + noise + shift)]
+    path.write_text(f"model,{tasks}\na,{rows[0]}\nb,{rows[1]}\n")
+    return path
+
+
+def test_more_tasks_make_equivalence_surer_not_less(tmp_path, analyse_words):
+    """Two designs that do not differ, SD .02: the posterior gathers within the margin."""
+    found = [
+        posterior(analyse_words(f"scores={write_pairs(tmp_path / f'{n}.csv', n, 0.0)}"))["equivalent"].iloc[0]
+        for n in (8, 60, 480)
+    ]
+    assert found == sorted(found)
+    assert found[-1] > 0.99
+
+
+def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
+    wanted = {0.0: "equivalent within .005", 0.006: "told apart", 0.0015: "not told"}
+    for shift, outcome in wanted.items():
+        n = 60 if outcome == "not told" else 480
+        result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', n, shift)}")
+        (section,) = [section for section in result.sections if section.name == "equivalence"]
+        assert section.frames["equivalence.csv"]["outcome"].tolist() == [outcome]
+        (grid,) = section.grids
+        assert grid.rows[0][1].text == outcome
+        assert "margin .005 (rope=)" in grid.caption
+        assert f"{outcome} 1" in section.notes[0] or outcome == "told apart"
+        if outcome == "told apart":
+            assert "told apart 1" in section.notes[0]
+            assert "The pair is" not in result.verdict
+        else:
+            assert f"The pair is {outcome}" in result.verdict
+            assert "equivalent within .005" in result.verdict
+
+
+def test_told_apart_by_less_than_the_margin_is_said(tmp_path, analyse_words):
+    result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 60, 0.002, sd=0.003)}")
+    (section,) = [section for section in result.sections if section.name == "equivalence"]
+    row = section.frames["equivalence.csv"].iloc[0]
+    assert (row["outcome"], row["within_margin"]) == ("told apart", True)
+    assert section.grids[0].rows[0][1].below == ("equivalent within .005",)
+    assert "The pair is told apart, and yet equivalent within .005" in result.verdict
+    assert "told apart 1 (1 of them equivalent within .005 all the same)" in section.notes[0]
+
+
+def test_claims_are_corrected_over_the_family(tmp_path, analyse_words):
+    values = 0.5 + np.random.default_rng(5).normal(0, 0.008, (3, 24))
+    rows = [f"m{k},t{task},STS,{score}" for k, row in enumerate(values) for task, score in enumerate(row)]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["model,task,type,score", *rows]))
+    found = {}
+    for correction in ("holm", "none"):
+        result = analyse_words(f"scores={path}", f"correction={correction}", "missing=fail")
+        (section,) = [section for section in result.sections if section.name == "equivalence"]
+        found[correction] = section.frames["equivalence.csv"]
+    holm = found["holm"]
+    order = np.argsort(holm["p"].to_numpy())
+    steps = np.maximum.accumulate(holm["p"].to_numpy()[order] * [3, 2, 1])
+    np.testing.assert_allclose(holm["p_holm"].to_numpy()[order], np.minimum(1, steps))
+    assert (holm["within_margin"] == (holm["p_holm"] <= 0.05)).all()
+    assert (found["none"]["within_margin"] == (found["none"]["p"] <= 0.05)).all()
+
+
+def test_so_few_tasks_cannot_show_equivalence(tmp_path, analyse_words):
+    result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 4, 0.0, sd=0.0001)}")
+    assert "so few tasks cannot show it to be equivalent within .005 either" in result.verdict
+    (section,) = [section for section in result.sections if section.name == "equivalence"]
+    assert section.grids[0].rows[0][3].below == ("n.a.: p >= .0625",)
+    assert {cell.style for cell in section.grids[0].rows[0][4:]} == {""}  # below six tasks nothing is bold
+
+
+def test_the_margin_is_checked_and_used(tmp_path, analyse_words):
+    path = write_pairs(tmp_path / "x.csv", 40, 0.01, sd=0.004)
+    for margin, within in ((0.005, False), (0.02, True)):
+        result = analyse_words(f"scores={path}", f"rope={margin}")
+        (section,) = [section for section in result.sections if section.name == "equivalence"]
+        table = section.frames["equivalence.csv"]
+        assert table["within_margin"].tolist() == [within]
+        assert (table["margin"] == margin).all()
+    with pytest.raises(UserError, match="rope=2 is out of range"):
+        analyse_words(f"scores={path}", "rope=2")
