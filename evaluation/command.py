@@ -68,6 +68,7 @@ def run(cfg: Config) -> list[Any]:
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
     _name_older_scores(outcomes)
     _name_unpredicted(outcomes)
+    _name_left_out(tasks.tasks)
     return outcomes
 
 
@@ -161,3 +162,13 @@ def _name_unpredicted(outcomes: Sequence[Any]) -> None:
                 f"Note: {outcome.title} was scored before without predictions on {', '.join(outcome.unpredicted)};"
                 " for them give results=<another folder>, or delete these scores and run the command again."
             )
+
+
+def _name_left_out(tasks: Sequence[Any]) -> None:
+    """Say what the files of a task lack; the manifest beside the scores and tasks.json hold the counts."""
+    from evaluation.results import left_out
+
+    for task in tasks:
+        said = ", ".join(f"{count} {what}" for what, count in left_out(task).items())
+        if said:
+            print(f"Note: {task.metadata.name} left out what is missing or empty in its files: {said}.")

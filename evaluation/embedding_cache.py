@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from encoders.finite import NAMELESS, NonFiniteError, refuse_nonfinite
 from evaluation.embedding_keys import keys_of
 from evaluation.embedding_memory import EmbeddingMemory
 from evaluation.matrix import Matrix
 from evaluation.text_windows import windows
-from records.errors import UserError
 
 WINDOW = 32_768  # distinct texts looked up, and where they are missing sorted by length and encoded, at a time
 Progress = Callable[[int], None]
@@ -79,11 +79,13 @@ class EmbeddingCache:
     """Embeddings of one encoder, looked up in `store` and computed where they are missing.
 
     texts: how many distinct ones were found in the store. seconds: spent on looking up and keeping, without encoding.
-    folder: where results too large for memory lie.
+    folder: where results too large for memory lie. whose: what an error calls the encoder.
     """
 
-    def __init__(self, encoder: Encoder, store: Store | None = None, folder: Path | None = None) -> None:
-        self.encoder, self.folder = encoder, folder
+    def __init__(
+        self, encoder: Encoder, store: Store | None = None, folder: Path | None = None, whose: str = NAMELESS
+    ) -> None:
+        self.encoder, self.folder, self.whose = encoder, folder, whose
         self.store: Store = EmbeddingMemory() if store is None else store
         self.texts = 0
         self.seconds = 0.0
@@ -97,13 +99,18 @@ class EmbeddingCache:
     ) -> np.ndarray:
         """Return [N, E] float32 for the texts of all batches, of which no more than a window is held at a time.
 
-        progress is told the number of texts done. Raises `UserError`, naming the text, where the encoder gives NaN or
-        infinity.
+        progress is told the number of texts done. Raises `NonFiniteError`, naming the text and its number among all
+        of them, where the encoder gives NaN or infinity.
         """
         matrix = Matrix(self.encoder.embedding_dim, self.folder)
+        done = 0
         for window in windows(batches, WINDOW):
             started, before = time.perf_counter(), self.encoder.meter.seconds
-            vectors = self._vectors(window.texts, instruction, progress)
+            try:
+                vectors = self._vectors(window.texts, instruction, progress)
+            except NonFiniteError as error:
+                raise error.at(done + int(np.argmax(window.rows == error.place)), self.whose) from error
+            done += len(window.rows)
             repeats = len(window.rows) > len(window.texts)
             matrix.append(vectors[window.rows] if repeats else vectors)
             self.seconds += time.perf_counter() - started - (self.encoder.meter.seconds - before)
@@ -120,21 +127,13 @@ class EmbeddingCache:
             wanted = [texts[i] for i in missing]
             try:
                 for indices, part in self.encoder.parts(wanted, instruction):
-                    refuse_nan([wanted[i] for i in indices], part)
+                    refuse_nonfinite(wanted, indices, part)
                     vectors[missing[indices]] = part
                     self.store.add(keys[missing[indices]], part)
                     if progress:
                         progress(len(indices))
+            except NonFiniteError as error:
+                raise error.at(int(missing[error.place])) from error
             finally:
                 self.store.flush()
         return vectors
-
-
-def refuse_nan(texts: Sequence[str], vectors: np.ndarray) -> None:
-    """Raise `UserError`, naming the first text, where a vector is not finite."""
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if bad.size:
-        raise UserError(
-            f"The model gives NaN or infinity for {bad.size} of {len(texts)} texts, the first: {texts[bad[0]][:80]!r}. "
-            "Train it again with a smaller learning rate, or in fp32."
-        )

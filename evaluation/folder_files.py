@@ -3,13 +3,14 @@
 import csv
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from records.errors import UserError
 
 Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
+MOST_LEFT_OUT = 0.01  # share of judgements, documents or queries that a collection may lack
 
 
 def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
@@ -48,11 +49,20 @@ def _row(path: Path, number: int, line: str, columns: Mapping[str, Check]) -> di
     return row
 
 
-def read_qrels(path: Path, queries: dict[str, str], corpus: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """Read `query-id corpus-id score` lines under a header, tab-separated. Raises `UserError` naming file and line."""
+def read_qrels(
+    path: Path, queries: Mapping[str, str], corpus: Mapping[str, Any]
+) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    """Read `query-id corpus-id score` lines under a header, tab-separated; return the grades by query, and what was
+    left out: lines whose query or document is missing or empty, and queries that lost their relevant documents so.
+
+    Raises `UserError` naming file and line, also where more than `MOST_LEFT_OUT` of the lines would be left out.
+    """
     if not path.is_file():
         raise UserError(f"There is no {path}. A Retrieval folder needs it: query-id, corpus-id, score, tab-separated.")
     qrels: dict[str, dict[str, int]] = {}
+    lost: list[str] = []  # the lines, and what is missing there
+    relevant: set[str] = set()
+    total = 0
     with path.open(encoding="utf-8", newline="") as lines:
         for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
             if number == 1 and cells[-1:] == ["score"]:
@@ -60,13 +70,27 @@ def read_qrels(path: Path, queries: dict[str, str], corpus: dict[str, Any]) -> d
             if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
                 raise UserError(f"{path}, line {number}: needs query-id, corpus-id and a whole score, tab-separated.")
             query, document, score = cells
-            for name, key, known in (("query", query, queries), ("document", document, corpus)):
-                if key not in known:
-                    raise UserError(f"{path}, line {number}: the {name} '{key}' is not in the folder's {name} file.")
-            qrels.setdefault(query, {})[document] = int(score)
-    if not any(score > 0 for grades in qrels.values() for score in grades.values()):
+            total += 1
+            if query not in queries or document not in corpus:
+                absent = f"the document '{document}'" if query in queries else f"the query '{query}'"
+                lost.append(f"{path}, line {number}: {absent}")
+                relevant |= {query} & set(queries) if int(score) > 0 else set()
+            else:
+                qrels.setdefault(query, {})[document] = int(score)
+    refuse_many(lost, total, "lines")
+    whole = {query: grades for query, grades in qrels.items() if query not in relevant or max(grades.values()) > 0}
+    if not any(score > 0 for grades in whole.values() for score in grades.values()):
         raise UserError(f"{path} names no relevant document. It needs at least one line with a score above 0.")
-    return qrels
+    return whole, {"judgements": len(lost), "judged queries": len(relevant - set(whole))}
+
+
+def refuse_many(lost: Sequence[str], total: int, what: str) -> None:
+    """Raise `UserError` where more than `MOST_LEFT_OUT` of `total` are lost. lost: what is missing or empty, where."""
+    if len(lost) > MOST_LEFT_OUT * total:
+        raise UserError(
+            f"{lost[0]} is missing or empty, as in {len(lost)} of {total} {what}; at most {MOST_LEFT_OUT:.0%} may be"
+            " left out. Mend the files."
+        )
 
 
 def text(value: Any) -> str:

@@ -62,6 +62,7 @@ def _description(path: Path) -> dict[str, Any]:
 def _task(folder: Path, about: dict[str, Any]) -> TaskData:
     kind = about["type"]
     content = READERS[kind](folder)
+    left_out = {what: count for what, count in content.pop("left_out", {}).items() if count}
     settings: dict[str, Any] = {}
     if kind in ("STS", "Summarization"):
         settings = _grades(folder / "task.json", about)
@@ -80,6 +81,7 @@ def _task(folder: Path, about: dict[str, Any]) -> TaskData:
         content=content,
         prompt=about.get("prompt"),
         settings=settings,
+        left_out=left_out,
     )
 
 

@@ -1,10 +1,11 @@
 """Columns of a task folder by type -> the content of a `TaskData`. Columns are those of mteb's hub data sets."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluation.folder_files import binary, label, number, numbers, read_qrels, read_rows, text, texts
+from evaluation.folder_files import binary, label, number, numbers, read_qrels, read_rows, refuse_many, text, texts
 from records.errors import UserError
 
 Content = dict[str, Any]
@@ -81,16 +82,30 @@ def reranking(folder: Path) -> Content:
 
 
 def retrieval(folder: Path) -> Content:
-    """corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv; only judged queries are kept."""
-    documents = read_rows(folder / "corpus.jsonl", {"_id": label, "text": _string})
-    asked = read_rows(folder / "queries.jsonl", {"_id": label, "text": text})
-    corpus = {str(r["_id"]): {"title": str(r.get("title") or ""), "text": r["text"]} for r in documents}
-    queries = {str(r["_id"]): r["text"] for r in asked}
-    empty = next((key for key, doc in corpus.items() if not (doc["title"] + doc["text"]).strip()), None)
-    if empty is not None:
-        raise UserError(f"{folder / 'corpus.jsonl'}: the document '{empty}' has neither title nor text.")
-    qrels = read_qrels(folder / "qrels" / "test.tsv", queries, corpus)
-    return {"corpus": corpus, "queries": {q: queries[q] for q in qrels}, "qrels": qrels, "top_ranked": None}
+    """corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv; only judged queries are kept.
+
+    Real collections have empty documents and queries, and judgements of what is not there: they are left out, and
+    `left_out` counts them (of what is not judged, the documents alone).
+    """
+    documents, asked = _by_id(folder / "corpus.jsonl"), _by_id(folder / "queries.jsonl")
+    corpus = {key: {"title": str(r.get("title") or ""), "text": r["text"]} for key, r in documents.items()}
+    corpus = {key: doc for key, doc in corpus.items() if (doc["title"] + doc["text"]).strip()}
+    queries = {key: row["text"] for key, row in asked.items() if row["text"].strip()}
+    empty = [f"{folder / 'corpus.jsonl'}: the document '{key}'" for key in documents if key not in corpus]
+    refuse_many(empty, len(documents), "documents")
+    qrels, left_out = read_qrels(folder / "qrels" / "test.tsv", queries, corpus)
+    left_out = {"documents": len(empty), **left_out}
+    kept = {query: queries[query] for query in qrels}
+    return {"corpus": corpus, "queries": kept, "qrels": qrels, "top_ranked": None, "left_out": left_out}
+
+
+def _by_id(path: Path) -> dict[str, dict[str, Any]]:
+    rows = read_rows(path, {"_id": label, "text": _string})
+    found = {str(row["_id"]): row for row in rows}
+    if len(found) < len(rows):
+        double = next(name for name, count in Counter(str(row["_id"]) for row in rows).items() if count > 1)
+        raise UserError(f"{path}: the _id '{double}' is there twice. Each needs its own.")
+    return found
 
 
 READERS: dict[str, Callable[[Path], Content]] = {

@@ -29,7 +29,8 @@ def mteb_task(data: TaskData) -> Any:
             self.dataset = _dataset(data)
             self.data_loaded = True
 
-    members = {"metadata": metadata, "load_data": load_data, "__doc__": data.source, **data.settings}
+    members = {"metadata": metadata, "load_data": load_data, "__doc__": data.source, "left_out": data.left_out}
+    members |= data.settings
     return type(data.name, (_base(data.type),), members)()
 
 

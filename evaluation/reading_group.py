@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from encoders.finite import MEND, refuse_nonfinite
 from evaluation.candidates import Candidate
-from evaluation.embedding_cache import Meter, Store, refuse_nan
+from evaluation.embedding_cache import Meter, Store
 from evaluation.embedding_keys import keys_of
 from evaluation.embedding_memory import MEMORY_BYTES, EmbeddingMemory
 from evaluation.embedding_store import open_store
-from records.errors import UserError
 from records.fingerprint import of_value
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class ReadingGroup:
         try:
             for indices, vectors in self.loaded.parts(texts, instruction):
                 for name, store in others.items():
-                    _refuse_nan(name, [texts[i] for i in indices], vectors[name])
+                    mend = f"{MEND} Or leave this reading out."
+                    refuse_nonfinite(texts, indices, vectors[name], f"Reading {name}", mend)
                     lacking = store.lacks(keys[indices])
                     store.add(keys[indices][lacking], vectors[name][lacking])
                 yield indices, vectors[reading]
@@ -101,10 +102,3 @@ def group_of(of: Candidate, poolers: dict[str, Config]) -> ReadingGroup:
         _held.clear()
         _held[key] = ReadingGroup(load_readings(of.manifest["config"], of.folder, poolers))
     return _held[key]
-
-
-def _refuse_nan(reading: str, texts: Sequence[str], vectors: np.ndarray) -> None:
-    try:
-        refuse_nan(texts, vectors)
-    except UserError as error:
-        raise UserError(f"Reading {reading}: {error} Or leave this reading out.") from error

@@ -79,14 +79,21 @@ def as_json(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
-    """Add type, main score and source of `tasks` to <results>/tasks.json."""
+    """Add type, main score and source of `tasks`, and what their files lack, to <results>/tasks.json."""
     path = results / "tasks.json"
     known = (read_object(path) or {}) if path.is_file() else {}
     for task in tasks:
         meta = task.metadata
         source = meta.description if meta.dataset["path"].startswith("local/") else meta.dataset["path"]
         known[meta.name] = {"type": meta.type, "main_score": meta.main_score, "source": source}
+        if left_out(task):
+            known[meta.name]["left_out"] = left_out(task)
     write_json(path, dict(sorted(known.items())))
+
+
+def left_out(task: Any) -> dict[str, int]:
+    """Return what was left out of the files of a task of ours: what -> how many; {} for mteb's own."""
+    return dict(getattr(task, "left_out", None) or {})
 
 
 def mend_settings(folder: Path) -> None:

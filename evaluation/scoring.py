@@ -17,6 +17,7 @@ from evaluation.pace import Pace
 from evaluation.results import (
     describe_tasks,
     finished,
+    left_out,
     main_score,
     mend_settings,
     model_folder,
@@ -76,7 +77,8 @@ def score(
     folder = model_folder(candidate) / name
     mend_settings(folder)
     meta = model_meta(candidate.name, name, encoder, use_instructions=options.instructions.mode != "none")
-    cache = EmbeddingCache(encoder, candidate.store(encoder, options.cache_dir), options.cache_dir)
+    store, whose = candidate.store(encoder, options.cache_dir), f"{candidate.title} ({candidate.folder or 'untrained'})"
+    cache = EmbeddingCache(encoder, store, options.cache_dir, whose)
     pace = Pace(candidate.title, options.expected, encoder.meter, print)
 
     def counted(texts: int) -> None:
@@ -98,6 +100,8 @@ def score(
             _evaluate(adapter, task, candidate.results, options.predictions)
             record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
             record["tasks"][name] = task.metadata.revision
+            record["left_out"].pop(name, None)
+            record["left_out"] |= {name: left_out(task)} if left_out(task) else {}
             write_manifest(folder, candidate, record)
             outcome.computed += 1
         elif options.predictions and not (_predictions(meta, candidate.results) / task.prediction_file_name).is_file():
@@ -189,4 +193,5 @@ def _record(encoder: Any, options: Options, tasks: list[Any], before: dict[str, 
         "encoder": encoder.settings,
         "inputs": dict(before.get("inputs", {})),
         "tasks": dict(before.get("tasks", {})),
+        "left_out": dict(before.get("left_out", {})),
     }

@@ -84,6 +84,7 @@ def train_cell(config: Config, folder: RunFolder) -> None:
         held_out,
         config["data"].get("instruction"),
         config["trainer"]["validate_every"],
+        str(folder.path),
     )
     states = {"states": fill_states(module, validation)} if config["backbone"]["frozen"] else {}
     fit(config, module, validation, folder.path)

@@ -49,8 +49,8 @@ def test_nan_names_the_text(bag, bad: float) -> None:
             rows[[text == "pear" for text in texts]] = bad
             return rows
 
-    with pytest.raises(UserError, match=r"for 1 of 2 texts, the first: 'pear'"):
-        EmbeddingCache(Broken()).embed(["apple", "pear"])
+    with pytest.raises(UserError, match=r"for 1 of 2 texts, the first is text 4: 'pear'"):
+        EmbeddingCache(Broken()).stream([["apple", "apple"], ["apple", "pear"]])
 
 
 def test_one_evaluation_encodes_each_text_once_over_all_tasks(folder, candidate, bag) -> None:

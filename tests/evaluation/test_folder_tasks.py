@@ -60,7 +60,7 @@ BROKEN = [
     ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: the document 'nowhere'"),
     ("Asked/qrels/test.tsv", "q0 d0 1\n", "line 1: needs query-id, corpus-id"),
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
-    ("Asked/corpus.jsonl", '{"_id": "d0", "text": ""}', "the document 'd0' has neither title nor text"),
+    ("Asked/corpus.jsonl", '{"_id": "d0", "text": ""}', "the document 'd0' is missing or empty"),
     ("Summaries/test.jsonl", UNEQUAL, "equal length"),
     ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
     ("Asked/task.json", '{"type": "Retrieval"}', "the key 'name' is missing"),
@@ -77,6 +77,55 @@ def test_a_broken_file_is_named(folder: Path, file: str, content: str, message: 
         folder_tasks(folder)
     assert message in str(caught.value)
     assert file.split("/", maxsplit=1)[0] in str(caught.value) or "call themselves" in message
+
+
+def collection(folder: Path, documents: int) -> Path:
+    """A collection of as many documents, queries and judgements; query i asks for document i."""
+    place = folder / "Large"
+    (place / "qrels").mkdir(parents=True)
+    (place / "task.json").write_text(json.dumps({"name": "Large", "type": "Retrieval"}))
+    lines = [json.dumps({"_id": f"d{i}", "text": f"word{i} and other{i}"}) for i in range(documents)]
+    (place / "corpus.jsonl").write_text("\n".join(lines))
+    asked = [json.dumps({"_id": f"q{i}", "text": f"word{i}"}) for i in range(documents)]
+    (place / "queries.jsonl").write_text("\n".join(asked))
+    judged = [f"q{i}\td{i}\t1" for i in range(documents)]
+    (place / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *judged]))
+    return place
+
+
+def test_judgements_of_what_is_not_there_are_counted(folder: Path, candidate) -> None:
+    place = collection(folder, 500)
+    (clean,) = folder_tasks(folder, ["Large"])
+    with (place / "corpus.jsonl").open("a") as lines:
+        lines.write('\n{"_id": "empty", "title": " ", "text": ""}')
+    with (place / "queries.jsonl").open("a") as lines:
+        lines.write('\n{"_id": "lost", "text": "word of the lost"}')
+    with (place / "qrels" / "test.tsv").open("a") as lines:
+        lines.write("\nq0\tempty\t1\nq1\tnowhere\t1\nnobody\td1\t1\nlost\tnowhere\t1\nlost\td3\t0\n")
+    (data,) = folder_tasks(folder, ["Large"])
+    assert data.left_out == {"documents": 1, "judgements": 4, "judged queries": 1}
+    assert data.content == clean.content
+    run = candidate()
+    outcome = score(run, [mteb_task(data)], Options())
+    manifest = json.loads((outcome.folder / "run" / "manifest.json").read_text())
+    assert manifest["evaluation"]["left_out"] == {"Large": data.left_out}
+    assert json.loads((run.results / "tasks.json").read_text())["Large"]["left_out"] == data.left_out
+
+
+def test_a_collection_that_lacks_more_than_one_in_a_hundred_is_refused(folder: Path) -> None:
+    place = collection(folder, 500)
+    with (place / "qrels" / "test.tsv").open("a") as lines:
+        lines.write("\n" + "\n".join(f"q{i}\tgone{i}\t1" for i in range(6)))
+    with pytest.raises(UserError, match=r"test\.tsv, line 502: the document 'gone0' is missing .* in 6 of 506 lines"):
+        folder_tasks(folder, ["Large"])
+
+
+def test_a_document_that_is_there_twice_is_refused(folder: Path) -> None:
+    place = collection(folder, 500)
+    with (place / "corpus.jsonl").open("a") as lines:
+        lines.write('\n{"_id": "d7", "text": "another text"}')
+    with pytest.raises(UserError, match=r"corpus\.jsonl: the _id 'd7' is there twice"):
+        folder_tasks(folder, ["Large"])
 
 
 def test_an_absent_file_is_named(folder: Path) -> None:

@@ -135,3 +135,18 @@ def test_the_plan_knows_what_is_finished(tasks: list, candidate) -> None:
 def test_the_settings_of_a_task_are_part_of_its_content(folder: Path) -> None:
     (data,) = folder_tasks(folder, ["Graded"])
     assert replace(data, settings={"max_score": 9}).sha256 != data.sha256
+
+
+def test_what_is_not_finite_names_run_and_text_before_mteb_computes(tasks: list, candidate, bag, folder) -> None:
+    third = folder_tasks(folder, ["Asked"])[0].content["corpus"]["d2"]["text"]
+
+    class Broken(bag):
+        def encode(self, texts, instruction="", progress=None):
+            rows = super().encode(texts, instruction)
+            rows[[text == third for text in texts]] = np.nan
+            return rows
+
+    run = candidate(encoder=Broken())
+    with pytest.raises(UserError, match=rf"^test/eos-causal seed=0 \(.*\) gives NaN .* is text 3: '{third}'\."):
+        score(run, tasks[:1], Options())
+    assert not list(run.results.rglob("Asked.json"))
