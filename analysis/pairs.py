@@ -1,18 +1,23 @@
 """Every pair of designs on every task type: difference, exact test, correction, and what could be reached at all."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.family import corrected
 from analysis.settings import Settings
 from analysis.statistics.cross_checks import cross_checks
-from analysis.statistics.wilcoxon import signed_rank
+from analysis.statistics.typical_difference import direction, tipping_tasks, typical_difference
+from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Floats = NDArray[np.float64]
+
 ALL = "All"
+BETWEEN = "; "  # the tasks of `mean_tipped_by`
 
 
 def compare_pairs(
@@ -21,8 +26,8 @@ def compare_pairs(
     """Return one row a (type, pair); with a `control` only the pairs that hold it.
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks. `difference` is the mean over tasks
-    of second minus first; the columns of the test, of `cross_checks` and of `analysis.family.corrected` follow.
-    Intervals have the level 1 - alpha.
+    of second minus first; the columns of the test follow, those of `_typical`, which belong to it, then those of
+    `cross_checks` and of `analysis.family.corrected`. Intervals have the level 1 - alpha.
     """
     import pandas as pd
 
@@ -40,6 +45,30 @@ def compare_pairs(
         columns = {"type": kind, "first": names[first], "second": names[second]}
         columns |= {"mean_first": means[first], "mean_second": means[second]}
         columns |= {"difference": differences.mean(axis=1), **vars(test)}
+        columns |= _typical(differences, test, tasks, settings)
         columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
         tables.append(pd.DataFrame(columns))
     return corrected(pd.concat(tables, ignore_index=True), settings)
+
+
+def _typical(differences: Floats, test: SignedRank, tasks: list[str], settings: Settings) -> dict[str, Any]:
+    """Return the columns of the estimate that belongs to the test of `differences` [P, tasks].
+
+    `hodges_lehmann`, `hl_low`, `hl_high`, `hl_confidence` (attained); `ahead`: 1 where the test, or without
+    significance the estimate, has the second design ahead, -1 the first, 0 neither; `mean_tipped_by`: the tasks that
+    turn the mean against it, the largest first, as text.
+    """
+    found = typical_difference(differences, test, settings.alpha, settings.zeros, settings.decimals)
+    ahead = direction(found.estimate, test, settings.alpha)
+    tipped = np.full(len(differences), "", dtype=object)
+    for row in np.flatnonzero(differences.mean(axis=1) * ahead < 0):
+        places = tipping_tasks(differences[row], float(ahead[row]), settings.decimals)
+        tipped[row] = BETWEEN.join(tasks[place] for place in places)
+    return {
+        "hodges_lehmann": found.estimate,
+        "hl_low": found.low,
+        "hl_high": found.high,
+        "hl_confidence": found.confidence,
+        "ahead": ahead.astype(int),
+        "mean_tipped_by": tipped,
+    }

@@ -78,7 +78,9 @@ def analyse(settings: Settings) -> Result:
     rule = _controlled(scores, designs, set(kept["task"]), settings)
     types = _tasks_by_type(kept, tasks, settings.types)
     matrix = seed_means(kept, designs, tasks)
-    gain, gain_notes = training_gain(kept, scores.designs, designs, types)
+    gain, gain_notes = training_gain(
+        kept, scores.designs, designs, types, zeros=settings.zeros, decimals=settings.decimals
+    )
     shown = {*designs, *_twins(gain, scores.designs)}
     frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
     material = [scores.rows[position] for position in frame.index]

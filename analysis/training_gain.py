@@ -6,20 +6,28 @@ from typing import TYPE_CHECKING
 from analysis.by_type import MEAN_TASKS, seed_means, type_means
 from analysis.names import listed
 from analysis.reading.rows import Design
+from analysis.statistics.typical_difference import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STAGES = ("before", "after", "gain", "p")
+STAGES = ("before", "after", "gain", "typical gain", "p")
 
 
 def training_gain(
-    frame: "pd.DataFrame", all_designs: dict[str, Design], compared: list[str], types: dict[str, list[str]]
+    frame: "pd.DataFrame",
+    all_designs: dict[str, Design],
+    compared: list[str],
+    types: dict[str, list[str]],
+    *,
+    zeros: str = "wilcox",
+    decimals: int = 12,
 ) -> tuple["pd.DataFrame | None", list[str]]:
     """Return (design, stage) x types for the compared designs that have an untrained twin, and notes on the others.
 
-    Stage `p` is that of the two-sided exact signed-rank test over tasks, uncorrected; there is none over types.
+    Stage `gain` is that of the means; `typical gain` is the Hodges-Lehmann difference over tasks and `p` that of its
+    two-sided exact signed-rank test, uncorrected; there is neither over types.
     The twin shares study, pooler and attention. One that lacks a task is left out, with a note, since a mean over
     other tasks would be no "before". None where no design has a twin.
     """
@@ -42,8 +50,8 @@ def training_gain(
         matrix = seed_means(frame, [twin, label], tasks)
         both = type_means(matrix, types)
         before, after = both.loc[twin], both.loc[label]
-        p = _p_values(matrix[label] - matrix[twin], types).reindex(before.index)
-        parts[label] = pd.DataFrame([before, after, after - before, p], index=list(STAGES))
+        tested = _tested(matrix[label] - matrix[twin], types, zeros, decimals).reindex(before.index)
+        parts[label] = pd.DataFrame([before, after, after - before, tested["typical"], tested["p"]], index=list(STAGES))
     for (before_seeds, after_seeds), names in other_seeds.items():
         notes.append(f"Before training: seeds {before_seeds}, after it: {after_seeds} ({listed(names)}).")
     if not parts:
@@ -51,11 +59,17 @@ def training_gain(
     return pd.concat(parts, names=["design", "stage"]), notes
 
 
-def _p_values(gains: "pd.Series", types: dict[str, list[str]]) -> "pd.Series":
+def _tested(gains: "pd.Series", types: dict[str, list[str]], zeros: str, decimals: int) -> "pd.DataFrame":
+    """Return block x (typical, p): the Hodges-Lehmann gain and its signed-rank test."""
     import pandas as pd
 
-    blocks = {**types, MEAN_TASKS: list(gains.index)}
-    return pd.Series({kind: float(signed_rank(gains.loc[own].to_numpy()[None]).p[0]) for kind, own in blocks.items()})
+    rows = {}
+    for kind, own in {**types, MEAN_TASKS: list(gains.index)}.items():
+        values = gains.loc[own].to_numpy()[None]
+        test = signed_rank(values, zeros, decimals)
+        size = typical_difference(values, test, zeros=zeros, decimals=decimals).estimate[0]
+        rows[kind] = {"typical": float(size), "p": float(test.p[0])}
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def _seeds(frame: "pd.DataFrame", label: str) -> str:

@@ -1,15 +1,25 @@
-"""One line: which design is ahead, by how much, and whether that is more than chance."""
+"""One paragraph: which design is ahead, by how much, and whether that is more than chance.
+
+Sign, size, interval and p are those of one statistic, the signed-rank test with its Hodges-Lehmann difference. The mean
+only chooses the two designs that are spoken of; where it has the other sign, that is said, with the tasks that do it.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from analysis.formats import equals, fraction, score
+import numpy as np
+
+from analysis.formats import equals, fraction, interval, percent, score, signed
+from analysis.names import listed
+from analysis.pairs import BETWEEN
 from analysis.sections.section import Section
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TASKS_NAMED = 4  # of those that turn the mean round
 
 
 def verdict(
@@ -19,10 +29,10 @@ def verdict(
     control: str = "",
     sections: Sequence[Section] = (),
 ) -> str:
-    """Return the line. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
+    """Return the paragraph. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
 
-    The best design is tested against the next; with a `control`, against that, since no other pair was compared.
-    What the sections have to say about that pair follows.
+    The design of the highest mean is tested against the next; with a `control`, against that, since no other pair was
+    compared. What the sections have to say about that pair follows.
     """
     means = matrix.mean().round(settings.decimals).sort_values(ascending=False, kind="stable")
     best, second = (str(name) for name in means.index[:2])
@@ -39,14 +49,46 @@ def verdict(
         head += f" and {score(means[best] - means[control])} above {control}"
     pair = _row(last, best, second if control in ("", best, second) else control)
     what = "The difference" if control in ("", best, second) else f"The difference from {control}"
-    equal = pair["n_zero"] == pair["n_pairs"]
-    more = [] if equal else [section.about.get((pair["first"], pair["second"]), "") for section in sections]
-    return " ".join(filter(None, [f"Verdict: {head}. {_significance(pair, settings, what)}", *more]))
+    if pair["n_zero"] == pair["n_pairs"]:
+        return f"Verdict: {head}. Their scores are equal on every task, so there is nothing to test."
+    more = [section.about.get((pair["first"], pair["second"]), "") for section in sections]
+    said = [f"Verdict: {head}.", _typical(pair, settings), _mean_against(pair, matrix)]
+    return " ".join(filter(None, [*said, _significance(pair, settings, what), *more]))
 
 
 def _row(rows: "pd.DataFrame", one: str, other: str) -> "pd.Series":
     both = rows["first"].isin([one, other]) & rows["second"].isin([one, other])
     return rows[both].iloc[0]
+
+
+def _typical(pair: "pd.Series", settings: Settings) -> str:
+    """Say who is ahead by the test and how far, with the interval that leaves out 0 where the test passes."""
+    level, size = percent(settings.alpha), pair["hodges_lehmann"]
+    uncorrected = ", uncorrected" if settings.correction != "none" else ""
+    turned = pair["ahead"] < 0
+    low, high = (-pair["hl_high"], -pair["hl_low"]) if turned else (pair["hl_low"], pair["hl_high"])
+    ends = f"{level} interval {interval(low, high)}" if np.isfinite([low, high]).all() else f"no {level} interval"
+    measure = f"(Hodges-Lehmann, {ends}{uncorrected})"
+    if pair["ahead"] == 0:
+        return f"On the typical task neither {pair['first']} nor {pair['second']} is ahead {measure}."
+    ahead, behind = (pair["first"], pair["second"]) if turned else (pair["second"], pair["first"])
+    if size == 0:
+        return f"The typical difference is 0 {measure}; where they differ, {ahead} is ahead of {behind} by the test."
+    return f"On the typical task {ahead} is {score(abs(size))} ahead of {behind} {measure}."
+
+
+def _mean_against(pair: "pd.Series", matrix: "pd.DataFrame") -> str:
+    """Say that the mean has the other sign, and which tasks cause it; "" where it has not."""
+    if not pair["mean_tipped_by"]:
+        return ""
+    tasks = pair["mean_tipped_by"].split(BETWEEN)
+    ahead, behind = (pair["first"], pair["second"]) if pair["ahead"] < 0 else (pair["second"], pair["first"])
+    by = [f"{task} ({signed(matrix.loc[task, ahead] - matrix.loc[task, behind])})" for task in tasks]
+    many = "one task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+    return (
+        f"The means say the opposite because of {many} ({ahead} minus {behind}): {listed(by, TASKS_NAMED)}; on the"
+        f" others {ahead} has the higher mean."
+    )
 
 
 def _significance(pair: "pd.Series", settings: Settings, what: str) -> str:
@@ -60,8 +102,6 @@ def _significance(pair: "pd.Series", settings: Settings, what: str) -> str:
     floor = f"{fraction(pair['p_min'])}, corrected {fraction(pair['p_min_adjusted'])}"
     if not corrected:
         floor = fraction(pair["p_min"])
-    if pair["n_zero"] == pair["n_pairs"]:
-        return "Their scores are equal on every task, so there is nothing to test."
     if pair["reachable"] != "yes":
         differ = f" ({pair['n_pairs'] - pair['n_zero']} on which they differ)" if pair["n_zero"] else ""
         return (

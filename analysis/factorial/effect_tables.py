@@ -76,7 +76,8 @@ def effects_caption(factorial: Factorial, settings: Settings) -> str:
     return (
         f"Main effects and interactions in {crossing.name}, {len(crossing.designs)} designs{_held(factorial)}: F of"
         " the repeated-measures analysis (error: effect x task, df x (n - 1)), partial eta squared, and p of the"
-        f" sign-flip permutation test; the unit is the task; {correction}. {legend}."
+        f" sign-flip permutation test, which takes F as its statistic, so that a star belongs to F; the unit is the"
+        f" task; {correction}. {legend}."
     )
 
 
@@ -91,7 +92,7 @@ def marginals_grid(factorial: Factorial, settings: Settings, ending: str = "") -
     caption = (
         f"Marginal means in {factorial.crossing.name}{_held(factorial)}: mean score of each level over tasks and the"
         " other factors; below it level minus grand mean within the task, with its"
-        f" {percent(settings.alpha)} t interval over tasks."
+        f" {percent(settings.alpha)} t interval over tasks. They describe; what is tested is F."
     )
     if table["mean"].isna().any():
         caption += " For two factors of two levels: the difference of differences."

@@ -1,20 +1,26 @@
-"""Forest plots: each pair's difference with its interval, over all tasks and by task type."""
+"""Forest plots: each pair's difference with its interval, over all tasks and by task type.
+
+Mark, place and line are of one statistic: the signed-rank test, its Hodges-Lehmann difference and its interval, which
+leaves out 0 exactly where the mark says that p is at most alpha before the correction.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.figures.drawing import Drawing
 from analysis.figures.fit import block, highest, inches, over, short_names
-from analysis.figures.intervals import interval, interval_name
 from analysis.figures.style import BLACK, BLUE, GREY, LINE
-from analysis.formats import fraction, signed
+from analysis.formats import fraction, percent, signed
 from analysis.statistics.correction import correction_name, passes
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from analysis.result import Result
+
+Floats = NDArray[np.float64]
 
 MINUS = "\N{MINUS SIGN}"
 MOST_PAIRS = 45
@@ -41,14 +47,13 @@ def forest(result: "Result") -> Drawing | None:
     used = _panel(axes, result, own, kind)
     axes.set_yticks(range(len(own)), names)
     _legend(figure, result, used)
-    best = own.loc[own["difference"].abs().idxmax()]
+    best = own.loc[own["hodges_lehmann"].abs().idxmax()]
     alt = (
         f"Differences of {len(own)} {'pairs' if len(own) > 1 else 'pair'} over {over(result, kind)},"
         f" {int(own['significant'].sum())} significant."
-        f" The largest is {signed(best['difference'])}, {best['second']} minus {best['first']}."
+        f" The largest is {signed(best['hodges_lehmann'])}, {best['second']} minus {best['first']}."
     )
-    what = interval_name(result.settings.alpha)
-    caption = f"Mean difference in score over {over(result, kind)}, second minus first, with the {what}."
+    caption = _caption(result, f"over {over(result, kind)}")
     return Drawing("forest", "Differences with intervals", f"{caption} {said}".strip(), alt, figure)
 
 
@@ -79,9 +84,15 @@ def forest_by_type(result: "Result") -> Drawing | None:
     _legend(figure, result, used)
     counts = [f"{kind} {int(rows.loc[rows['type'] == kind, 'significant'].sum())}" for kind in kinds]
     alt = f"One panel a task type, {len(names)} pairs each. Significant after the correction: {', '.join(counts)}."
-    what = interval_name(result.settings.alpha)
-    caption = f"Mean difference in score by task type, second minus first, with the {what}."
+    caption = _caption(result, "by task type")
     return Drawing("forest_by_type", "Differences by task type", f"{caption} {said}".strip(), alt, figure)
+
+
+def _caption(result: "Result", where: str) -> str:
+    return (
+        f"Hodges-Lehmann difference in score {where}, second minus first, with the {percent(result.settings.alpha)}"
+        " interval of the signed-rank test, uncorrected (none where so few tasks have no finite one)."
+    )
 
 
 def _pairs(result: "Result", most: int) -> "tuple[pd.DataFrame, str]":
@@ -101,8 +112,8 @@ def _names(rows: "pd.DataFrame") -> list[str]:
 
 def _panel(axes: Any, result: "Result", rows: "pd.DataFrame", kind: str) -> set[str]:
     """Draw one block and return the looks that were used."""
-    low, high = interval(rows)
-    centre, looks = rows["difference"].to_numpy(), _looks(result, rows)
+    low, high = (_finite(rows[column].to_numpy()) for column in ("hl_low", "hl_high"))
+    centre, looks = rows["hodges_lehmann"].to_numpy(), _looks(result, rows)
     for look in set(looks):
         places = np.flatnonzero(np.array(looks) == look)
         axes.hlines(places, low[places], high[places], color=LOOKS[look]["color"], linewidth=1.3)
@@ -116,6 +127,11 @@ def _panel(axes: Any, result: "Result", rows: "pd.DataFrame", kind: str) -> set[
     axes.locator_params(axis="x", nbins=4 if kind in result.types and len(result.types) > 1 else 7)
     axes.set_xlabel(f"difference in score (second {MINUS} first)")
     return set(looks)
+
+
+def _finite(ends: Floats) -> Floats:
+    """An end that is infinite is not drawn."""
+    return np.where(np.isfinite(ends), ends, np.nan)
 
 
 def _reach(result: "Result", rows: "pd.DataFrame") -> str:

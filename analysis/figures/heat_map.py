@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.figures.drawing import Drawing
 from analysis.figures.fit import block, highest, inches, over, short_names
+from analysis.figures.forest import MINUS
 from analysis.figures.style import BLACK
 from analysis.formats import fraction, signed
 from analysis.statistics.correction import correction_name, passes
@@ -20,8 +21,10 @@ MOST_WITH_NUMBERS = 12
 
 
 def heat_map(result: "Result") -> Drawing | None:
-    """Row minus column, the best design on top, so that the upper triangle is positive: no sign rests on colour.
+    """Row minus column, the highest mean on top, so that the upper triangle is positive but for what is marked.
 
+    Number, colour and star are of one statistic, the Hodges-Lehmann difference and its signed-rank test. Where it has
+    the other sign than the means, a cell without a number says so by a minus or a plus: no sign rests on colour.
     None with `against=`, where most pairs were not tested, and with two designs, which are one number.
     """
     from matplotlib.figure import Figure
@@ -38,21 +41,48 @@ def heat_map(result: "Result") -> Drawing | None:
         figsize=(label + cell * len(designs) + 1.6, label + cell * len(designs) + 0.7), layout="constrained"
     )
     axes = figure.add_subplot()
-    values = means[designs].to_numpy()
-    _cells(figure, axes, values[:, None] - values[None, :])
+    values = _differences(result, designs)
+    _cells(figure, axes, values)
     axes.set_xticks(range(len(designs)), names.values(), rotation=90)
     axes.set_yticks(range(len(designs)), names.values())
     marks = _marks(result, designs)
-    _texts(axes, values[:, None] - values[None, :], marks, numbered)
+    _texts(axes, values, marks, numbered)
     alpha, after = fraction(result.settings.alpha), correction_name(result.settings.correction)
     legend = f"* p at most {alpha}" + ("" if not after else f" after {after}; (*) only before it")
     caption = (
-        f"Difference in mean score over {over(result, kind)}, row minus column, designs from best to worst; {legend}."
+        f"Hodges-Lehmann difference in score over {over(result, kind)}, row minus column, designs from the highest mean"
+        f" to the lowest; {legend}.{_against(values, numbered)}"
     )
     found = int((marks == "*").sum()) // 2
     total = len(designs) * (len(designs) - 1) // 2
-    alt = f"{found} of {total} pairs differ significantly. From best to worst: {', '.join(designs[:10])}."
+    alt = f"{found} of {total} pairs differ significantly. By mean, from high to low: {', '.join(designs[:10])}."
     return Drawing("heat_map", "Pairwise differences", f"{caption} {said}".strip(), alt, figure)
+
+
+def _differences(result: "Result", designs: list[str]) -> Floats:
+    """Return [row, column]: the Hodges-Lehmann difference, row minus column."""
+    _, rows = block(result)
+    place = {design: k for k, design in enumerate(designs)}
+    rows = rows[rows["first"].isin(designs) & rows["second"].isin(designs)]
+    first, second = (rows[side].map(place).to_numpy() for side in ("first", "second"))
+    values = np.zeros((len(designs), len(designs)))
+    values[second, first], values[first, second] = rows["hodges_lehmann"], -rows["hodges_lehmann"]
+    return values
+
+
+def _turned(values: Floats) -> NDArray[np.bool_]:
+    """Where the sign is not that of the means, by which the designs are sorted."""
+    upper = np.triu(np.ones_like(values, dtype=bool), 1)
+    return (upper & (values < 0)) | (upper.T & (values > 0))
+
+
+def _against(values: Floats, numbered: bool) -> str:
+    """Say how many pairs stand against the order of the means, and how they are marked."""
+    count = int(_turned(values).sum()) // 2
+    if not count:
+        return ""
+    how = "" if numbered else f" ({MINUS} above the diagonal, + below it)"
+    return f" In {count} {'pair' if count == 1 else 'pairs'} it has the other sign than the means{how}."
 
 
 def _marks(result: "Result", designs: list[str]) -> NDArray[np.object_]:
@@ -93,10 +123,13 @@ def _colours() -> Any:
 
 
 def _texts(axes: Any, values: Floats, marks: NDArray[np.object_], numbered: bool) -> None:
+    turned = _turned(values)
     for row, column in np.argwhere(~np.eye(len(values), dtype=bool)):
         text = marks[row, column]
         if numbered:
             text = f"{signed(values[row, column])}\n{text}" if text else signed(values[row, column])
+        elif turned[row, column]:
+            text = f"{MINUS if row < column else '+'}{text}"
         if text:
             axes.text(
                 column, row, text, ha="center", va="center", color=BLACK, fontsize=7 if numbered else 5, linespacing=0.9

@@ -114,8 +114,9 @@ def _sizes(result: "Result") -> Iterator[str]:
     yield "The effect size is the matched-pairs rank-biserial correlation, (W+ - W-) / (W+ + W-) [@kerby2014]."
     if "hodges_lehmann" in columns:
         yield (
-            f"The size of a difference is also given as the Hodges-Lehmann estimate with its exact {level} interval"
-            " [@hodges1963]."
+            f"The size of a difference is its Hodges-Lehmann estimate with the exact {level} interval that inverts the"
+            f" same test{_zeros_of_sizes(result)} [@hodges1963]; stars and signs in tables and figures are theirs. Mean"
+            " differences stand beside them without a mark."
         )
     if "mean_low" in columns and result.pairs["mean_low"].notna().any():
         yield f"The {level} interval of a mean difference is Student's over tasks [@student1908]."
@@ -127,6 +128,12 @@ def _sizes(result: "Result") -> Iterator[str]:
     found = [text for column, text in checks.items() if column in columns and result.pairs[column].notna().any()]
     if found:
         yield f"As cross-checks the table of pairs also holds {_joined(found)}."
+
+
+def _zeros_of_sizes(result: "Result") -> str:
+    """Under the rule of Wilcoxon the estimate leaves out what the test drops."""
+    dropped = result.settings.zeros == "wilcox" and (result.pairs["n_zero"] > 0).any()
+    return ", differences of zero left out as there" if dropped else ""
 
 
 def _effects(result: "Result") -> Iterator[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Material) -> Grid:
-    """One row a pair of the last block that has clusters: p with tasks, with clusters, by flips; two intervals."""
+    """One row per pair of the last block that has clusters; each p stands behind the difference that it belongs to."""
     settings = material.settings
     kind = list(shared)[-1]
     rows = frame[frame["type"] == kind]
@@ -29,10 +29,11 @@ def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Materi
         tests.append(
             _tested(row["p_flip"], row["p_adjusted_flip"], row["reachable_flip"], row["p_min_adjusted_flip"], settings)
         )
-        pair, difference = Cell(f"{row['second']} - {row['first']}"), Cell(signed(row["difference_tasks"]))
-        cells.append([pair, difference, *tests, *map(Cell, both)])
+        names = ("hodges_lehmann_tasks", "hodges_lehmann_clusters", "difference_tasks")
+        sized = [cell for name, test in zip(names, tests, strict=True) for cell in (Cell(signed(row[name])), test)]
+        cells.append([Cell(f"{row['second']} - {row['first']}"), *sized, *map(Cell, both)])
     n, units = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0]
-    header = ["Pair (second - first)", "Difference", f"p (n = {n} tasks)", f"p (n = {units} clusters)", "p flips"]
+    header = ["Pair (second - first)", "HL", f"p (n = {n} tasks)", "HL", f"p (n = {units} clusters)", "Mean", "p flips"]
     level = percent(settings.alpha)
     header += [f"{level} tasks", f"{level} clusters"]
     rest = f"The first {len(cells)} of {len(rows)} pairs; clusters.csv has all." if len(rows) > len(cells) else ""
@@ -58,10 +59,10 @@ def _caption(rows: "pd.DataFrame", settings: Settings) -> str:
         " pairs, and with clusters as units (error and degrees of freedom of Bell and McCaffrey)"
     )
     return (
-        f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}): p of the two-sided"
-        " exact Wilcoxon signed-rank test with tasks as units, with clusters as units (mean difference of each), and of"
-        f" the sign-flip permutation of whole clusters, mean over tasks ({how} patterns; exact up to {EXACT_UP_TO}"
-        f" clusters){corrected_by}{intervals}. * = at most {fraction(settings.alpha)}"
-        f"{' after the correction' if settings.correction != 'none' else ''};"
+        f"The pairs over {what}, which come from {units} clusters (cluster={settings.cluster}). Each p belongs to the"
+        " difference before it: Hodges-Lehmann (HL) with the two-sided exact Wilcoxon signed-rank test, with tasks as"
+        " units and with clusters as units (mean difference of each); mean over tasks with the sign-flip permutation of"
+        f" whole clusters ({how} patterns; exact up to {EXACT_UP_TO} clusters){corrected_by}{intervals}."
+        f" * = at most {fraction(settings.alpha)}{'' if settings.correction == 'none' else ' after the correction'};"
         " n.a. = so few clusters that it cannot be reached."
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.family import corrected
-from analysis.formats import equals, fraction
+from analysis.formats import equals, fraction, score
 from analysis.reading.sources import clusters_of
 from analysis.sections.cluster_table import cluster_grid
 from analysis.sections.section import Material, Section
@@ -13,12 +13,14 @@ from analysis.settings import Settings
 from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
 from analysis.statistics.correction import correction_name
 from analysis.statistics.student import student_interval
+from analysis.statistics.typical_difference import direction
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_UNASKED = 1000  # pairs; beyond them a verdict is given without the test over sources, unless cluster= asks
 SHARED = ("type", "first", "second")
+OF_TASKS = ("difference", "hodges_lehmann", "ahead", "p", "p_adjusted")
 
 
 def clusters_section(material: Material) -> Section | None:
@@ -59,6 +61,9 @@ def _about(rows: "pd.DataFrame", settings: Settings, units: str) -> dict[tuple[s
             said = f"it {word} significant: p {equals(row['p_adjusted'])}{after}; the smallest possible is {floor}."
         else:
             said = f"it cannot be shown: the smallest p possible{after} is {floor}."
+        if row["ahead"] * row["ahead_tasks"] < 0:
+            ahead = row["second"] if row["ahead"] > 0 else row["first"]
+            said = f"{ahead} is ahead (Hodges-Lehmann {score(abs(row['hodges_lehmann_clusters']))}); {said}"
         found[row["first"], row["second"]] = f"{head} {said}"
     return found
 
@@ -94,11 +99,14 @@ def _tests(
         first, second = (material.matrix.columns.get_indexer(rows[name]) for name in ("first", "second"))
         members = membership([labels[task] for task in tasks])
         differences = (scores[:, second] - scores[:, first]).T
-        found = cluster_pairs(differences, members, settings.zeros, settings.decimals)
+        found = cluster_pairs(differences, members, settings.zeros, settings.decimals, settings.alpha)
         columns = {name: rows[name].to_numpy() for name in SHARED}
         columns |= {"n_tasks": len(tasks), "n_clusters": len(members)}
-        columns |= {f"{name}_tasks": rows[name].to_numpy() for name in ("difference", "p", "p_adjusted")}
-        columns |= {"difference_clusters": found.difference, "w_plus": found.ranks.w_plus}
+        columns |= {f"{name}_tasks": rows[name].to_numpy() for name in OF_TASKS}
+        columns |= {"difference_clusters": found.difference, "hodges_lehmann_clusters": found.typical.estimate}
+        columns |= {"hl_low_clusters": found.typical.low, "hl_high_clusters": found.typical.high}
+        columns |= {"ahead": direction(found.typical.estimate, found.ranks, settings.alpha).astype(int)}
+        columns |= {"w_plus": found.ranks.w_plus}
         columns |= {"w_minus": found.ranks.w_minus, "p": found.ranks.p, "p_min": found.ranks.p_min}
         columns |= {"p_flip": found.flips.p, "p_min_flip": found.flips.p_min}
         columns |= {"flips": found.flips.flips, "flips_exact": found.flips.exact}

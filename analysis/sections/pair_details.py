@@ -24,7 +24,7 @@ def pair_details(material: Material) -> Section:
     last = pairs[pairs["type"] == pairs["type"].iloc[-1]]
     shown = last.head(settings.rows_shown)
     level = f"({100 * (1 - settings.alpha):g} % CI)"
-    header = ["Pair (second - first)", f"Difference {level}", f"HL {level}", *HEADER]
+    header = ["Pair (second - first)", f"Mean {level}", f"HL {level}", *HEADER]
     rest = (
         f"The first {len(shown)} of {len(last)} pairs; pairs.csv has all, on every type."
         if len(last) > len(shown)
@@ -69,18 +69,20 @@ def _interval(low: float, high: float) -> tuple[str, ...]:
 def _caption(material: Material, last: "pd.DataFrame") -> str:
     """Name every column: what it estimates or tests, and how."""
     settings, where = material.settings, last["type"].iloc[0]
-    attained = f"attained {100 * last['hl_confidence'].iloc[0]:.1f} %"
-    if np.isinf(last["hl_low"].iloc[0]):
+    finite = last.loc[np.isfinite(last["hl_low"]), "hl_confidence"]
+    attained = f"attained {100 * finite.min():.1f} %; it leaves out 0 exactly where the uncorrected test passes"
+    if finite.empty:
         attained = "n.a.: so few tasks attain it with no finite interval"
+    left_out = ", differences of zero left out" if settings.zeros == "wilcox" and (last["n_zero"] > 0).any() else ""
     flips = (
         "all sign patterns"
         if last["permutation_exact"].iloc[0]
         else f"{RANDOM_FLIPS:,} sign patterns, seed {FLIP_SEED}"
     )
     return (
-        f"Pairs on {where}, second minus first. Difference: of the means, with Student's t interval over tasks."
-        " HL: Hodges-Lehmann, the median of the Walsh averages, with its"
-        f" exact distribution-free interval ({attained}). W+, W- and p: {signed_rank_text(last, settings)}."
+        f"Pairs on {where}, second minus first. Mean: mean difference, with Student's t interval over tasks."
+        f" HL: Hodges-Lehmann, the median of the Walsh averages{left_out}, with the exact interval of the test"
+        f" ({attained}). W+, W-, p and r: {signed_rank_text(last, settings)}."
         f" Holm, BH (Benjamini-Hochberg): that p corrected over {family_text(last, settings)}. Uncorrected checks,"
         f" two-sided: paired permutation test of the mean ({flips}), sign test, paired t test."
         " r: matched-pairs rank-biserial (W+ - W-) / (W+ + W-)."

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.statistics.flip_means import FlipMeans, flip_means
 from analysis.statistics.student import NOISE
+from analysis.statistics.typical_difference import TypicalDifference, typical_difference
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 Floats = NDArray[np.float64]
@@ -18,6 +19,7 @@ class ClusterPairs:
 
     difference: Floats  # mean of the cluster means
     ranks: SignedRank
+    typical: TypicalDifference  # of the cluster means, what `ranks` is about
     flips: FlipMeans
 
 
@@ -27,16 +29,21 @@ def membership(labels: list[str]) -> Floats:
     return np.array([[float(label == name) for label in labels] for name in names])
 
 
-def cluster_pairs(differences: Floats, members: Floats, zeros: str = "wilcox", decimals: int = 12) -> ClusterPairs:
+def cluster_pairs(
+    differences: Floats, members: Floats, zeros: str = "wilcox", decimals: int = 12, alpha: float = 0.05
+) -> ClusterPairs:
     """Test `differences` [P, tasks] with the clusters of `members` [clusters, tasks] as units.
 
-    Signed-rank: each cluster is one observation, the mean of its differences. Flips: the statistic is the mean over
-    tasks; the sign of a whole cluster is flipped, so nothing is assumed about dependence within it (Winkler et al.
-    2015, exchangeability blocks), and a cluster of many tasks weighs as many tasks.
+    Signed-rank: each cluster is one observation, the mean of its differences; the interval of `typical` has the level
+    1 - alpha. Flips: the statistic is the mean over tasks; the sign of a whole cluster is flipped, so nothing is
+    assumed about dependence within it (Winkler et al. 2015, exchangeability blocks), and a cluster of many tasks weighs
+    as many tasks.
     """
     sums = np.round(differences, decimals) @ members.T
     means = sums / members.sum(axis=1)
-    return ClusterPairs(means.mean(axis=1), signed_rank(means, zeros, decimals), flip_means(sums))
+    ranks = signed_rank(means, zeros, decimals)
+    typical = typical_difference(means, ranks, alpha, zeros, decimals)
+    return ClusterPairs(means.mean(axis=1), ranks, typical, flip_means(sums))
 
 
 def cluster_interval(differences: Floats, members: Floats, level: float = 0.95) -> Floats:

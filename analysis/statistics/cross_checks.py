@@ -1,4 +1,4 @@
-"""What stands beside the signed-rank test of a pair: sizes with intervals, and other paired tests."""
+"""What stands beside the signed-rank test of a pair: the mean with its interval, and other paired tests."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics.flip_means import flip_means
-from analysis.statistics.hodges_lehmann import hodges_lehmann
 from analysis.statistics.sign_flip import RANDOM_FLIPS
 from analysis.statistics.student import student_interval
 
@@ -18,21 +17,15 @@ RESAMPLED_PAIRS = 300  # all pairs of 24 designs take seconds; with more, no sig
 def cross_checks(differences: Floats, decimals: int = 12, level: float = 0.95) -> dict[str, Any]:
     """Return column -> values [P] for `differences` [P, n] (P pairs over n tasks), rounded to `decimals`.
 
-    `hodges_lehmann`, `hl_low`, `hl_high`, `hl_confidence` (attained); `mean_low`, `mean_high` (Student's interval of
-    the mean, level asked for); `p_permutation` (of the mean), `permutation_exact`; `p_sign`; `p_t`. With more than 300
-    pairs `p_permutation` is nan.
+    `mean_low`, `mean_high` (Student's interval of the mean, level asked for); `p_permutation` (of the mean),
+    `permutation_exact`; `p_sign`; `p_t`. With more than 300 pairs `p_permutation` is nan.
     """
     d: Floats = np.asarray(np.round(differences, decimals) + 0.0, dtype=np.float64)  # -0. is 0.
-    centre = hodges_lehmann(d, level)
     count, nothing = len(d), np.full(len(d), np.nan)
     resampled = count <= RESAMPLED_PAIRS
     low, high = student_interval(d, level)
     flipped = flip_means(d, RANDOM_FLIPS) if resampled else None
     return {
-        "hodges_lehmann": centre.estimate,
-        "hl_low": centre.low,
-        "hl_high": centre.high,
-        "hl_confidence": centre.confidence,
         "mean_low": low,
         "mean_high": high,
         "p_permutation": nothing if flipped is None else flipped.p,

@@ -85,7 +85,11 @@ def _p(value: float) -> str:
     return "" if math.isnan(value) else fraction(value)  # none for a mean over types
 
 
-SHOWN = {"gain": signed, "p": _p}
+def _typical(value: float) -> str:
+    return "" if math.isnan(value) else signed(value)
+
+
+SHOWN = {"gain": signed, "typical gain": _typical, "p": _p}
 
 
 def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
@@ -102,8 +106,9 @@ def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
             cells = [Cell(show(value)) for value in gain.loc[(design, stage)].tolist()]
             rows.append([_named(result, design) if stage == STAGES[0] else Cell(""), Cell(stage), *costs, *cells])
     caption = (
-        "Before and after training: the same design untrained (its random or plain start) and trained; p of the"
-        " two-sided exact Wilcoxon signed-rank test of the gain over tasks, uncorrected."
+        "Before and after training: the same design untrained (its random or plain start) and trained. Gain: of the"
+        " means. Typical gain: Hodges-Lehmann difference over tasks, with p of its two-sided exact Wilcoxon signed-rank"
+        " test, uncorrected."
     )
     rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
     header = ["Design", "", *(COST_HEADER if sized else []), *_headed(result)]

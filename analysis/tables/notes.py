@@ -4,8 +4,9 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from analysis.formats import fraction
+from analysis.formats import fraction, signed
 from analysis.names import listed
+from analysis.pairs import BETWEEN
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 from analysis.tables.letters import letter_notes
@@ -20,11 +21,14 @@ ZEROS = {
 }
 
 
+OPPOSED_SHOWN = 3  # rows in which mean and test disagree that a note spells out
+
+
 def all_notes(frame: "pd.DataFrame", designs: list[str], pairs: "pd.DataFrame", settings: Settings) -> list[str]:
     """Return the notes, one sentence or two each."""
     names = {str(name) for column in ("design", "task", "type") for name in frame[column].unique()}
     return [
-        *seed_notes(frame, designs), rounding(settings), *attainable(pairs, settings),
+        *seed_notes(frame, designs), rounding(settings), *attainable(pairs, settings), *opposed(pairs),
         *letter_notes(names, settings.figures),
     ]  # fmt: skip
 
@@ -69,6 +73,26 @@ def attainable(pairs: "pd.DataFrame", settings: Settings) -> list[str]:
         closed_after = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
         notes.append(f"{closed_after} {_mend(pairs, settings)}")
     return notes
+
+
+def opposed(pairs: "pd.DataFrame") -> list[str]:
+    """Name the rows in which the mean has the sign against which the test speaks, those with a star first."""
+    rows = pairs[pairs["mean_tipped_by"] != ""]
+    if rows.empty:
+        return []
+    starred = int(rows["significant"].sum())
+    count = f"{len(rows):,} of {len(pairs):,} rows" + (f", {starred:,} of them with a star" if starred else "")
+    few = rows.sort_values(["significant", "p"], ascending=[False, True], kind="stable").head(OPPOSED_SHOWN)
+    parts = [
+        f"{row['type']}, {row['second']} - {row['first']}: mean {signed(row['difference'])}, Hodges-Lehmann"
+        f" {signed(row['hodges_lehmann'])}; the mean's sign is due to {listed(row['mean_tipped_by'].split(BETWEEN), 3)}"
+        for row in few.to_dict("records")
+    ]
+    rest = " pairs.csv names the tasks of all (mean_tipped_by)." if len(rows) > len(few) else ""
+    return [
+        f"The mean and the test point opposite ways in {count}; star, sign and interval are the test's."
+        f" {'. '.join(parts)}.{rest}"
+    ]
 
 
 def _closed(kind: str, lowest: "pd.Series", settings: Settings) -> str:

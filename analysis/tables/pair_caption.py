@@ -23,6 +23,22 @@ def signed_rank_text(pairs: "pd.DataFrame", settings: Settings) -> str:
     return f"two-sided exact Wilcoxon signed-rank test{how}; the pairing unit is the task, {ZEROS[settings.zeros]}"
 
 
+def typical_text(pairs: "pd.DataFrame", settings: Settings) -> str:
+    """Return what stands under a star: "Hodges-Lehmann difference in score (...), second minus first"."""
+    left_out = ", those of zero left out" if settings.zeros == "wilcox" and (pairs["n_zero"] > 0).any() else ""
+    return (
+        "Hodges-Lehmann difference in score (median of the averages of every two tasks' differences, which is what the"
+        f" test is about{left_out}), second minus first"
+    )
+
+
+def mean_text(pairs: "pd.DataFrame") -> str:
+    """Return what the column of means is: "Mean: mean difference over all 40 tasks, not tested."."""
+    last = pairs.iloc[-1]
+    what = f"all {last['n_pairs']} tasks" if last["type"] == "All" else f"the {last['n_pairs']} {last['type']} tasks"
+    return f"Mean: mean difference over {what}, which this test does not test."
+
+
 def correction_text(pairs: "pd.DataFrame", settings: Settings) -> str:
     """Return "Holm correction over the pairs of one task type (family of 10)", or that there is none."""
     if settings.correction == "none":

@@ -1,4 +1,4 @@
-"""The table of pairs: the difference on every task type, its mark, and the corrected p below."""
+"""The table of pairs: the Hodges-Lehmann difference on every task type, its mark, and the corrected p below."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.tables.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.tables.grid import Cell, Grid
-from analysis.tables.pair_caption import correction_text, signed_rank_text, unreachable_text
+from analysis.tables.pair_caption import correction_text, mean_text, signed_rank_text, typical_text, unreachable_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from analysis.result import Result
 
 
+MEAN = "Mean"  # heads the column of mean differences
+
+
 def pair_grid(result: "Result") -> Grid:
-    """One row a pair, one column a type: the difference, its mark, and the corrected p below."""
+    """One row per pair, one column per type: the difference of the test, its mark, and the corrected p below."""
     return pairs_by_type(result, _pair_cell, pair_caption(result))
 
 
 def pairs_by_type(result: "Result", cell: "Callable[[pd.Series, Settings], Cell]", caption: str) -> Grid:
-    """One row a pair, one column a type, each cell made from its row of the pairs table."""
+    """One row per pair; the mean difference, unmarked, then one column per type, each cell made from its row."""
     pairs, settings = result.pairs, result.settings
     kinds = pairs["type"].unique().tolist()
     total = len(pairs) // len(kinds)  # the same pairs on every type
@@ -34,8 +37,9 @@ def pairs_by_type(result: "Result", cell: "Callable[[pd.Series, Settings], Cell]
         named = pair_name(result, records[0]["first"], records[0]["second"])
         both = [result.designs[records[0][name]] for name in ("first", "second")]
         costs = [Cell(text) for text in pair_cost_texts(*both)] if sized else []
-        rows.append([named, *costs, *[cell(record, settings) for record in records]])
-    header = ["Pair (second - first)", *(PAIR_COST_HEADER if sized else [])]
+        mean = Cell(signed(records[-1]["difference"]))
+        rows.append([named, *costs, mean, *[cell(record, settings) for record in records]])
+    header = ["Pair (second - first)", *(PAIR_COST_HEADER if sized else []), MEAN]
     header += [f"{kind} (n = {per_type[kind]['n_pairs'].iloc[0]})" for kind in kinds]
     rest = f"The first {len(rows)} of {total} pairs; pairs.csv has all." if total > len(rows) else ""
     return Grid("pairs", caption, header, rows, rest=rest, footnotes=footnote_texts(result))
@@ -55,7 +59,7 @@ def _pair_cell(row: "pd.Series", settings: Settings) -> Cell:
     """Difference, mark, corrected p; where alpha is out of reach, the smallest p that so many tasks allow instead."""
     n = row["n_pairs"] - row["n_zero"]
     fewer = f" at n = {n}" if row["n_zero"] else ""  # without zeros the head of the column says n
-    text = signed(row["difference"])
+    text = signed(row["hodges_lehmann"])
     raw_only = "(*)" if passes(row["p"], settings.alpha) else ""
     if row["reachable"] == "no":
         return Cell(text, below=(f"n.a.: p >= {fraction(row['p_min'])}{fewer}",))
@@ -77,6 +81,6 @@ def pair_caption(result: "Result") -> str:
         least = f"then the smallest p that they allow is given{raw}"
         legend.append(f"n.a. = {unreachable_text(pairs, settings)}; {least}")
     return (
-        "Mean difference in score, second minus first, with the p-value of the"
-        f" {signed_rank_text(pairs, settings)}; {correction_text(pairs, settings)}. {'; '.join(legend)}."
+        f"{typical_text(pairs, settings)}, with the p-value of the {signed_rank_text(pairs, settings)};"
+        f" {correction_text(pairs, settings)}. {'; '.join(legend)}. {mean_text(pairs)}"
     )

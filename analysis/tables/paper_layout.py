@@ -1,4 +1,8 @@
-"""The layout of a paper's significance table (Tang and Yang 2024, arXiv 2409.02727): differences with stars alone."""
+"""The layout of a paper's significance table (Tang and Yang 2024, arXiv 2409.02727): differences with stars alone.
+
+The paper stars mean differences; here a star stands on the Hodges-Lehmann difference, which the test is about, and the
+mean has a column of its own.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +10,7 @@ from analysis.formats import fraction, signed
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.tables.grid import Cell, Grid
-from analysis.tables.pair_caption import correction_text, signed_rank_text, unreachable_text
+from analysis.tables.pair_caption import correction_text, mean_text, signed_rank_text, typical_text, unreachable_text
 from analysis.tables.pair_tables import pairs_by_type
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ DAGGER = "†"
 
 
 def paper_grid(result: "Result") -> Grid:
-    """One row a pair, one column a type: the difference with its stars, no p."""
+    """One row per pair, one column per type: the difference of the test with its stars, no p."""
     return pairs_by_type(result, _cell, paper_caption(result))
 
 
@@ -32,7 +36,7 @@ def _cell(row: "pd.Series", settings: Settings) -> Cell:
     stars = "*" * sum(bool(passes(row["p_adjusted"], level)) for level in star_levels(settings.alpha))
     before = DAGGER if not stars and passes(row["p"], settings.alpha) else ""
     closed = " n.a." if row["reachable"] != "yes" else ""
-    return Cell(signed(row["difference"]), mark=stars or ",".join(filter(None, (before, closed))))
+    return Cell(signed(row["hodges_lehmann"]), mark=stars or ",".join(filter(None, (before, closed))))
 
 
 def paper_caption(result: "Result") -> str:
@@ -46,6 +50,6 @@ def paper_caption(result: "Result") -> str:
     if (pairs["reachable"] != "yes").any():
         legend.append(f"n.a. {unreachable_text(pairs, settings)}")
     return (
-        f"Mean difference in score, second minus first, by task type. Stars: {signed_rank_text(pairs, settings)};"
-        f" {correction_text(pairs, settings)}. {'; '.join(legend)}."
+        f"{typical_text(pairs, settings)}, by task type. Stars: {signed_rank_text(pairs, settings)};"
+        f" {correction_text(pairs, settings)}. {'; '.join(legend)}. {mean_text(pairs)}"
     )

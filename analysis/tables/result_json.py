@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analysis.reading.rows import Design
     from analysis.result import Result
 
-RESULT_VERSION = 1  # grows when a key changes its meaning or goes
+RESULT_VERSION = 2  # grows when a key changes its meaning or goes
 MOST_ROWS = 20_000
 PACKAGES = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
 NULLS = 'null = no number. Infinite values are null too and stand in the table\'s "infinite" as [row, column, sign].'

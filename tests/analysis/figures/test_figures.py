@@ -5,15 +5,18 @@ import subprocess
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import ttest_1samp
 
 from analysis.figures.critical_difference import diagram
 from analysis.figures.every import draw
 from analysis.figures.fit import short_names
-from analysis.figures.intervals import interval
+from analysis.figures.forest import forest
+from analysis.figures.heat_map import heat_map
 from analysis.figures.save import figure_bytes, write_figures
 from analysis.figures.style import house_style
+from analysis.pairs import compare_pairs
+from analysis.settings import Settings
 
 
 @pytest.fixture
@@ -60,28 +63,68 @@ def test_the_forest_draws_the_differences_of_the_table(wide):
         float(x) for line in figure.axes[0].lines for x in line.get_xdata() if line.get_marker() not in ("None", "")
     )
     rows = result.pairs[result.pairs["type"] == "All"]
-    assert drawn == pytest.approx(sorted(rows["difference"]))
+    assert drawn == pytest.approx(sorted(rows["hodges_lehmann"]))
     assert "b − a" in texts(figure)  # noqa: RUF001
 
 
-def test_the_forest_draws_the_interval_of_the_table(wide):
-    result = wide(random(4), "abcd", "alpha=0.1")
-    rows = result.pairs[result.pairs["type"] == "All"]
-    low, high = interval(rows)
-    differences = (result.matrix[rows["second"]].to_numpy() - result.matrix[rows["first"]].to_numpy()).T
-    wanted = ttest_1samp(differences, 0, axis=1).confidence_interval(0.9)
-    np.testing.assert_allclose((low, high), (wanted.low, wanted.high), atol=1e-11)
+def lines(axes):
+    """The horizontal intervals of a panel: place -> (low, high)."""
+    from matplotlib.collections import LineCollection
+
+    segments = [s for c in axes.collections if isinstance(c, LineCollection) for s in c.get_segments()]
+    return {round(float(s[0][1])): tuple(sorted(float(x) for x in s[:, 0])) for s in segments}
+
+
+def plain(values, names, **changes):
+    """What the figures of pairs read of a result, without its other sections. values: [designs, tasks]."""
+    tasks = [f"t{k}" for k in range(values.shape[1])]
+    matrix = pd.DataFrame(values.T, index=tasks, columns=list(names))
+    settings, types = Settings(scores=(), **changes), {"STS": tasks}
+    pairs = compare_pairs(matrix, types, settings)
+    return SimpleNamespace(matrix=matrix, pairs=pairs, settings=settings, types=types, control="")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_line_of_the_forest_leaves_out_0_exactly_where_its_mark_says_so(seed):
+    """Filled disc or open diamond: p at most alpha before the correction. Skewed differences, near zero."""
+    rng = np.random.default_rng(seed)
+    scores = np.round(0.5 + rng.exponential(0.1, (6, 10)) * rng.choice([-1, 1], (6, 1)), 2)
+    result = plain(scores, "abcdef", alpha=0.2)
+    axes = forest(result).figure.axes[0]
+    drawn = lines(axes)
+    said = [float(y) for line in axes.lines for y in line.get_ydata() if line.get_marker() in {"o", "D", "x"}]
+    blue = {float(y) for line in axes.lines if line.get_color() == "#0072B2" for y in line.get_ydata()}
+    assert len(said) == len(drawn) == 15
+    for place, (low, high) in drawn.items():
+        assert (low > 0 or high < 0) == (place in blue)
+    assert blue == set(result.pairs.index[result.pairs["p"] <= 0.2 * (1 + 1e-9)])
 
 
 def test_the_heat_map_holds_each_difference_with_its_sign(wide):
     result = wide(random(4), "abcd")
     figure = named(draw(result))["heat_map"].figure
-    values = figure.axes[0].collections[0].get_array()
-    means = result.matrix.mean().sort_values(ascending=False).to_numpy()
-    expected = means[:, None] - means[None, :]
-    off = ~np.eye(4, dtype=bool)
-    assert np.asarray(values)[off] == pytest.approx(expected[off])
-    assert (np.asarray(values)[np.triu_indices(4, 1)] >= 0).all()
+    values = np.asarray(figure.axes[0].collections[0].get_array())
+    order = list(result.matrix.mean().sort_values(ascending=False).index)
+    rows = result.pairs[result.pairs["type"] == "All"]
+    for row in rows.itertuples():
+        place = order.index(row.second), order.index(row.first)
+        assert values[place] == pytest.approx(row.hodges_lehmann)
+        assert values[place[::-1]] == pytest.approx(-row.hodges_lehmann)
+        assert f"{row.hodges_lehmann:+.4f}".replace("0.", ".", 1) in " ".join(texts(figure))
+
+
+def test_a_pair_against_the_order_of_the_means_is_marked_also_without_numbers():
+    """m1 has the highest mean by one task and is behind m0 on all others."""
+    values = np.round(random(14) / 2, 4)
+    values[13], values[12] = values[11] + 0.1, values[11] + 0.08
+    values[12, 0] += 0.3
+    result = plain(values, [f"m{13 - k}" for k in range(14)])
+    assert list(result.matrix.mean().nlargest(2).index) == ["m1", "m0"]
+    drawing = heat_map(result)
+    turned = sum(row.difference * row.hodges_lehmann < 0 for row in result.pairs.itertuples())
+    assert f"In {turned} pair" in drawing.caption
+    marks = [text.strip("()*") for text in texts(drawing.figure.axes[0])]
+    assert marks.count("−") == marks.count("+") == turned >= 1  # noqa: RUF001
 
 
 def test_two_designs_have_no_heat_map_and_a_control_neither(wide):

@@ -39,15 +39,17 @@ def test_markdown_tables(result):
     assert by_type[4][1:5] == ["600 K", "2 T", "9,000", "500"]
     assert by_type[4][6] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
     assert by_type[3][6] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
-    assert [row[1] for row in gain[2:6]] == ["before", "after", "gain", "p"]
-    assert gain[9][7] == ".00781", "eight tasks, all better: 2 / 2^8"
+    assert [row[1] for row in gain[2:6]] == ["before", "after", "gain", "typical gain"]
+    assert gain[11][7] == ".00781", "eight tasks, all better: 2 / 2^8"
     assert [row[2:6] for row in gain[2:5]] == [[""] * 4, ["590 K", "2 T", "9,000", "500"], [""] * 4], (
         "what training cost"
     )
     assert pairs[2][0] == "mean-bi - eos-causal"
     assert pairs[2][1:3] == ["+0", "x 1.00"], "more trainable parameters, speed as a ratio"
-    assert pairs[2][4] == f"{signed(result.pairs.iloc[3]['difference'])}\\* (.0234)"  # 3 x 2/2^8
-    assert "(n.a.: p >= .25)" in pairs[2][3]
+    assert pairs[0][3] == "Mean"
+    assert pairs[2][3] == signed(result.pairs.iloc[6]["difference"])
+    assert pairs[2][5] == f"{signed(result.pairs.iloc[3]['hodges_lehmann'])}\\* (.0234)"  # 3 x 2/2^8
+    assert "(n.a.: p >= .25)" in pairs[2][4]
     for table in (by_type, gain, pairs):
         assert len({len(row) for row in table}) == 1
 
@@ -63,7 +65,7 @@ def test_caption_names_test_family_and_marks(result):
 
 def test_verdict(result):
     assert result.verdict.startswith("Verdict: multilayer-bi has the highest mean over the 11 tasks (")
-    assert "above mean-bi. The difference is significant at .05 after Holm over 3 pairs: p = .00293" in result.verdict
+    assert ", uncorrected). The difference is significant at .05 after Holm over 3 pairs: p = .00293" in result.verdict
     assert "(before it p = .000977)" in result.verdict
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
 
@@ -71,7 +73,9 @@ def test_verdict(result):
 def test_verdict_against_a_control(study, result, analyse_words):
     line = analyse_words(f"scores={study.root}", "against=eos-causal").verdict
     lead = result.matrix.mean()["multilayer-bi"] - result.matrix.mean()["eos-causal"]
-    assert f" and {score(lead)} above eos-causal. The difference from eos-causal is significant" in line
+    assert f" and {score(lead)} above eos-causal. On the typical task multilayer-bi is " in line
+    assert " ahead of eos-causal (Hodges-Lehmann, 95 % interval [+" in line
+    assert "The difference from eos-causal is significant" in line
     assert "Holm over 2 pairs: p = .00195" in line
 
 
@@ -108,7 +112,7 @@ def test_latex_structure(result):
     text = latex_document(result)
     found = re.findall(r"\\begin{tabular}{(\w+)}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
     assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == len(found)
-    assert [spec for spec, _ in found[:3]] == ["lrrrrrrrr", "llrrrrrrrr", "lrrrrr"]
+    assert [spec for spec, _ in found[:3]] == ["lrrrrrrrr", "llrrrrrrrr", "lrrrrrr"]
     for spec, body in found:
         rows = [line for line in body.splitlines() if line != r"\midrule"]
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(spec)}
@@ -141,7 +145,7 @@ def test_long_lists_are_cut(result, study, analyse_words):
     text = document(analyse_words(f"scores={study.root}", "rows_shown=2"))
     by_type, gain, pairs, details, *_ = tables(text)
     assert [row[0] for row in by_type[2:]] == ["mean-bi", "multilayer-bi"]
-    assert len(gain) == 2 + 8
+    assert len(gain) == 2 + 10
     assert len(pairs) == len(details) == 2 + 2
     assert "The first 2 of 3 pairs; pairs.csv has all." in text
 
