@@ -145,13 +145,42 @@ def _probe_ids(backbone: PreTrainedModel) -> Tensor:
     return batch
 
 
+@torch.no_grad()
+def check_order(backbone: PreTrainedModel) -> None:
+    """Refuse a decoder whose states do not pass from layer to layer, then through the norm, and out, as they are."""
+    layers, norm = parts(backbone)
+    given: list[Tensor] = []
+    made: list[Tensor] = []
+
+    def keep(_module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
+        given.append(args[0] if args else kwargs["hidden_states"])
+        made.append(output[0] if isinstance(output, tuple) else output)
+
+    handles = [site.register_forward_hook(keep, with_kwargs=True) for site in (*layers, norm)]
+    training = backbone.training
+    try:
+        out = last_states(backbone.eval(), one_text_each(_probe_ids(backbone)[:1]))
+    finally:
+        for handle in handles:
+            handle.remove()
+        backbone.train(training)
+    passed = zip([*given[1:], out], made, strict=True)
+    if len(made) != len(layers) + 1 or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
+        raise UserError(
+            f"The states of {type(backbone).__name__} do not pass through {len(layers)} layers and one norm in a row, so "
+            "no layer of it can be pooled. Give a base of another family, such as Llama, Qwen or GPT-2."
+        )
+
+
 def probe(backbone: PreTrainedModel, is_causal: bool, bi_last: int = 0, longest: int | None = None) -> None:
     """Refuse a decoder whose tokens do not see exactly what the switch says they see; with `bi_last` in each layer.
 
     longest: tokens of a text at most; None: as many as the decoder has positions. Where the configuration names a
     window or a chunk of attention that is shorter, each layer is tried on a text that is longer than that: "bi" and
-    "causal" speak of whole texts, so a window that a text fits into is allowed, and any other refused.
+    "causal" speak of whole texts, so a window that a text fits into is allowed, and any other refused. A decoder whose
+    layers are not those that `parts` finds is refused too.
     """
+    check_order(backbone)
     count = len(parts(backbone)[0])
     is_blind = [is_causal and layer < count - bi_last for layer in range(count)]
     near, width = range(PROBE_TOKENS), _beyond_windows(backbone.config.get_text_config(), longest)
