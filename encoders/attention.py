@@ -19,7 +19,7 @@ def set_attention(backbone: PreTrainedModel, is_causal: bool, bi_last: int = 0) 
 
     Setting `is_causal` on the attention modules alone would be a silent confound: the mask would stay causal.
     bi_last: so many layers, counted from the last, are bidirectional above causal ones. Raises `UserError` where the
-    decoder has fewer.
+    decoder has fewer, or where their attention cannot be switched layer by layer.
     """
     layers, _ = parts(backbone)
     if bi_last > len(layers):
@@ -30,6 +30,11 @@ def set_attention(backbone: PreTrainedModel, is_causal: bool, bi_last: int = 0) 
     for module in _attentions(backbone):
         module.is_causal = is_causal  # type: ignore[assignment]
     for layer in layers[len(layers) - bi_last :]:
+        if not _attentions(layer):
+            raise UserError(
+                f"attn=bi_last cannot switch single layers of {type(backbone).__name__}, whose attention does not say "
+                "whether it is causal. Give attn=causal or attn=bi."
+            )
         for module in _attentions(layer):
             module.is_causal = False  # type: ignore[assignment]
             if not any(hook is see_both_ways for hook in module._forward_pre_hooks.values()):
@@ -160,6 +165,11 @@ def check_order(backbone: PreTrainedModel) -> None:
     training = backbone.training
     try:
         out = last_states(backbone.eval(), one_text_each(_probe_ids(backbone)[:1]))
+    except (AttributeError, TypeError, IndexError) as error:  # of the family's own code
+        raise UserError(
+            f"{type(backbone).__name__} does not run with attn.is_causal={backbone.config.is_causal} and "
+            f"{backbone.config._attn_implementation}: {error}. Give another attention, or a base of another family."
+        ) from error
     finally:
         for handle in handles:
             handle.remove()
@@ -167,8 +177,8 @@ def check_order(backbone: PreTrainedModel) -> None:
     passed = zip([*given[1:], out], made, strict=True)
     if len(made) != len(layers) + 1 or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
         raise UserError(
-            f"The states of {type(backbone).__name__} do not pass through {len(layers)} layers and one norm in a row, so "
-            "no layer of it can be pooled. Give a base of another family, such as Llama, Qwen or GPT-2."
+            f"The states of {type(backbone).__name__} do not pass through {len(layers)} layers and one norm in a row, "
+            "so no layer of it can be pooled. Give a base of another family, such as Llama, Qwen or GPT-2."
         )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
 
 from encoders.dropout import use_quick_dropout
 from encoders.fused_lora import fuse_lora
@@ -19,12 +20,17 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: 
     """
     from peft import LoraConfig, get_peft_model
 
-    names = {name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, torch.nn.Linear)}
+    linear = (torch.nn.Linear, Conv1D)  # GPT-2's layers of that name are linear ones with transposed weights
+    names = {name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, linear)}
     absent = set(lora["targets"]) - names
     if absent:
         raise UserError(f"lora.targets names {sorted(absent)}, not in this model. Its linear layers: {sorted(names)}.")
     config = LoraConfig(
-        r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=lora["dropout"], target_modules=list(lora["targets"])
+        r=lora["r"],
+        lora_alpha=lora["alpha"],
+        lora_dropout=lora["dropout"],
+        target_modules=list(lora["targets"]),
+        fan_in_fan_out=any(isinstance(m, Conv1D) for m in backbone.modules()),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 from transformers import AutoConfig, AutoModel
 
 from encoders.attention import probe, set_attention, sight
@@ -32,7 +31,12 @@ SIZES = {
     "eos_token_id": 2,
 }
 EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2}
+OLD = {"head_dim": None, "num_key_value_heads": None}  # keys that these families have not
 FAMILIES = {
+    "gpt2": OLD,
+    "phi": OLD,
+    "gpt_neox": OLD,
+    "opt": {**OLD, "ffn_dim": 48, "word_embed_proj_dim": 32},
     "llama": {},
     "mistral": {"sliding_window": 1},
     "qwen2": {"sliding_window": 1, "use_sliding_window": True, "max_window_layers": 0},
@@ -46,10 +50,14 @@ FAMILIES = {
 }
 
 
+TARGETS = {"gpt2": ["c_attn", "c_fc"], "gpt_neox": ["query_key_value", "dense_h_to_4h"]}
+
+
 @pytest.fixture(scope="module", params=FAMILIES)
 def folder(request, tmp_path_factory):
     torch.manual_seed(0)
-    config = AutoConfig.for_model(request.param, **{**SIZES, **FAMILIES[request.param]})
+    settings = {**SIZES, **FAMILIES[request.param]}
+    config = AutoConfig.for_model(request.param, **{k: v for k, v in settings.items() if v is not None})
     path = tmp_path_factory.mktemp(request.param)
     AutoModel.from_config(config).save_pretrained(path)
     return path
@@ -79,24 +87,37 @@ def test_switch_padding_and_lora(folder, attn):
         together = encoder(batch_of(ids, lengths, 12))
         alone = torch.cat([encoder(batch_of(ids[i : i + 1], [n], n)) for i, n in enumerate(lengths)])
     assert (together - alone).abs().max() < 5e-6
-    add_lora(backbone, {**cfg["lora"], "targets": ["q_proj", "v_proj"]}, seed=0)
+    targets = TARGETS.get(backbone.config.model_type, ["q_proj", "v_proj"])
+    lora = add_lora(backbone, {**cfg["lora"], "targets": targets, "dropout": 0.0}, seed=0)
     adapted = {n for n, p in backbone.named_parameters() if p.requires_grad}
     assert len(adapted) == 3 * 2 * 2
+    for name, parameter in backbone.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.1, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        moved, trained = encoder(batch_of(ids, lengths, 12)), encoder.train()(batch_of(ids, lengths, 12))
+        encoder.backbone = lora.eval().merge_and_unload()
+        merged = encoder.eval()(batch_of(ids, lengths, 12))
+    assert torch.equal(moved, trained), "the base's own dropout is off"
+    assert (moved - together).abs().max() > 1e-3
+    assert (merged - moved).abs().max() < 2e-5
 
 
 @pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_without_padding_as_with_it(folder, attn):
     """States of every layer, each family that takes its texts as one row."""
     kernels = ["model.attn_implementation=eager", "model.attn_implementation=unpadded"]
-    if folder.name.startswith("gemma3"):
-        with pytest.raises(UserError, match="not made for gemma3_text"):
+    if folder.name.startswith(("gemma3", "gpt", "phi", "opt")):
+        with pytest.raises(UserError, match="not made for"):
             loaded(folder, attn, kernels[1])
         return
     ids = torch.randint(3, 160, (4, 12), generator=torch.Generator().manual_seed(1))
     batch = batch_of(ids, [5, 12, 2, 7], 12)
     states = []
     for kernel in kernels:
-        encoder = Encoder(loaded(folder, attn, kernel)[0], nn.Identity(), normalize=True, compute=torch.float32).eval()
+        backbone, cfg = loaded(folder, attn, kernel)
+        pooler = build_pooler(cfg["pooler"], 32, 3, seed=0)
+        encoder = Encoder(backbone, pooler, normalize=True, compute=torch.float32).eval()
         with torch.no_grad():
             states.append(encoder.each_layer(batch, range(3), lambda _, hidden: hidden[batch.view.real]))
     for padded, row in zip(*states, strict=True):
@@ -117,6 +138,33 @@ def test_sliding_windows_are_cut_unless_asked_for(folder):
         assert not sight(backbone).all(), "the window is kept by flag"
         with pytest.raises(UserError, match="attn=bi does not hold"):
             probe(backbone, is_causal=False)
+
+
+@pytest.mark.parametrize(
+    ("family", "attn", "message"),
+    [
+        ("t5", "causal", "T5Model is no decoder of 3 layers in a row"),
+        ("bloom", "bi_last", "attn=bi_last cannot switch single layers of BloomModel"),
+        ("mpt", "bi", "MptModel does not run with attn.is_causal=False"),
+        ("mamba", "bi", "attn=bi does not hold for MambaModel"),
+    ],
+)
+def test_what_cannot_be_shown_to_work_is_refused_in_one_line(tmp_path, family, attn, message):
+    settings = {**{k: v for k, v in SIZES.items() if k not in OLD}, "initializer_range": 0.02}
+    AutoModel.from_config(AutoConfig.for_model(family, **settings)).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=message):
+        backbone, cfg = loaded(tmp_path, attn, "model.attn_implementation=eager")
+        probe(backbone, *switch(cfg))
+
+
+def test_layers_that_are_not_passed_in_order_are_refused(tmp_path):
+    """A decoder that adds something between its layers: no hook of a layer sees what the next one reads."""
+    AutoModel.from_config(AutoConfig.for_model("llama", **SIZES)).save_pretrained(tmp_path)
+    backbone, cfg = loaded(tmp_path, "causal", "model.attn_implementation=eager")
+    probe(backbone, *switch(cfg))
+    backbone.layers[1].register_forward_pre_hook(lambda _, args: (args[0] * 2, *args[1:]))
+    with pytest.raises(UserError, match="do not pass through 3 layers and one norm in a row"):
+        probe(backbone, *switch(cfg))
 
 
 @pytest.mark.parametrize("attn", ["causal", "bi"])
