@@ -207,9 +207,9 @@ def probe(backbone: PreTrainedModel, is_causal: bool, bi_last: int = 0, longest:
         name = f"bi_last attn.layers={bi_last}" if bi_last else "causal" if is_causal else "bi"
         raise UserError(
             f"attn={name} does not hold for {type(backbone).__name__} with {backbone.config._attn_implementation}: "
-            f"{leaks} token pairs see what they must not, {lacking} do not see what they must. Use transformers >= 5.2, "
-            "model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false, or a max_length that the "
-            "window holds."
+            f"{leaks} token pairs see what they must not, {lacking} do not see what they must. Use transformers >= "
+            "5.2, model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false, or a max_length "
+            "that the window holds."
         )
 
 
