@@ -62,8 +62,9 @@ class Pooler(nn.Module, ABC):
     `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train. `layers`: which of
     the L layers are read, in order (not with "last").
 
-    pool_instruction, pool_eos: whether these tokens are pooled. last_real: the last token is the last real one; False
-    takes the last position of the padded batch, as published code does (docs/reference_divergences.md, 9).
+    pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. pool_bos is True where nothing says so:
+    manifests from before there was the key are of runs that pooled BOS. last_real: the last token is the last real one;
+    False takes the last position of the padded batch, as published code does (docs/reference_divergences.md, 9).
     reads_packed: whether `reduce` takes `Packed` states too, which saves padding them where the decoder has none.
     reads_padding: what `needs_padding` says of its settings, set by `build_pooler`: a decoder that runs without padding
     has no states for such a pooler (encoders/backbone.py gives it another kernel).
@@ -80,10 +81,13 @@ class Pooler(nn.Module, ABC):
         pool_instruction: bool = False,
         pool_eos: bool = True,
         last_real: bool = True,
+        *,
+        pool_bos: bool = True,
     ) -> None:
         super().__init__()
         self.hidden_size, self.num_layers = hidden_size, num_layers
-        self.pool_instruction, self.pool_eos, self.last_real = pool_instruction, pool_eos, last_real
+        self.pool_instruction, self.last_real = pool_instruction, last_real
+        self.pool_eos, self.pool_bos = pool_eos, pool_bos
         self.embedding_dim = hidden_size
         self.layers: Sequence[int] = range(num_layers)
         self.reads_packed = False
@@ -91,7 +95,9 @@ class Pooler(nn.Module, ABC):
     def pooled(self, tokens: TokenView) -> Tensor:
         """[B, T] bool: the tokens that are pooled."""
         pooled = tokens.pooled(self.pool_instruction)
-        return pooled if self.pool_eos else pooled & (tokens.roles != EOS)
+        for role, kept in ((EOS, self.pool_eos), (BOS, self.pool_bos)):
+            pooled = pooled if kept else pooled & (tokens.roles != role)
+        return pooled
 
     def last_token(self, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
         """[B, D] float32 state of the last token; hidden: [B, T, D]."""

@@ -29,9 +29,10 @@ class LastLayerTrainable(Pooler):
         pool_instruction: bool = False,
         pool_eos: bool = True,
         last_real: bool = True,
+        pool_bos: bool = True,
         **head: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real, pool_bos=pool_bos)
         self.tokens, self.mask_padding = tokens, mask_padding
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head))
 

@@ -34,9 +34,10 @@ class LatentAttention(Pooler):
         start: str = "near_mean",
         pool_instruction: bool = False,
         pool_eos: bool = True,
+        pool_bos: bool = True,
         **head: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos)
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, pool_bos=pool_bos)
         size = sized(hidden_size, {"num_queries": num_latents, **head})
         self.num_heads, self.head_dim = size["num_heads"], size["head_dim"]
         inner = self.num_heads * self.head_dim

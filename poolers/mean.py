@@ -1,4 +1,4 @@
-"""Mean pooling: the average of the last layer's states over the real tokens."""
+"""Mean pooling: the average of the last layer's states over the pooled tokens."""
 
 from torch import Tensor
 
@@ -6,7 +6,7 @@ from poolers.base import Pooler, States, TokenView, weighted_mean
 
 
 class Mean(Pooler):
-    """Mean over all real tokens, the instruction left out by default (GritLM, LLM2Vec). No parameters."""
+    """Mean over the real tokens, by default all but instruction and BOS (GritLM, LLM2Vec). No parameters."""
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""

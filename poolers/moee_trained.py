@@ -35,9 +35,10 @@ class MoEETrained(Pooler):
         pool_instruction: bool = False,
         pool_eos: bool = True,
         last_real: bool = True,
+        pool_bos: bool = True,
         **head: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real, pool_bos=pool_bos)
         if reading not in ("joined", "routing"):
             raise UserError(f"pooler.reading is '{reading}'; it must be joined or routing.")
         if tokens == "all":

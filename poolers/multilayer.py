@@ -38,9 +38,10 @@ class MultiLayerTrainable(Pooler):
         pool_instruction: bool = False,
         pool_eos: bool = True,
         last_real: bool = True,
+        pool_bos: bool = True,
         **head: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real)
+        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real, pool_bos=pool_bos)
         self.tokens, self.mask_padding, self.layers = tokens, mask_padding, chosen_layers(layers, num_layers)
         self.reads_packed = tokens == "mean" or (tokens == "last" and last_real)
         extra = len(self.layers) * hidden_size if layer_weights else 0

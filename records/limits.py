@@ -70,6 +70,7 @@ ENCODER_WORDS = {
         SWITCH,
     ),
     **dict.fromkeys(("reading.last_real", "reading.pool_eos", "reading.mask_padding", "evaluation.glued"), SWITCH),
+    **dict.fromkeys(("reading.pool_bos", "pooler.pool_bos", "pooler.pool_eos", "pooler.pool_instruction"), SWITCH),
 }
 
 

@@ -44,8 +44,9 @@ def run(pooler, hidden, view):
     return pooler(hidden[-1], view)
 
 
-def real(row, instruction=False):
-    return [t for t in range(T) if ROLES[row, t] != PAD and (instruction or ROLES[row, t] != INSTRUCTION)]
+def real(row, *also):
+    """Places of the text and of EOS, and of the roles in `also`."""
+    return [t for t in range(T) if ROLES[row, t] in (TEXT, EOS, *also)]
 
 
 def test_eos_is_the_last_real_token():
@@ -54,13 +55,15 @@ def test_eos_is_the_last_real_token():
     assert torch.equal(out, torch.stack([hidden[-1, 0, 6], hidden[-1, 1, 3], hidden[-1, 2, 6]]))
 
 
+@pytest.mark.parametrize("bos", [False, True])
 @pytest.mark.parametrize("instruction", [False, True])
 @pytest.mark.parametrize("name", ["mean", "weightedmean"])
-def test_means_count_real_tokens_only(name, instruction):
+def test_means_count_real_tokens_only(name, instruction, bos):
     hidden = states()
-    out = run(pooler_of(name, "bi", f"pooler.pool_instruction={instruction}"), hidden, TokenView(ROLES))
+    words = f"pooler.pool_instruction={instruction}", f"reading.pool_bos={bos}"
+    out = run(pooler_of(name, "bi", *words), hidden, TokenView(ROLES))
     for b in range(len(ROLES)):
-        places = real(b, instruction)
+        places = real(b, *[INSTRUCTION] * instruction, *[BOS] * bos)
         weights = range(1, len(places) + 1) if name == "weightedmean" else [1] * len(places)
         wanted = sum(w * hidden[-1, b, t].double() for w, t in zip(weights, places, strict=True)) / sum(weights)
         assert torch.allclose(out[b].double(), wanted, atol=1e-6)

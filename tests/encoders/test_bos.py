@@ -1,0 +1,112 @@
+"""BOS stands before every text where the tokenizer puts one, and is pooled only where a key says so."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+from encoders.loading import untrained
+from evaluation.readings import pooler_config
+from poolers.base import BOS, EOS, INSTRUCTION, TEXT, TokenView
+from poolers.registry import build_pooler
+from records.config import composed, plain
+from records.limits import ENCODER, ENCODER_WORDS, check_limits
+
+TEXTS = ["One day a girl named Lily went out", "sun", "The dog and the cat were friends and played all day."]
+ROLES = torch.tensor([[BOS, INSTRUCTION, TEXT, TEXT, EOS]])
+
+
+@pytest.fixture
+def stories(shared_data):
+    """A real Llama, whose tokenizer puts BOS."""
+    return shared_data / "models" / "stories260K"
+
+
+@pytest.fixture
+def vectors(compose_cell, stories):
+    """[N, E] float64 of TEXTS by the program, for a pooler under an attention."""
+
+    def encode(pooler, attn, *words):
+        return untrained(compose_cell(pooler, attn, f"model.path={stories}", *words)).encode(TEXTS).astype(float)
+
+    return encode
+
+
+def by_hand(stories, attn, weights_of):
+    """Unit vectors of transformers' last states, one text at a time, weighted by `weights_of(number of text tokens)`.
+
+    A text is <s>, its tokens, </s>; the weights are theirs in order.
+    """
+    tokenizer, model = AutoTokenizer.from_pretrained(stories), AutoModel.from_pretrained(stories).eval()
+    model.config.is_causal = attn == "causal"
+    made = []
+    for text in TEXTS:
+        ids = [1, *tokenizer(text, add_special_tokens=False)["input_ids"], 2]
+        with torch.no_grad():
+            states = model(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state[0]
+        pooled = np.array(weights_of(len(ids) - 2), dtype=float) @ states.double().numpy()
+        made.append(pooled / np.linalg.norm(pooled))
+    return np.stack(made)
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_a_mean_leaves_bos_out_by_default(vectors, stories, attn):
+    np.testing.assert_allclose(vectors("mean", attn), by_hand(stories, attn, lambda n: [0, *[1] * n, 1]), atol=2e-6)
+
+
+def test_positions_are_counted_from_the_first_token_of_the_text(vectors, stories):
+    wanted = by_hand(stories, "causal", lambda n: [0, *range(1, n + 2)])
+    np.testing.assert_allclose(vectors("weightedmean", "causal"), wanted, atol=2e-6)
+
+
+def test_with_the_key_it_is_pooled(vectors, stories):
+    kept = vectors("mean", "bi", "reading.pool_bos=true")
+    np.testing.assert_allclose(kept, by_hand(stories, "bi", lambda n: [1] * (n + 2)), atol=2e-6)
+    assert np.abs(kept - vectors("mean", "bi")).max() > 0.01, "it makes a difference on this decoder"
+
+
+# Which of BOS, instruction, text, EOS the published designs pool.
+PUBLISHED = {
+    "mean": "text",
+    "mean_bi": "text",
+    "llm2vec": "text",
+    "llm2vec_mntp": "text",
+    "sgpt": "text",
+    "gritlm": "text eos",  # its template puts no EOS
+    "nv_embed": "bos text eos",
+    "e5": "bos instruction text eos",
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_designs_pool_what_their_code_pools(name):
+    """A constant at each token's place: what the pooler makes of it says which were read."""
+    cfg = plain(composed("train", [f"published={name}", "reading.pool_bos=true", "study=designs"]))
+    pooler = build_pooler(cfg["pooler"], 8, 2, seed=0)
+    kept = pooler.pooled(TokenView(ROLES))[0]
+    words = ("bos", "instruction", "text", "text", "eos")
+    found = dict.fromkeys(word for word, pooled in zip(words, kept.tolist(), strict=True) if pooled)
+    assert " ".join(found) == PUBLISHED[name]
+    assert name != "gritlm" or cfg["template"]["eos"] is False
+
+
+@pytest.mark.parametrize("stage", ["simcse", "supervised"])
+def test_llm2vec_s_recipes_put_no_eos(stage):
+    cfg = plain(composed("train", [f"experiment=llm2vec/{stage}", "lineage=null"]))
+    assert (cfg["template"]["eos"], cfg["pooler"]["pool_bos"]) == (False, False)
+
+
+def test_a_run_from_before_the_key_reads_as_it_was_trained(compose_cell):
+    """Its manifest has no such key, and BOS was pooled."""
+    cfg = compose_cell("mean", "bi")
+    for keys in (cfg["reading"], cfg["pooler"]):
+        del keys["pool_bos"]
+    for pooler in (cfg["pooler"], pooler_config("mean", cfg), pooler_config("layer:1/mean", cfg)):
+        assert build_pooler(pooler, 8, 2, seed=0).pooled(TokenView(ROLES))[0, 0]
+
+
+@pytest.mark.parametrize("key", ["reading.pool_bos", "pooler.pool_bos"])
+def test_what_is_no_switch_is_refused(key):
+    cfg = plain(composed("train", ["pooler=mean", f"{key}=maybe"]))
+    with pytest.raises(Exception, match=rf"{key}=maybe must be true or false"):
+        check_limits(cfg, ENCODER, {key: ENCODER_WORDS[key]})
