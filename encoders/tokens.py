@@ -48,6 +48,14 @@ class Batch:
         return Batch(self.input_ids.to(device), self.roles.to(device), self.position_ids.to(device))
 
 
+def by_instruction(texts: Sequence[tuple[str, str]]) -> dict[str, list[int]]:
+    """Return instruction -> the places of its texts among (instruction, text) pairs."""
+    places: dict[str, list[int]] = {}
+    for k, (instruction, _) in enumerate(texts):
+        places.setdefault(instruction, []).append(k)
+    return places
+
+
 class TextTokenizer:
     """Texts to tokens with roles, by rules that do not depend on the tokenizer's own template.
 
@@ -93,6 +101,13 @@ class TextTokenizer:
         for text, (_, roles) in zip(texts, rows, strict=True):
             self._check(text, roles)
         return [self._framed(ids, roles) for ids, roles in rows]
+
+    def pairs(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
+        """Tokenise (instruction, text) pairs, each instruction's together. Raises `UserError` as `__call__` does."""
+        rows: dict[int, Tokens] = {}
+        for instruction, places in by_instruction(texts).items():
+            rows.update(zip(places, self([texts[k][1] for k in places], instruction), strict=True))
+        return [rows[k] for k in range(len(texts))]
 
     def lengths(self, texts: Sequence[str], instruction: str | None = None) -> list[int]:
         """Return the number of tokens of each text as `__call__` would cut it; nothing is checked."""

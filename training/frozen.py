@@ -2,8 +2,6 @@
 
 import shutil
 import time
-from collections import defaultdict
-from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +10,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from encoders.cached_encoder import CachedEncoder, compute_states
 from encoders.state_cache import StateCache, text_key
-from encoders.tokens import TextTokenizer, Tokens
 from poolers.registry import pooler_class, pooler_names, reads_padding
 from records.errors import UserError
 from training.module import ContrastiveModule
@@ -62,7 +59,7 @@ def fill_states(module: ContrastiveModule, validation: Validation) -> Config:
     """
     encoder, tokenizer = module.encoder, module.work.tokenizer
     assert isinstance(encoder, CachedEncoder)
-    rows = tokenized(tokenizer, {*consumed(module), *validated(validation)})
+    rows = tokenizer.pairs(list({*consumed(module), *validated(validation)}))
     missing = encoder.cache.missing(rows)
     tokens = sum(map(len, missing))
     texts = len({text_key(r.ids, r.roles) for r in rows})  # two long texts may be one after truncation
@@ -93,16 +90,7 @@ def consumed(module: ContrastiveModule) -> set[Pair]:
 
 def validated(validation: Validation) -> set[Pair]:
     """The (instruction, text) pairs of the validation."""
-    of_query, of_document = validation.of_query, validation.of_document
-    return {(of_query, q) for q in validation.queries} | {(of_document, d) for d in validation.documents}
-
-
-def tokenized(tokenizer: TextTokenizer, pairs: Iterable[Pair]) -> list[Tokens]:
-    """Tokenise each pair, in no particular order."""
-    texts = defaultdict(list)
-    for instruction, text in pairs:
-        texts[instruction].append(text)
-    return [row for instruction in texts for row in tokenizer(texts[instruction], instruction)]
+    return {*validation.queries, *((validation.of_document, d) for d in validation.documents)}
 
 
 def _plan(cache: StateCache, texts: int, missing: int, tokens: int) -> str:

@@ -26,6 +26,11 @@ class Candidates:
     masked: Tensor
 
 
+def asked_of(triple: Triple, instruction: str | None, template: Template) -> str:
+    """Return what the tokenizer is told for the query of `triple`: its own instruction goes before the data set's."""
+    return template.asked(triple.instruction or instruction or "", "query")
+
+
 def candidates(
     triples: Sequence[Triple],
     instruction: str | None,
@@ -48,7 +53,7 @@ def candidates(
     def place(text: str, asked: str = of_document) -> int:
         return places.setdefault((asked, text), len(places))
 
-    queries = [place(t.query, template.asked(t.instruction or instruction or "", "query")) for t in triples]
+    queries = [place(t.query, asked_of(t, instruction, template)) for t in triples]
     positives = [place(t.positive) for t in triples]
     negatives = [place(n) for t in triples for n in t.negatives[:hard_negatives]]
     q, p = torch.tensor(queries), torch.tensor(positives)

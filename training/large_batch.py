@@ -44,12 +44,7 @@ class LargeBatch:
 
     def tokenize(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
         """Tokenise (instruction, text) pairs."""
-        rows: list[Tokens | None] = [None] * len(texts)
-        for instruction in {i for i, _ in texts}:
-            places = [k for k, (i, _) in enumerate(texts) if i == instruction]
-            for k, row in zip(places, self.tokenizer([texts[k][1] for k in places], instruction), strict=True):
-                rows[k] = row
-        return [r for r in rows if r is not None]
+        return self.tokenizer.pairs(texts)
 
     def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
         """The rows of each forward pass, those of all processes."""

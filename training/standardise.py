@@ -12,6 +12,7 @@ from typing import Any
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer, Tokens
 from records.errors import UserError, guard
+from training.infonce import asked_of
 
 Config = dict[str, Any]
 
@@ -20,9 +21,9 @@ def sample(config: Config, triples: Sequence[Triple], tokenizer: TextTokenizer) 
     """Queries and positives of every k-th triple, `pooler.standardise_texts` texts in all or as many as there are."""
     pairs = max(1, config["pooler"]["standardise_texts"] // 2)
     chosen = triples[:: max(1, len(triples) // pairs)][:pairs]
-    asked = tokenizer.template.asked
-    queries = tokenizer([t.query for t in chosen], asked(config["data"].get("instruction") or "", "query"))
-    return [*queries, *tokenizer([t.positive for t in chosen], asked("", "document"))]
+    template, instruction = tokenizer.template, config["data"].get("instruction")
+    queries = [(asked_of(t, instruction, template), t.query) for t in chosen]
+    return tokenizer.pairs([*queries, *((template.asked("", "document"), t.positive) for t in chosen)])
 
 
 def main(arguments: Sequence[str]) -> None:

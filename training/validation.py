@@ -11,7 +11,9 @@ import torch
 from corpora.triples import Triple
 from encoders.finite import refuse_nonfinite
 from encoders.text_encoder import TextEncoder
+from encoders.tokens import by_instruction
 from training.finite import TRY
+from training.infonce import asked_of
 
 
 def ndcg_at_10(queries: np.ndarray, documents: np.ndarray, relevant: Sequence[int]) -> float:
@@ -31,19 +33,20 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 class Validation(pl.Callback):
-    """Log nDCG@10 every `every` steps (0: only at the end) and keep the last value with the vectors it came from."""
+    """Log nDCG@10 every `every` steps (0: only at the end) and keep the last value with the vectors it came from.
+
+    queries: (instruction, text) pairs, as in training. documents: distinct texts; of_document: their instruction.
+    """
 
     def __init__(
         self, encoder: TextEncoder, triples: Sequence[Triple], instruction: str | None, every: int, run: str = ""
     ) -> None:
         self.encoder, self.every, self.run = encoder, every, run
         template = encoder.tokenizer.template
-        self.of_query, self.of_document = template.asked(instruction or "", "query"), template.asked("", "document")
-        self.queries = [t.query for t in triples]
-        self.documents = list(
-            dict.fromkeys([t.positive for t in triples] + [n for t in triples for n in t.negatives[:1]])
-        )
-        place = {d: i for i, d in enumerate(self.documents)}
+        texts = dict.fromkeys([t.positive for t in triples] + [n for t in triples for n in t.negatives[:1]])
+        place = {text: i for i, text in enumerate(texts)}
+        self.queries = [(asked_of(t, instruction, template), t.query) for t in triples]
+        self.documents, self.of_document = list(texts), template.asked("", "document")
         self.relevant = [place[t.positive] for t in triples]
         self.ndcg: float | None = None
         self.vectors = torch.empty(0)
@@ -59,9 +62,12 @@ class Validation(pl.Callback):
 
         Raises `UserError`, naming the run and the text, for a vector that is not finite.
         """
-        queries = self.encoder.encode(self.queries, self.of_query)
+        queries = np.empty((len(self.queries), self.encoder.embedding_dim), dtype=np.float32)
+        for instruction, places in by_instruction(self.queries).items():
+            queries[places] = self.encoder.encode([self.queries[i][1] for i in places], instruction)
         documents = self.encoder.encode(self.documents, self.of_document)
-        for side, texts, vectors in (("queries", self.queries, queries), ("documents", self.documents, documents)):
+        texts_of_queries = [text for _, text in self.queries]
+        for side, texts, vectors in (("queries", texts_of_queries, queries), ("documents", self.documents, documents)):
             refuse_nonfinite(texts, range(len(texts)), vectors, f"Validation ({side}) of {self.run}: the model", TRY)
         self.ndcg = ndcg_at_10(queries, documents, self.relevant)
         self.vectors = torch.from_numpy(documents)

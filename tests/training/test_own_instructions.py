@@ -1,0 +1,76 @@
+"""Records with instructions of their own: validation and corpus statistics encode a query as training does."""
+
+import numpy as np
+import pytest
+import torch
+
+from corpora.triples import Triple
+from encoders.loading import build_tokenizer, untrained
+from encoders.templates import template_of
+from training.infonce import candidates
+from training.standardise import sample
+from training.validation import Validation, ndcg_at_10
+
+OF_ALL = "find the type"
+TRIPLES = [
+    Triple("the sum of two arrays", "the sum is returned", ("a new shape",), instruction="find the sum"),
+    Triple("the shape of an array", "a new shape", ("the sum is returned",)),
+    Triple("type of its argument", "the argument has the same type", instruction="two arrays"),
+    Triple("the sum of two arrays", "two arrays with the sum", instruction="find the sum"),
+]
+WRITTEN = [t.instruction or OF_ALL for t in TRIPLES]
+
+
+@pytest.fixture(params=["instruct", "e5"])
+def cfg(request, compose_cell):
+    return compose_cell("mean", "bi", f"template={request.param}", "max_length=64")
+
+
+def one_by_one(encoder, template, queries, instructions):
+    """[N, E]: each query encoded by itself under its own instruction."""
+    asked = [template.asked(i, "query") for i in instructions]
+    return np.concatenate([encoder.encode([q], a) for q, a in zip(queries, asked, strict=True)])
+
+
+def test_validation_encodes_each_query_with_its_own_instruction(cfg):
+    encoder, template = untrained(cfg), template_of(cfg)
+    validation = Validation(encoder, TRIPLES, OF_ALL, 0)
+    queries = one_by_one(encoder, template, [t.query for t in TRIPLES], WRITTEN)
+    documents = ["the sum is returned", "a new shape", "the argument has the same type", "two arrays with the sum"]
+    vectors = encoder.encode(documents, template.asked("", "document"))
+    seen = []
+    encode = encoder.encode
+
+    def watched(texts, instruction=""):
+        found = encode(texts, instruction)
+        seen.extend(zip([instruction] * len(texts), texts, found, strict=True))
+        return found
+
+    encoder.encode = watched
+    assert validation.score() == pytest.approx(ndcg_at_10(queries, vectors, range(4)))
+    given = {(asked, text): vector for asked, text, vector in seen}
+    for query, triple, instruction in zip(queries, TRIPLES, WRITTEN, strict=True):
+        np.testing.assert_allclose(given[template.asked(instruction, "query"), triple.query], query, atol=2e-6)
+    layout = candidates(TRIPLES, OF_ALL, 1, template=template)
+    assert set(layout.texts) == set(given), "what is validated is written as what is trained on"
+
+
+def test_an_instruction_moves_a_vector(cfg):
+    """Or the test above shows nothing; e5 writes none out."""
+    encoder, template = untrained(cfg), template_of(cfg)
+    one, other = (one_by_one(encoder, template, ["two arrays"], [i]) for i in ("", "find the sum"))
+    assert (np.abs(one - other).max() > 1e-3) == (cfg["template"]["name"] == "instruct")
+
+
+def test_statistics_are_of_the_rows_that_training_reads(cfg):
+    cfg["pooler"]["standardise_texts"], cfg["data"]["instruction"] = 8, OF_ALL
+    tokenizer = build_tokenizer(cfg, 128)
+    rows = sample(cfg, TRIPLES, tokenizer)
+    layout = candidates(TRIPLES, OF_ALL, 0, template=tokenizer.template)
+    trained = [tokenizer([layout.texts[i][1]], layout.texts[i][0])[0] for i in [*layout.queries, *layout.documents]]
+    assert rows == trained
+    if cfg["template"]["name"] == "instruct":
+        words = torch.tensor([sum(r == 1 for r in row.roles) for row in rows])  # of the role of an instruction
+        assert (words[:4] > 0).all()
+        assert (words[4:] == 0).all()
+        assert len({tuple(row.ids) for row in rows[:4]}) == 3
