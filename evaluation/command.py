@@ -14,6 +14,7 @@ from evaluation.readings import check_readings, read_by
 from evaluation.words import hydra_words, manual
 from records.config import composed, plain
 from records.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
+from records.remembered import remember_below
 
 Config = dict[str, Any]
 LIMITS = ENCODER | {
@@ -43,6 +44,7 @@ def run(cfg: Config) -> list[Any]:
     """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
+    remember_below(cfg["cache_dir"])
     read_instructions(cfg["evaluation"]["instructions"])
     check_limits(cfg, LIMITS, ENCODER_WORDS)
     readings = check_readings(cfg["readings"])

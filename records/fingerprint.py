@@ -6,6 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from records.remembered import remembered
+
+REMEMBERED_BYTES = 2**20  # smaller files are read again, which is as quick
+
 
 def of_value(value: Any) -> str:
     """sha256 of a JSON value, independent of key order."""
@@ -22,10 +26,16 @@ def of_files(paths: Iterable[Path]) -> str:
 
 
 def of_file(path: Path) -> str:
-    """sha256 of one file, as `sha256sum` prints it."""
+    """sha256 of one file, as `sha256sum` prints it. That of a large one is remembered while the file stays as it is."""
     blob = path.resolve().name
     if path.is_symlink() and len(blob) == 64 and set(blob) <= set("0123456789abcdef"):
         return blob  # the hub's cache names large files by their own sha256
+    if path.stat().st_size < REMEMBERED_BYTES:
+        return _digest(path)
+    return remembered("sha256", [path], lambda: _digest(path))
+
+
+def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -10,6 +10,7 @@ from evaluation.words import hydra_words
 from records.config import CONF, composed, plain
 from records.errors import UserError
 from records.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits
+from records.remembered import remember_below
 from representation.questions import QUESTIONS, check_questions, question
 
 Config = dict[str, Any]
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def run(cfg: Config) -> list[Any]:
     """Answer all that `cfg` (conf/representation.yaml) asks; return the answers that there are."""
+    remember_below(cfg["cache_dir"])
     names = check_questions(cfg["questions"])
     modules = [question(name) for name in names]
     limits = {key: limit for module in modules for key, limit in getattr(module, "LIMITS", {}).items()}

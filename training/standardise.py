@@ -36,11 +36,13 @@ def main(arguments: Sequence[str]) -> None:
     from encoders.precision import best_device, resolve_precision
     from records.atomic import replacing
     from records.config import composed, plain
+    from records.remembered import remember_below
 
     out = [a.partition("=")[2] for a in arguments if a.startswith("out=")]
     config = plain(composed("train", [a for a in arguments if not a.startswith("out=")]))
     if len(out) != 1 or config["pooler"].get("standardise") != "corpus":
         raise UserError("Give one out=<file> and a pooler that standardises: pooler=moee reading.standardise=corpus.")
+    remember_below(config["cache_dir"])
     device = best_device(config["accelerator"])
     encoder = build_encoder(config, resolve_precision(config["precision"], device), device)
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
