@@ -5,22 +5,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from records.fingerprint import of_value
+from records.identity import MEANT, below, of_states
 
 if TYPE_CHECKING:
     from representation.subject import Subject
-
-OF_BACKBONE = ("model", "max_length", "precision", "evaluation")
 
 
 def distinct_backbones(subjects: Sequence["Subject"], with_attention: bool) -> list["Subject"]:
     """Return the subjects whose states of tokens differ: every run, and of untrained starts the first of each backbone.
 
     A start is then called "untrained", or by its earlier stages, "mntp + simcse", since pooler, head and seed do not
-    reach its backbone. with_attention: whether causal and bi tell two starts apart ("untrained, bi").
+    reach its backbone; another template than the usual one is named ("untrained, echo"). with_attention: whether causal
+    and bi tell two starts apart ("untrained, bi").
     """
     found: dict[str, Subject] = {}
     for subject in subjects:
-        key = subject.label if subject.trained else of_value(_own(subject, with_attention))
+        key = subject.label if subject.trained else backbone_key(subject, with_attention)
         if key not in found:
             name = _name(subject, with_attention)
             found[key] = subject if subject.trained else replace(subject, label=name, design=name)
@@ -46,8 +46,8 @@ def over_seeds(subjects: Sequence["Subject"]) -> list[str]:
 
 def start_of(run: "Subject", subjects: Sequence["Subject"], with_attention: bool) -> "Subject | None":
     """The untrained one of `subjects` whose backbone `run` began from, where it is among them."""
-    key = _own(run, with_attention)
-    return next((s for s in subjects if not s.trained and _own(s, with_attention) == key), None)
+    key = backbone_key(run, with_attention)
+    return next((s for s in subjects if not s.trained and backbone_key(s, with_attention) == key), None)
 
 
 def stages_of(subject: "Subject") -> list[dict[str, Any]]:
@@ -56,14 +56,17 @@ def stages_of(subject: "Subject") -> list[dict[str, Any]]:
     return facts
 
 
-def _own(subject: "Subject", with_attention: bool) -> list[Any]:
-    config = subject.config
-    settings = [config.get(key) for key in OF_BACKBONE]
-    return [*settings, config["attn"] if with_attention else None, [s["adapter_sha256"] for s in stages_of(subject)]]
+def backbone_key(subject: "Subject", with_attention: bool = True) -> str:
+    """Return a digest of all that the states of the subject's start depend on: two starts with one digest are one."""
+    settings = of_states(subject.config)
+    kept = {key: value for key, value in settings.items() if with_attention or not below(key, ("attn",))}
+    return of_value([kept, [stage["adapter_sha256"] for stage in stages_of(subject)]])
 
 
 def _name(subject: "Subject", with_attention: bool) -> str:
     name = " + ".join(stage["objective"] for stage in stages_of(subject)) or "untrained"
+    template = of_states(subject.config)["template.name"]
+    name += "" if template == MEANT["template.name"] else f", {template}"
     return f"{name}, {subject.config['attn']['name']}" if with_attention else name
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from representation.backbones import backbone_key
 from representation.subject import Subject
-
-OF_A_DECODER = ("model", "attn", "template", "max_length", "padding_side", "precision", "evaluation", "lineage")
 
 
 @dataclass(frozen=True)
@@ -30,15 +29,15 @@ def decoders(subjects: Sequence[Subject]) -> list[Decoder]:
     starts: dict[str, Subject] = {}
     for subject in subjects:
         if not subject.trained:
-            starts.setdefault(_key(subject), subject)
+            starts.setdefault(backbone_key(subject), subject)
     called = [f"untrained, {subject.config['attn']['name']}" for subject in starts.values()]
     unlike = len(set(called)) == len(called)
     found: list[Decoder] = []
     runs = [subject for subject in subjects if subject.trained]
     for (key, subject), name in zip(starts.items(), called, strict=True):
         label = name if unlike else subject.label
-        found += [Decoder(label, (subject,)), *_designs([run for run in runs if _key(run) == key], label)]
-    return found + _designs([run for run in runs if _key(run) not in starts], "")
+        found += [Decoder(label, (subject,)), *_designs([run for run in runs if backbone_key(run) == key], label)]
+    return found + _designs([run for run in runs if backbone_key(run) not in starts], "")
 
 
 def _designs(runs: list[Subject], start: str) -> list[Decoder]:
@@ -46,7 +45,3 @@ def _designs(runs: list[Subject], start: str) -> list[Decoder]:
     for run in runs:
         by_design.setdefault(run.design, []).append(run)
     return [Decoder(design, tuple(seeds), start) for design, seeds in by_design.items()]
-
-
-def _key(subject: Subject) -> str:
-    return repr([subject.config.get(name) for name in OF_A_DECODER])

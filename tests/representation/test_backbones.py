@@ -2,14 +2,16 @@
 
 from types import SimpleNamespace
 
-from representation.backbones import by_design, distinct_backbones, over_seeds
+from records.config import composed, plain
+from representation.backbones import by_design, distinct_backbones, over_seeds, start_of
+from representation.decoders import decoders
 from representation.subject import Subject
 
 
-def subject(design, attn="bi", trained=False, seed=0, stages=()):
+def subject(design, attn="bi", trained=False, seed=0, stages=(), **further):
     manifest = {
         "seed": seed,
-        "config": {"model": {"path": "tiny"}, "attn": {"name": attn}, "max_length": 64},
+        "config": {"model": {"path": "tiny"}, "attn": {"name": attn}, "max_length": 64, **further},
         "lineage": [
             {"objective": objective, "adapter_sha256": f"{objective}{seed}{kind}"} for objective, kind in stages
         ],
@@ -47,3 +49,27 @@ def test_starts_after_stages_are_called_by_them_and_are_a_design_over_seeds():
 def test_two_kinds_of_a_stage_are_numbered():
     made = [subject("x untrained", stages=[("mntp", kind)]) for kind in ("masked", "80")]
     assert labels(made, True) == ["mntp, bi (1)", "mntp, bi (2)"]
+
+
+def templated(name):
+    return plain(composed("train", [f"template={name}"]))["template"]
+
+
+def test_starts_of_two_templates_are_two_and_runs_find_their_own():
+    """A template writes the text's tokens out, so its states are others: two rows, never one."""
+    plain_start, echo_start = subject("a", template=templated("instruct")), subject("b", template=templated("echo"))
+    older = subject("c")  # a run made before there was a choice
+    for with_attention, names in (
+        (False, ["untrained", "untrained, echo"]),
+        (True, ["untrained, bi", "untrained, echo, bi"]),
+    ):
+        assert labels([plain_start, echo_start, older], with_attention) == names
+        run = subject("mean-bi", trained=True, template=templated("echo"))
+        assert start_of(run, [older, plain_start, echo_start], with_attention) is echo_start
+    assert [d.seeds[0].design for d in decoders([plain_start, echo_start, older])] == ["a", "b"]
+
+
+def test_starts_that_a_gpu_computes_in_other_formats_are_two():
+    exact, coarse, older = subject("a", tf32=False), subject("b", tf32=True), subject("c")
+    assert labels([exact, coarse, older], True) == ["untrained, bi (1)", "untrained, bi (2)"]
+    assert [d.seeds[0].design for d in decoders([exact, coarse, older])] == ["a", "b"]

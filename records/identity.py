@@ -1,0 +1,45 @@
+"""What the states of a decoder depend on, by name: one list for caches, stages, resumed runs and the control rule."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from records.config import flat
+
+# Facts of the base that a manifest states -> how messages call them. `encoders.identity.base_fingerprints` finds them.
+BASE = {
+    "base_weights_sha256": "base model",
+    "tokenizer_sha256": "tokenizer",
+    "base_config_sha256": "configuration of the base model",
+}
+# Keys of a configuration that reach the layers; head, seed, data and training do not, padding moves float noise alone.
+OF_STATES = (
+    *("model", "attn.name", "attn.is_causal", "attn.layers", "template", "max_length"),
+    *("precision", "tf32", "evaluation"),
+)
+VERSIONS = ("torch", "transformers")  # of the libraries that compute states
+# What runs did before a key was there. Only keys that had a meaning all along stand here: of every other key, that one
+# of two runs lacks it is a difference.
+MEANT = {
+    "backbone.frozen": False,
+    "evaluation.dims": None,
+    "lineage": None,
+    "objective.matryoshka": None,
+    "objective.matryoshka_weights": None,
+    "template.document.bare": "{text}",
+    "template.document.instructed": "Instruct: {instruction}\nQuery: {text}",
+    "template.eos": True,
+    "template.name": "instruct",
+    "template.query.bare": "{text}",
+    "template.query.instructed": "Instruct: {instruction}\nQuery: {text}",
+    "tf32": False,
+}
+
+
+def below(key: str, names: tuple[str, ...]) -> bool:
+    """Whether `key` is one of `names` or lies below one: `pooler.tokens` lies below `pooler`."""
+    return any(key == name or key.startswith(f"{name}.") for name in names)
+
+
+def of_states(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat keys of a configuration that states depend on, those it lacks with the meaning they had."""
+    return {key: value for key, value in {**MEANT, **flat(dict(config))}.items() if below(key, OF_STATES)}
