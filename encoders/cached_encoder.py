@@ -1,6 +1,5 @@
 """An encoder whose backbone is frozen: its states come from a cache, only the pooler computes."""
 
-import importlib.metadata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from encoders.chunks import by_token_budget
 from encoders.encoder import Encoder
-from encoders.loading import base_fingerprints
+from encoders.identity import deciding, rounding
 from encoders.precision import Precision
 from encoders.state_cache import SHARD_BYTES, StateCache
 from encoders.tokens import Batch, TextTokenizer, Tokens
@@ -65,20 +64,11 @@ def open_states(encoder: Encoder, cfg: Config, precision: Precision) -> CachedEn
 
 def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     """All that a state depends on, besides the text's own tokens: what differs here never shares a cache."""
-    backbone = encoder.backbone
-    shape = backbone.config.get_text_config().to_dict()
     return {
         "format": FORMAT,
-        **base_fingerprints(cfg["model"]),
-        **({"lineage": [stage["adapter_sha256"] for stage in encoder.lineage]} if encoder.lineage else {}),
-        "model": {k: v for k, v in shape.items() if not k.startswith("_") and k != "transformers_version"},
-        "is_causal": cfg["attn"]["is_causal"],
-        **({"bi_last": cfg["attn"]["layers"]} if "layers" in cfg["attn"] else {}),
-        "kernel": backbone.config._attn_implementation,
-        "precision": precision.name,
+        **deciding(encoder, cfg, precision),
+        **rounding(encoder.backbone),
         "max_length": cfg["max_length"],
-        "device": next(backbone.parameters()).device.type,
-        "versions": {name: importlib.metadata.version(name) for name in ("torch", "transformers")},
     }
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from transformers.utils import cached_file
 
 from encoders.attention import probe, set_attention
-from encoders.backbone import load_backbone, load_tokenizer, model_path
+from encoders.backbone import load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
 from encoders.encoder import Encoder
 from encoders.fewer_passes import spare_gates, spare_norms
 from encoders.fused_lora import fuse_lora
+from encoders.identity import base_fingerprints, deciding
 from encoders.lineage import merge_stages
 from encoders.precision import (
     Precision,
@@ -105,16 +105,6 @@ def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
     return build_tokenizer(shorter, positions, GLUED if own["glued"] else None)
 
 
-def base_fingerprints(model: Config) -> dict[str, str]:
-    """sha256 of the base weights' files and of the tokenizer's."""
-    path = Path(model_path(model["path"]))
-    if not path.is_dir():
-        path = Path(str(cached_file(str(path), "config.json"))).parent
-    weights = sorted(path.glob("*.safetensors"))
-    tokenizer = [p for p in path.iterdir() if p.name.startswith(("tokenizer", "special_tokens", "vocab", "merges"))]
-    return {"base_weights_sha256": of_files(weights), "tokenizer_sha256": of_files(tokenizer)}
-
-
 def is_frozen(cfg: Config) -> bool:
     """Whether the run of `cfg` trains a head alone (backbone.frozen=true) and so has no adapter."""
     return bool(cfg.get("backbone", {}).get("frozen"))  # older manifests and evaluate.yaml have no such key
@@ -122,9 +112,9 @@ def is_frozen(cfg: Config) -> bool:
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides a vector besides the pooler: sha256 of base weights, tokenizer, adapter and stages; settings."""
+    """What decides a vector besides the pooler. base: what decides the base's states; adapter: its sha256, if any."""
 
-    base: dict[str, str]
+    base: Config
     adapter: dict[str, str]
     settings: Config
 
@@ -179,18 +169,14 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     spare_gates(encoder.backbone, encoder.compute)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
-    if encoder.lineage:
-        adapter["lineage"] = of_value([stage["adapter_sha256"] for stage in encoder.lineage])
     settings = {
         "attn": cfg["attn"],
         "max_length": tokenizer.max_length,
         "evaluation": {k: v for k, v in own.items() if k != "dims"},  # what is cut off later moves no vector
-        "precision": precision.name,
-        "tf32": cfg.get("tf32", False),
     }
     if tokenizer.template not in (DEFAULT, GLUED):  # these are told by `evaluation`, as before there was a choice
         settings["template"] = asdict(tokenizer.template)
-    identity = Identity(base_fingerprints(cfg["model"]), adapter, settings)
+    identity = Identity(deciding(encoder, cfg, precision), adapter, settings)
     fingerprint = identity.fingerprint(encoder.pooler, cfg["pooler"])
     return TextEncoder(encoder, tokenizer, fingerprint, cfg["token_budget"]), identity
 

@@ -12,6 +12,7 @@ import torch
 from encoders.back_off import BackOff
 from encoders.chunks import Chunk
 from encoders.encoder import Encoder
+from encoders.identity import execution
 from encoders.rows import is_unpadded
 from encoders.sources import sources
 from encoders.tokens import Batch, TextTokenizer
@@ -40,9 +41,7 @@ class TextEncoder:
         self.settings = {
             "compute": str(encoder.compute).removeprefix("torch."),
             "weights": str(encoder.backbone.dtype).removeprefix("torch."),
-            "kernel": encoder.backbone.config._attn_implementation,
-            "device": self.device.type,
-            "threads": torch.get_num_threads(),
+            **execution(encoder.backbone),
         }
         self.meter = Meter()
 

@@ -1,6 +1,5 @@
 """<cache_dir>/embeddings: which folder of it an encoder's vectors may be read from."""
 
-import importlib.metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from records.fingerprint import of_value
 
 FORMAT = 1  # of the files
 FOLDER = "embeddings"
-VERSIONS = ("torch", "transformers", "tokenizers")
 
 
 def open_store(encoder: Encoder, cache_dir: Path | None) -> Store:
@@ -31,11 +29,16 @@ def open_store(encoder: Encoder, cache_dir: Path | None) -> Store:
 
 
 def identity(encoder: Encoder) -> dict[str, Any]:
-    """Return all that a vector depends on, besides its instruction and text."""
+    """Return all that a vector depends on, besides its instruction and text.
+
+    The fingerprint and the sources are made of what `encoders.identity` says of states, and of the pooler.
+    """
+    from encoders.identity import versions  # which needs torch; here an encoder is loaded already
+
     return {
         "format": FORMAT,
         "fingerprint": encoder.fingerprint,
         "settings": encoder.settings,
         "sources": encoder.sources,
-        "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
+        "versions": versions("tokenizers"),  # the key of a vector is its text, so tokens matter here
     }

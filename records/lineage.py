@@ -9,11 +9,11 @@ from typing import Any
 
 from records.errors import UserError
 from records.fingerprint import of_file, of_value
+from records.identity import BASE
 from records.run_folder import own_config, read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
 OF_OBJECTIVE = re.compile(r"[a-z]+:(?=.)")  # mntp:<glob>
-BASE = {"base_weights_sha256": "base model", "tokenizer_sha256": "tokenizer"}
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,15 @@ def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
 
 
 def check_base(stages: Sequence[Stage], fingerprints: Mapping[str, str]) -> None:
-    """Refuse stages of another base. fingerprints: base_weights_sha256 and tokenizer_sha256 of the base at hand."""
+    """Refuse stages of another base. fingerprints: the facts `BASE` of the base at hand."""
     for stage in stages:
         for key, what in BASE.items():
-            if stage.manifest.get(key) != fingerprints[key]:
+            if key not in stage.manifest:
+                raise UserError(
+                    f"The manifest of the stage {stage.folder} does not state the {what} ({key}): an older version of "
+                    "this program wrote it, so nothing shows that it is the same. Train that stage again."
+                )
+            if stage.manifest[key] != fingerprints[key]:
                 raise UserError(
                     f"The stage {stage.folder} was trained on another {what} ({key}). Name stages of this base, "
                     f"or give model.path={stage.manifest['config']['model']['path']}."

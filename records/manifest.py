@@ -1,6 +1,5 @@
 """The facts of a run that a reviewer asks for: code, versions, machine, seeds."""
 
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -14,7 +13,6 @@ from records.streams import stream_seed
 
 PACKAGES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
 STREAMS = ("data", "dropout", "adapter", "head")
-OURS = ("records", "corpora", "poolers", "encoders", "training", "evaluation")
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -32,20 +30,6 @@ def environment() -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
     }
-
-
-def loaded_modules() -> dict[str, str]:
-    """Return {module: sha256 of its source} for the modules of this repository that the process has loaded.
-
-    Two runs used the same code where they agree on the modules that both have: a new pooler is a file of its own, and
-    older runs stay comparable with it.
-    """
-    found = {}
-    for name, module in list(sys.modules.items()):
-        path = Path(getattr(module, "__file__", None) or "")
-        if name.partition(".")[0] in OURS and path.is_relative_to(ROOT) and path.is_file():
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return dict(sorted(found.items()))
 
 
 def stream_seeds(seed: int) -> dict[str, int]:

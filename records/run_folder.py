@@ -11,6 +11,7 @@ from typing import Any
 from records.atomic import write_json
 from records.config import composed, composer, flat, plain
 from records.errors import UserError
+from records.identity import MEANT, below
 from records.seal import check_seal, sealed
 
 MANIFEST_VERSION = 2
@@ -95,13 +96,15 @@ def run_folder(config: dict[str, Any], choices: Mapping[str, str | None]) -> Run
 
 
 def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ."""
+    """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ.
+
+    A key that one of them lacks has the meaning it had before it was there, where it had one.
+    """
     left, right = flat(a), flat(b)
-    return [
-        f"{key}: {left.get(key, 'absent')} -> {right.get(key, 'absent')}"
-        for key in sorted(left.keys() | right.keys())
-        if left.get(key) != right.get(key) and not _bookkeeping(key)
-    ]
+    both = {
+        key: [side.get(key, MEANT.get(key, "absent")) for side in (left, right)] for key in left.keys() | right.keys()
+    }
+    return [f"{key}: {x} -> {y}" for key, (x, y) in sorted(both.items()) if x != y and not _bookkeeping(key)]
 
 
 def _deviations(config: dict[str, Any], choices: Mapping[str, str | None]) -> list[str]:
@@ -135,7 +138,7 @@ def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
 
 
 def _bookkeeping(key: str) -> bool:
-    return any(key == k or key.startswith(k + ".") for k in BOOKKEEPING)
+    return below(key, BOOKKEEPING)
 
 
 def _short(value: Any) -> str:

@@ -7,11 +7,14 @@ import torch
 from corpora.docstrings import package_versions
 from corpora.triples import Triple, described
 from encoders.encoder import Encoder
-from encoders.loading import base_fingerprints
+from encoders.identity import base_fingerprints
 from encoders.precision import Precision
+from poolers.registry import NOT_POOLERS
+from records.code import modules_of
 from records.config import flat
 from records.errors import UserError
-from records.manifest import code, environment, loaded_modules, peak_memory_bytes, stream_seeds
+from records.identity import BASE
+from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
 from training.flops import training_flops
 from training.health import collapse
@@ -19,11 +22,10 @@ from training.module import ContrastiveModule
 from training.validation import Validation
 
 Config = dict[str, Any]
-SAME = {
-    "data.sha256": "The training data",
-    "base_weights_sha256": "The base model",
-    "tokenizer_sha256": "The tokenizer",
-}
+SAME = {"data.sha256": "training data", **BASE}
+# Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
+ROOTS = ("training.jobs", "training.contrastive", *sorted(f"poolers.{n}" for n in NOT_POOLERS if n != "__init__"))
+ABSENT = "absent"
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "precision", "dtypes")
 
 
@@ -55,8 +57,19 @@ def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Tr
         "seeds": stream_seeds(config["seed"]),
         "threads": torch.get_num_threads(),
         **environment(),
-        "code": {**code(), "modules": loaded_modules()},
+        "code": {**code(), **modules(config)},
     }
+
+
+def modules(config: Config) -> Config:
+    """Return the sources that the run of `config` goes through, and which of them are there for one choice alone."""
+    reader = config["data"].get("reader") or config["data"].get("texts")
+    chosen = {"objective": _module(config["objective"]["run"]), "pooler": f"poolers.{config['pooler']['name']}"}
+    return modules_of(ROOTS, chosen | ({"data": _module(reader)} if reader else {}))
+
+
+def _module(function: str) -> str:
+    return function.rpartition(".")[0]
 
 
 def _lineage(encoder: Encoder) -> Config:
@@ -72,11 +85,7 @@ def continued(manifest: Config, interrupted: Config) -> Config:
     Raises `UserError` where data or base are other ones. Code, versions, machine and threads that have changed are
     written down as "before -> now", so that the control rule sees a run of two halves for what it is.
     """
-    for key, what in SAME.items():
-        if flat(manifest)[key] != flat(interrupted).get(key):
-            raise UserError(
-                f"{what} changed since this run was interrupted ({key}). Put it back, or delete the run folder."
-            )
+    check_same(manifest, interrupted, "this run was interrupted", "Put it back, or delete the run folder.")
     if manifest.get("lineage") != interrupted.get("lineage"):
         raise UserError(
             "The stages of lineage= changed since this run was interrupted. Put them back, or delete the run folder."
@@ -84,9 +93,26 @@ def continued(manifest: Config, interrupted: Config) -> Config:
     return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
 
 
+def check_same(now: Config, before: Config, when: str, mend: str) -> None:
+    """Refuse data or a base other than those that the manifest `before` states, or does not state.
+
+    now: the facts of `SAME` as they are, nested as in a manifest. when, mend: the end of the message's sentences.
+    """
+    found, stated = flat(now), flat(before)
+    for key, what in SAME.items():
+        if key not in stated and key in found:
+            raise UserError(
+                f"The {what} was not written down when {when} ({key}): an older version of this program wrote the "
+                f"manifest, so nothing shows that it is the same. {mend}"
+            )
+        if found.get(key) != stated.get(key):
+            raise UserError(f"The {what} changed since {when} ({key}). {mend}")
+
+
 def _both(before: Any, now: Any) -> Any:
     if isinstance(before, dict) and isinstance(now, dict):
-        return {key: _both(before.get(key, value), value) for key, value in now.items()}
+        keys = [*now, *(key for key in before if key not in now)]
+        return {key: _both(before.get(key, ABSENT), now.get(key, ABSENT)) for key in keys}
     return now if before == now else f"{before} -> {now}"
 
 
@@ -125,7 +151,6 @@ def step_facts(module: ContrastiveModule, opening: Config) -> Config:
         "seconds": round(module.seconds, 2),
         "tokens_per_second": round(module.tokens / module.seconds, 1),
         "peak_memory_bytes": peak_memory(module),
-        "code": {**opening["code"], "modules": {**loaded_modules(), **opening["code"]["modules"]}},  # first as it began
         "loss": sum(module.recent_losses) / len(module.recent_losses),
     }
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from analysis.cli import CONF
-from analysis.control.compare import compare, values_of
+from analysis.control.compare import ABSENT, MODULES, compare, values_of
 from analysis.control.factors import check_factors
-from analysis.control.facts import below
 from analysis.control.find_runs import Found
 from analysis.control.footnotes import said, short
 from analysis.control.rule import Control, confounds, difference_grid, judge
@@ -17,6 +16,7 @@ from analysis.tables.cost import COST_HEADER, cost_texts
 from analysis.tables.grid import Cell, Grid
 from analysis.tables.markdown_escape import escape
 from analysis.tables.render_markdown import markdown_grid
+from records.identity import below
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 
@@ -169,7 +169,8 @@ def _code(cells: dict[str, Design]) -> list[str]:
                 units = commits.setdefault(word, [])
                 units += [label] if label not in units else []
                 modules |= set(code.get("modules") or {})
-    differing = [m for m in sorted(modules) if len(values_of(f"code.modules.{m}", cells)) > 1]
+    sources = {m: values_of(f"{MODULES}.{m}", cells).keys() - {ABSENT} for m in modules}
+    differing = [m for m in sorted(modules) if len(sources[m]) > 1]
     lines = [f"{word}: {listed(units, 10)}." for word, units in commits.items()]
     same = f"{len(modules) - len(differing)} of {len(modules)} modules have the same source wherever they were loaded"
     return [*lines, same + (f"; not {listed(differing)}." if differing else ".")]

@@ -1,16 +1,17 @@
 """Two designs -> the keys in which they differ beside the factors, run against run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from analysis.control.factors import moved_by
-from analysis.control.facts import SEED_BOUND, below
+from analysis.control.facts import SEED_BOUND, as_text
 from analysis.reading.rows import Design, Run
+from records.identity import MEANT, below
 
 ABSENT = "absent"
-# Compared where both runs have the key: other poolers load other files.
-IN_BOTH = ("code.modules", "dtypes", "evaluation")
+MODULES = "code.modules"
+BY_TASK = ("evaluation.inputs", "evaluation.tasks")  # of the tasks that a run was scored on; the tables leave out gaps
 Pairs = dict[str, list[tuple[str, str]]]
 
 
@@ -52,7 +53,7 @@ def _compare_pair(found: Differences, pair: tuple[str, str], a: Design, b: Desig
     varying = {f for f in factors if a.factors[f] != b.factors[f]}
     distinct = bool(varying) or a.trained != b.trained
     keys: set[str] = set()
-    for seed, differing in _by_seed(a, b):
+    for seed, differing in _by_seed(a, b, varying):
         for key in differing:
             keys.add(key)
             if distinct and below(key, factors):
@@ -67,39 +68,65 @@ def _compare_pair(found: Differences, pair: tuple[str, str], a: Design, b: Desig
         found.same.append(pair)
 
 
-def _by_seed(a: Design, b: Design) -> Iterator[tuple[str, set[str]]]:
+def _by_seed(a: Design, b: Design, varying: set[str]) -> Iterator[tuple[str, set[str]]]:
     """Yield (seed, differing keys) for each seed that both have; without one, for the first of each."""
     theirs = {run.seed: run for run in b.runs}
     shared = [(run, theirs[run.seed]) for run in a.runs if run.seed in theirs]
     for mine, other in shared or [(a.runs[0], b.runs[0])]:
-        yield mine.seed, run_differences(mine, other)
+        yield mine.seed, run_differences(mine, other, varying)
 
 
 def _seeds(design: Design) -> set[str]:
     return {run.seed for run in design.runs}
 
 
-def run_differences(a: Run, b: Run) -> set[str]:
-    """Return the keys in which two runs differ.
+def run_differences(a: Run, b: Run, varying: Iterable[str] = ()) -> set[str]:
+    """Return the keys in which two runs differ; one that a single run has is such a key.
 
-    With an untrained reference only what both state is compared: it has no data, no order and no optimizer. Of
-    `head.*` only what no pooler takes over is compared, since `pooler.*` holds the sizes that were built.
+    varying: the factors that differ, which choose modules of their own. With an untrained reference only what both
+    state is compared: it has no data, no order and no optimizer. Of `head.*` only what no pooler takes over is
+    compared, since `pooler.*` holds the sizes that were built.
     """
     one, two = a.profile, b.profile
     both = a.trained and b.trained
     keys = one.keys() | two.keys() if both else one.keys() & two.keys()
-    differing = {key for key in keys if one.get(key) != two.get(key)}
+    differing = {key for key in keys if _meant(key, one) != _meant(key, two)}
     if a.seed != b.seed or not both:
         differing = {key for key in differing if not below(key, SEED_BOUND)}
-    return {key for key in differing if not _idle(key, one, two)}
+    return {key for key in differing if not (_idle(key, one, two) or _chosen(key, a, b, varying))}
+
+
+def _meant(key: str, profile: dict[str, str]) -> str | None:
+    """The value of a key, where it is absent the one it had before it was there."""
+    return profile.get(key, as_text(MEANT[key]) if key in MEANT else None)
 
 
 def _idle(key: str, one: dict[str, str], two: dict[str, str]) -> bool:
-    """Whether a difference in `key` says nothing: one run need not have it, or the pooler's own key tells more."""
-    if below(key, IN_BOTH) and not (key in one and key in two):
-        return True
+    """Whether a difference in `key` says nothing: one run was not scored on it, or the pooler's own key tells more."""
+    if below(key, ("evaluation",)) and not (key in one and key in two):
+        return below(key, BY_TASK) or not (_scored(one) and _scored(two))
     built = f"pooler.{key.removeprefix('head.')}"
     return key.startswith("head.") and (built in one or built in two)
+
+
+def _scored(profile: dict[str, str]) -> bool:
+    """Whether a manifest says how its run was scored; the configuration's keys below `evaluation` are wishes."""
+    return "evaluation.mteb" in profile
+
+
+def _chosen(key: str, a: Run, b: Run, varying: Iterable[str]) -> bool:
+    """Whether a module is loaded by one run alone because a factor that varies chose it: the pooler's own file.
+
+    Manifests that do not say what chose a module list all poolers that the process had loaded; such a name alone says
+    nothing.
+    """
+    if not below(key, (MODULES,)) or (key in a.profile and key in b.profile):
+        return False
+    module, code = key.removeprefix(f"{MODULES}."), (a if key in a.profile else b).manifest["code"]
+    if "chosen" not in code:
+        return module.startswith("poolers.")
+    groups = tuple(group for group, modules in code["chosen"].items() if module in modules)
+    return any(below(factor, groups) for factor in varying)
 
 
 def values_of(key: str, designs: dict[str, Design], seed: str = "") -> dict[str, list[str]]:
@@ -122,4 +149,5 @@ def _read(key: str, design: Design, run: Run) -> str:
         return ", ".join(sorted(_seeds(design), key=lambda s: (len(s), s)))
     if key == "manifest":
         return "present"
-    return run.profile.get(key, "" if below(key, IN_BOTH) or not run.trained else ABSENT)
+    unsaid = not run.trained or (below(key, ("evaluation",)) and (below(key, BY_TASK) or not _scored(run.profile)))
+    return run.profile.get(key, "" if unsaid else as_text(MEANT.get(key, ABSENT)))

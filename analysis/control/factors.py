@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analysis.control.facts import as_text, below
+from analysis.control.facts import as_text
 from records.config import flat
 from records.errors import UserError, nearest
 from records.fingerprint import of_value
+from records.identity import BASE, MEANT, below
 
 NAMED = ("pooler", "attn")
 # configuration key -> facts that cannot stay the same when it is changed
 MOVES = {
-    "model": ("base_weights_sha256", "tokenizer_sha256"),
+    "model": tuple(BASE),
+    "pooler": ("dtypes.head",),  # of a pooler without parameters there is none
     "data": ("data.sha256", "batch_order_sha256", "steps"),
     "trainer.max_steps": ("batch_order_sha256", "steps"),
     "trainer.global_batch_size": ("batch_order_sha256",),
@@ -38,7 +40,7 @@ def _value(manifest: Mapping[str, Any], factor: str) -> str:
     found: Any = manifest["config"]
     for part in factor.split("."):
         if not isinstance(found, dict) or part not in found:
-            return "absent"
+            return as_text(MEANT.get(factor, MEANT.get(f"{factor}.name", "absent")))
         found = found[part]
     if isinstance(found, dict):
         return str(found.get("name") or of_value(found)[:8])

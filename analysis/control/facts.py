@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from records.config import flat
+from records.identity import BASE, below
 from records.run_folder import BOOKKEEPING
 
-SINGLE = ("base_weights_sha256", "tokenizer_sha256", "precision", "kernel", "device", "threads")
+SINGLE = (*BASE, "precision", "kernel", "device", "threads")
 NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
@@ -21,11 +22,6 @@ SCORING_WORDS = (
     *("plan", "embeddings", "readings"),
 )
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *SCORING_WORDS, "progress")
-
-
-def below(key: str, names: tuple[str, ...]) -> bool:
-    """Whether `key` is one of `names` or lies below one: `pooler.tokens` lies below `pooler`."""
-    return any(key == name or key.startswith(f"{name}.") for name in names)
 
 
 def profile(manifest: Mapping[str, Any]) -> dict[str, str]:

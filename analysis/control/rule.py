@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 
 from analysis.control.compare import Differences, compare, values_of
-from analysis.control.facts import below
 from analysis.control.footnotes import Footnote, footnotes, short
 from analysis.names import listed
 from analysis.reading.rows import Design
 from analysis.tables.grid import Cell, Grid
 from records.errors import UserError
+from records.identity import below
 
 NO_PROOF = (
     "No manifest stands beside these scores, so nothing shows that the designs differ in the factors alone:"

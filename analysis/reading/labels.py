@@ -7,9 +7,9 @@ from itertools import combinations
 
 from analysis.control.compare import run_differences
 from analysis.control.factors import NAMED
-from analysis.control.facts import below
 from analysis.names import listed as enumerated
 from analysis.reading.rows import NOTHING, Design
+from records.identity import below
 
 
 def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, str]:

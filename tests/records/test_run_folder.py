@@ -88,6 +88,19 @@ def test_claim(tmp_path):
         run.claim({**config, "max_length": 48})
 
 
+def test_a_run_from_before_a_key_was_there_did_what_it_meant(tmp_path):
+    config = plain(composed("train"))
+    older = {key: value for key, value in config.items() if key not in ("tf32", "template", "backbone")}
+    run = RunFolder(tmp_path / "run")
+    run.write({"config": older, "status": "finished"})
+    assert run.claim(config) is True
+    with pytest.raises(UserError, match="tf32: False -> True"):
+        run.claim({**config, "tf32": True})
+    run.write({"config": {key: value for key, value in config.items() if key != "max_length"}, "status": "finished"})
+    with pytest.raises(UserError, match="max_length: absent -> 64"):
+        run.claim(config)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("{", "not JSON"), ("[]", "version None"), (json.dumps({"manifest_version": 99}), "version 99")],

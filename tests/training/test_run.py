@@ -72,6 +72,47 @@ def test_an_interruption_with_other_data_or_code_is_noticed():
         continued({**now, "data": {"sha256": "other"}}, now)
 
 
+def test_a_module_that_came_or_went_while_a_run_stood_still_is_noticed():
+    before = {"data": {"sha256": "a"}, "base_weights_sha256": "b", "tokenizer_sha256": "c", "base_config_sha256": "d"}
+    before |= {key: "x" for key in MAY_CHANGE if key != "code"}
+    before["code"] = {"commit": "1", "modules": {"encoders.attention": "old", "poolers.eos": "same"}}
+    modules = {"encoders.pattern": "old", "poolers.eos": "same"}
+    merged = continued({**before, "code": {"commit": "1", "modules": modules}}, before)
+    both = {"encoders.pattern": "absent -> old", "poolers.eos": "same", "encoders.attention": "old -> absent"}
+    assert merged["code"]["modules"] == both
+
+
+@pytest.mark.parametrize("lacks", ["now", "before"])
+def test_an_interruption_with_another_configuration_of_the_base_is_noticed(lacks):
+    stated = {"data": {"sha256": "a"}, "base_weights_sha256": "b", "tokenizer_sha256": "c", "base_config_sha256": "d"}
+    stated |= dict.fromkeys(MAY_CHANGE, "x")
+    other = {**stated, "base_config_sha256": "e"}
+    with pytest.raises(UserError, match=r"The configuration of the base model changed .* \(base_config_sha256\)"):
+        continued(stated, other)
+    silent = {key: value for key, value in stated.items() if key != "base_config_sha256"}
+    with pytest.raises(UserError, match="base_config_sha256"):
+        continued(*((silent, stated) if lacks == "now" else (stated, silent)))
+
+
+@pytest.mark.slow
+def test_a_run_states_its_own_modules_whatever_the_process_has_loaded(cell, tmp_path):
+    """So the cells of a sweep, one process, have the manifests that each would have by itself."""
+    import poolers.latent
+
+    assert poolers.latent.__name__ in sys.modules
+    train_cell(cell("mean", "bi", "trainer.max_steps=1", "trainer.checkpoint_every=0"), RunFolder(tmp_path))
+    code = RunFolder(tmp_path).manifest()["code"]
+    ours = {name for name in code["modules"] if name.startswith("poolers.")}
+    assert "poolers.mean" in ours
+    assert "poolers.latent" not in ours
+    assert {"training.contrastive", "encoders.encoder", "corpora.files", "records.streams"} <= code["modules"].keys()
+    assert code["chosen"] == {
+        "objective": [],
+        "pooler": ["poolers.mean"],
+        "data": [],
+    }
+
+
 @pytest.mark.slow
 def test_nan_stops_and_names_step_and_batch(cell, tmp_path):
     with pytest.raises(UserError, match=r"loss is (nan|inf) at step \d+ \(examples"):

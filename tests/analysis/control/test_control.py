@@ -9,8 +9,10 @@ from analysis.control.rule import NotControlledError
 from analysis.tables.render_latex import latex_document
 from analysis.tables.render_markdown import document, markdown_grid
 from analysis.tables.write import write_files
+from records.config import composed, plain
 from records.errors import UserError
 
+TEMPLATE = plain(composed("train"))["template"]
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them
 PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("data", {"_data__sha256": "d" * 64}, ["data.sha256"]),
@@ -33,6 +35,16 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("scoring's threads", {"_evaluation__encoder__threads": 2}, ["evaluation.encoder.threads"]),
     ("scoring's seed", {"_evaluation__seed": 1}, ["evaluation.seed"]),
     ("a key that one lacks", {"lora__dropout": None}, ["lora.dropout"]),
+    ("the base's configuration", {"_base_config_sha256": "b" * 64}, ["base_config_sha256"]),
+    ("a module that one lacks", {"_code__modules__encoders.encoder": None}, ["code.modules.encoders.encoder"]),
+    ("a module that one alone has", {"_code__modules__encoders.moved": "c" * 64}, ["code.modules.encoders.moved"]),
+    (
+        "a shared module that moved",
+        {"_code__modules__poolers.shared": "c" * 64, "_code__chosen": {"pooler": []}},
+        ["code.modules.poolers.lastlayer", "code.modules.poolers.shared"],
+    ),
+    ("a fact of scoring that one lacks", {"_evaluation__seed": None}, ["evaluation.seed"]),
+    ("a format that one lacks", {"_dtypes__compute": None}, ["dtypes.compute"]),
 ]
 
 
@@ -58,6 +70,7 @@ def test_a_planted_difference_is_refused_and_named(planted, analyse_words, what,
         {"_code__commit": "def", "_code__dirty": True, "_code__modules__poolers.extra": "1" * 64},
         {"_loss": 2.0, "_tokens": 5, "_seconds": 9.0, "_machine__system": "other", "_data__triples": 1},
         {"trainer__threads": 4},  # a wish; the fact `threads` is 4 in all
+        {"tf32": False, "backbone": {"frozen": False}, "template": TEMPLATE},  # what runs before these keys did
         {"pooler__num_queries": 1, "head__num_queries": 1},  # below the factor pooler
         {"_evaluation__inputs__Other test default": "1" * 64, "_evaluation__fingerprint": "0" * 64},
     ],
@@ -239,3 +252,33 @@ def test_two_plants_are_both_named(study, analyse_words, spread_scores, pick):
     with pytest.raises(NotControlledError) as error:
         analyse_words(f"scores={study.root}")
     assert {row[0].text for row in error.value.grid.rows} - {""} == set(pick)
+
+
+def chosen(pooler, *further):
+    """What manifests say since modules are read from sources: which of them are there for the pooler alone."""
+    changes = {f"_code__modules__poolers.{name}": "1" * 64 for name in further}
+    return {**changes, "_code__chosen": {"pooler": [f"poolers.{name}" for name in (pooler, *further)], "data": []}}
+
+
+def test_the_files_of_another_pooler_are_no_difference(study, analyse_words, spread_scores):
+    """The study's own table: every pooler is a file, some with a second one that others do not read."""
+    study.run("eos-causal", spread_scores(0.3), **chosen("eos"))
+    study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "cross_attention"))
+    study.run("multilayer-bi", spread_scores(0.5), **chosen("multilayer", "cross_attention"))
+    assert analyse_words(f"scores={study.root}").footnotes == []
+
+
+def test_a_file_that_one_run_of_a_pooler_has_and_another_lacks_is_one(study, analyse_words, spread_scores):
+    study.run("lastlayer-causal", spread_scores(0.3), **chosen("lastlayer"))
+    study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "moved"))
+    with pytest.raises(NotControlledError, match=r"also in code\.modules\.poolers\.moved\."):
+        analyse_words(f"scores={study.root}")
+
+
+def test_a_template_factor_takes_older_runs_for_what_they_did(study, analyse_words, spread_scores):
+    study.run("mean-bi", spread_scores(0.3))
+    study.run("eos-bi", spread_scores(0.4), study="t", template=TEMPLATE)
+    assert list(analyse_words(f"scores={study.root}", "factors=[pooler,attn,template]").designs) == [
+        "eos-bi",
+        "mean-bi",
+    ]

@@ -1,0 +1,72 @@
+"""What hidden states depend on, besides a text's own tokens: said once, for every cache and every manifest."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+from transformers.utils import cached_file
+
+from encoders.backbone import model_path
+from encoders.encoder import Encoder
+from encoders.precision import Precision
+from encoders.sources import encoder_sources
+from records.fingerprint import of_files, of_value
+from records.identity import VERSIONS
+
+Config = dict[str, Any]
+TOKENIZER_FILES = ("tokenizer", "special_tokens", "vocab", "merges")  # how their names begin
+# of config.json: who wrote the file and how, which nothing that is computed here depends on
+OF_THE_FILE = ("transformers_version", "_name_or_path", "architectures", "torch_dtype", "dtype")
+
+
+def base_fingerprints(model: Config) -> dict[str, str]:
+    """sha256 of the base weights' files, of the tokenizer's, and of config.json's values: the keys of `BASE`."""
+    path = Path(model_path(model["path"]))
+    if not path.is_dir():
+        path = Path(str(cached_file(str(path), "config.json"))).parent
+    written = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    return {
+        "base_weights_sha256": of_files(sorted(path.glob("*.safetensors"))),
+        "tokenizer_sha256": of_files(p for p in path.iterdir() if p.name.startswith(TOKENIZER_FILES)),
+        "base_config_sha256": of_value({key: value for key, value in written.items() if key not in OF_THE_FILE}),
+    }
+
+
+def deciding(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
+    """Return all that decides a state: where two encoders differ here, the same tokens have other states.
+
+    The base's files, the configuration that its backbone was really built with (`model.sliding_window` among it), the
+    stages merged into it, attention and number formats.
+    """
+    shape = encoder.backbone.config.get_text_config().to_dict()
+    return {
+        **base_fingerprints(cfg["model"]),
+        **({"lineage": [stage["adapter_sha256"] for stage in encoder.lineage]} if encoder.lineage else {}),
+        "model": {k: v for k, v in shape.items() if not k.startswith("_") and k not in OF_THE_FILE},
+        "is_causal": cfg["attn"]["is_causal"],
+        **({"bi_last": cfg["attn"]["layers"]} if "layers" in cfg["attn"] else {}),
+        "precision": precision.name,
+        "tf32": cfg.get("tf32", False),
+    }
+
+
+def rounding(backbone: PreTrainedModel) -> Config:
+    """Return all else that may move the last bits of a state: how it is computed, versions, and the code."""
+    return {**execution(backbone), "versions": versions(), "sources": encoder_sources()}
+
+
+def execution(backbone: PreTrainedModel) -> Config:
+    """Return kernel, type of device and number of threads."""
+    return {
+        "kernel": backbone.config._attn_implementation,
+        "device": next(backbone.parameters()).device.type,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def versions(*further: str) -> dict[str, str]:
+    """Return the versions of the libraries that compute states, and of `further` ones."""
+    return {name: importlib.metadata.version(name) for name in (*VERSIONS, *further)}

@@ -1,0 +1,171 @@
+"""What vectors and states depend on is in every name under which they are kept: two encoders never share by mistake."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+from transformers import MistralConfig, MistralModel
+
+import encoders.sources
+from encoders.cached_encoder import identity
+from encoders.loading import base_fingerprints, build_encoder, untrained
+from encoders.precision import PRECISIONS
+from encoders.sources import sources
+from evaluation.embedding_store import open_store
+from records.errors import UserError
+from records.lineage import Stage, check_base
+
+CPU = torch.device("cpu")
+TEXTS = ["the sum of two arrays is returned as a new array with the same shape and type of its first argument"]
+
+
+@pytest.fixture
+def windowed(small_model, tmp_path):
+    """A decoder whose configuration has a sliding window of four tokens."""
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 2}
+    vocabulary = json.loads((small_model / "config.json").read_text())["vocab_size"]
+    config = MistralConfig(
+        **shape, num_key_value_heads=1, vocab_size=vocabulary, max_position_embeddings=128, sliding_window=4
+    )
+    shutil.copytree(small_model, tmp_path / "windowed")
+    MistralModel(config).save_pretrained(tmp_path / "windowed")
+    return tmp_path / "windowed"
+
+
+@pytest.fixture
+def edited(small_model, tmp_path):
+    """The small decoder, and a copy of it whose config.json has another rotary base: the same weights, other states."""
+    copy = tmp_path / "edited"
+    shutil.copytree(small_model, copy)
+    config = json.loads((copy / "config.json").read_text())
+    config["rope_parameters"] = {"rope_type": "default", "rope_theta": 100.0}
+    config["rope_theta"] = 100.0
+    (copy / "config.json").write_text(json.dumps(config))
+    return small_model, copy
+
+
+def encoders_of(compose_cell, *each):
+    """The untrained encoder of each tuple of words, in float32 on a CPU."""
+    return [untrained(compose_cell("mean", "causal", *words)) for words in each]
+
+
+def stores(found, folder):
+    return [open_store(encoder, folder).folder for encoder in found]
+
+
+def test_a_sliding_window_is_another_encoder(compose_cell, windowed, tmp_path):
+    path = f"model.path={windowed}"
+    wide, narrow = encoders_of(
+        compose_cell, (path,), (path, "model.sliding_window=true", "model.attn_implementation=sdpa")
+    )
+    assert np.abs(wide.encode(TEXTS) - narrow.encode(TEXTS)).max() > 1e-3
+    assert wide.fingerprint != narrow.fingerprint
+    assert len(set(stores([wide, narrow], tmp_path))) == 2
+
+
+def test_an_edited_configuration_is_another_encoder_and_another_base(compose_cell, edited, tmp_path):
+    one, other = encoders_of(compose_cell, *[(f"model.path={path}",) for path in edited])
+    assert np.abs(one.encode(TEXTS) - other.encode(TEXTS)).max() > 1e-3
+    assert one.fingerprint != other.fingerprint
+    assert len(set(stores([one, other], tmp_path))) == 2
+    before, after = (base_fingerprints({"path": str(path)}) for path in edited)
+    assert {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)} == {"base_config_sha256"}
+
+
+def test_who_wrote_a_configuration_does_not_count(small_model, tmp_path):
+    shutil.copytree(small_model, tmp_path / "again")
+    config = json.loads((tmp_path / "again" / "config.json").read_text())
+    written = {"transformers_version": "0.0", "architectures": ["Other"], **dict(reversed(config.items()))}
+    (tmp_path / "again" / "config.json").write_text(json.dumps({**written, "transformers_version": "0.0"}, indent=7))
+    assert base_fingerprints({"path": str(tmp_path / "again")}) == base_fingerprints({"path": str(small_model)})
+
+
+def test_a_stage_of_an_edited_configuration_is_refused(edited):
+    before, after = (base_fingerprints({"path": str(path)}) for path in edited)
+    stage = Stage(Path("runs/s,mntp/mean-bi/seed=0"), {**before, "config": {"model": {"path": "base"}}}, "0" * 64)
+    check_base([stage], before)
+    with pytest.raises(UserError, match=r"trained on another configuration of the base model \(base_config_sha256\)"):
+        check_base([stage], after)
+
+
+@pytest.mark.parametrize("key", ["base_weights_sha256", "tokenizer_sha256", "base_config_sha256"])
+def test_a_stage_that_does_not_state_its_base_is_refused(small_model, key):
+    facts = base_fingerprints({"path": str(small_model)})
+    manifest = {**{k: v for k, v in facts.items() if k != key}, "config": {"model": {"path": "base"}}}
+    with pytest.raises(UserError, match=f"{key}.*nothing shows that it is the same"):
+        check_base([Stage(Path("s"), manifest, "0" * 64)], facts)
+
+
+def states_of(compose_cell, *words):
+    cfg = compose_cell("multilayer", "bi", *words)
+    precision = PRECISIONS[cfg["precision"]]
+    return identity(build_encoder(cfg, precision, CPU), cfg, precision)
+
+
+def test_states_in_tf32_have_a_cache_of_their_own(compose_cell):
+    assert states_of(compose_cell) != states_of(compose_cell, "tf32=true")
+
+
+def test_states_of_an_edited_configuration_have_a_cache_of_their_own(compose_cell, edited):
+    one, other = (states_of(compose_cell, f"model.path={path}") for path in edited)
+    assert one != other
+
+
+@pytest.fixture
+def other_code(monkeypatch, tmp_path):
+    """Make the digests of code read a copy of encoders/ and poolers/, and return a function that edits a file of it."""
+    root = Path(encoders.sources.ROOT)
+    for package in ("encoders", "poolers"):
+        shutil.copytree(root / package, tmp_path / package)
+    monkeypatch.setattr("encoders.sources.ROOT", tmp_path)
+
+    def edit(name):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text((path.read_text() if path.is_file() else "") + "# another line\n")
+
+    return edit
+
+
+@pytest.mark.parametrize("name", ["encoders/attention.py", "encoders/attention/pattern.py"])
+def test_an_edit_of_the_encoders_code_is_another_cache(compose_cell, other_code, monkeypatch, name):
+    """Of embeddings and of states, also of a file that a folder below encoders/ holds."""
+    encoder = build_encoder(compose_cell("multilayer", "bi"), PRECISIONS["fp32"], CPU)
+    for module in [module for key, module in sys.modules.items() if key.startswith("poolers.")]:
+        monkeypatch.setattr(module, "__file__", str(encoders.sources.ROOT / "poolers" / Path(module.__file__).name))
+    before = sources(encoder.pooler), states_of(compose_cell)
+    other_code(name)
+    assert sources(encoder.pooler) != before[0]
+    assert states_of(compose_cell) != before[1]
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The number of bytes that were hashed from files, in a list of one per file."""
+    real, sizes = hashlib.file_digest, []
+
+    def digest(file, *more):
+        sizes.append(os.fstat(file.fileno()).st_size)
+        return real(file, *more)
+
+    monkeypatch.setattr(hashlib, "file_digest", digest)
+    return sizes
+
+
+def test_a_base_is_hashed_once_by_a_process(counted, tmp_path):
+    """As a start with lineage= does, which asks twice. Real weights, read by nothing but their bytes."""
+    (tmp_path / "config.json").write_text("{}")
+    save_file({"w": np.zeros((1024, 1024), np.float32)}, tmp_path / "model.safetensors")
+    time.sleep(2.1)
+    first = base_fingerprints({"path": str(tmp_path)})
+    assert base_fingerprints({"path": str(tmp_path)}) == first
+    assert len([size for size in counted if size > 2**20]) == 1
