@@ -32,6 +32,16 @@ def data_files(path: str | list[str] | None) -> list[Path]:
     return list(dict.fromkeys(named))
 
 
+def files_of(data: dict[str, Any]) -> list[Path]:
+    """Return the files that a `data` configuration reads, those of a folder among them; none where it has no path."""
+    path = data.get("path")
+    if not path:
+        return []
+    if isinstance(path, str) and Path(path).is_dir():
+        return sorted(p for p in Path(path).rglob("*") if p.is_file())
+    return data_files(path)
+
+
 def file_triples(path: Path, columns: dict[str, str]) -> Iterator[Triple]:
     """Yield the triples of one file; `columns` maps our names to the file's."""
     make = TripleMaker(columns, stem(path))

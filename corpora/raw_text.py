@@ -10,7 +10,7 @@ from typing import Any
 
 from corpora.files import data_files
 from corpora.hub import columns_of, load_split
-from corpora.readers import docstring_sources
+from corpora.readers import docstring_sources, stamped
 from corpora.rows import rows, stem
 from corpora.triples import Triple
 from records.errors import UserError
@@ -25,7 +25,7 @@ def read_texts(data: Config, cache_dir: str) -> list[Triple]:
     data=docstrings: the docstrings of the training side, never of the held-out packages. Others: by the function that
     `data.texts` names. Raises `UserError` for data of pairs, and where no text is left.
     """
-    return list(_read(dumps(data, sort_keys=True), cache_dir))
+    return list(_read(dumps(data, sort_keys=True), cache_dir, stamped(data)))
 
 
 def refuse_pairs(data: Config) -> None:
@@ -39,7 +39,7 @@ def refuse_pairs(data: Config) -> None:
 
 
 @lru_cache(maxsize=1)  # the stages of a sweep read the same text
-def _read(data: str, cache_dir: str) -> tuple[Triple, ...]:
+def _read(data: str, cache_dir: str, _stamps: str) -> tuple[Triple, ...]:
     config: Config = loads(data)
     refuse_pairs(config)
     if "packages" in config:

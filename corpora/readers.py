@@ -8,19 +8,29 @@ from importlib import import_module
 from typing import Any
 
 from corpora.docstring_pairs import training_side, training_triples
+from corpora.files import files_of
 from corpora.triples import Triple
 from records.errors import UserError
+from records.remembered import stamps
 
 Config = dict[str, Any]
 
 
 def read_triples(data: Config, cache_dir: str) -> list[Triple]:
     """Return the triples of a `data` configuration by the function that `data.reader` names."""
-    return list(_read(json.dumps(data, sort_keys=True), cache_dir))
+    return list(_read(json.dumps(data, sort_keys=True), cache_dir, stamped(data)))
+
+
+def stamped(data: Config) -> str:
+    """Return what tells that the files of a `data` configuration have been written since; "" where there are none."""
+    try:
+        return json.dumps(stamps(files_of(data)))
+    except (OSError, UserError):
+        return ""  # reading them will say what is wrong
 
 
 @lru_cache(maxsize=1)  # the cells of a sweep read the same data
-def _read(data: str, cache_dir: str) -> tuple[Triple, ...]:
+def _read(data: str, cache_dir: str, _stamps: str) -> tuple[Triple, ...]:
     config: Config = json.loads(data)
     if "reader" not in config:
         raise UserError(

@@ -33,7 +33,7 @@ Config = dict[str, Any]
 
 def finetune(cfg: DictConfig) -> None:
     """Train the cell of `cfg` unless its folder says it is finished; continue it where it was interrupted."""
-    start(cfg, check_sizes, train_cell)
+    start(cfg, check_sizes, train_cell, read_triples)
 
 
 def check_sizes(config: Config) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from omegaconf import DictConfig
 from torch import Tensor
 
-from corpora.raw_text import refuse_pairs
+from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
 from encoders.lm_head import lm_head
 from encoders.tokens import Tokens
@@ -29,7 +29,7 @@ HELD_OUT = -1  # in place of a step: the masks of the held-out texts, the same a
 
 def train(cfg: DictConfig) -> None:
     """Train the stage of `cfg` unless its folder says it is finished; continue it where it was interrupted."""
-    start(cfg, check_mntp, train_mntp)
+    start(cfg, check_mntp, train_mntp, read_texts)
 
 
 def train_mntp(config: Config, folder: RunFolder) -> None:

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch.nn import functional as F
 
-from corpora.raw_text import refuse_pairs
+from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
 from encoders.attention import set_attention_dropout
 from records.errors import UserError
@@ -29,7 +29,7 @@ HELD_OUT = -1  # in place of a step: the dropout of the held-out texts, the same
 
 def train(cfg: DictConfig) -> None:
     """Train the stage of `cfg` unless its folder says it is finished; continue it where it was interrupted."""
-    start(cfg, check_simcse, train_simcse)
+    start(cfg, check_simcse, train_simcse, read_texts)
 
 
 def train_simcse(config: Config, folder: RunFolder) -> None:

@@ -8,19 +8,33 @@ import torch
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from corpora.fingerprints import data_fingerprint
+from corpora.triples import Triple
+from encoders.identity import base_fingerprints
 from records.config import plain
 from records.errors import UserError
 from records.lineage import read_stages
 from records.quiet import quieten
+from records.remembered import remember_below
 from records.run_folder import RunFolder, run_folder
 from training.check import check
+from training.facts import check_same
 
 Config = dict[str, Any]
 
 
-def start(cfg: DictConfig, check_sizes: Callable[[Config], None], train: Callable[[Config, RunFolder], None]) -> None:
-    """Call `train` unless the run's folder says it is finished; with check=true only count what it would be."""
+def start(
+    cfg: DictConfig,
+    check_sizes: Callable[[Config], None],
+    train: Callable[[Config, RunFolder], None],
+    read: Callable[[Config, str], list[Triple]],
+) -> None:
+    """Call `train` unless the run's folder says it is finished; with check=true only count what it would be.
+
+    read: of the objective's data, with which a finished run is compared.
+    """
     config = plain(cfg)
+    remember_below(config["cache_dir"])
     if config["check"]:
         check_sizes(config)
         quieten()
@@ -28,6 +42,7 @@ def start(cfg: DictConfig, check_sizes: Callable[[Config], None], train: Callabl
         return
     folder = run_folder(config, HydraConfig.get().runtime.choices)
     if folder.claim(config):
+        refuse_other_data(config, folder, read)
         refuse_other_stages(config, folder)
         print(f"{folder.path} is finished; nothing to do.")
         return
@@ -37,6 +52,24 @@ def start(cfg: DictConfig, check_sizes: Callable[[Config], None], train: Callabl
         config["trainer"]["threads"] or max(1, torch.get_num_threads() // config["trainer"]["devices"])
     )
     train(config, folder)
+
+
+def refuse_other_data(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:
+    """Refuse a finished run whose data or base are others now: it is not what the command asks for."""
+    finished = f"{folder.path} was finished"
+    try:
+        now = {
+            "data": {"sha256": data_fingerprint(config["data"], config["cache_dir"], read)},
+            **base_fingerprints(config["model"]),
+        }
+    except UserError as error:
+        raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
+    check_same(
+        now,
+        folder.manifest(),
+        finished,
+        "Put back what was there, choose another study=<name>, or delete that folder to train it anew.",
+    )
 
 
 def refuse_other_stages(config: Config, folder: RunFolder) -> None:

@@ -1,0 +1,86 @@
+"""A finished run is what the command asks for, or it is refused: data and base are compared."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from records.code import ROOT
+
+
+@pytest.fixture(scope="module")
+def command(small_model, pairs, tmp_path_factory):
+    """A command that trains two steps: (run it, its copy of the small model, its copy of the pairs)."""
+    folder = tmp_path_factory.mktemp("finished")
+    model, data = folder / "model", folder / "pairs.jsonl"
+    shutil.copytree(small_model, model)
+    shutil.copy(pairs, data)
+    words = ["pooler=mean", "attn=causal", f"model.path={model}", "precision=fp32", "max_length=48", "accelerator=cpu"]
+    words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "objective.warmup=1", "trainer.progress=false"]
+    words += ["data=jsonl", f"data.path={data}", "data.validation=4", "trainer.validate_every=2"]
+    words += [
+        "logging.tensorboard=false",
+        "trainer.threads=1",
+        f"runs_dir={folder / 'runs'}",
+        f"cache_dir={folder / 'c'}",
+    ]
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "train.py", *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    assert run()[0] == 0
+    return run, model, data
+
+
+def refused(run, key):
+    """What a command that must be refused says, in one line."""
+    code, said = run()
+    assert code == 2, said
+    assert f"({key})" in said
+    assert len([line for line in said.splitlines() if line.startswith("error: ")]) == 1
+    return said
+
+
+@pytest.mark.slow
+def test_a_finished_run_is_compared_with_its_data(command):
+    run, _, data = command
+    code, said = run()
+    assert (code, "nothing to do" in said) == (0, True)
+    whole = data.read_text()
+    data.write_text("".join(whole.splitlines(keepends=True)[: len(whole.splitlines()) // 2]))
+    assert "The training data changed since" in refused(run, "data.sha256")
+    data.unlink()
+    code, said = run()
+    assert (code, "was finished, but what it was trained on cannot be compared: There is no data file" in said) == (
+        2,
+        True,
+    )
+    data.write_text(whole)  # the same bytes at another time
+    assert run()[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [
+        ("config.json", "base_config_sha256"),
+        ("tokenizer.json", "tokenizer_sha256"),
+        ("model.safetensors", "base_weights_sha256"),
+    ],
+)
+def test_a_finished_run_is_compared_with_its_base(command, file, key):
+    run, model, _ = command
+    before = (model / file).read_bytes()
+    if file.endswith(".json"):
+        (model / file).write_text(json.dumps({**json.loads(before), "rope_theta": 7.0}))
+    else:
+        (model / file).write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    try:
+        assert "changed since" in refused(run, key)
+    finally:
+        (model / file).write_bytes(before)
