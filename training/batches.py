@@ -15,10 +15,17 @@ class BatchOrder:
     """The batches of every epoch. `sources`: the data set of each example; `one_source`: no batch mixes them.
 
     What does not fill a batch is left out of the epoch (with `one_source`, of each source); every epoch draws anew.
+    Raises `UserError` for batches larger than the data, and for `one_source` where nothing tells sources apart.
     """
 
     def __init__(self, sources: Sequence[str], batch_size: int, seed: int, one_source: bool) -> None:
         self.sources, self.batch_size, self.seed, self.one_source = sources, batch_size, seed, one_source
+        if one_source and len(set(sources)) == 1:
+            raise UserError(
+                f"data.one_source=true, but all {len(sources)} examples say the same source ({sources[0]}), so batches "
+                "would mix whatever they come from. Give each record a source (data.columns.source=<column>), name "
+                "a file for each source, or set data.one_source=false."
+            )
         if not len(self.epoch(0)):
             of = "any one source" if one_source else "the data"
             raise UserError(

@@ -2,7 +2,9 @@
 
 import pytest
 
+from corpora.files import triples
 from records.errors import UserError
+from tests.triples import write_triples
 from training.batches import BatchOrder, roll
 
 SOURCES = ["a"] * 10 + ["b"] * 7 + ["c"] * 3
@@ -43,3 +45,25 @@ def test_rolling_hash_tells_order_and_step():
     assert one == roll(roll("", 0, [1, 2]), 1, [3, 4])
     assert one != roll(roll("", 0, [3, 4]), 1, [1, 2])
     assert one != roll(roll("", 0, [2, 1]), 1, [3, 4])
+
+
+def test_one_source_is_refused_where_nothing_tells_sources_apart():
+    """All batches would be mixed as without it, in silence."""
+    with pytest.raises(UserError, match=r"data.one_source=true, but all 30 examples say the same source \(pairs\)"):
+        BatchOrder(["pairs"] * 30, 3, seed=0, one_source=True)
+    BatchOrder(["pairs"] * 30, 3, seed=0, one_source=False)
+
+
+def test_a_file_of_triples_without_sources_is_refused_and_two_files_are_two_sources(tmp_path):
+    for name in ("a", "b"):
+        write_triples(tmp_path / f"{name}.jsonl")
+    columns = {name: name for name in ("query", "positive", "negative", "source", "instruction")}
+
+    def order(path):
+        found = triples({"path": str(path), "columns": columns}, "")
+        return BatchOrder([t.source for t in found], 4, seed=0, one_source=True)
+
+    with pytest.raises(UserError, match=r"the same source \(a\)"):
+        order(tmp_path / "a.jsonl")
+    both = order(tmp_path / "*.jsonl")
+    assert all(len({both.sources[i] for i in batch}) == 1 for batch in both.epoch(0))
