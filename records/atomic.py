@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any
 
 from records.errors import UserError
@@ -19,7 +20,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path (file or folder) beside `path`; rename it to `path` when the block ends well.
 
-    On an error nothing remains and an older `path` stays as it was. A full disk becomes a `UserError`.
+    On an error nothing remains and an older `path` stays as it was. A full disk becomes a `UserError`. Whoever wrote
+    the draft, its files and folders have the modes that the umask says.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,6 +29,7 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         draft = shelf / path.name
         yield draft
+        _open_to_umask(draft, shelf)
         if path.is_dir():  # os.replace cannot put a folder over a full one: step the old one aside first
             os.replace(path, shelf / "old")
         os.replace(draft, path)
@@ -44,6 +47,7 @@ def appearing(folder: Path) -> Iterator[Path]:
     try:
         draft = shelf / folder.name
         yield draft
+        _open_to_umask(draft, shelf)
         try:
             os.rename(draft, folder)
         except OSError as error:
@@ -53,6 +57,23 @@ def appearing(folder: Path) -> Iterator[Path]:
         raise (_full_disk(folder) if error.errno in FULL else error) from error
     finally:
         shutil.rmtree(shelf, ignore_errors=True)
+
+
+def _open_to_umask(draft: Path, shelf: Path) -> None:
+    """Give what was drafted the modes that the umask says: safetensors and tempfile write for their owner alone.
+
+    The modes are read off a file and a folder made beside it, so that a folder's own rules (setgid) count too.
+    """
+    usual_file, usual_folder = shelf / ".usual_file", shelf / ".usual_folder"
+    usual_file.touch()
+    usual_folder.mkdir()
+    of_file, of_folder = (S_IMODE(p.stat().st_mode) for p in (usual_file, usual_folder))
+    for path in (draft, *draft.rglob("*")) if draft.is_dir() else (draft,):
+        if path.is_symlink() or not path.exists():
+            continue
+        mode = of_folder if path.is_dir() else of_file
+        if S_IMODE(path.stat().st_mode) != mode:
+            path.chmod(mode)
 
 
 def _full_disk(path: Path) -> UserError:

@@ -1,10 +1,14 @@
 """Files appear whole or not at all."""
 
 import errno
+import os
+from stat import S_IMODE
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
-from records.atomic import replacing, write_text
+from records.atomic import appearing, replacing, write_text
 from records.errors import UserError
 
 
@@ -30,3 +34,30 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_there(tmp_path):
     with pytest.raises(UserError, match="No space left"), replacing(tmp_path / "last.ckpt"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert (tmp_path / "last.ckpt").read_text() == "good"
+
+
+@pytest.fixture(params=[0o022, 0o027, 0o002])
+def umask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.mark.parametrize("kind", [replacing, appearing])
+def test_files_and_folders_have_the_modes_of_the_umask(tmp_path, umask, kind):
+    """safetensors writes with mode 600 whatever the umask: a colleague on a shared disk could not read a run."""
+    with kind(tmp_path / "adapter") as draft:
+        (draft / "inner").mkdir(parents=True)
+        save_file({"a": torch.zeros(2)}, draft / "inner" / "adapter_model.safetensors")
+        (draft / "inner").chmod(0o700)
+        (draft / "config.json").write_text("{}")
+    modes = {p.name: S_IMODE(p.stat().st_mode) for p in [tmp_path / "adapter", *(tmp_path / "adapter").rglob("*")]}
+    files, folders = 0o666 & ~umask, 0o777 & ~umask
+    assert modes == {"adapter": folders, "inner": folders, "adapter_model.safetensors": files, "config.json": files}
+
+
+def test_a_single_file_has_it_too(tmp_path, umask):
+    with replacing(tmp_path / "head.safetensors") as draft:
+        save_file({"a": torch.zeros(2)}, draft)
+    assert S_IMODE((tmp_path / "head.safetensors").stat().st_mode) == 0o666 & ~umask
+    assert [p.name for p in tmp_path.iterdir()] == ["head.safetensors"]
