@@ -10,13 +10,22 @@ def main() -> None:
     import hydra
 
     from records.arguments import joined_late, quoted_files
-    from records.config import CONF, check_overrides
+    from records.config import CONF, check_overrides, composed
+    from records.hydra_flags import flags_first, job_config, printed_whole, read_flags
     from training.jobs import Jobs
 
-    sys.argv[1:] = joined_late(quoted_files(sys.argv[1:]))
-    check_overrides("train", sys.argv[1:])
+    words = joined_late(quoted_files(sys.argv[1:]))
+    flags = read_flags(words)
+    sys.argv[1:] = flags_first(words, flags)
+    if not flags.shell_completion:  # its words are no keys of ours
+        check_overrides("train", words)
+    if flags.cfg == "job":
+        print(job_config(composed("train", flags.overrides), flags), end="")
+        return
     jobs = Jobs()
-    hydra.main(config_path=str(CONF), config_name="train", version_base="1.3")(jobs.run)()
+    run = hydra.main(config_path=str(CONF), config_name="train", version_base="1.3")(jobs.run)
+    with printed_whole(flags):
+        run()
     jobs.close()
 
 

@@ -18,6 +18,9 @@ DEVELOPMENT = "docs_dev"
 
 def main(arguments: Sequence[str]) -> None:
     """Score every alpha on the development benchmark; print the curve and the best."""
+    if {"-h", "--help"} & set(arguments):
+        print(__doc__)
+        return
     given = [a.partition("=")[2] for a in arguments if a.startswith("alphas=")]
     words = [a for a in arguments if not a.startswith("alphas=")]
     alphas = _numbers(given[0]) if given else ALPHAS

@@ -13,6 +13,7 @@ from evaluation.rates import remember
 from evaluation.readings import check_readings, read_by
 from evaluation.words import hydra_words, manual
 from records.config import composed, plain
+from records.hydra_flags import job_config, own_flags
 from records.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
 from records.remembered import remember_below
 
@@ -37,7 +38,12 @@ def main(arguments: Sequence[str]) -> None:
     if {"-h", "--help"} & set(arguments):
         print(manual())
         return
-    run(plain(composed("evaluate", hydra_words(arguments))))
+    flags = own_flags("evaluate.py", arguments)
+    cfg = composed("evaluate", hydra_words(flags.overrides))
+    if flags.cfg:
+        print(job_config(cfg, flags), end="")
+        return
+    run(plain(cfg))
 
 
 def run(cfg: Config) -> list[Any]:

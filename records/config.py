@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from records.errors import UserError, nearest
+from records.hydra_flags import read_flags
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # conf/published/echo_long.yaml
@@ -46,7 +47,8 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 
 def check_overrides(name: str, arguments: Sequence[str]) -> None:
     """Compose once for every value that the command line asks for, so that a sweep fails before its first run."""
-    words = [a for a in arguments if not a.startswith("-")]
+    flags = read_flags(arguments)
+    words: list[str] = flags.overrides
     words = [*_params_of_sweeps(words), *words]  # a word of the command line comes last, and counts
     try:
         parsed = OverridesParser.create().parse_overrides(words)
@@ -60,7 +62,7 @@ def check_overrides(name: str, arguments: Sequence[str]) -> None:
             swept[override.get_key_element()] = list(override.sweep_string_iterator())
         else:
             fixed.append(word)
-    if swept and not {"-m", "--multirun"}.intersection(arguments) and not any(w.startswith("sweep=") for w in words):
+    if swept and not flags.multirun and not any(w.startswith("sweep=") for w in words):
         raise UserError(f"{', '.join(swept)} has several values. Add -m to run them all: python {name}.py -m ...")
     first = [f"{key}={values[0]}" for key, values in swept.items()]
     composed(name, [*fixed, *first])

@@ -1,9 +1,13 @@
 """Errors that a user can mend: one line that says what is wrong, where, and how to mend it; exit code 2."""
 
+import os
+import select
 import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import NoReturn, TextIO
+
+UNREAD = 141  # what a shell says of a program that SIGPIPE ended
 
 
 class UserError(Exception):
@@ -24,8 +28,43 @@ def fail(error: BaseException) -> NoReturn:
 
 
 def guard(main: Callable[[], None]) -> None:
-    """Run an entry point; a `UserError` becomes one line and exit code 2, any other exception keeps its trace."""
+    """Run an entry point; a `UserError` becomes one line and exit code 2, any other exception keeps its trace.
+
+    Where whoever read the output has gone (`... --help | head`), the program leaves in silence with `UNREAD`.
+    """
     try:
         main()
+        sys.stdout.flush()  # a short text goes out here, and not while the interpreter closes
     except UserError as error:
         fail(error)
+    except BrokenPipeError:
+        leave_if_unread()
+        raise
+    finally:
+        _drop_unread()
+
+
+def leave_if_unread() -> None:
+    """Leave the program in silence where the reader of its output has gone; other broken pipes are none of this."""
+    if _drop_unread():
+        raise SystemExit(UNREAD)
+
+
+def _drop_unread() -> bool:
+    """Send to nowhere what no one reads any more, or the interpreter complains while it closes; whether there is any."""
+    unread = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
+    for stream in unread:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    return bool(unread)
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Whether `stream` is a pipe whose other end is closed: the system's own word for it, as no byte need be written."""
+    try:
+        pipe = select.poll()
+        pipe.register(stream.fileno(), select.POLLOUT)
+        return any(event & select.POLLERR for _, event in pipe.poll(0))
+    except (AttributeError, OSError, ValueError):  # Windows has no poll; a stream that is no file has no number
+        return False

@@ -7,7 +7,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from records.errors import UserError
+from records.errors import UserError, leave_if_unread
 
 
 class Jobs:
@@ -21,6 +21,9 @@ class Jobs:
         module, _, function = cfg.objective.run.rpartition(".")
         try:
             getattr(import_module(module), function)(cfg)
+        except BrokenPipeError:
+            leave_if_unread()  # Hydra would print a trace
+            raise
         except UserError as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
                 raise SystemExit(self._report(error)) from error

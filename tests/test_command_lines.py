@@ -1,0 +1,114 @@
+"""Every entry point: Hydra's flags do what Hydra says or are refused in one line; a reader may leave."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from omegaconf import OmegaConf
+
+from records.config import CONF, composed
+
+ENTRY_POINTS = {
+    "train.py": ["train.py"],
+    "evaluate.py": ["evaluate.py"],
+    "analysis": ["-m", "analysis"],
+    "analysis.control": ["-m", "analysis.control"],
+    "representation": ["-m", "representation"],
+    "evaluation.alpha": ["-m", "evaluation.alpha"],
+}
+
+
+def run(*words, **settings):
+    """Start an entry point of this checkout."""
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, stderr=subprocess.PIPE, text=True, check=False, timeout=120, cwd=CONF.parent, **settings
+    )
+
+
+def refused(*words):
+    """The one line with which a command line is refused."""
+    done = run(*words, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
+def test_a_reader_who_has_gone_is_no_fault(words):
+    """As in `python train.py --help | head`, where head has read enough."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run(*words, "--help", stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["--cfg", "job"], ["--cfg", "all", "-p", "hydra.job"], ["--info", "defaults"]])
+def test_nor_is_it_where_hydra_prints(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run("train.py", *words, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flag", [["--cfg", "job"], ["-c", "job"], ["--cfg=job"]])
+def test_train_prints_its_configuration_as_hydra_does(flag):
+    words = ["pooler=multilayer", "seed=3"]
+    done = run("train.py", "attn=bi", *flag, *words, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == OmegaConf.to_yaml(composed("train", ["attn=bi", *words]))
+
+
+@pytest.mark.slow
+def test_what_is_printed_is_hydras_own_text():
+    """Hydra's own program, run on the same conf/."""
+    program = f"import hydra\nhydra.main(config_path={str(CONF)!r}, config_name='train', version_base='1.3')(print)()"
+    words = ["pooler=multilayer", "--cfg", "job", "-p", "pooler"]
+    theirs, ours = (run(*p, *words, stdout=subprocess.PIPE) for p in (["-c", program], ["train.py"]))
+    assert theirs.stdout.startswith("# @package pooler\n")
+    assert ours.stdout == theirs.stdout
+
+
+@pytest.mark.slow
+def test_a_part_is_printed_resolved():
+    done = run("train.py", "--cfg", "job", "--resolve", "--package", "lora", stdout=subprocess.PIPE)
+    assert done.stderr == ""
+    assert "- q_proj" in done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_evaluate_prints_its_configuration_too():
+    done = run("evaluate.py", "pooler=mean", "-c", "job", "tasks=[SciFact]", stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == OmegaConf.to_yaml(composed("evaluate", ["pooler=mean", "tasks=[SciFact]", "~benchmark"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train.py", "-p", "trainer"], "--package says what --cfg shows"),
+        (["train.py", "--cfg", "job", "-p", "trianer"], "There is no package 'trianer'. Nearest: trainer."),
+        (["train.py", "-m", "--cfg", "job"], "--multirun and --cfg do not go together"),
+        (["train.py", "--config-name", "evaluate"], "--config-name is not supported"),
+        (["train.py", "-cd", "mine"], "--config-dir is not supported"),
+        (["train.py", "--cfg", "jbo"], "invalid choice: 'jbo'"),
+        (["train.py", "--fast"], "Unrecognized arguments: --fast"),
+        (["evaluate.py", "-m", "run=a,b"], "evaluate.py has no --multirun"),
+        (["evaluate.py", "--info"], "evaluate.py has no --info"),
+        (["evaluate.py", "--cfg", "hydra"], "evaluate.py has no --cfg hydra"),
+    ],
+)
+def test_what_is_not_supported_is_one_line(words, message):
+    assert message in refused(*words)
