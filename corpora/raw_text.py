@@ -11,7 +11,7 @@ from typing import Any
 from corpora.files import data_files
 from corpora.hub import columns_of, load_split
 from corpora.readers import docstring_sources, stamped
-from corpora.rows import rows, stem
+from corpora.rows import damage_named, rows, stem
 from corpora.triples import Triple
 from records.errors import UserError
 
@@ -92,10 +92,10 @@ def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
 def _lines(path: Path) -> Iterator[str]:
     opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="utf-8") as file:
+        with damage_named(path), opened(path, "rt", encoding="utf-8") as file:
             for line in file:
                 yield line.strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise UserError(
             f"{path} cannot be read as text in UTF-8: {error}. Convert it, or name another file."
         ) from error

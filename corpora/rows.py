@@ -6,6 +6,7 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,8 +25,15 @@ def rows(path: Path) -> Rows:
     reader = READERS.get(kind(path))
     if reader is None:
         raise UserError(f"{path} is of no known kind. Give .jsonl or .csv (each also .gz) or .parquet.")
-    try:
+    with damage_named(path):
         yield from reader(path)
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Raise `UserError`, naming the file, where reading it stops at a damaged or cut gzip file, or at the disk."""
+    try:
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is a damaged gzip file ({error}). Compress or download it anew.") from error
     except OSError as error:

@@ -3,7 +3,7 @@
 import csv
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +63,14 @@ def read_qrels(
     lost: list[str] = []  # the lines, and what is missing there
     relevant: set[str] = set()
     total = 0
-    with path.open(encoding="utf-8", newline="") as lines:
-        for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
-            if number == 1 and cells[-1:] == ["score"]:
-                continue
-            if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
-                raise UserError(f"{path}, line {number}: needs query-id, corpus-id and a whole score, tab-separated.")
-            query, document, score = cells
-            total += 1
-            if query not in queries or document not in corpus:
-                absent = f"the document '{document}'" if query in queries else f"the query '{query}'"
-                lost.append(f"{path}, line {number}: {absent}")
-                relevant |= {query} & set(queries) if int(score) > 0 else set()
-            else:
-                qrels.setdefault(query, {})[document] = int(score)
+    for number, query, document, score in _judgements(path):
+        total += 1
+        if query not in queries or document not in corpus:
+            absent = f"the document '{document}'" if query in queries else f"the query '{query}'"
+            lost.append(f"{path}, line {number}: {absent}")
+            relevant |= {query} & set(queries) if score > 0 else set()
+        else:
+            qrels.setdefault(query, {})[document] = score
     refuse_many(lost, total, "lines")
     whole = {query: grades for query, grades in qrels.items() if query not in relevant or max(grades.values()) > 0}
     if not any(score > 0 for grades in whole.values() for score in grades.values()):
@@ -91,6 +85,24 @@ def refuse_many(lost: Sequence[str], total: int, what: str) -> None:
             f"{lost[0]} is missing or empty, as in {len(lost)} of {total} {what}; at most {MOST_LEFT_OUT:.0%} may be"
             " left out. Mend the files."
         )
+
+
+def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
+    """Yield line, query, document and grade of each line below the header."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        try:
+            for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
+                if number == 1 and cells[-1:] == ["score"]:
+                    continue
+                if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
+                    raise UserError(
+                        f"{path}, line {number}: needs query-id, corpus-id and a whole score, tab-separated."
+                    )
+                yield number, cells[0], cells[1], int(cells[2])
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
+        except csv.Error as error:
+            raise UserError(f"{path} is no tab-separated text: {error}. Write it anew.") from error
 
 
 def text(value: Any) -> str:

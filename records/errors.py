@@ -51,7 +51,7 @@ def leave_if_unread() -> None:
 
 
 def _drop_unread() -> bool:
-    """Send to nowhere what no one reads any more, or the interpreter complains while it closes; whether there is any."""
+    """Send what no one reads to nowhere, or the interpreter complains while it closes; whether there is any."""
     unread = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
     for stream in unread:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -61,7 +61,7 @@ def _drop_unread() -> bool:
 
 
 def _is_unread(stream: TextIO) -> bool:
-    """Whether `stream` is a pipe whose other end is closed: the system's own word for it, as no byte need be written."""
+    """Whether `stream` is a pipe whose other end is closed; the system says so without a byte being written."""
     try:
         pipe = select.poll()
         pipe.register(stream.fileno(), select.POLLOUT)

@@ -1,10 +1,10 @@
-"""Hydra's own flags (--cfg job, --info, -m, ...) told apart from overrides as Hydra tells them; which of them we have."""
+"""Hydra's own flags (--cfg job, --info, -m, ...), told apart from overrides as Hydra does; which of them we have."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hydra._internal.utils import get_args_parser
 from omegaconf import Container, DictConfig, OmegaConf
@@ -61,7 +61,8 @@ def job_config(cfg: DictConfig, flags: Namespace) -> str:
 
     Raises `UserError` where the configuration has no such package.
     """
-    part, head = cfg, ""
+    part: Any = cfg
+    head = ""
     if flags.package not in (None, "_global_"):
         part, head = OmegaConf.select(cfg, flags.package), f"# @package {flags.package}\n"
         if part is None:

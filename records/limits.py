@@ -66,7 +66,14 @@ ENCODER_WORDS = {
     "accelerator": ("auto", "cpu", "gpu", "cuda"),
     "precision": ("auto", "bf16", "mixed", "fp32"),
     **dict.fromkeys(
-        ("tf32", "backbone.frozen", "trainer.gradcache", "trainer.gradient_checkpointing", "trainer.sync_gradients"),
+        (
+            "tf32",
+            "backbone.frozen",
+            "pooler.trainable",
+            "trainer.gradcache",
+            "trainer.gradient_checkpointing",
+            "trainer.sync_gradients",
+        ),
         SWITCH,
     ),
     **dict.fromkeys(("reading.last_real", "reading.pool_eos", "reading.mask_padding", "evaluation.glued"), SWITCH),

@@ -28,6 +28,11 @@ def check_frozen(config: Config) -> None:
             f"backbone.frozen=true with pooler={name} leaves nothing to train: {name} has no parameters. "
             f"Poolers that train: {', '.join(filter(trains, pooler_names()))}."
         )
+    if config["pooler"].get("trainable") is False:
+        raise UserError(
+            "backbone.frozen=true with pooler.trainable=false leaves nothing to train. Leave one of them out; for an "
+            "untrained score use evaluate.py run=null."
+        )
     if name in pooler_names() and pooler_class(name).consumes == "routers":
         raise UserError(
             f"backbone.frozen=true keeps hidden states alone, and pooler={name} reads routers. "

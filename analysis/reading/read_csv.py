@@ -4,6 +4,7 @@ import csv
 import gzip
 import math
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def _load(path: Path) -> tuple[list[str], Cells]:
         with unpack(path, "rt", encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
             lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} cannot be read as a csv: {error}.") from error
     if len(lines) < 2:
         raise UserError(f"{path} holds no scores. It needs a header and at least one line below it.")

@@ -1,5 +1,6 @@
 """Folders of tasks: all seven types give mteb's scores; malformed files are named with line and column."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -126,6 +127,14 @@ def test_a_document_that_is_there_twice_is_refused(folder: Path) -> None:
         lines.write('\n{"_id": "d7", "text": "another text"}')
     with pytest.raises(UserError, match=r"corpus\.jsonl: the _id 'd7' is there twice"):
         folder_tasks(folder, ["Large"])
+
+
+@pytest.mark.parametrize("content", [b"q0\td0\t1\n\xff\xfe", gzip.compress(b"q0\td0\t1\n" * 99)[:40]])
+@pytest.mark.parametrize("file", ["Asked/qrels/test.tsv", "Asked/queries.jsonl", "Asked/task.json"])
+def test_a_file_that_is_no_text_is_named(folder: Path, file: str, content: bytes) -> None:
+    (folder / file).write_bytes(content)
+    with pytest.raises(UserError, match=f"{Path(file).name}"):
+        folder_tasks(folder)
 
 
 def test_an_absent_file_is_named(folder: Path) -> None:

@@ -228,6 +228,11 @@ def test_nothing_to_train_is_refused(cell, pooler):
         check_sizes(cell(pooler))
 
 
+def test_a_head_that_is_not_to_be_trained_is_nothing_to_train(cell):
+    with pytest.raises(UserError, match=r"backbone.frozen=true with pooler.trainable=false leaves nothing to train"):
+        check_sizes(cell("multilayer", "bi", "pooler.trainable=false"))
+
+
 @pytest.mark.parametrize(
     ("pooler", "words"),
     [

@@ -92,8 +92,11 @@ def test_scale_can_be_said(run):
     assert run(text, "scale=100").matrix.loc["SciFact", "b"] == pytest.approx(0.009)
 
 
-def test_a_broken_gz_is_no_trace(tmp_path, analyse_words):
+@pytest.mark.parametrize("how", ["cut", "bits flipped"])
+def test_a_broken_gz_is_no_trace(tmp_path, analyse_words, how):
     path = tmp_path / "a.csv.gz"
-    path.write_bytes(gzip.compress(WIDE.encode())[:-12])
+    packed = gzip.compress(WIDE.encode() + b"".join(b"m%d,0.%d,0.5\n" % (i, i * i) for i in range(2000)))
+    flipped = bytes(255 - b for b in packed[500:540])
+    path.write_bytes(packed[:-12] if how == "cut" else packed[:500] + flipped + packed[540:])
     with pytest.raises(UserError, match="cannot be read as a csv"):
         analyse_words(f"scores={path}")
