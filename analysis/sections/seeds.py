@@ -7,7 +7,8 @@ import numpy as np
 from analysis.formats import interval, percent, signed
 from analysis.names import listed
 from analysis.sections.section import Material, Section
-from analysis.statistics.seed_pairs import seed_pairs
+from analysis.settings import Settings
+from analysis.statistics.seed_pairs import model_intervals, seed_pairs
 from analysis.statistics.seed_table import SeedTable, seed_table
 from analysis.tables.grid import Cell, Grid
 
@@ -27,21 +28,28 @@ def seeds_section(material: Material) -> Section | None:
     blocks = {kind: own for kind, own in material.blocks.items() if len(own) > 1}
     if not len(first) or not blocks:
         return None
-    alpha = material.settings.alpha
-    frame = _frame(table, blocks, first, second, 1 - alpha)
+    settings = material.settings
+    frame = _frame(table, blocks, (first, second), settings)
     last = frame[frame["type"] == list(blocks)[-1]]
-    grid = _grid(last, table, material.settings.rows_shown, alpha)
-    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)), _about(last, alpha))
+    grid = _grid(last, table, settings.rows_shown, settings.alpha)
+    about = _about(last, settings.alpha)
+    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)), about)
 
 
 def _about(rows: "pd.DataFrame", alpha: float) -> dict[tuple[str, str], str]:
-    """A sentence a pair: whether the difference is shown for the designs, trained with any seed."""
+    """A sentence per pair: whether its mean difference is shown for the designs trained with any seed, in its family.
+
+    The verdict speaks of the pair that looks best, so the interval is the one that holds for all pairs together.
+    """
     found = {}
     for row in rows.to_dict("records"):
-        word = "is" if row["low_by_pooled"] * row["high_by_pooled"] > 0 else "is not"
+        word = "is" if row["low_together"] * row["high_together"] > 0 else "is not"
+        m = row["family_size"]
+        together = f", Bonferroni over {m:,} {'pairs' if m > 1 else 'pair'}" if m > 1 else ""
         found[row["first"], row["second"]] = (
-            f"For the designs trained with any seed the difference {word} shown: over tasks and {row['n_seeds']} seeds"
-            f" its {percent(alpha)} interval is {ends(row, 'by_pooled')} (model of seeds.csv)."
+            f"For the designs trained with any seed the mean difference ({row['second']} minus {row['first']}) {word}"
+            f" shown: over tasks and {row['n_seeds']} seeds its {percent(alpha)} interval is {ends(row, 'together')}"
+            f" (model of seeds.csv{together})."
         )
     return found
 
@@ -76,11 +84,13 @@ def _pairs(table: SeedTable, control: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _frame(
-    table: SeedTable, blocks: dict[str, list[str]], first: np.ndarray, second: np.ndarray, level: float
+    table: SeedTable, blocks: dict[str, list[str]], pairs: tuple[np.ndarray, np.ndarray], settings: Settings
 ) -> "pd.DataFrame":
     import pandas as pd
 
+    (first, second), level = pairs, 1 - settings.alpha
     names = np.array(table.designs, dtype=object)
+    family = family_size(len(first), len(blocks), settings)
     parts = []
     for kind, tasks in blocks.items():
         found = seed_pairs(table.block(tasks), first, second, level)
@@ -89,25 +99,40 @@ def _frame(
         for name in ("over_tasks", "by_model", "by_pooled"):
             low, high = getattr(found, name).T
             columns |= {f"low_{name}": low, f"high_{name}": high}
+        together = model_intervals(table.block(tasks), first, second, 1 - settings.alpha / family)[2]
+        columns |= {"family_size": family, "low_together": together[:, 0], "high_together": together[:, 1]}
         columns |= {"seed_share": found.seed_share, "seeds_agreeing": found.seeds_agreeing}
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 
 
+def family_size(pairs: int, blocks: int, settings: Settings) -> int:
+    """Return how many intervals are to hold together: as many as tests are corrected together; 1 without correction."""
+    if settings.correction == "none":
+        return 1
+    return pairs if settings.family == "type" else pairs * blocks
+
+
 def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int, alpha: float) -> Grid:
-    cells = []
+    cells, several = [], bool(rows["family_size"].iloc[0] > 1)
     for _, row in rows.head(shown).iterrows():
-        intervals = [ends(row, name) for name in ("over_tasks", "by_model", "by_pooled")]
+        intervals = [ends(row, name) for name in ("over_tasks", "by_model", "by_pooled", "together")[: 3 + several]]
         share, agree = f"{100 * row['seed_share']:.0f} %", f"{row['seeds_agreeing']} of {row['n_seeds']}"
         texts = [f"{row['second']} - {row['first']}", signed(row["difference"]), *intervals, share, agree]
         cells.append([Cell(text) for text in texts])
     level = percent(alpha)
     header = ["Pair (second - first)", "Difference", f"{level} tasks", f"{level} own seeds", f"{level} all seeds"]
+    header += [f"{level} of all {rows['family_size'].iloc[0]:,} together"] if several else []
     rest = f"The first {shown} of {len(rows)} pairs; seeds.csv has all." if len(rows) > shown else ""
     return Grid(
         "seeds", _caption(rows, table, level), [*header, "From seeds", "Seeds agree"], cells, rest=rest,
         title="Pairs over tasks and seeds",
     )  # fmt: skip
+
+
+def _together(rows: "pd.DataFrame") -> str:
+    m = rows["family_size"].iloc[0]
+    return f", and that for all {m:,} pairs together (Bonferroni), which the verdict quotes" if m > 1 else ""
 
 
 def ends(row: "pd.Series | dict[str, float]", name: str) -> str:
@@ -122,7 +147,8 @@ def _caption(rows: "pd.DataFrame", table: SeedTable, level: str) -> str:
         f"Mean differences over {what} and {len(table.seeds)} seeds with {level} intervals: Student's t over tasks, as"
         " for the pairs; over tasks and seeds by the two-way random model (a seed counts for all tasks and for both"
         " designs, which share its batches) with Satterthwaite's degrees of freedom, once with the pair's own seeds,"
-        f" once with design x seed pooled over the {len(table.designs)} designs. From"
+        f" once with design x seed pooled over the {len(table.designs)} designs{_together(rows)}. No star: all are of"
+        " the mean, the stars of the pairs belong to the signed-rank test. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."
     )
