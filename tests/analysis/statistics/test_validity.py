@@ -32,12 +32,36 @@ def test_constants_are_what_the_benchmark_measures():
     assert held["t"] == pytest.approx(SKEWED_T[20], abs=0.04)
 
 
-def test_the_nearest_smaller_number_of_tasks_speaks():
+def test_the_rate_of_a_number_of_tasks_lies_between_those_measured():
     table = COVERAGE["bootstrap-t"]
-    assert at(table, 40) == (table[20], 20)
     assert at(table, 41) == (table[41], 41)
     assert at(table, 3) == (table[8], 8)
     assert at(table, 500) == (table[60], 60)
+    rate, n = at(SKEWED_SIGNED_RANK, 40)
+    assert n == 40
+    assert rate == pytest.approx(SKEWED_SIGNED_RANK[20] + 20 / 21 * (SKEWED_SIGNED_RANK[41] - SKEWED_SIGNED_RANK[20]))
+
+
+def test_no_number_of_tasks_is_quoted_a_kinder_rate_than_both_its_neighbours():
+    for table in (SKEWED_SIGNED_RANK, SKEWED_HODGES_LEHMANN):
+        sizes = sorted(table)
+        for n in range(sizes[0], sizes[-1] + 1):
+            below, above = max(s for s in sizes if s <= n), min(s for s in sizes if s >= n)
+            rate = at(table, n)[0]
+            assert min(table[below], table[above]) <= rate <= max(table[below], table[above])
+            assert (
+                abs(rate - table[min(sizes, key=lambda s: abs(s - n))]) <= abs(table[above] - table[below]) / 2 + 1e-12
+            )
+
+
+def test_forty_tasks_are_not_told_the_rate_of_twenty():
+    (note,) = skew_note(np.array([2.0]), 40)
+    assert "rejected 19 % instead of 5 %" in note
+    assert "n = 40, between 20 and 41 as measured" in note
+    (more,) = skew_note(np.array([2.0]), 100)
+    assert "n = 60, the most measured; with more tasks it moves on" in more
+    (related,) = related_note(np.array([0.45]), 40)
+    assert "with a correlation of .6 the signed-rank test rejected 23 %" in related
 
 
 def test_intervals_that_fall_short_are_named():
@@ -62,7 +86,7 @@ def test_skewed_differences_are_named():
     (note,) = skew_note(np.array([0.2, -2.0, np.nan, 1.5]), 41)
     assert "held the mean in 81 %, Student's t in 93 %" in note
     assert note.startswith("The differences of 2 of 4 pairs are strongly skewed")
-    assert "rejected 19 % instead of 5 % at n = 41" in note
+    assert "rejected 19 % instead of 5 %, a permutation test of the mean 7 % (at n = 41); the" in note
     assert skew_note(np.array([1.4]), 8) == []  # two standard errors are 1.5 there
     assert len(skew_note(np.array([1.6]), 8)) == 1
 
