@@ -37,7 +37,7 @@ def methods(result: "Result") -> list[str]:
         *_sizes(result),
         *_effects(result),
         *section_methods(result),
-        _software(),
+        _software(result),
     ]
 
 
@@ -155,9 +155,11 @@ def _effects(result: "Result") -> Iterator[str]:
         )
 
 
-def _software() -> str:
-    used = ", ".join(f"{name} {number}" for name, number in versions().items() if name != "python")
-    return f"Computed with Python {versions()['python']} ({used})."
+def _software(result: "Result") -> str:
+    """Name what ran, no package that is merely installed."""
+    found = versions(result.settings.figures)
+    used = ", ".join(f"{name} {number}" for name, number in found.items() if name != "python")
+    return f"Computed with Python {found['python']} ({used})."
 
 
 def _joined(parts: list[str]) -> str:

@@ -58,7 +58,10 @@ def _friedman_caption(table: "pd.DataFrame", settings: Settings) -> str:
 
 
 def ranks_grid(table: "pd.DataFrame", control: str, settings: Settings) -> Grid:
-    """One row a design, the best average rank on the last block first; below a rank the letters of its groups."""
+    """One row per design, the best average rank on the last block first; below a rank the letters of its groups.
+
+    `control`: the design that `against=` names, from which others may differ by a star; without one there are no stars.
+    """
     kinds = list(dict.fromkeys(table["type"]))
     blocks = {kind: table[table["type"] == kind].set_index("design") for kind in kinds}
     ordered = blocks[kinds[-1]]["average_rank"].sort_values(kind="stable").index.tolist()
@@ -76,15 +79,18 @@ def ranks_grid(table: "pd.DataFrame", control: str, settings: Settings) -> Grid:
         if lettered
         else "Two designs differ at that level where their ranks differ by the CD of the table before or more."
     )
-    caption = (
-        f"Average rank over tasks (1 = best of {len(ordered)}), best first. {groups} * = differs from {control} at"
-        f" {alpha}: z of the rank difference (Demsar 2006), Holm over {len(ordered) - 1} comparisons with it."
-    )
+    caption = f"Average rank over tasks (1 = best of {len(ordered)}), best first. {groups}"
+    if control:
+        caption += (
+            f" * = average rank differs from that of {control} at {alpha}: z of the rank difference (Demsar 2006), Holm"
+            f" over {len(ordered) - 1} comparisons with it."
+        )
     return Grid("ranks", caption, header, rows, rest=rest, title="Average ranks")
 
 
 def _rank_cell(row: "pd.Series", levels: list[float], lettered: bool, alpha: float) -> Cell:
     rank = row["average_rank"]
     style = ("best", "second")[levels.index(rank)] if rank in levels and len(levels) > 1 else ""
-    mark = "*" if passes(np.array(row["p_holm"]), alpha) else ""  # nan, of the control itself, does not pass
+    # nan, of the control itself, does not pass
+    mark = "*" if passes(np.array(row.get("p_holm", np.nan)), alpha) else ""
     return Cell(f"{rank:.2f}", style, mark, below=(row["groups"],) if lettered else ())

@@ -28,7 +28,7 @@ def rank_section(material: Material) -> Section | None:
     designs = [str(name) for name in matrix.columns]
     if len(designs) < 3:
         return Section("ranks", notes=["Friedman's test and average ranks need three designs; for two see the pairs."])
-    control = designs.index(material.control) if material.control else 0
+    control = designs.index(material.control) if material.control else None  # none is taken that nobody named
     few = len(designs) * (len(designs) - 1) // 2 <= MOST_PAIRS
     tests, ranks, pairs = [], [], []
     for kind, tasks in material.blocks.items():
@@ -45,7 +45,7 @@ def rank_section(material: Material) -> Section | None:
     frames = {"friedman.csv": table, "ranks.csv": by_design}
     if pairs:
         frames["rank_pairs.csv"] = pd.concat(pairs, ignore_index=True)
-    grids = [friedman_grid(table, settings), ranks_grid(by_design, designs[control], settings)]
+    grids = [friedman_grid(table, settings), ranks_grid(by_design, material.control, settings)]
     return Section("ranks", grids, frames, list(_notes(material, table, few)))
 
 
@@ -54,14 +54,18 @@ def _test_row(kind: str, n: int, test: Friedman, cd: float) -> dict[str, object]
     return {"type": kind, "n_tasks": n, "n_designs": len(test.average_ranks), **values, "cd": cd}
 
 
-def _rank_table(kind: str, designs: list[str], n: int, test: Friedman, *, cd: float, control: int) -> "pd.DataFrame":
+def _rank_table(
+    kind: str, designs: list[str], n: int, test: Friedman, *, cd: float, control: int | None
+) -> "pd.DataFrame":
     import pandas as pd
 
     averages = test.average_ranks
     groups = cliques(averages, cd)
     columns = {"type": kind, "n_tasks": n, "design": designs, "average_rank": averages}
     columns |= {"n_groups": len(groups), "groups": letters(groups, len(designs))}
-    return pd.DataFrame(columns | {"control": designs[control], **vars(against_control(averages, n, control))})
+    if control is not None:
+        columns |= {"control": designs[control], **vars(against_control(averages, n, control))}
+    return pd.DataFrame(columns)
 
 
 def _pair_table(kind: str, designs: list[str], n: int, test: Friedman) -> "pd.DataFrame":
@@ -77,10 +81,11 @@ def _pair_table(kind: str, designs: list[str], n: int, test: Friedman) -> "pd.Da
 
 
 def _notes(material: Material, table: "pd.DataFrame", listed: bool) -> Iterator[str]:
+    marks = "Nemenyi's groups and Holm's marks" if material.control else "Nemenyi's groups"
     yield (
-        "Average ranks compare a design with all the others in the table, so Nemenyi's groups and Holm's marks change"
-        " with which designs are compared, and keep their level only where all are alike (Benavoli, Corani, Mangili"
-        " 2016). For two designs the signed-rank test of the pair has the last word."
+        f"Average ranks compare a design with all the others in the table, so {marks} change with which designs are"
+        " compared, and keep their level only where all are alike (Benavoli, Corani, Mangili 2016). For two designs the"
+        " signed-rank test of the pair has the last word."
     )
     alpha = material.settings.alpha
     p = table["p_permutation"].fillna(table["p_f"]).to_numpy()

@@ -86,8 +86,8 @@ def skew_note(skewness: Floats, n: int) -> list[str]:
         f"The differences of {strong:,} of {len(skewness):,} pairs are strongly skewed (beyond 1 and two standard"
         " errors). The signed-rank test then asks whether the typical difference is zero, not the mean: where the mean"
         f" is zero and the skewness 2 it rejected {_percent(rate)} instead of 5 %, a permutation test of the mean"
-        f" {_percent(of_mean)} (at {_where(SKEWED_SIGNED_RANK, n)}); the Hodges-Lehmann interval held the mean in {_percent(centre)}, Student's t"
-        f" in {_percent(student)} ({PAGE})."
+        f" {_percent(of_mean)} (at {_where(SKEWED_SIGNED_RANK, n)}); the Hodges-Lehmann interval held the mean in"
+        f" {_percent(centre)}, Student's t in {_percent(student)} ({PAGE})."
     ]
 
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 RESULT_VERSION = 2  # grows when a key changes its meaning or goes
 MOST_ROWS = 20_000
-PACKAGES = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
+PACKAGES = ("numpy", "pandas", "scipy")  # what every analysis computes with
+DRAWING = ("matplotlib",)
 NULLS = 'null = no number. Infinite values are null too and stand in the table\'s "infinite" as [row, column, sign].'
 
 
@@ -36,7 +37,7 @@ def result_json(result: "Result") -> str:
     value = {
         "result_version": RESULT_VERSION,
         "nulls": NULLS,
-        "versions": versions(),
+        "versions": versions(result.settings.figures),
         "verdict": result.verdict,
         "settings": {key: _plain(item) for key, item in vars(result.settings).items()},
         "against": result.control or None,
@@ -52,10 +53,10 @@ def result_json(result: "Result") -> str:
     return _laid_out(value)
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that count."""
+def versions(drawn: bool) -> dict[str, str]:
+    """Return the versions of Python and of the packages that ran; `drawn`: whether there are figures."""
     found = {"python": python_version()}
-    for package in PACKAGES:
+    for package in PACKAGES + (DRAWING if drawn else ()):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

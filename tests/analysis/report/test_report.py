@@ -4,7 +4,9 @@ import base64
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -136,6 +138,18 @@ def test_methods_say_what_was_done_in_this_run(ours, foreign, analyse_words):
     assert "of MTEB (Muennighoff et al., 2023)" in theirs
     assert "manifest" not in theirs
     assert "Tang" not in theirs
+
+
+def test_no_package_is_named_that_did_not_run(ours):
+    """Those named are imported by the sources, and matplotlib only where figures were drawn."""
+    (line,) = [line for line in methods(ours) if line.startswith("Computed with Python")]
+    named = set(re.findall(r"(\w+) [\d.]+", line)) - {"Python"}
+    texts = [path.read_text() for path in (Path(__file__).parents[3] / "analysis").rglob("*.py")]
+    imported = {name for text in texts for name in re.findall(r"^ *(?:import|from) (\w+)", text, re.MULTILINE)}
+    assert named <= imported
+    assert "matplotlib" not in named
+    drawn = replace(ours, settings=replace(ours.settings, figures=True))
+    assert "matplotlib" in next(line for line in methods(drawn) if line.startswith("Computed"))
 
 
 def test_only_what_is_cited_is_in_the_bibliography(ours):

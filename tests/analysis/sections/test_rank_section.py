@@ -51,7 +51,6 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
     assert all(row[4].mark == "*" for row in tests)
     assert [row[0].text for row in ranks][::3] == ["m3", "m2"]
     assert ranks[0][3].below == ("a",)
-    assert ranks[3][3].mark == "*"
     assert [row[1].text for row in borda][::3] == ["1", "4"]
     assert len(equivalence) == 6
     files = {path.name: path for path in write_files(result, tmp_path / "out")}
@@ -65,13 +64,25 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
     assert any("Benavoli, Corani, Mangili 2016" in note for note in result.notes)
 
 
-def test_the_control_is_that_of_against(clear, analyse_words):
-    for word, control in (("against=m2", "m2"), ("rows_shown=45", "m0")):
-        result = analyse_words(f"scores={clear}", word)
-        table = sections(result)["ranks"].frames["ranks.csv"]
-        assert set(table["control"]) == {control}
-        assert table.loc[table["p_holm"].isna(), "design"].unique().tolist() == [control]
-        assert f"differs from {control} at .05" in document(result)
+def test_stars_are_for_differences_from_the_design_that_against_names(clear, analyse_words):
+    result = analyse_words(f"scores={clear}", "against=m2")
+    table = sections(result)["ranks"].frames["ranks.csv"]
+    assert set(table["control"]) == {"m2"}
+    assert table.loc[table["p_holm"].isna(), "design"].unique().tolist() == ["m2"]
+    assert "average rank differs from that of m2 at .05" in document(result)
+    (ranks,) = [grid for grid in sections(result)["ranks"].grids if grid.name == "ranks"]
+    stars = {row[0].text: row[3].mark for row in ranks.rows}
+    assert (stars["m3"], stars["m2"]) == ("*", "")
+
+
+def test_without_against_no_design_is_a_control_because_it_stands_first(clear, analyse_words):
+    result = analyse_words(f"scores={clear}")
+    (ranks,) = [grid for grid in sections(result)["ranks"].grids if grid.name == "ranks"]
+    assert all(cell.mark == "" for row in ranks.rows for cell in row)
+    assert "*" not in ranks.caption
+    assert "m0" not in ranks.caption
+    assert all(row[3].below for row in ranks.rows), "Nemenyi's letters, which compare all pairs"
+    assert not any("Holm's marks" in note for note in result.notes)
 
 
 def test_two_designs_have_no_friedman(tmp_path, analyse_words):

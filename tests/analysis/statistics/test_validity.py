@@ -1,9 +1,13 @@
 """Warnings of the calibration: when they are given, what they say, and that the constants are what is measured."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from analysis.sections.validity import heavy_tailed
+from analysis.pairs import compare_pairs
+from analysis.sections.section import Material
+from analysis.sections.validity import heavy_tailed, validity_section
+from analysis.settings import Settings
 from analysis.statistics.intraclass import intraclass
 from analysis.statistics.power import Shifted
 from analysis.statistics.validity import (
@@ -131,3 +135,16 @@ def test_the_report_warns_of_the_data_at_hand(study, analyse_words):
     assert "The differences of 1 of 3 pairs are strongly skewed" in notes
     assert "differences of tasks of one type resemble one another" in notes
     assert Shifted(np.array([0.0, 0.0, 0.0, 0.0, 1.0])).skewness > 2
+
+
+def test_no_warning_is_given_of_an_interval_that_is_not_there():
+    """325 heavy-tailed pairs: more than are resampled. What is warned of must stand in the table of pairs."""
+    values = 0.5 + 0.02 * np.random.default_rng(0).standard_t(2.2, size=(41, 26))
+    tasks = [f"t{k}" for k in range(41)]
+    matrix = pd.DataFrame(values, index=tasks, columns=[f"m{k}" for k in range(26)])
+    blocks = {"STS": tasks}
+    pairs = compare_pairs(matrix, blocks, Settings(scores=()))
+    section = validity_section(Material(Settings(scores=()), {}, "", blocks, blocks, None, matrix, pairs))
+    column = {"bootstrap-t": "boot_low", "t": "mean_low"}
+    named = [note.split()[1] for note in section.notes if "interval holds" in note]
+    assert all(pairs[column[name]].notna().all() for name in named)
