@@ -81,7 +81,7 @@ def sight(backbone: PreTrainedModel) -> Tensor:
     One batch of T + 1 texts: the original, and for each j a copy whose token j is another one.
     """
     training = backbone.training
-    states = last_states(backbone.eval(), one_text_each(_probe_ids(backbone)))
+    states = last_states(backbone.eval(), one_text_each(probe_ids(backbone)))
     backbone.train(training)
     return _moved(states)
 
@@ -89,7 +89,7 @@ def sight(backbone: PreTrainedModel) -> Tensor:
 @torch.no_grad()
 def sight_of_layers(backbone: PreTrainedModel) -> Tensor:
     """Return [L, T, T] bool: entry (l, i, j) tells whether layer l alone lets token i see token j."""
-    return _sight_of_layers(backbone, _probe_ids(backbone)[0], range(PROBE_TOKENS))
+    return _sight_of_layers(backbone, probe_ids(backbone)[0], range(PROBE_TOKENS))
 
 
 @torch.no_grad()
@@ -98,7 +98,7 @@ def far_sight(backbone: PreTrainedModel, width: int) -> Tensor:
 
     All tokens are alike, so that every weight of attention is about 1 / T and no distance hides one in rounding.
     """
-    return _sight_of_layers(backbone, _probe_ids(backbone)[0, :1].repeat(width), (0, width - 1))
+    return _sight_of_layers(backbone, probe_ids(backbone)[0, :1].repeat(width), (0, width - 1))
 
 
 def _sight_of_layers(backbone: PreTrainedModel, ids: Tensor, changed: Sequence[int]) -> Tensor:
@@ -139,7 +139,7 @@ def _moved(states: Tensor) -> Tensor:
     return (distance > 1e-5 * states[0].float().norm(dim=-1)).T
 
 
-def _probe_ids(backbone: PreTrainedModel) -> Tensor:
+def probe_ids(backbone: PreTrainedModel) -> Tensor:
     """[T + 1, T] ids: a text, and for each j a copy whose token j is another one."""
     vocabulary = backbone.config.get_text_config().vocab_size
     device = next(backbone.parameters()).device
@@ -164,7 +164,7 @@ def check_order(backbone: PreTrainedModel) -> None:
     handles = [site.register_forward_hook(keep, with_kwargs=True) for site in (*layers, norm)]
     training = backbone.training
     try:
-        out = last_states(backbone.eval(), one_text_each(_probe_ids(backbone)[:1]))
+        out = last_states(backbone.eval(), one_text_each(probe_ids(backbone)[:1]))
     except (AttributeError, TypeError, IndexError) as error:  # of the family's own code
         raise UserError(
             f"{type(backbone).__name__} does not run with attn.is_causal={backbone.config.is_causal} and "

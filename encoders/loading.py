@@ -25,6 +25,7 @@ from encoders.precision import (
     resolve_precision,
     store_as_computed,
 )
+from encoders.router_proof import prove_routers
 from encoders.routers import experts_of
 from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
@@ -68,6 +69,7 @@ def build_encoder(
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)).to(
         device
     )
+    prove_routers(backbone, [pooler])
     encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
     encoder.lineage = [stage.facts for stage in stages]
     encoder.merge_rounding = rounding

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from encoders.backbone import parts
 from encoders.encoder import Encoder
+from encoders.router_proof import prove_routers
 from encoders.routers import LOGITS, watched
 from encoders.rows import check_padding
 from encoders.tokens import Batch
@@ -28,7 +29,9 @@ class Readings:
     """Runs `encoder`'s backbone once a batch and gives each pooler what it consumes, as `Encoder` would alone."""
 
     def __init__(self, encoder: Encoder, readings: Mapping[str, Reading]) -> None:
-        check_padding(encoder.backbone, [reading.pooler for reading in readings.values()])
+        poolers = [reading.pooler for reading in readings.values()]
+        check_padding(encoder.backbone, poolers)
+        prove_routers(encoder.backbone, poolers)
         self.encoder, self.readings = encoder, dict(readings)
         self.last = len(parts(encoder.backbone)[0]) - 1
 
