@@ -14,7 +14,7 @@ from analysis.pairs import ALL, compare_pairs
 from analysis.reading.choose import choose_control, choose_designs, keep_tasks
 from analysis.reading.definitions import Benchmark, benchmark_of
 from analysis.reading.keep_seeds import check_every_seed, check_seeds, keep_seeds
-from analysis.reading.material import check_alike, material_notes, within, without_holes
+from analysis.reading.material import check_alike, material_notes, within, without_holes, without_parts
 from analysis.reading.missing import complete, policy_for
 from analysis.reading.read_manifest import check_versions
 from analysis.reading.rows import Design, Reading
@@ -72,6 +72,7 @@ def analyse(settings: Settings) -> Result:
     policy = policy_for(settings.missing, (scores.designs[label] for label in designs))
     kept = kept[kept["design"].isin(_with_twins(designs, scores.designs))]
     kept, hole_notes = without_holes(kept, scores.rows, policy)
+    kept, part_notes = without_parts(kept, designs)
     whole = complete(kept, designs, policy)
     control = choose_control(scores.designs, designs, settings.against, whole.designs)
     designs, tasks = whole.designs, whole.tasks
@@ -87,7 +88,8 @@ def analyse(settings: Settings) -> Result:
     check_alike(material)
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
     pairs = compare_pairs(matrix, blocks, settings, control)
-    notes = [*scores.notes, *material_notes(material, benchmark), *rule.notes, *hole_notes, *whole.notes, *gain_notes]
+    notes = [*scores.notes, *material_notes(material, benchmark), *rule.notes, *hole_notes, *part_notes]
+    notes += [*whole.notes, *gain_notes]
     notes += all_notes(frame, designs, pairs, settings)
     named = {label: scores.designs[label] for label in designs}
     effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)

@@ -41,7 +41,8 @@ def text_tasks() -> list[Any]:
 
 
 def definitions(tasks: list[Any]) -> dict[str, Any]:
-    """Return {"mteb": version, "tasks": {task: material}, "benchmarks": {name: {"aliases", "tasks"}}}.
+    """Return {"mteb": version, "tasks": {task: material}, "parts": {aggregate: tasks whose mean it is},
+    "benchmarks": {name: {"aliases", "tasks"}}}.
 
     A material is {"splits": [...], "subsets": [...]}; in a benchmark "subsets" is null where it scores all of the
     task's. Benchmarks with a task that is not text alone are left out.
@@ -55,7 +56,8 @@ def definitions(tasks: list[Any]) -> dict[str, Any]:
                 if found["subsets"] == whole.setdefault(name, found)["subsets"]:
                     own[name] = {**found, "subsets": None}
             benchmarks[benchmark.name] = {"aliases": sorted(benchmark.aliases or ()), "tasks": own}
-    return {"mteb": mteb.__version__, "tasks": whole, "benchmarks": benchmarks}
+    parts = {t.metadata.name: [part.metadata.name for part in t.metadata.tasks] for t in tasks if t.is_aggregate}
+    return {"mteb": mteb.__version__, "tasks": whole, "parts": parts, "benchmarks": benchmarks}
 
 
 def material(task: Any, splits: Any) -> dict[str, list[str]]:

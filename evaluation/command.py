@@ -77,6 +77,7 @@ def run(cfg: Config) -> list[Any]:
     _name_older_scores(outcomes)
     _name_unpredicted(outcomes)
     _name_left_out(tasks.tasks)
+    _name_averaged(tasks.tasks)
     return outcomes
 
 
@@ -180,3 +181,14 @@ def _name_left_out(tasks: Sequence[Any]) -> None:
         said = ", ".join(f"{count} {what}" for what, count in left_out(task).items())
         if said:
             print(f"Note: {task.metadata.name} left out what is missing or empty in its files: {said}.")
+
+
+def _name_averaged(tasks: Sequence[Any]) -> None:
+    """Say of which split a score is where that is not test alone, and over how many languages it is a mean."""
+    said = []
+    for task in tasks:
+        splits, languages = " and ".join(task.eval_splits), len(task.hf_subsets)
+        if splits != "test" or languages > 1:
+            said.append(f"{task.metadata.name} ({splits}{f', {languages} subsets' if languages > 1 else ''})")
+    if said:
+        print(f"Note: not of the split test and one subset alone: {', '.join(said)}; of several, the mean.")

@@ -47,14 +47,24 @@ def finished(folder: Path, task: Any) -> bool:
     if result is None or result.get("dataset_revision") != task.metadata.revision:
         path.unlink()
         return False
-    return all(set(task.hf_subsets) <= {e["hf_subset"] for e in result["scores"].get(s, ())} for s in task.eval_splits)
+    held = [{entry["hf_subset"] for entry in result["scores"].get(split, ())} for split in task.eval_splits]
+    return all(_subsets(task) <= found for found in held)
 
 
 def main_score(folder: Path, task: Any) -> float:
-    """Return the mean of `main_score` over splits and subsets, which is mteb's rule; NaN where one has none."""
+    """Return the mean of `main_score` over the splits and subsets that `task` has, which is mteb's rule.
+
+    The file may hold others, which another command asked for. NaN where one has none.
+    """
     result = _read(folder / f"{task.metadata.name}.json") or {"scores": {}}
-    values = [float(e["main_score"]) for split in task.eval_splits for e in result["scores"].get(split, ())]
+    entries = [e for split in task.eval_splits for e in result["scores"].get(split, ())]
+    values = [float(e["main_score"]) for e in entries if e["hf_subset"] in _subsets(task)]
     return math.fsum(values) / len(values) if values else math.nan
+
+
+def _subsets(task: Any) -> set[str]:
+    """The subsets that are scored; of an aggregate mteb writes one, whatever its parts have."""
+    return {"default"} if task.is_aggregate else set(task.hf_subsets)
 
 
 def write_manifest(folder: Path, candidate: Candidate, evaluation: dict[str, Any]) -> None:

@@ -90,22 +90,32 @@ def score(
     adapter = MtebEncoder(cache, meta, options.instructions, counted, template)
     outcome = Outcome(candidate.title, folder)
     started, before = time.perf_counter(), copy(encoder.meter)
-    record = _record(encoder, options, tasks, written_record(folder))
+    every = [part for task in tasks for part in [*_parts(task), task]]
+    record = _record(encoder, options, every, written_record(folder))
+
+    def make(task: Any) -> bool:
+        """Score the task unless it is there; return whether it was computed."""
+        name = task.metadata.name
+        if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
+            (folder / f"{name}.json").unlink(missing_ok=True)
+        if finished(folder, task):
+            predicted = _parts(task) or (_predictions(meta, candidate.results) / task.prediction_file_name).is_file()
+            outcome.unpredicted += [name] if options.predictions and not predicted else []
+            return False
+        _evaluate(adapter, task, candidate.results, options.predictions)
+        record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
+        record["tasks"][name] = task.metadata.revision
+        record["left_out"].pop(name, None)
+        record["left_out"] |= {name: left_out(task)} if left_out(task) else {}
+        write_manifest(folder, candidate, record)
+        return True
+
     for task in tasks:
         name = task.metadata.name
         on_task(name)
-        if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
+        if sum(map(make, _parts(task))):  # what is the mean of its parts is taken again
             (folder / f"{name}.json").unlink(missing_ok=True)
-        if not finished(folder, task):
-            _evaluate(adapter, task, candidate.results, options.predictions)
-            record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
-            record["tasks"][name] = task.metadata.revision
-            record["left_out"].pop(name, None)
-            record["left_out"] |= {name: left_out(task)} if left_out(task) else {}
-            write_manifest(folder, candidate, record)
-            outcome.computed += 1
-        elif options.predictions and not (_predictions(meta, candidate.results) / task.prediction_file_name).is_file():
-            outcome.unpredicted.append(name)
+        outcome.computed += make(task)
         outcome.scores[name] = task.metadata.type, _score(folder, task)
     describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
@@ -119,6 +129,12 @@ def score(
     return outcome
 
 
+def _parts(task: Any) -> list[Any]:
+    """The tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean; each is scored by itself, so
+    that its draws, its record and its items are those of any other task."""
+    return list(getattr(task.metadata, "tasks", None) or ())
+
+
 def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None:
     import mteb
 
@@ -129,6 +145,7 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
 
     meta = adapter.mteb_model_meta
     place = _predictions(meta, results)
+    predictions = predictions and not _parts(task)  # an aggregate has no data of its own
     reseed(task)
     try:
         with quiet():

@@ -46,6 +46,11 @@ def definition_of(task: str) -> Definition | None:
     return Definition(tuple(found["splits"]), tuple(found["subsets"])) if found else None
 
 
+def parts_of(task: str) -> tuple[str, ...]:
+    """Return the tasks whose mean an aggregate is, such as CQADupstackRetrieval of its twelve forums; () for others."""
+    return tuple(_every()["parts"].get(task, ()))
+
+
 def benchmark_of(name: str) -> Benchmark:
     """Return the benchmark of that name or alias. Raises UserError with the nearest names for an unknown one."""
     every = _every()["benchmarks"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.names import listed
-from analysis.reading.definitions import Benchmark, definition_of
+from analysis.reading.definitions import Benchmark, definition_of, parts_of
 from analysis.reading.rows import Reading, Row
 from analysis.reading.scores import counted
 from records.errors import UserError
@@ -64,6 +64,25 @@ def without_holes(frame: "pd.DataFrame", rows: Sequence[Row], policy: str) -> tu
     who = "; ".join(f"{task}: {listed(dict.fromkeys(models), 3)}" for task, models in holes.items())
     note = f"Taken for not scored, since what counts (split, subsets) has no score there: {who}."
     return frame[[not row.problem for row in held]], [note]
+
+
+def without_parts(frame: "pd.DataFrame", compared: Iterable[str]) -> tuple["pd.DataFrame", list[str]]:
+    """Return `frame` without the parts of aggregates, which would count twice, and a note that names them.
+
+    Only where every unit (design, seed) of the designs compared has the aggregate: else its parts are all there is.
+    """
+    own = frame[frame["design"].isin(list(compared))]
+    units = set(zip(own["design"], own["seed"], strict=True))
+    notes, gone = [], set()
+    for task in own["task"].unique():
+        rows = own[own["task"] == task]
+        parts = set(parts_of(task)) & set(own["task"])
+        if parts and set(zip(rows["design"], rows["seed"], strict=True)) == units:
+            gone |= parts
+            notes.append(
+                f"{task} is the mean of {len(parts_of(task))} tasks, so these are left out: {listed(sorted(parts), 3)}."
+            )
+    return frame[~frame["task"].isin(gone)], notes
 
 
 def check_alike(rows: Iterable[Row]) -> None:

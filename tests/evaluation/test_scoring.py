@@ -150,3 +150,61 @@ def test_what_is_not_finite_names_run_and_text_before_mteb_computes(tasks: list,
     with pytest.raises(UserError, match=rf"^test/eos-causal seed=0 \(.*\) gives NaN .* is text 3: '{third}'\."):
         score(run, tasks[:1], Options())
     assert not list(run.results.rglob("Asked.json"))
+
+
+def test_the_score_is_of_the_subsets_that_are_asked_for(tmp_path: Path) -> None:
+    """An earlier command may have left other languages and splits in the file; mteb's own filter is the measure."""
+    import mteb
+    from mteb.results import TaskResult
+
+    from evaluation.results import finished, main_score
+
+    for name, split in (("MTEB(eng, v1)", "test"), ("MTEB(fra, v1)", "validation")):
+        task = {t.metadata.name: t for t in mteb.get_benchmark(name).tasks}["MassiveIntentClassification"]
+        assert split in task.eval_splits
+        languages = [
+            {"hf_subset": s, "main_score": k / 10, "languages": ["eng-Latn"]} for k, s in enumerate(["en", "fr", "de"])
+        ]
+        other = [{**entry, "main_score": entry["main_score"] / 2} for entry in languages]
+        value = {"task_name": task.metadata.name, "dataset_revision": task.metadata.revision, "mteb_version": "2.26.24"}
+        value |= {"scores": {"test": languages, "validation": other}, "evaluation_time": 1.0, "kg_co2_emissions": None}
+        (tmp_path / f"{task.metadata.name}.json").write_text(json.dumps(value))
+        theirs = (
+            TaskResult.from_disk(tmp_path / f"{task.metadata.name}.json").validate_and_filter_scores(task).get_score()
+        )
+        assert finished(tmp_path, task)
+        assert main_score(tmp_path, task) == pytest.approx(theirs)
+
+
+@pytest.fixture
+def aggregate(folder: Path):
+    """What CQADupstackRetrieval is to its twelve forums: mteb's own aggregate, of two tasks of ours."""
+    from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
+    from mteb.abstasks.aggregated_task import AbsTaskAggregate
+
+    def make():
+        parts = [mteb_task(data) for data in folder_tasks(folder, ["Asked", "Ranked"])]
+        about = {"name": "Both", "description": "of both", "main_score": "ndcg_at_10", "type": "Retrieval"}
+        metadata = AggregateTaskMetadata(**about, tasks=parts, eval_splits=["test"], eval_langs=["eng-Latn"])
+        return type("Both", (AbsTaskAggregate,), {"metadata": metadata})()
+
+    return make
+
+
+def test_the_parts_of_an_aggregate_are_tasks_like_any_other(aggregate, candidate, bag) -> None:
+    run = candidate()
+    outcome = score(run, [aggregate()], Options(predictions=True))
+    held = {
+        name: json.loads((outcome.folder / f"{name}.json").read_text())["scores"]["test"][0]
+        for name in ("Asked", "Ranked")
+    }
+    mean = sum(entry["main_score"] for entry in held.values()) / 2
+    assert outcome.scores == {"Both": ("Retrieval", pytest.approx(mean))}
+    record = json.loads((outcome.folder / MANIFEST).read_text())["evaluation"]
+    assert set(record["tasks"]) == {"Asked", "Ranked", "Both"}
+    assert len(list((run.results / "predictions").rglob("*_items.json"))) == 2
+    encoder = bag()
+    again = score(candidate(encoder=encoder), [aggregate()], Options(predictions=True))
+    assert (again.computed, again.unpredicted, encoder.seen) == (0, [], [])
+    (outcome.folder / "Asked.json").unlink()
+    assert score(candidate(), [aggregate()], Options()).computed == 1, "with a part made again, so is the mean"

@@ -131,6 +131,20 @@ def test_designs_on_other_subsets_are_not_compared(tmp_path, analyse_words, task
     assert score_of(same, "STS17", "one") == (0.5, "test", "en-en")
 
 
+def test_the_parts_of_an_aggregate_do_not_count_twice(english, analyse_words, task_writer):
+    forums = [f"CQADupstack{name}Retrieval" for name in ("Android", "English", "Gaming")]
+    for k, model in enumerate("abc"):
+        for task in [*forums, "CQADupstackRetrieval"]:
+            task_writer(english / "results" / model / "r", task, 0.3 + 0.01 * k)
+    result = analyse_words(f"scores={english}")
+    assert [task for task in result.matrix.index if "CQA" in task] == ["CQADupstackRetrieval"]
+    assert any("CQADupstackRetrieval is the mean of 12 tasks, so these are left out" in note for note in result.notes)
+    assert len(analyse_words(f"scores={english}", "tasks=[CQADupstackAndroid*,SciFact]").matrix) == 2
+    (english / "results" / "a" / "r" / "CQADupstackRetrieval.json").unlink()
+    kept = analyse_words(f"scores={english}").matrix.index
+    assert [task for task in kept if "CQA" in task] == forums, "the aggregate has a hole, so its parts count"
+
+
 def test_splits_without_a_rule_are_refused(tmp_path, analyse_words, task_writer):
     for model in ("one", "two"):
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
