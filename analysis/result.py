@@ -12,7 +12,7 @@ from analysis.factorial.crossings import factor_table
 from analysis.factorial.effects import Factorial, factorial_effects
 from analysis.pairs import ALL, compare_pairs
 from analysis.reading.choose import choose_control, choose_designs, keep_tasks
-from analysis.reading.definitions import Benchmark, benchmark_of
+from analysis.reading.definitions import Benchmark, benchmark_of, parts_of
 from analysis.reading.keep_seeds import check_every_seed, check_seeds, keep_seeds
 from analysis.reading.material import check_alike, material_notes, within, without_holes, without_parts
 from analysis.reading.missing import complete, policy_for
@@ -76,7 +76,8 @@ def analyse(settings: Settings) -> Result:
     whole = complete(kept, designs, policy)
     control = choose_control(scores.designs, designs, settings.against, whole.designs)
     designs, tasks = whole.designs, whole.tasks
-    rule = _controlled(scores, designs, set(kept["task"]), settings)
+    scored = {part for task in kept["task"].unique() for part in (task, *parts_of(task))}
+    rule = _controlled(scores, designs, scored, settings)
     types = _tasks_by_type(kept, tasks, settings.types)
     matrix = seed_means(kept, designs, tasks)
     gain, gain_notes = training_gain(

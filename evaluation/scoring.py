@@ -92,30 +92,13 @@ def score(
     started, before = time.perf_counter(), copy(encoder.meter)
     every = [part for task in tasks for part in [*_parts(task), task]]
     record = _record(encoder, options, every, written_record(folder))
-
-    def make(task: Any) -> bool:
-        """Score the task unless it is there; return whether it was computed."""
-        name = task.metadata.name
-        if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
-            (folder / f"{name}.json").unlink(missing_ok=True)
-        if finished(folder, task):
-            predicted = _parts(task) or (_predictions(meta, candidate.results) / task.prediction_file_name).is_file()
-            outcome.unpredicted += [name] if options.predictions and not predicted else []
-            return False
-        _evaluate(adapter, task, candidate.results, options.predictions)
-        record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
-        record["tasks"][name] = task.metadata.revision
-        record["left_out"].pop(name, None)
-        record["left_out"] |= {name: left_out(task)} if left_out(task) else {}
-        write_manifest(folder, candidate, record)
-        return True
-
+    one_by_one = _OneByOne(candidate, options, adapter, outcome, record)
     for task in tasks:
         name = task.metadata.name
         on_task(name)
-        if sum(map(make, _parts(task))):  # what is the mean of its parts is taken again
+        if sum(map(one_by_one.make, _parts(task))):  # what is the mean of its parts is taken again
             (folder / f"{name}.json").unlink(missing_ok=True)
-        outcome.computed += make(task)
+        outcome.computed += one_by_one.make(task)
         outcome.scores[name] = task.metadata.type, _score(folder, task)
     describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
@@ -127,6 +110,38 @@ def score(
         cache.texts,
     )
     return outcome
+
+
+@dataclass(frozen=True)
+class _OneByOne:
+    """Scores of one candidate, task by task; `record` says how they were made and lies beside them."""
+
+    candidate: Candidate
+    options: Options
+    adapter: Any
+    outcome: Outcome
+    record: dict[str, Any]
+
+    def make(self, task: Any) -> bool:
+        """Score the task unless it is there; return whether it was computed."""
+        name, folder, record = task.metadata.name, self.outcome.folder, self.record
+        if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
+            (folder / f"{name}.json").unlink(missing_ok=True)
+        if finished(folder, task):
+            self._note_unpredicted(task)
+            return False
+        _evaluate(self.adapter, task, self.candidate.results, self.options.predictions)
+        record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
+        record["tasks"][name] = task.metadata.revision
+        record["left_out"].pop(name, None)
+        record["left_out"] |= {name: left_out(task)} if left_out(task) else {}
+        write_manifest(folder, self.candidate, record)
+        return True
+
+    def _note_unpredicted(self, task: Any) -> None:
+        place = _predictions(self.adapter.mteb_model_meta, self.candidate.results) / task.prediction_file_name
+        if self.options.predictions and not _parts(task) and not place.is_file():
+            self.outcome.unpredicted.append(task.metadata.name)
 
 
 def _parts(task: Any) -> list[Any]:

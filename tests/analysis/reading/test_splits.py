@@ -145,6 +145,14 @@ def test_the_parts_of_an_aggregate_do_not_count_twice(english, analyse_words, ta
     assert [task for task in kept if "CQA" in task] == forums, "the aggregate has a hole, so its parts count"
 
 
+def test_other_texts_of_a_part_are_other_texts_of_the_aggregate(study, analyse_words):
+    for k, design in enumerate(("eos-causal", "mean-bi")):
+        key = "_evaluation__inputs__CQADupstackAndroidRetrieval test default"
+        study.run(design, {"CQADupstackRetrieval": 0.5, "SciFact": 0.3 + 0.1 * k}, **{key: str(k) * 64})
+    with pytest.raises(UserError, match=r"also in evaluation\.inputs\.CQADupstackAndroidRetrieval test default"):
+        analyse_words(f"scores={study.root}")
+
+
 def test_splits_without_a_rule_are_refused(tmp_path, analyse_words, task_writer):
     for model in ("one", "two"):
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
