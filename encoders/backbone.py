@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from encoders.checkpoint import check_filled, language_model_prefix, tensor_files, without_dropout
+from encoders.experts import use_autocast
 from encoders.unpadded import UNPADDED
 from records.errors import UserError
 
@@ -162,6 +163,7 @@ def load_backbone(model: dict[str, Any], dtype: torch.dtype, padding: bool = Fal
         ) from error
     check_filled(backbone, path, info, prefix)
     without_dropout(backbone)
+    use_autocast(backbone)
     return backbone.requires_grad_(False).eval()
 
 
@@ -187,6 +189,7 @@ def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel
     kernel = "sdpa" if model["attn_implementation"] != "eager" and _knows_sdpa(config) else "eager"
     with torch.device("meta"):
         empty = AutoModel.from_config(config, dtype=dtype, attn_implementation=kernel)
+    use_autocast(empty)
     return empty.requires_grad_(False)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from encoders.experts import is_experts
 from records.errors import UserError
 
 
@@ -43,7 +44,7 @@ def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
 
 
 def store_as_computed(backbone: torch.nn.Module, compute: torch.dtype) -> None:
-    """Round the weights of linear layers to `compute` once, as autocast would do again in every forward pass.
+    """Round the weights of linear layers and experts to `compute` once, as is done else in every forward pass.
 
     For inference: the numbers are the same bit by bit, the copies are spared. Without autocast, which float32 products
     do without, nothing is rounded.
@@ -51,7 +52,7 @@ def store_as_computed(backbone: torch.nn.Module, compute: torch.dtype) -> None:
     if compute is torch.float32:
         return
     for module in backbone.modules():
-        if type(module) is torch.nn.Linear:
+        if type(module) is torch.nn.Linear or is_experts(module):
             module.to(compute)
 
 

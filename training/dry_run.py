@@ -1,10 +1,12 @@
 """One chunk through an encoder that has shapes but no memory: what comes out, and what the backward pass would keep."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
 
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
@@ -22,6 +24,20 @@ class DryRun:
     dtype: torch.dtype
     saved_bytes: int
     layer_bytes: int
+
+
+class _GroupedInAnyFormat(TorchFunctionMode):
+    """Within it, grouped products of tensors without memory have a shape in every format; torch knows bf16 alone.
+
+    transformers' own fallback stands in, which keeps the same tensors for the backward pass.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call `func`, or the fallback in its place."""
+        kwargs = kwargs or {}
+        if func is torch._grouped_mm and args[0].dtype is not torch.bfloat16:
+            return torch.ops.transformers.grouped_mm_fallback(args[0], args[1], kwargs["offs"])
+        return func(*args, **kwargs)
 
 
 def dry_run(encoder: Encoder, texts: int, length: int) -> DryRun:
@@ -42,7 +58,7 @@ def dry_run(encoder: Encoder, texts: int, length: int) -> DryRun:
 
         roles = torch.full((texts, length), TEXT)
         positions = torch.arange(length).expand(texts, length)
-        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        with _GroupedInAnyFormat(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             vectors = encoder(Batch(roles, roles, positions))
     width = encoder.pooler.hidden_size
     item = encoder.compute.itemsize
