@@ -158,8 +158,8 @@ def recorded(cfg: dict, folder: Path) -> Run:
         run.copies.append(deepcopy(module.encoder))
         fit(config, module, validation, path)
 
-    def watched_update(module):
-        update(module)
+    def watched_update(module, *step):
+        update(module, *step)
         if len(run.copies) == 1:
             run.copies.append(deepcopy(module.encoder))
 
