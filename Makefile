@@ -22,7 +22,7 @@ PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(ce
     "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed=$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
-.PHONY: study llm2vec designs report test unit lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
+.PHONY: study llm2vec designs report test unit floors lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(RUN_NAMES:%=train-%) $(RUN_NAMES:%=score-%) || { \
@@ -86,6 +86,18 @@ test: unit ## all tests, offline: the unit tests, then those that start processe
 
 unit: $(VENV)/.installed ## the unit tests alone
 	$(PYTEST) -m "not slow"
+
+# A venv beside the usual one, with the lowest version of each direct dependency, taken from pyproject.toml itself.
+FLOORS ?= .venv-floors
+floors: $(FLOORS)/.installed ## the contract tests on the lowest versions that pyproject.toml allows
+	OMP_NUM_THREADS=1 $(FLOORS)/bin/python -m pytest tests/contract tests/encoders -m "not slow" -n auto --maxprocesses 4 \
+	    --dist loadfile
+
+$(FLOORS)/.installed: pyproject.toml tests/floors.py
+	$(PYTHON) -m venv $(FLOORS)
+	$(FLOORS)/bin/python tests/floors.py > $(FLOORS)/floors.txt
+	$(FLOORS)/bin/python -m pip install --quiet --requirement $(FLOORS)/floors.txt
+	touch $@
 
 lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/ruff check .

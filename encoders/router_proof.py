@@ -1,4 +1,4 @@
-"""The proof at the start that what is read of routers are logits: some versions of transformers hand out their softmax."""
+"""The proof at the start that what is read of routers are logits: transformers 5.2 hands out their softmax."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -44,8 +44,8 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
         backbone.train(training)
     if wrong:
         raise UserError(
-            f"The routers of {type(backbone).__name__} (MoE layers {', '.join(map(str, wrong))}) do not hand out logits: "
-            "what is read is no product of their weights with the hidden states. Use transformers >= 5.23 and a family "
+            f"The routers of {type(backbone).__name__} (MoE layers {', '.join(map(str, wrong))}) do not hand out logits:"
+            " what is read is no product of their weights with the hidden states. Use transformers >= 5.23 and a family "
             "whose router is a softmax over one linear layer, or a pooler that reads no routers."
         )
 
