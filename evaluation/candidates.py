@@ -32,6 +32,7 @@ OF_TRAINING = (  # what the start of a run has not
         "seconds",
         "tokens_per_second",
         "peak_memory_bytes",
+        "peak_memory_of",
     ),
     *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
 )

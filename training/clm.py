@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from corpora.readers import docstring_texts
+from encoders.precision import best_device
 from encoders.routers import experts_of
 from records.atomic import replacing, write_json, write_text
 from records.config import plain
@@ -28,6 +29,7 @@ from training.limits import check_clm
 from training.load_balance import active_parameters, balance_loss, expert_shares
 from training.loop import leave_where_stopped
 from training.packing import PackedBatches
+from training.set_up import check_devices
 
 MAY_DIFFER = ("objective.export:", "trainer.checkpoint_every:")  # no weight depends on them
 
@@ -124,6 +126,7 @@ def pretrain(cfg: DictConfig) -> None:
     if cfg.backbone.frozen:
         raise UserError("backbone.frozen=true trains a head alone; objective=clm has none. Take one of them away.")
     check_clm(plain(cfg))
+    check_devices(1, best_device(cfg.accelerator), cfg.accelerator)
     quieten()
     pl.seed_everything(cfg.seed, verbose=False)
     torch.set_num_threads(cfg.trainer.threads or torch.get_num_threads())
@@ -180,10 +183,12 @@ def _fit(cfg: DictConfig, module: CausalLM, folder: Path) -> float:
     """
     from pytorch_lightning.loggers import CSVLogger
 
+    device = best_device(cfg.accelerator)
     trainer = pl.Trainer(
         max_steps=cfg.trainer.max_steps,
         max_epochs=1,  # of the clock; the epochs of the text are PackedBatches'
-        accelerator=cfg.accelerator,
+        accelerator=device.type,
+        devices=1,
         precision="bf16-mixed" if cfg.precision != "fp32" else "32-true",
         gradient_clip_val=1.0,
         logger=CSVLogger(folder, name="logs"),

@@ -150,7 +150,7 @@ def step_facts(module: ContrastiveModule, opening: Config) -> Config:
         **_counted(module),
         "seconds": round(module.seconds, 2),
         "tokens_per_second": round(module.tokens / module.seconds, 1),
-        "peak_memory_bytes": peak_memory(module),
+        **peak_memory(next(module.encoder.parameters()).device),
         "loss": sum(module.recent_losses) / len(module.recent_losses),
     }
 
@@ -182,7 +182,11 @@ def device_name(encoder: torch.nn.Module) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
-def peak_memory(module: ContrastiveModule) -> int:
-    """Bytes: of the GPU where one is used, else of this process."""
-    device = next(module.encoder.parameters()).device
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_memory_bytes()
+def peak_memory(device: torch.device) -> Config:
+    """Most memory that training held: of the GPU where it ran on one, else of this process since it began; and which.
+
+    They are not comparable: a process counts Python and its libraries, a GPU the tensors that torch allocated there.
+    """
+    if device.type == "cuda":
+        return {"peak_memory_bytes": torch.cuda.max_memory_allocated(device), "peak_memory_of": "gpu"}
+    return {"peak_memory_bytes": peak_memory_bytes(), "peak_memory_of": "process"}

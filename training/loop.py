@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
@@ -20,6 +21,9 @@ STOPPED = 143  # exit code of a process that SIGTERM ended
 def fit(config: Config, module: ContrastiveModule, validation: Callback, folder: Path) -> None:
     """Run the steps that are left; leave the program where the run is stopped before its last step."""
     t = config["trainer"]
+    device = next(module.encoder.parameters()).device
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)  # an earlier run of a sweep is no part of this one's peak
     callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), validation]  # saved first
     if t["progress"] == "lines":
         callbacks.append(ProgressLines(str(folder), t["max_steps"]))
@@ -28,7 +32,7 @@ def fit(config: Config, module: ContrastiveModule, validation: Callback, folder:
     trainer = pl.Trainer(
         max_steps=t["max_steps"],
         max_epochs=1,  # of the clock; the epochs of the data are BatchOrder's
-        accelerator="gpu" if config["accelerator"] == "cuda" else config["accelerator"],
+        accelerator=device.type,  # as `best_device` resolved it: Lightning's own "auto" would take Apple's GPU
         devices=t["devices"],
         strategy=GatheredStrategy() if t["devices"] > 1 else "auto",
         logger=loggers(config, folder),
@@ -44,6 +48,7 @@ def fit(config: Config, module: ContrastiveModule, validation: Callback, folder:
     with processes_of_one_job(t["devices"]), suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
         trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
     leave_where_stopped(trainer, t["max_steps"], folder)
+    module.to(device)  # Lightning leaves it on the CPU
 
 
 def leave_where_stopped(trainer: pl.Trainer, steps: int, folder: Path) -> None:

@@ -12,7 +12,7 @@ from analysis.names import listed
 from analysis.reading.labels import gathered, labels
 from analysis.reading.order import config_order
 from analysis.reading.rows import Design
-from analysis.tables.cost import COST_HEADER, cost_texts
+from analysis.tables.cost import cost_header, cost_texts, memory_kinds, memory_note
 from analysis.tables.grid import Cell, Grid
 from analysis.tables.markdown_escape import escape
 from analysis.tables.render_markdown import markdown_grid
@@ -72,12 +72,13 @@ def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control
 
 
 def _cells(cells: dict[str, Design]) -> Grid:
-    rows = []
+    rows, kinds = [], memory_kinds(cells.values())
     for label, cell in cells.items():
         seeds, steps = ", ".join(run.seed for run in cell.runs), {str(r.manifest.get("steps", "-")) for r in cell.runs}
-        texts = [label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell)]
+        texts = [label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell, kinds)]
         rows.append([Cell(text) for text in texts])
-    return Grid("cells", f"{len(cells)} cells.", ["Cell", "Seeds", "Steps", *COST_HEADER], rows, left=2)
+    caption = f"{len(cells)} cells.{memory_note(kinds)}"
+    return Grid("cells", caption, ["Cell", "Seeds", "Steps", *cost_header(kinds)], rows, left=2)
 
 
 def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Grid:

@@ -1,12 +1,17 @@
 """What a design cost: trainable parameters, operations, training speed, memory; as the manifests of its runs say."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from analysis.formats import count, operations
 from analysis.reading.rows import Design
 
-COST_HEADER = ["Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
+COST_HEADER = ["Trainable", "Train FLOPs", "Train tok/s"]
+PEAKS = {"process": "Peak MiB", "gpu": "Peak GPU MiB"}  # what `peak_memory_of` says; manifests without it: the process
+MIXED_PEAKS = (
+    "Peak MiB is of the GPU where it says so and of the whole process elsewhere; the two cannot be compared, and a"
+    " design whose seeds ran on both has none."
+)
 
 
 def has_costs(designs: Mapping[str, Design]) -> bool:
@@ -19,12 +24,35 @@ def costs(design: Design) -> tuple[float | None, ...]:
     return design.parameters, training_flops(design), tokens_per_second(design), peak_memory(design)
 
 
-def cost_texts(design: Design) -> list[str]:
-    """Return the costs as the table prints them, "-" where unknown."""
+def cost_header(kinds: Collection[str]) -> list[str]:
+    """Return the names of the columns. kinds: those of `memory_kinds` of all designs in the table."""
+    (kind,) = kinds if len(kinds) == 1 else ("process",)
+    return [*COST_HEADER, PEAKS[kind]]
+
+
+def cost_texts(design: Design, kinds: Collection[str]) -> list[str]:
+    """Return the costs as the table prints them, "-" where unknown. kinds: of all designs in the table."""
     speed, peak = tokens_per_second(design), peak_memory(design)
     mebibytes = None if peak is None else peak / 2**20
     rates = ["-" if x is None else f"{x:,.0f}" for x in (speed, mebibytes)]
-    return [count(design.parameters), operations(training_flops(design)), *rates]
+    own = memory_kinds([design]) if len(kinds) > 1 and peak is not None else set()
+    return [
+        count(design.parameters),
+        operations(training_flops(design)),
+        rates[0],
+        rates[1] + " (GPU)" * (own == {"gpu"}),
+    ]
+
+
+def memory_kinds(designs: Iterable[Design]) -> set[str]:
+    """Return of what the designs' runs state the peak memory: "process", "gpu"; older manifests mean the process."""
+    stated = [run.manifest for design in designs for run in design.runs if run.trained]
+    return {str(m.get("peak_memory_of", "process")) for m in stated if m.get("peak_memory_bytes") is not None}
+
+
+def memory_note(kinds: Collection[str]) -> str:
+    """Return what a table of several kinds has to say of its column, with a space before it; "" for one kind."""
+    return f" {MIXED_PEAKS}" if len(kinds) > 1 else ""
 
 
 PAIR_COST_HEADER = ["Trainable", "Train tok/s"]
@@ -59,7 +87,9 @@ def training_flops(design: Design) -> float | None:
 
 
 def peak_memory(design: Design) -> float | None:
-    """Return the largest resident size of training, bytes: the maximum over seeds."""
+    """Return the largest memory of training, bytes: the maximum over seeds; None where they state different kinds."""
+    if len(memory_kinds([design])) > 1:
+        return None
     return max(_numbers(design, "peak_memory_bytes"), default=None)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from analysis.by_type import MEAN_TASKS, MEAN_TYPES
 from analysis.factorial.effect_tables import effect_grids
 from analysis.formats import fraction, score, signed
-from analysis.tables.cost import COST_HEADER, cost_texts, has_costs
+from analysis.tables.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
 from analysis.tables.footnoted import footnoted
 from analysis.tables.grid import Cell, Grid
 from analysis.tables.pair_tables import footnote_texts, pair_grid
@@ -54,15 +54,16 @@ def type_grid(result: "Result") -> Grid:
         kept = [design for design in kept if design in top]
         rest = f"The {shown} highest of {len(means)} designs; by_type.csv has all."
     styles = {column: _styles(means[column], result.settings.decimals) for column in means.columns}
-    sized = has_costs(result.designs)
+    sized, kinds = has_costs(result.designs), memory_kinds(result.designs.values())
     rows = []
     for design in kept:
-        size = [Cell(text) for text in cost_texts(result.designs[design])] if sized else []
+        size = [Cell(text) for text in cost_texts(result.designs[design], kinds)] if sized else []
         values = zip(means.columns, means.loc[design].tolist(), strict=True)
         cells = [Cell(score(value), styles[column].get(design, "")) for column, value in values]
         rows.append([_named(result, design), *size, *cells])
     caption = "Mean score by task type (n tasks each). Best and second best of each column are set off."
-    header = ["Design", *(COST_HEADER if sized else []), *_headed(result)]
+    caption += memory_note(kinds)
+    header = ["Design", *(cost_header(kinds) if sized else []), *_headed(result)]
     return Grid("by-type", caption, header, rows, rest=rest, footnotes=footnote_texts(result))
 
 
@@ -97,19 +98,19 @@ def gain_grid(result: "Result", gain: "pd.DataFrame") -> Grid:
     designs = list(dict.fromkeys(gain.index.get_level_values("design")))
     shown = designs[: result.settings.rows_shown]
     rows = []
-    sized = has_costs(result.designs)
+    sized, kinds = has_costs(result.designs), memory_kinds(result.designs.values())
     for design in shown:
         for stage in STAGES:
             show = SHOWN.get(stage, score)
-            spent = cost_texts(result.designs[design]) if stage == "after" else [""] * len(COST_HEADER)
+            spent = cost_texts(result.designs[design], kinds) if stage == "after" else [""] * len(cost_header(kinds))
             costs = [Cell(text) for text in spent] if sized else []
             cells = [Cell(show(value)) for value in gain.loc[(design, stage)].tolist()]
             rows.append([_named(result, design) if stage == STAGES[0] else Cell(""), Cell(stage), *costs, *cells])
     caption = (
         "Before and after training: the same design untrained (its random or plain start) and trained. Gain: of the"
         " means. Typical gain: Hodges-Lehmann difference over tasks, with p of its two-sided exact Wilcoxon signed-rank"
-        " test, uncorrected."
+        f" test, uncorrected.{memory_note(kinds)}"
     )
     rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
-    header = ["Design", "", *(COST_HEADER if sized else []), *_headed(result)]
+    header = ["Design", "", *(cost_header(kinds) if sized else []), *_headed(result)]
     return Grid("before-after", caption, header, rows, left=2, rest=rest, footnotes=footnote_texts(result))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.factorial.effects import effects_for_file
 from analysis.reading.scores import scores_for_file
-from analysis.tables.cost import costs
+from analysis.tables.cost import costs, memory_kinds
 from analysis.tables.grid import Grid
 from analysis.tables.main import all_grids
 
@@ -117,6 +117,7 @@ def _design(result: "Result", label: str, design: "Design") -> dict[str, Any]:
         "train_flops": operations,
         "train_tokens_per_second": speed,
         "peak_memory_bytes": memory,
+        "peak_memory_of": sorted(memory_kinds([design])),
     }
 
 

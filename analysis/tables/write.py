@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from analysis.factorial.effects import effects_for_file
 from analysis.reading.scores import scores_for_file
 from analysis.settings import Settings
-from analysis.tables.cost import has_costs, peak_memory, tokens_per_second, training_flops
+from analysis.tables.cost import has_costs, memory_kinds, peak_memory, tokens_per_second, training_flops
 from analysis.tables.csv_text import csv_text
 from analysis.tables.main import type_grid
 from analysis.tables.render_latex import latex_document, latex_grid
@@ -98,6 +98,7 @@ def _sized(result: "Result") -> "pd.DataFrame":
         table.insert(1, "train_flops", [training_flops(design) for design in designs])
         table.insert(2, "train_tokens_per_second", [tokens_per_second(design) for design in designs])
         table.insert(3, "peak_memory_bytes", [peak_memory(design) for design in designs])
+        table.insert(4, "peak_memory_of", ["+".join(sorted(memory_kinds([design]))) for design in designs])
     if result.footnotes:
         table["differs_in"] = [_said([n for n in result.footnotes if label in n.marked]) for label in table.index]
     return table

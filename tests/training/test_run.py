@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+from pytorch_lightning.accelerators import MPSAccelerator
 from safetensors.torch import load_file
 
 from records.config import composed, plain
@@ -12,7 +13,7 @@ from records.errors import UserError
 from records.run_folder import RunFolder
 from training.checkpoints import LAST
 from training.contrastive import check_sizes, train_cell
-from training.facts import MAY_CHANGE, continued
+from training.facts import MAY_CHANGE, continued, peak_memory
 from training.module import ContrastiveModule
 
 
@@ -210,3 +211,36 @@ def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
     assert not (tmp_path / "head.safetensors").exists()
     train_cell(cell(), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["steps"] == 4
+
+
+def test_peak_memory_is_that_of_the_device(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: {1: 77}[device.index])
+    assert peak_memory(torch.device("cuda", 1)) == {"peak_memory_bytes": 77, "peak_memory_of": "gpu"}
+    host = peak_memory(torch.device("cpu"))
+    assert host["peak_memory_of"] == "process"
+    assert host["peak_memory_bytes"] >= torch.zeros(1).element_size() * 2**20
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="Lightning leaves a trained module on the CPU: needs a GPU")
+def test_a_run_on_a_gpu_says_what_the_gpu_held(cell, tmp_path):
+    train_cell(cell("multilayer", "bi", "accelerator=gpu"), RunFolder(tmp_path))
+    manifest = RunFolder(tmp_path).manifest()
+    assert manifest["peak_memory_of"] == "gpu"
+    assert 0 < manifest["peak_memory_bytes"] < 2**28, "a process that uses CUDA holds more"
+
+
+@pytest.mark.slow
+def test_lightning_runs_on_the_device_that_we_resolved(cell, tmp_path, monkeypatch):
+    """On Apple silicon its own "auto" takes MPS, while the encoder and its precision were made for the CPU."""
+    monkeypatch.setattr(MPSAccelerator, "is_available", staticmethod(lambda: True))
+    used, real = [], ContrastiveModule.training_step
+
+    def watched(self, tick, index):
+        used.append(type(self.trainer.accelerator).__name__)
+        return real(self, tick, index)
+
+    monkeypatch.setattr(ContrastiveModule, "training_step", watched)
+    train_cell(cell("multilayer", "bi", "accelerator=auto"), RunFolder(tmp_path))
+    assert set(used) == {"CUDAAccelerator" if torch.cuda.is_available() else "CPUAccelerator"}
+    assert RunFolder(tmp_path).manifest()["peak_memory_of"] == ("gpu" if torch.cuda.is_available() else "process")
