@@ -1,5 +1,7 @@
 """Dropout whose mask is cheap to draw on a CPU."""
 
+from typing import Any, cast
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -27,6 +29,21 @@ def draw_kept(like: Tensor, p: float) -> Tensor:
     return torch.from_numpy(kept).view(like.shape)
 
 
+class _Dropped(torch.autograd.Function):
+    """x m / (1 - p) for a mask m of zeros and ones, of which a byte each is kept for the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, kept: Tensor, p: float) -> Tensor:
+        ctx.save_for_backward(kept)
+        ctx.p = p
+        return x * (kept.to(x.dtype) / (1 - p))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        (kept,) = ctx.saved_tensors
+        return gradients[0] * (kept.to(gradients[0].dtype) / (1 - ctx.p)), None, None
+
+
 class QuickDropout(nn.Module):
     """Inverted dropout as `torch.nn.Dropout`, with the masks of `draw_kept`."""
 
@@ -38,7 +55,7 @@ class QuickDropout(nn.Module):
         """Zero each entry with probability p and scale the rest by 1 / (1 - p); x as it is outside training."""
         if not self.training or self.p == 0:
             return x
-        return x * (draw_kept(x, self.p).to(x.dtype) / (1 - self.p))
+        return cast(Tensor, _Dropped.apply(x, draw_kept(x, self.p), self.p))
 
     def extra_repr(self) -> str:
         """What print() shows."""

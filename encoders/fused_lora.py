@@ -90,7 +90,7 @@ def fused_lora(x: Tensor, layers: Sequence[Any]) -> tuple[Tensor, ...]:
     kind = x.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else layers[0].weight.dtype
     p = _dropout(layers[0]) if layers[0].training else 0.0
-    kept = [draw_kept(x, p).view(-1, x.shape[-1]).to(dtype) for _ in layers] if p else [None] * len(layers)
+    kept = [draw_kept(x, p).view(-1, x.shape[-1]) for _ in layers] if p else [None] * len(layers)
     tensors: list[Tensor | None] = []
     for layer, keep in zip(layers, kept, strict=True):
         lora_a, lora_b = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
@@ -99,7 +99,10 @@ def fused_lora(x: Tensor, layers: Sequence[Any]) -> tuple[Tensor, ...]:
 
 
 class _FusedLora(torch.autograd.Function):
-    """y_i = W_i x + b_i + s B_i A_i (m_i x), m_i a mask of zeros and ones; s holds the 1 / (1 - p) of dropout."""
+    """y_i = W_i x + b_i + s B_i A_i (m_i x), m_i a mask of zeros and ones; s holds the 1 / (1 - p) of dropout.
+
+    A mask is kept as bytes; a product with it has the other factor's format.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, dtype: torch.dtype, scale: float, *tensors: Tensor | None) -> tuple[Tensor, ...]:

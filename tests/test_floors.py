@@ -33,7 +33,9 @@ def test_versions_that_failed_are_left_out(version, fault):
 
 
 def test_the_pinned_versions_are_allowed():
-    pins = dict(line.lower().split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    pins = dict(
+        line.lower().split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line
+    )
     outside = {n: pins[n] for n, one in needed().items() if n in pins and not one.specifier.contains(pins[n])}
     assert not outside
     assert needed().keys() <= pins.keys()

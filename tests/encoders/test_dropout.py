@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from encoders import fused_lora
 from encoders.dropout import QuickDropout
 from encoders.loading import build_encoder
 from encoders.lora import add_lora
@@ -41,3 +42,50 @@ def test_every_lora_layer_has_it(compose_cell):
     add_lora(encoder.backbone, cfg["lora"], seed=0)
     kinds = {type(d) for m in encoder.backbone.modules() for d in getattr(m, "lora_dropout", {}).values()}
     assert kinds == {QuickDropout}
+
+
+def kept_bytes(run):
+    """Bytes of all storages that the backward pass of `run` keeps."""
+    held = {}
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: held.setdefault(t.untyped_storage().data_ptr(), t) is None or t, lambda t: t
+    ):
+        out = run()
+    return sum(t.untyped_storage().nbytes() for t in held.values()), out
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_byte_is_kept_of_each_entry_of_a_mask(dtype):
+    x = torch.randn(64, 128, dtype=dtype, requires_grad=True)
+    held, _ = kept_bytes(lambda: QuickDropout(0.3)(x))
+    assert held == x.numel()
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_lora_keeps_bytes_and_the_numbers_of_masks_in_its_own_format(monkeypatch, compose_cell, autocast):
+    """Bit by bit: bytes as masks, and the same masks written out in the format of the products."""
+    cfg = compose_cell("eos", "bi")
+    encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    add_lora(encoder.backbone, cfg["lora"], seed=0)
+    attention = encoder.backbone.layers[0].self_attn.train()
+    layers = [attention.q_proj, attention.k_proj, attention.v_proj]
+    for layer in layers:
+        torch.nn.init.normal_(layer.lora_B["default"].weight)
+    x = torch.randn(64, 32, requires_grad=True)
+    drawn, product = fused_lora.draw_kept, torch.bfloat16 if autocast else torch.float32
+
+    def run():
+        torch.manual_seed(3)
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            return fused_lora.fused_lora(x, layers)
+
+    def gradients(outputs):
+        parameters = [p for layer in layers for p in (layer.lora_A["default"].weight, layer.lora_B["default"].weight)]
+        return torch.autograd.grad(sum(y.float().square().sum() for y in outputs), [x, *parameters])
+
+    held, outputs = kept_bytes(run)
+    monkeypatch.setattr(fused_lora, "draw_kept", lambda *a: drawn(*a).to(product))
+    usual, wide = kept_bytes(run)
+    assert usual - held == 3 * x.numel() * (product.itemsize - 1)
+    for one, other in zip((*outputs, *gradients(outputs)), (*wide, *gradients(wide)), strict=True):
+        assert torch.equal(one, other)

@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional as F
 from transformers.models.olmoe import modeling_olmoe
 
-from encoders.loading import build_encoder, loaded
 from encoders.load_readings import load_readings
+from encoders.loading import build_encoder, loaded
 from encoders.precision import PRECISIONS
 from encoders.routers import routers
 from records.errors import UserError
