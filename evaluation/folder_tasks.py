@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from evaluation.folder_files import number
 from evaluation.folder_types import READERS
 from evaluation.task_data import TYPES, TaskData
 from records.errors import UserError, nearest
@@ -17,6 +18,7 @@ MAIN_SCORE = {
     "STS": "cosine_spearman",
     "Summarization": "cosine_spearman",
 }
+NO_NAMES = ("model_meta", "manifest", "tasks", "experiment_params")  # .json: lie beside scores and are none
 EMBEDDED = 2048  # documents of a clustering task that are embedded, drawn by mteb's seed: its own choice for v2 tasks
 
 
@@ -54,8 +56,14 @@ def _description(path: Path) -> dict[str, Any]:
             raise UserError(f"{path}: the key '{key}' is missing.")
     if about["type"] not in TYPES:
         raise UserError(f"{path}: there is no type '{about['type']}'. {nearest(about['type'], TYPES)}")
-    if "/" in about["name"]:
-        raise UserError(f"{path}: the name '{about['name']}' cannot hold a slash, since it becomes a file name.")
+    if "/" in about["name"] or about["name"] in NO_NAMES:
+        raise UserError(f"{path}: the name '{about['name']}' becomes that of a file of scores, and cannot. Change it.")
+    main_score, prompt = about.get("main_score"), about.get("prompt")
+    if main_score is not None and not isinstance(main_score, str):
+        raise UserError(f"{path}: main_score must be the name of a measure, such as {MAIN_SCORE[about['type']]}.")
+    sides = prompt if isinstance(prompt, dict) else {"query": prompt or ""}
+    if not set(sides) <= {"query", "document"} or not all(isinstance(said, str) for said in sides.values()):
+        raise UserError(f'{path}: prompt must be a sentence, or {{"query": "...", "document": "..."}}.')
     return about
 
 
@@ -88,6 +96,6 @@ def _task(folder: Path, about: dict[str, Any]) -> TaskData:
 def _grades(path: Path, about: dict[str, Any]) -> dict[str, float]:
     """The ends of the scale of graded tasks; mteb's default is 0 to 5."""
     low, high = about.get("min_score", 0), about.get("max_score", 5)
-    if not all(isinstance(v, (int, float)) for v in (low, high)) or low >= high:
+    if number(low) or number(high) or low >= high:
         raise UserError(f"{path}: min_score and max_score must be numbers, the first the smaller.")
     return {"min_score": low, "max_score": high}

@@ -22,7 +22,10 @@ def pair_classification(folder: Path) -> Content:
 
 def sts(folder: Path) -> Content:
     """sentence1, sentence2, score."""
-    rows = read_rows(folder / "test.jsonl", {"sentence1": text, "sentence2": text, "score": number})
+    path = folder / "test.jsonl"
+    rows = read_rows(path, {"sentence1": text, "sentence2": text, "score": number})
+    if len({row["score"] for row in rows}) < 2:
+        raise UserError(f"{path} has one score alone, so no correlation with it. It needs two or more.")
     return {"test": _columns(rows, ("sentence1", "sentence2", "score"))}
 
 
@@ -59,6 +62,8 @@ def summarization(folder: Path) -> Content:
     for i, row in enumerate(rows, start=1):
         if len(row["relevance"]) != len(row["machine_summaries"]):
             raise UserError(f"{path}, record {i}: 'relevance' and 'machine_summaries' must be of equal length.")
+    if all(len(set(row["relevance"])) < 2 for row in rows):
+        raise UserError(f"{path} has no record whose relevance varies, so no correlation with it.")
     return {"test": _columns(rows, tuple(checks))}
 
 

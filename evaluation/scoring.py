@@ -179,6 +179,11 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
             if predictions:
                 write_items(place, task)
     except Exception as error:
+        if isinstance(error, KeyError) and error.args == (task.metadata.main_score,):
+            raise UserError(
+                f"mteb computes no {task.metadata.main_score} for {task.metadata.name}, which is of type"
+                f" {task.metadata.type}. Mend main_score in its task.json."
+            ) from error
         raise (unreachable(task, error) if is_hub_error(error) else error) from error
     finally:
         if predictions and task.data_loaded:

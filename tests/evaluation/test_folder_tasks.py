@@ -30,6 +30,13 @@ def test_the_scale_of_grades_and_the_main_score_reach_mteb(folder: Path) -> None
     assert (task.metadata.main_score, task.metadata.prompt) == ("pearson", "p")
 
 
+def test_a_measure_that_mteb_does_not_compute_is_named(folder: Path, candidate) -> None:
+    about = {"name": "Graded", "type": "STS", "main_score": "cosine_sperman"}
+    (folder / "Graded" / "task.json").write_text(json.dumps(about))
+    with pytest.raises(UserError, match=r"mteb computes no cosine_sperman for Graded, which is of type STS"):
+        score(candidate(), [mteb_task(folder_tasks(folder, ["Graded"])[0])], Options())
+
+
 def test_all_real_tasks_are_read(shared_tasks: Path) -> None:
     found = {task.name: task for task in folder_tasks(shared_tasks)}
     assert {task.type for task in found.values()} == {
@@ -68,6 +75,12 @@ BROKEN = [
     ("Asked/task.json", "{\n{", "task.json, line 2: no JSON"),
     ("Asked/task.json", '{"name": "Pairs", "type": "Retrieval"}', "call themselves 'Pairs'"),
     ("Graded/task.json", '{"name": "Graded", "type": "STS", "min_score": 5}', "min_score and max_score"),
+    ("Graded/task.json", '{"name": "Graded", "type": "STS", "min_score": NaN}', "min_score and max_score"),
+    ("Graded/task.json", '{"name": "Graded", "type": "STS", "main_score": 5}', "main_score must be the name"),
+    ("Graded/task.json", '{"name": "Graded", "type": "STS", "prompt": {"passage": "x"}}', "prompt must be a sentence"),
+    ("Graded/task.json", '{"name": "manifest", "type": "STS"}', "the name 'manifest' becomes that of a file"),
+    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}', "one score alone"),
+    ("Summaries/test.jsonl", UNEQUAL.replace("[1, 2]", "[1]"), "no record whose relevance varies"),
 ]  # fmt: skip
 
 
