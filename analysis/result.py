@@ -14,7 +14,7 @@ from analysis.pairs import ALL, compare_pairs
 from analysis.reading.choose import choose_control, choose_designs, keep_tasks
 from analysis.reading.definitions import Benchmark, benchmark_of, parts_of
 from analysis.reading.keep_seeds import check_every_seed, check_seeds, keep_seeds
-from analysis.reading.material import check_alike, material_notes, within, without_holes, without_parts
+from analysis.reading.material import check_alike, left_out_notes, material_notes, within, without_holes, without_parts
 from analysis.reading.missing import complete, policy_for
 from analysis.reading.read_manifest import check_versions
 from analysis.reading.rows import Design, Reading
@@ -89,10 +89,9 @@ def analyse(settings: Settings) -> Result:
     check_alike(material)
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
     pairs = compare_pairs(matrix, blocks, settings, control)
-    notes = [*scores.notes, *material_notes(material, benchmark), *rule.notes, *hole_notes, *part_notes]
-    notes += [*whole.notes, *gain_notes]
-    notes += all_notes(frame, designs, pairs, settings)
     named = {label: scores.designs[label] for label in designs}
+    notes = [*scores.notes, *material_notes(material, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
+    notes += [*hole_notes, *part_notes, *whole.notes, *gain_notes, *all_notes(frame, designs, pairs, settings)]
     effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
     means = type_means(matrix, types)
     own = frame[frame["design"].isin(designs)]

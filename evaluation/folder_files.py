@@ -69,8 +69,8 @@ def read_qrels(
             absent = f"the document '{document}'" if query in queries else f"the query '{query}'"
             lost.append(f"{path}, line {number}: {absent}")
             relevant |= {query} & set(queries) if score > 0 else set()
-        else:
-            qrels.setdefault(query, {})[document] = score
+        elif qrels.setdefault(query, {}).setdefault(document, score) != score:
+            raise UserError(f"{path}, line {number}: query '{query}' and document '{document}' have another score.")
     refuse_many(lost, total, "lines")
     whole = {query: grades for query, grades in qrels.items() if query not in relevant or max(grades.values()) > 0}
     if not any(score > 0 for grades in whole.values() for score in grades.values()):

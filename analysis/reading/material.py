@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.names import listed
 from analysis.reading.definitions import Benchmark, definition_of, parts_of
-from analysis.reading.rows import Reading, Row
+from analysis.reading.rows import Design, Reading, Row
 from analysis.reading.scores import counted
 from records.errors import UserError
 
@@ -105,6 +105,22 @@ def material_notes(rows: Sequence[Row], benchmark: Benchmark | None) -> list[str
         of = listed(differing)
         notes.append(f"The data set revision differs between designs on {of}: these scores may not compare.")
     return notes
+
+
+def left_out_notes(designs: Iterable[Design], tasks: Iterable[str]) -> list[str]:
+    """Say what our evaluation left out of the files of a task, where documents or judgements were missing or empty."""
+    held = [_object(run.manifest.get("evaluation")) for design in designs for run in design.runs]
+    said = {task: counts for evaluation in held for task, counts in _object(evaluation.get("left_out")).items()}
+    parts = [
+        f"{task}: {', '.join(f'{count} {what}' for what, count in said[task].items())}"
+        for task in tasks
+        if task in said
+    ]
+    return [f"Left out of a task's files, since missing or empty there: {'; '.join(parts)}."] if parts else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _split_notes(rows: Sequence[Row], benchmark: Benchmark | None) -> list[str]:

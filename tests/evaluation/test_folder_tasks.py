@@ -66,6 +66,7 @@ BROKEN = [
     ("Ranked/test.jsonl", '{"query": "a", "positive": "b", "negative": ["c"]}', "'positive' must be a list"),
     ("Ranked/test.jsonl", '{"query": "a", "positive": ["b"], "negative": []}', "both a positive and a negative"),
     ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: the document 'nowhere'"),
+    ("Asked/qrels/test.tsv", "q0\td0\t1\nq0\td0\t0\n", "line 2: query 'q0' and document 'd0' have another score"),
     ("Asked/qrels/test.tsv", "q0 d0 1\n", "line 1: needs query-id, corpus-id"),
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
     ("Asked/corpus.jsonl", '{"_id": "d0", "text": ""}', "the document 'd0' is missing or empty"),

@@ -153,6 +153,13 @@ def test_other_texts_of_a_part_are_other_texts_of_the_aggregate(study, analyse_w
         analyse_words(f"scores={study.root}")
 
 
+def test_what_the_files_of_a_task_lack_is_said(study, analyse_words, spread_scores):
+    for k, design in enumerate(("eos-causal", "mean-bi")):
+        study.run(design, spread_scores(0.3 + 0.1 * k), _evaluation__left_out={"STS1": {"judgements": 3}})
+    notes = analyse_words(f"scores={study.root}").notes
+    assert "Left out of a task's files, since missing or empty there: STS1: 3 judgements." in notes
+
+
 def test_splits_without_a_rule_are_refused(tmp_path, analyse_words, task_writer):
     for model in ("one", "two"):
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
