@@ -22,11 +22,12 @@ from analysis.reading.scale import normalise
 from analysis.reading.scores import Scores, join
 from analysis.reading.task_types import read_types, sort_types
 from analysis.sections.every import answer
+from analysis.sections.odd_cells import odd_scores
 from analysis.sections.section import Material, Section
 from analysis.settings import Settings
 from analysis.tables.notes import all_notes
 from analysis.training_gain import training_gain, twin_of
-from analysis.verdict import verdict
+from analysis.verdict import verdict, verdict_without
 from records.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def analyse(settings: Settings) -> Result:
     designs = choose_designs(scores.designs, settings.models, settings.order)
     if "seed" not in settings.allow:
         check_every_seed(scores.frame, designs, settings.seeds)
-    kept = keep_tasks(scores, settings.types, settings.tasks).frame
+    read = kept = keep_tasks(scores, settings.types, settings.tasks).frame
     policy = policy_for(settings.missing, (scores.designs[label] for label in designs))
     kept = kept[kept["design"].isin(_with_twins(designs, scores.designs))]
     kept, hole_notes = without_holes(kept, scores.rows, policy)
@@ -95,14 +96,22 @@ def analyse(settings: Settings) -> Result:
     effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
     means = type_means(matrix, types)
     own = frame[frame["design"].isin(designs)]
-    sections = answer(Material(settings, named, control, types, blocks, own, matrix, pairs))
+    odd = odd_scores(_like(designs, read, scores.designs), designs, tasks)
+    sections = answer(Material(settings, named, control, types, blocks, own, matrix, pairs, odd))
     line = verdict(matrix, pairs, settings, control, sections)
+    line += verdict_without(list(dict.fromkeys(odd["task"])), matrix, blocks, settings, control)
     notes += [*effect_notes, *(note for section in sections for note in section.notes)]
     references = {label: scores.designs[label] for label in shown if label not in named}
     return Result(
         settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, sections, rule.footnotes,
         control, references, rule.notes,
     )  # fmt: skip
+
+
+def _like(compared: list[str], read: "pd.DataFrame", designs: dict[str, Design]) -> "pd.DataFrame":
+    """The scores read, compared or not, of designs that are trained as those compared are (foreign ones: all)."""
+    states = {designs[label].trained for label in compared}
+    return read[read["design"].isin({label for label, design in designs.items() if design.trained in states})]
 
 
 def _controlled(scores: Scores, compared: list[str], tasks: set[str], settings: Settings) -> Control:

@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.formats import equals, fraction, interval, percent, score, signed
 from analysis.names import listed
-from analysis.pairs import BETWEEN
+from analysis.pairs import BETWEEN, compare_pairs
 from analysis.sections.section import Section
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
@@ -19,6 +19,7 @@ from analysis.statistics.correction import correction_name
 if TYPE_CHECKING:
     import pandas as pd
 
+FEWEST_TASKS = 2
 TASKS_NAMED = 4  # of those that turn the mean round
 
 
@@ -54,6 +55,21 @@ def verdict(
     more = [section.about.get((pair["first"], pair["second"]), "") for section in sections]
     said = [f"Verdict: {head}.", _typical(pair, settings), _mean_against(pair, matrix)]
     return " ".join(filter(None, [*said, _significance(pair, settings, what), *more]))
+
+
+def verdict_without(
+    tasks: list[str], matrix: "pd.DataFrame", blocks: dict[str, list[str]], settings: Settings, control: str = ""
+) -> str:
+    """Return the paragraph again with other tasks than these, to be set behind the first; "" where there are none."""
+    if not tasks:
+        return ""
+    what = "1 task that holds a score far off" if len(tasks) == 1 else f"{len(tasks)} tasks that hold scores far off"
+    rest = matrix.drop(index=tasks)
+    if len(rest) < FEWEST_TASKS:
+        return f" Without the {what} {len(rest)} would be left, too few for a verdict."
+    own = {kind: [task for task in block if task in rest.index] for kind, block in blocks.items()}
+    pairs = compare_pairs(rest, {kind: block for kind, block in own.items() if block}, settings, control)
+    return f" Without the {what}: {verdict(rest, pairs, settings, control).removeprefix('Verdict: ')}"
 
 
 def _row(rows: "pd.DataFrame", one: str, other: str) -> "pd.Series":

@@ -6,6 +6,7 @@ from analysis.sections.borda import borda_section
 from analysis.sections.clusters import clusters_section
 from analysis.sections.equivalence import equivalence_section
 from analysis.sections.items import items_section
+from analysis.sections.odd_cells import odd_section
 from analysis.sections.pair_details import pair_details
 from analysis.sections.power import power_section
 from analysis.sections.ranks import rank_section
@@ -26,6 +27,7 @@ QUESTIONS: tuple[Callable[[Material], Section | None], ...] = (
     clusters_section,
     items_section,
     validity_section,
+    odd_section,
 )
 
 

@@ -23,6 +23,7 @@ class Material:
     frame: "pd.DataFrame"  # long: design, model, seed, task, type, score, source; of these designs and tasks only
     matrix: "pd.DataFrame"  # tasks x designs, mean over seeds
     pairs: "pd.DataFrame"  # one row a (type, pair), see analysis.pairs
+    odd: "pd.DataFrame | None" = None  # single scores far off, see analysis.sections.odd_cells
 
 
 @dataclass(frozen=True)
