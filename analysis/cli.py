@@ -22,7 +22,8 @@ It reads an mteb results folder (results/<model>/<revision>/<task>.json, also ex
   wide: first column model, one column a task.
 It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv, scores.csv and
 result.json (all of it, every digit); where the designs cross two factors or more (pooler x attn), also effects.csv and
-marginal_means.csv; where single scores are far off, odd_cells.csv. report=true adds report.html, a page to open or send, with figures and a methods paragraph.
+marginal_means.csv; where single scores are far off, odd_cells.csv.
+report=true adds report.html, a page to open or send, with figures and a methods paragraph.
 """
 
 EXAMPLES = """\
