@@ -9,6 +9,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import __version__ as version
 
 from encoders.checkpoint import check_filled, language_model_prefix, tensor_files, without_dropout
 from encoders.experts import use_autocast
@@ -236,6 +237,12 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
             raise UserError(
                 f"The hub model '{path}' is not in the local cache and the hub cannot be reached. "
                 "Connect once, or download it and give model.path=<folder>."
+            ) from error
+        if "custom code" in text or "does not recognize" in text:
+            raise UserError(
+                f"transformers {version} has no code for the family of '{path}'. Give a base of a family that it has "
+                "(of DeepSeek: deepseek-ai/DeepSeek-V2-Lite), or, if the repository brings code that you trust, "
+                "model.trust_remote_code=true, which executes it."
             ) from error
         what, mend = ("tokenizer", f" {TOKENIZER_FILES}") if auto is AutoTokenizer else ("model", "")
         raise UserError(f"'{path}' cannot be loaded as a {what}: {_first(error)}{mend}") from error

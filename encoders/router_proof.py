@@ -1,14 +1,15 @@
-"""The proof at the start that what is read of routers are logits: transformers 5.2 hands out their softmax."""
+"""The proof at the start that routers are a softmax over one linear layer, and that its logits are what is read."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from encoders.attention import probe_ids
-from encoders.routers import LOGITS, routers
+from encoders.routers import CHOSEN, LOGITS, WEIGHTS, routers
 from encoders.rows import last_states, one_text_each
 from poolers.base import Pooler
 from records.errors import UserError
@@ -22,15 +23,20 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
 
     W h is computed here in float64, of the router's own weights and the hidden states that come into it for a small
     batch. transformers 5.2 hands out softmax(W h), of which the softmax of the readings would be one too many.
+    And refuse routers that weigh experts otherwise (sigmoids in DeepSeek-V3, GLM-4-MoE): the softmax of the readings
+    would be numbers that the decoder never computes.
     """
     if all(pooler.consumes != "routers" for pooler in poolers):
         return
     wrong: list[int] = []
+    other: list[int] = []
 
     def compare(index: int) -> Any:
         def hook(router: nn.Module, args: Any, output: Any) -> None:
             if not _is_product(router, args[0], output[LOGITS]):
                 wrong.append(index)
+            elif not _is_softmax(output):
+                other.append(index)
 
         return hook
 
@@ -49,6 +55,31 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
             "no product of their weights with the hidden states. Use transformers >= 5.23 and a family whose router is a "
             "softmax over one linear layer, or a pooler that reads no routers."
         )
+    if other:
+        raise UserError(
+            f"The routers of {type(backbone).__name__} (MoE layers {', '.join(map(str, other))}) do not weigh experts "
+            "by a softmax of their logits (a sigmoid?), so routing weights as poolers read them would not be the "
+            "decoder's. Give a base with softmax routers, such as OLMoE, Qwen-MoE, Mixtral or DeepSeek-V2, or a pooler "
+            "that reads no routers."
+        )
+
+
+def _is_softmax(output: Any) -> bool:
+    """Whether the weights of the chosen experts have the ratios of a softmax of the logits, not those of sigmoids.
+
+    output: logits [N, E], weights [N, k] and places [N, k] of the experts that a router chose. Ratios, since the
+    weights may be scaled, or normalised over the chosen. With k = 1 there are none, and nothing is proved.
+    """
+    if not isinstance(output, tuple) or len(output) <= CHOSEN:
+        return False
+    logits, weights, chosen = (output[i].detach() for i in (LOGITS, WEIGHTS, CHOSEN))
+    if weights.shape != chosen.shape or chosen.shape[-1] < 2:
+        return False
+    z = logits.double().gather(1, chosen)
+    of_weights, of_softmax, of_sigmoids = (x - x[:, :1] for x in (weights.double().log(), z, F.logsigmoid(z)))
+    allowed = ROUNDINGS * max(torch.finfo(x.dtype).eps for x in (logits, weights)) * (1 + 2 * z.abs().amax())
+    off, off_sigmoids = ((of_weights - x).abs() for x in (of_softmax, of_sigmoids))
+    return bool(off.max() <= allowed and off.sum() <= off_sigmoids.sum())
 
 
 def _is_product(router: nn.Module, hidden: Tensor, read: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 from transformers import PreTrainedModel
 
-LOGITS, CHOSEN = 0, 2  # places in what transformers' routers return: logits before top-k, and the experts taken
+LOGITS, WEIGHTS, CHOSEN = 0, 1, 2  # places in what transformers' routers return: before top-k, of the chosen, which
 
 
 def routers(backbone: PreTrainedModel) -> list[nn.Module]:

@@ -161,3 +161,16 @@ def test_a_folder_without_tokenizer_files_is_refused(tmp_path, small_model):
         for file in small_model.glob("*token*"):
             shutil.copy(file, folder)
         assert len(load_tokenizer(model_of(folder))("the sum of two arrays")["input_ids"]) > 1
+
+
+@pytest.mark.parametrize("own_code", [False, True])
+def test_a_family_that_transformers_has_not_is_refused_and_no_code_is_run(tmp_path, own_code):
+    """DeepSeek-MoE of the first version: its repository brings code, which is executed on request alone."""
+    saved(tmp_path, "llama")
+    config = json.loads((tmp_path / "config.json").read_text()) | {"model_type": "deepseek"}
+    if own_code:
+        config["auto_map"] = {"AutoConfig": "code.Config", "AutoModel": "code.Model"}
+        (tmp_path / "code.py").write_text("raise SystemExit('executed')")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"has no code for the family of .* model.trust_remote_code=true"):
+        load_backbone(model_of(tmp_path), torch.float32)

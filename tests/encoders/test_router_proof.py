@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional as F
+from transformers import AutoConfig, AutoModel
 from transformers.models.olmoe import modeling_olmoe
 
 from encoders.load_readings import load_readings
@@ -11,6 +12,8 @@ from encoders.precision import PRECISIONS
 from encoders.routers import routers
 from records.errors import UserError
 from tests.contract.conftest import TEXTS
+from tests.encoders.test_families import SIZES
+from tests.encoders.test_routers import DEEPSEEK, FAMILIES
 
 
 def build(compose_cell, precision):
@@ -46,6 +49,25 @@ def changed_router(request, monkeypatch):
 def test_another_thing_is_refused(compose_cell, precision):
     with pytest.raises(UserError, match=r"MoE layers 0, 1, 2\) do not hand out logits"):
         build(compose_cell, precision)
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("family", [*FAMILIES, "deepseek_v3", "dots1"])
+def test_routers_that_are_sigmoids_are_refused(compose_cell, tmp_path, small_model, family, norm):
+    """The softmax of a sigmoid router's logits is nothing that the decoder computes; hidden states may be read."""
+    torch.manual_seed(0)
+    settings = {**SIZES, **FAMILIES.get(family, DEEPSEEK), "norm_topk_prob": norm}
+    settings |= {"num_key_value_heads": 4} if family == "dots1" else {}
+    AutoModel.from_config(AutoConfig.for_model(family, **settings)).save_pretrained(tmp_path)
+    words = [f"model.path={tmp_path}", "model.attn_implementation=eager"]
+    reads = compose_cell("moee", "bi", "pooler.reading=routing", *words)
+    if family in ("glm4_moe", "deepseek_v3", "dots1"):
+        with pytest.raises(UserError, match="do not weigh experts by a softmax of their logits"):
+            build_encoder(reads, PRECISIONS["fp32"], torch.device("cpu"))
+    else:
+        for precision in PRECISIONS.values():
+            build_encoder(reads, precision, torch.device("cpu"))
+    build_encoder(compose_cell("mean", "bi", *words), PRECISIONS["fp32"], torch.device("cpu"))
 
 
 @pytest.mark.usefixtures("changed_router")
