@@ -52,8 +52,8 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
         layers = ", ".join(map(str, wrong))
         raise UserError(
             f"The routers of {type(backbone).__name__} (MoE layers {layers}) do not hand out logits: what is read is "
-            "no product of their weights with the hidden states. Use transformers >= 5.23 and a family whose router is a "
-            "softmax over one linear layer, or a pooler that reads no routers."
+            "no product of their weights with the hidden states. Use transformers >= 5.23 and a family whose router is "
+            "a softmax over one linear layer, or a pooler that reads no routers."
         )
     if other:
         raise UserError(
