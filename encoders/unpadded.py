@@ -1,7 +1,8 @@
 """Attention without padding: the texts of a batch stand one after another in one row, and each sees only itself."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from inspect import signature
 from itertools import accumulate
 from typing import Any
 
@@ -125,7 +126,8 @@ def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
     assert segments is not None, "a row of texts comes with its segments"
     assert attention_mask is None, "a row of texts has no mask"
     segments = segments.of(module)
-    if query.is_cuda and value.dtype in (torch.bfloat16, torch.float16) and not dropout:  # the kernel knows none
+    is_16_bit = value.dtype in (torch.bfloat16, torch.float16)
+    if query.is_cuda and is_16_bit and not dropout and kernel_holds(query.device, value.dtype, query.shape[-1]):
         return _by_kernel(query, key, value, scaling, segments), None
     return _RowAttention.apply(query, key, value, scaling, segments, dropout), None
 
@@ -186,6 +188,49 @@ class _RowAttention(torch.autograd.Function):
 def _dropped(x: Tensor, masks: list[Tensor], p: float) -> Tensor:
     """x times the last of `masks` (zeros and ones) / (1 - p); x itself where there is none."""
     return x * (masks[-1].to(x.dtype) / (1 - p)) if masks else x
+
+
+@cache
+@torch.no_grad()
+def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
+    """Whether torch's kernel for texts of any length runs on `device` for heads of `width` and gives what groups give.
+
+    Tried once on two short texts, before it is first used; where it does not hold, attention goes by groups.
+    """
+    try:
+        from torch.nn.attention import varlen
+
+        if not may_run(frozenset(signature(varlen.varlen_attn).parameters), _capability(device), width):
+            return False
+        draw = torch.Generator().manual_seed(0)
+        q, k, v = (torch.randn(1, heads, 12, width, generator=draw).to(device, dtype) for heads in (4, 2, 2))
+        for is_causal in (True, False):
+            segments, scaling = Segments((7, 5), is_causal, device), width**-0.5
+            own, groups = (f(q, k, v, scaling, segments).float() for f in (_by_kernel, _by_groups))
+            if (own - groups).abs().max() > 8 * torch.finfo(dtype).eps * groups.abs().max():
+                return False
+    except (ImportError, RuntimeError, TypeError, ValueError, NotImplementedError):
+        return False
+    return True
+
+
+def may_run(parameters: frozenset[str], capability: tuple[int, int], width: int) -> bool:
+    """Whether a GPU of compute `capability` runs FlashAttention on heads of `width` by a function of `parameters`.
+
+    It needs Ampere or newer and a width of at most 256 that 8 divides (Dao 2023, arXiv 2307.08691, and torch's checks).
+    Without `num_splits` torch cuts sums as the batch has it, without `enable_gqa` it knows no shared key heads.
+    """
+    needed = {"scale", "window_size", "enable_gqa", "num_splits"}
+    return needed <= parameters and capability >= (8, 0) and width <= 256 and width % 8 == 0
+
+
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)
+
+
+def _by_groups(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:
+    out: Tensor = _RowAttention.apply(query, key, value, scaling, segments, 0.0)
+    return out
 
 
 def _by_kernel(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from torch.nn.attention import varlen
 
 from encoders.rows import arranged
 from encoders.tokens import Batch
@@ -79,8 +80,6 @@ def test_rows_and_back(side):
 @pytest.mark.parametrize("is_causal", [True, False])
 def test_what_the_gpu_s_kernel_is_given(monkeypatch, is_causal):
     """It runs on a GPU only: here an own loop over its arguments stands in, and torch's signature is checked."""
-    from torch.nn.attention import varlen
-
     signature = inspect.signature(varlen.varlen_attn)
 
     def loop(*args, **kwargs):
@@ -100,6 +99,22 @@ def test_what_the_gpu_s_kernel_is_given(monkeypatch, is_causal):
     segments = Segments(LENGTHS, is_causal, torch.device("cpu"))
     out = _by_kernel(*tensors(), WIDTH**-0.5, segments)
     assert (out - literal(*tensors(), is_causal)).abs().max() < 1e-6
+
+
+def test_a_gpu_that_lacks_the_kernel_goes_by_groups(monkeypatch):
+    """bf16 tensors that say they are on a Turing GPU, whose kernel raises as torch's does there."""
+    q, k, v = (torch.randn(1, h, sum(LENGTHS), 24, dtype=torch.bfloat16) for h in (HEADS, SHARED, SHARED))
+    segments = Segments(LENGTHS, True, torch.device("cpu"))
+    usual, _ = unpadded_attention(torch.nn.Identity(), q, k, v, None, 0.2, segments=segments)
+
+    def raises(*_, **__):
+        raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
+
+    monkeypatch.setattr(varlen, "varlen_attn", raises)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    found, _ = unpadded_attention(torch.nn.Identity(), q, k, v, None, 0.2, segments=segments)
+    assert torch.equal(found, usual)
 
 
 class _Decoder(torch.nn.Module):

@@ -1,0 +1,82 @@
+"""torch's kernel for texts of any length is used where it runs and holds; elsewhere texts go by groups."""
+
+import pytest
+import torch
+from torch.nn.attention import varlen
+
+from encoders import unpadded
+from encoders.unpadded import Segments, kernel_holds, may_run, unpadded_attention
+
+TORCH = frozenset({"query", "key", "value", "scale", "window_size", "enable_gqa", "num_splits"})  # of 2.13
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "capability", "width", "runs"),
+    [
+        (TORCH, (8, 0), 64, True),
+        (TORCH, (9, 0), 128, True),
+        (TORCH, (8, 6), 256, True),
+        (TORCH, (7, 5), 64, False),  # Turing
+        (TORCH, (7, 0), 64, False),  # Volta
+        (TORCH, (8, 0), 264, False),
+        (TORCH, (8, 0), 60, False),
+        (TORCH - {"num_splits"}, (8, 0), 64, False),
+        (TORCH - {"enable_gqa"}, (8, 0), 64, False),
+    ],
+)
+def test_by_capability_and_signature(parameters, capability, width, runs):
+    assert may_run(parameters, capability, width) is runs
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    """A loop over texts by sdpa in the place of the GPU's kernel, on a device that says it is an A100."""
+    monkeypatch.setattr(unpadded, "_capability", lambda _: (8, 0))
+    kernel_holds.cache_clear()
+    yield lambda attend: monkeypatch.setattr(varlen, "varlen_attn", attend)
+    kernel_holds.cache_clear()
+
+
+def loop(query, key, value, cu_seq_q, *_, scale, window_size, enable_gqa, num_splits):
+    parts = []
+    for a, b in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
+        q, k, v = (x[a:b].transpose(0, 1) for x in (query, key, value))
+        causal = window_size == (-1, 0)
+        own = torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, is_causal=causal, scale=scale, enable_gqa=enable_gqa
+        )
+        parts.append(own.transpose(0, 1))
+    return torch.cat(parts)
+
+
+def blind_to_causality(*args, window_size, **kwargs):
+    return loop(*args, window_size=(-1, -1), **kwargs)
+
+
+def absent(*args, scale, window_size, enable_gqa, num_splits):
+    raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
+
+
+def older(*args, is_causal=False, return_aux=None, scale=None):
+    pytest.fail("it cannot be told how to cut its sums")
+
+
+@pytest.mark.parametrize(
+    ("attend", "holds"), [(loop, True), (blind_to_causality, False), (absent, False), (older, False)]
+)
+def test_it_is_tried_before_it_is_used(kernel, attend, holds):
+    kernel(attend)
+    assert kernel_holds(CPU, torch.bfloat16, 16) is holds
+
+
+@pytest.mark.parametrize("attend", [absent, older, blind_to_causality])
+def test_where_it_fails_groups_give_the_result(kernel, monkeypatch, attend):
+    """The whole function, on tensors that say they are on a GPU."""
+    kernel(attend)
+    q, k, v = (torch.randn(1, h, 8, 16, dtype=torch.bfloat16) for h in (4, 2, 2))
+    segments = Segments((5, 3), True, CPU)
+    usual, _ = unpadded_attention(torch.nn.Identity(), q, k, v, None, 0.25, segments=segments)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    found, _ = unpadded_attention(torch.nn.Identity(), q, k, v, None, 0.25, segments=segments)
+    assert torch.equal(found, usual)
