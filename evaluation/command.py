@@ -68,7 +68,7 @@ def run(cfg: Config) -> list[Any]:
     _name_uninstructed(found)
     if cfg["plan"]:
         return []
-    from evaluation.report import report
+    from evaluation.report import report, task_notes
 
     outcomes = _score_all(found, tasks.tasks, cfg, plan)
     print(f"\n{report(outcomes)}\n")
@@ -76,8 +76,8 @@ def run(cfg: Config) -> list[Any]:
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
     _name_older_scores(outcomes)
     _name_unpredicted(outcomes)
-    _name_left_out(tasks.tasks)
-    _name_averaged(tasks.tasks)
+    for note in task_notes(tasks.tasks):
+        print(f"Note: {note}")
     return outcomes
 
 
@@ -171,24 +171,3 @@ def _name_unpredicted(outcomes: Sequence[Any]) -> None:
                 f"Note: {outcome.title} was scored before without predictions on {', '.join(outcome.unpredicted)};"
                 " for them give results=<another folder>, or delete these scores and run the command again."
             )
-
-
-def _name_left_out(tasks: Sequence[Any]) -> None:
-    """Say what the files of a task lack; the manifest beside the scores and tasks.json hold the counts."""
-    from evaluation.results import left_out
-
-    for task in tasks:
-        said = ", ".join(f"{count} {what}" for what, count in left_out(task).items())
-        if said:
-            print(f"Note: {task.metadata.name} left out what is missing or empty in its files: {said}.")
-
-
-def _name_averaged(tasks: Sequence[Any]) -> None:
-    """Say of which split a score is where that is not test alone, and over how many languages it is a mean."""
-    said = []
-    for task in tasks:
-        splits, languages = " and ".join(task.eval_splits), len(task.hf_subsets)
-        if splits != "test" or languages > 1:
-            said.append(f"{task.metadata.name} ({splits}{f', {languages} subsets' if languages > 1 else ''})")
-    if said:
-        print(f"Note: not of the split test and one subset alone: {', '.join(said)}; of several, the mean.")

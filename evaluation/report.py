@@ -3,7 +3,9 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
+from evaluation.results import left_out
 from evaluation.scoring import Outcome
 from evaluation.task_data import TYPES
 
@@ -39,6 +41,23 @@ def speed_table(outcomes: Sequence[Outcome]) -> str:
         spent = [f"{seconds:.1f}" for seconds in (o.encoding, o.caching, mteb)]
         rows.append([o.title, f"{o.computed} of {len(o.scores)}", f"{o.texts:,}", f"{o.cached:,}", *rate, *spent])
     return aligned([head, *rows])
+
+
+def task_notes(tasks: Sequence[Any]) -> list[str]:
+    """Say what the files of a task lack, which split a score is of where that is not test, over what it is a mean."""
+    notes = []
+    for task in tasks:
+        counts = ", ".join(f"{count} {what}" for what, count in left_out(task).items())
+        notes += [f"{task.metadata.name} left out what is missing or empty in its files: {counts}."] if counts else []
+    said = []
+    for task in tasks:
+        splits, subsets = " and ".join(task.eval_splits), len(task.hf_subsets)
+        if splits != "test" or subsets > 1:
+            said.append(f"{task.metadata.name} ({splits}{f', {subsets} subsets' if subsets > 1 else ''})")
+    return [
+        *notes,
+        *[f"Not of the split test and one subset alone: {', '.join(said)}; of several, the mean."] * bool(said),
+    ]
 
 
 def type_means(outcome: Outcome) -> dict[str, float]:

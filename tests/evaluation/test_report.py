@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from evaluation.report import report, type_means
+from evaluation.report import report, task_notes, type_means
 from evaluation.scoring import Outcome
 
 SCORES = {"A": ("Retrieval", 0.2), "B": ("Retrieval", 0.4), "C": ("STS", 0.9)}
@@ -22,3 +22,13 @@ def test_each_task_counts_once_in_its_type_and_each_type_once_in_the_mean() -> N
 
 def test_nothing_encoded_gives_no_rate() -> None:
     assert report([Outcome("x", Path(), SCORES)]).splitlines()[-1].split()[6:8] == ["-", "-"]
+
+
+def test_what_scores_are_of_is_said() -> None:
+    import mteb
+
+    tasks = {task.metadata.name: task for task in mteb.get_benchmark("MTEB(eng, v1)").tasks}
+    assert task_notes([tasks["SciFact"], tasks["MassiveIntentClassification"], tasks["STS17"]]) == []
+    asked = [tasks["MSMARCO"], mteb.get_task("MTOPIntentClassification")]
+    said = "MSMARCO (dev), MTOPIntentClassification (validation and test, 6 subsets); of several, the mean."
+    assert task_notes(asked) == [f"Not of the split test and one subset alone: {said}"]
