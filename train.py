@@ -18,7 +18,9 @@ def main() -> None:
     flags = read_flags(words)
     sys.argv[1:] = flags_first(words, flags)
     if not flags.shell_completion:  # its words are no keys of ours
-        check_overrides("train", words)
+        swept = check_overrides("train", words)
+        if swept and not any(word.startswith("axes=") for word in words):
+            sys.argv.append(f"axes=[{','.join(swept)}]")
     if flags.cfg == "job":
         print(job_config(composed("train", flags.overrides), flags), end="")
         return

@@ -45,8 +45,11 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         raise UserError(_explained(error, name, overrides)) from error
 
 
-def check_overrides(name: str, arguments: Sequence[str]) -> None:
-    """Compose once for every value that the command line asks for, so that a sweep fails before its first run."""
+def check_overrides(name: str, arguments: Sequence[str]) -> list[str]:
+    """Compose once for every value that the command line asks for, so that a sweep fails before its first run.
+
+    Returns the keys and groups that have several values.
+    """
     flags = read_flags(arguments)
     words: list[str] = flags.overrides
     words = [*_params_of_sweeps(words), *words]  # a word of the command line comes last, and counts
@@ -69,6 +72,7 @@ def check_overrides(name: str, arguments: Sequence[str]) -> None:
     probes = [[*fixed, *first, f"{key}={value}"] for key, values in swept.items() for value in values[1:]]
     for probe in probes[:SWEEP_PROBES]:
         composed(name, probe)
+    return [key.lstrip("+") for key, values in swept.items() if len(values) > 1]
 
 
 def _params_of_sweeps(words: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from records.seal import check_seal, sealed
 
 MANIFEST_VERSION = 2
 # keys that cannot change a number, so runs that differ in them are the same run
-BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "logging", "trainer.progress")
+BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress")
 UNNAMED = (
     "encoder",
     "cell",
@@ -26,6 +26,8 @@ UNNAMED = (
     "logging",
 )  # groups that only list other groups, or change no number
 CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members of others: their name says it all
+# What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
+OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage")
 LONGEST_NAME = 120
 
 
@@ -84,15 +86,34 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def run_folder(config: dict[str, Any], choices: Mapping[str, str | None]) -> RunFolder:
+def run_folder(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str] = ()) -> RunFolder:
     """Return the folder of a configuration. choices: Hydra's group choices ({"model": "tiny", ...}).
 
     The study's name is followed by every group and key that differs from the defaults, so that two runs that
-    differ in any key never share a folder: `embedded,lora.r=8`.
+    differ in any key never share a folder: `embedded,lora.r=8`. fixed: words that belong to the study itself, as
+    `fixed_words` returns them; they are its defaults and are not named. A run that has all of them in its folder's
+    name already is found there.
     """
-    study = ",".join([config["study"], *_deviations(config, choices)])
-    cell = f"{config['pooler']['name']}-{config['attn']['name']}"
-    return RunFolder(Path(config["runs_dir"]) / _path_safe(study) / cell / f"seed={config['seed']}")
+    cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed={config['seed']}")
+    names = [
+        _path_safe(",".join([config["study"], *_deviations(config, choices, w)]))
+        for w in dict.fromkeys([(), tuple(fixed)])
+    ]
+    folders = [RunFolder(Path(config["runs_dir"]) / name / cell) for name in names]
+    return next((folder for folder in folders if folder.manifest_path.exists()), folders[-1])
+
+
+def fixed_words(config: dict[str, Any], words: Sequence[str], params: Iterable[str] = ()) -> list[str]:
+    """Return the words of a job that say what its study is: none where the study has no name of its own.
+
+    words: the job's overrides, such as ["study=mine", "data=jsonl", "lora.r=8"]; params: the axes of `sweep=`. What is
+    swept over (`axes`) and what tells designs apart is left out, since one study holds several.
+    """
+    keys = [word.partition("=")[0].lstrip("+~") for word in words]
+    if "study" not in keys:
+        return []
+    several = {*(config.get("axes") or ()), *params, *OF_A_DESIGN}
+    return [word for key, word in zip(keys, words, strict=True) if key not in several and not _bookkeeping(key)]
 
 
 def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
@@ -107,14 +128,15 @@ def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     return [f"{key}: {x} -> {y}" for key, (x, y) in sorted(both.items()) if x != y and not _bookkeeping(key)]
 
 
-def _deviations(config: dict[str, Any], choices: Mapping[str, str | None]) -> list[str]:
+def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str]) -> list[str]:
     groups = {k: v for k, v in choices.items() if v and not k.startswith("hydra") and k not in UNNAMED}
-    usual = choices_of([])
+    usual = choices_of(fixed)
     parents = [f"{k}={groups[k]}" for k in CHOOSING if k in groups and groups[k] != usual.get(k)]
-    implied = {**choices_of(parents), **{k: usual.get(k) for k in CHOOSING}} if parents else usual
+    implied = {**choices_of([*fixed, *parents]), **{k: usual.get(k) for k in CHOOSING}} if parents else usual
     named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
-    base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place, f"seed={config['seed']}"])))
+    place += [f"seed={config['seed']}", *(word for word in fixed if word.partition("=")[0] not in choices)]
+    base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not _bookkeeping(k)]
     return named + [f"{k}={_lineage(config) if k == 'lineage' else _short(mine.get(k))}" for k in keys]

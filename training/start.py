@@ -16,7 +16,7 @@ from records.errors import UserError
 from records.lineage import read_stages
 from records.quiet import quieten
 from records.remembered import remember_below
-from records.run_folder import RunFolder, run_folder
+from records.run_folder import RunFolder, fixed_words, run_folder
 from training.check import check
 from training.facts import check_same
 
@@ -40,7 +40,9 @@ def start(
         quieten()
         check(config)
         return
-    folder = run_folder(config, HydraConfig.get().runtime.choices)
+    hydra = HydraConfig.get()
+    fixed = fixed_words(config, hydra.overrides.task, hydra.sweeper.get("params") or {})
+    folder = run_folder(config, hydra.runtime.choices, fixed)
     if folder.claim(config):
         refuse_other_data(config, folder, read)
         refuse_other_stages(config, folder)

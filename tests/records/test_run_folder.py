@@ -6,7 +6,7 @@ import pytest
 
 from records.config import composed, plain
 from records.errors import UserError
-from records.run_folder import MANIFEST_VERSION, RunFolder, choices_of, run_folder
+from records.run_folder import MANIFEST_VERSION, RunFolder, choices_of, fixed_words, run_folder
 
 
 def folder(*overrides):
@@ -74,6 +74,71 @@ def test_long_and_odd_names_stay_apart_and_safe():
     long, longer = (folder(m) for m in many)
     assert long != longer
     assert len(long.parts[1]) < 140
+
+
+def named(*words, params=()):
+    """The folder of a job whose command line has a study=, as train.py finds it."""
+    cfg = plain(composed("train", words))
+    return run_folder(cfg, choices_of(words), fixed_words(cfg, words, params)).path
+
+
+FIXED = (
+    "study=held",
+    "data=jsonl",
+    "data.path='a b.jsonl'",
+    "trainer=batch_32",
+    "trainer.max_steps=9",
+    "pooler.normalize=false",
+)
+
+
+@pytest.mark.parametrize("further", [(), ("model=qwen2_0_5b",), ("template=echo",), ("lora.r=8", "max_length=48")])
+def test_a_study_that_is_named_is_its_folder(further):
+    assert named(*FIXED, "pooler=multilayer", "attn=bi", *further).parts == ("runs", "held", "multilayer-bi", "seed=0")
+
+
+def test_without_a_name_of_its_own_a_study_names_what_differs():
+    words = ["lora.r=8", "trainer.max_steps=9"]
+    assert named(*words) == folder(*words)
+    assert named(*words).parts[1] == "embedded,lora.r=8,trainer.max_steps=9"
+
+
+def test_what_is_swept_over_is_named_in_a_named_study():
+    swept = [named(*FIXED, f"lora.r={r}", "axes=[lora.r]").parts[1] for r in (8, 16)]
+    assert swept == ["held,lora.r=8", "held"], "16 is what every run of the study has that does not say otherwise"
+    groups = [named(*FIXED, f"template={name}", "axes=[template]").parts[1] for name in ("echo", "instruct")]
+    assert groups == ["held,template=echo", "held"]
+    assert (
+        named(*FIXED, "pooler=lastlayer", "pooler.mlp=false", params=["pooler.mlp"]).parts[1] == "held,pooler.mlp=false"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [  # make designs, make llm2vec and conf/experiment/llm2vec find these by their names
+        (["sweep=llm2vec_mntp", "study=designs", "attn=bi", "objective=mntp", "pooler=mean"], "designs,objective=mntp"),
+        (["sweep=llm2vec_simcse", "study=designs", "attn=bi", "stages=mntp", "objective=simcse", "pooler=mean"],
+         "designs,objective=simcse,stages=mntp"),
+        (["published=echo_long", "study=designs", "trainer.progress=lines"], "designs,template=echo,max_length=128"),
+        (["published=llm2vec", "study=designs"], "designs,stages=mntp_simcse,pooler.pool_eos=false"),
+        (["experiment=llm2vec/mntp", "model=mistral_7b", "study=mistral_7b"],
+         "mistral_7b,experiment=llm2vec_mntp-a20958c5"),
+        (["objective=mntp", "study=mine", "data=text", "data.path=a.txt", "pooler=mean"], "mine,objective=mntp"),
+        (["experiment=half", "study=mine", "lora.r=8"], "mine,experiment=half"),
+    ],
+)  # fmt: skip
+def test_designs_and_stages_of_a_study_are_named_always(words, name):
+    cfg = plain(composed("train", [w for w in words if not w.startswith("sweep=")]))
+    own = [w for w in words if not w.startswith("sweep=")]
+    assert run_folder(cfg, choices_of(own), fixed_words(cfg, words)).path.parts[1] == name
+
+
+def test_a_run_made_under_its_longer_name_is_found_there(tmp_path):
+    words = ["study=held", "lora.r=8", f"runs_dir={tmp_path}"]
+    longer = RunFolder(folder(*words))
+    assert named(*words) != longer.path
+    longer.write({"config": plain(composed("train", words)), "status": "finished"})
+    assert named(*words) == longer.path
 
 
 def test_claim(tmp_path):

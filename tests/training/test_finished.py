@@ -4,10 +4,11 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from records.code import ROOT
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
