@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+from lightning_fabric import accelerators as fabric
 from pytorch_lightning.accelerators import MPSAccelerator
 from safetensors.torch import load_file
 
@@ -233,7 +234,8 @@ def test_a_run_on_a_gpu_says_what_the_gpu_held(cell, tmp_path):
 @pytest.mark.slow
 def test_lightning_runs_on_the_device_that_we_resolved(cell, tmp_path, monkeypatch):
     """On Apple silicon its own "auto" takes MPS, while the encoder and its precision were made for the CPU."""
-    monkeypatch.setattr(MPSAccelerator, "is_available", staticmethod(lambda: True))
+    for its_own in (MPSAccelerator, fabric.MPSAccelerator):
+        monkeypatch.setattr(its_own, "is_available", staticmethod(lambda: True))
     used, real = [], ContrastiveModule.training_step
 
     def watched(self, tick, index):
