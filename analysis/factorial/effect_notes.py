@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from analysis.formats import fraction
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
-from analysis.statistics.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
+from analysis.statistics.sign_flip import EXACT_UP_TO, SEED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,10 @@ def _counted(tests: "pd.DataFrame") -> str:
     if not drawn:
         return f"Effects: {exact}."
     p = "p = (b + 1) / (m + 1)"
-    return f"Effects: {exact}; {', '.join(drawn)}: {RANDOM_FLIPS:,} random ones (seed {SEED}), {p}."
+    flips = tests.loc[~tests["exact"].astype(bool), "flips"]
+    few, many = int(flips.min()), int(flips.max())
+    how_many = f"{many:,}" if few == many else f"{few:,} to {many:,}"
+    return f"Effects: {exact}; {', '.join(drawn)}: {how_many} random ones (seed {SEED}), {p}."
 
 
 def _attainable(tests: "pd.DataFrame", settings: Settings) -> str:

@@ -40,7 +40,8 @@ def read_items(frame: "pd.DataFrame", folder: str = "") -> list[Items]:
     Raises UserError for a broken file, and where two designs' items of a task differ.
     """
     found: dict[tuple[str, str], Items] = {}
-    for row in frame.itertuples():
+    of_files = frame["source"].str.endswith(".json").to_numpy(dtype=bool)  # a csv of a million scores has no items
+    for row in frame[of_files].itertuples():
         path = item_file(Path(row.source), folder)
         if path is None or not path.is_file():
             continue

@@ -8,7 +8,7 @@ from analysis.names import listed
 from analysis.reading.task_types import known_types
 from analysis.report.section_methods import section_methods
 from analysis.statistics.correction import correction_name
-from analysis.statistics.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
+from analysis.statistics.sign_flip import EXACT_UP_TO, SEED
 from analysis.tables.notes import seed_notes
 from analysis.tables.result_json import versions
 
@@ -149,8 +149,11 @@ def _effects(result: "Result") -> Iterator[str]:
         f" [@winkler2014], with the F of the repeated-measures analysis as the statistic{after}."
     )
     if not all(table["exact"].astype(bool).all() for table in tests):
+        flips = max(
+            int(table.loc[~table["exact"].astype(bool), "flips"].max()) for table in tests if not table["exact"].all()
+        )
         yield (
-            f"With more than {EXACT_UP_TO} tasks {RANDOM_FLIPS:,} random flips were drawn (seed {SEED}), and"
+            f"With more than {EXACT_UP_TO} tasks up to {flips:,} random flips were drawn (seed {SEED}), and"
             " p = (b + 1) / (m + 1) [@phipson2010]."
         )
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from analysis.formats import percent, score
 from analysis.sections.section import Material, Section
 from analysis.settings import Settings
-from analysis.statistics.borda import RESAMPLES, borda
+from analysis.statistics.borda import DRAWN_UP_TO, RESAMPLES, borda
 from analysis.tables.grid import Cell, Grid
 
 if TYPE_CHECKING:
@@ -32,10 +32,13 @@ def borda_grid(table: "pd.DataFrame", n: int, settings: Settings) -> Grid:
         cells = (str(row.rank), f"{row.points:,.1f}", interval, score(row.p_first, 3))
         rows.append([Cell(row.design), *map(Cell, cells)])
     rest = f"The best {len(rows)} of {len(table)} designs; borda.csv has all." if len(table) > len(rows) else ""
+    drawn = f"{RESAMPLES:,} bootstrap samples of the tasks (seed 0)"
+    if n > DRAWN_UP_TO:
+        drawn = f"{RESAMPLES:,} draws (seed 0) from the normal law of bootstrap samples of the tasks"
     caption = (
         f"Borda rank over {n} tasks, as on MTEB's leaderboard: points = designs beaten on each task, ties half, of"
-        f" {n * (len(table) - 1):,} at most. Interval and probability of being first: {RESAMPLES:,} bootstrap samples"
-        " of the tasks (seed 0). The rank depends on which designs are in the table."
+        f" {n * (len(table) - 1):,} at most. Interval and probability of being first: {drawn}. The"
+        " rank depends on which designs are in the table."
     )
     header = ["Design", "Rank", "Points", f"Rank, {percent(settings.alpha)}", "First"]
     return Grid("borda", caption, header, rows, rest=rest, title="Borda rank")

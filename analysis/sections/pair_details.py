@@ -7,8 +7,10 @@ import numpy as np
 from analysis.formats import fraction, signed
 from analysis.sections.section import Material, Section
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
+from analysis.statistics.flip_means import DRAWN_UP_TO
 from analysis.statistics.sign_flip import RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
+from analysis.statistics.signed_rank_null import EXACT_UP_TO
 from analysis.tables.grid import Cell, Grid
 from analysis.tables.pair_caption import family_text, signed_rank_text
 
@@ -74,15 +76,18 @@ def _caption(material: Material, last: "pd.DataFrame") -> str:
     if finite.empty:
         attained = "n.a.: so few tasks attain it with no finite interval"
     left_out = ", differences of zero left out" if settings.zeros == "wilcox" and (last["n_zero"] > 0).any() else ""
+    n = int(last["n_pairs"].iloc[0])
     flips = (
         "all sign patterns"
         if last["permutation_exact"].iloc[0]
         else f"{RANDOM_FLIPS:,} sign patterns, seed {FLIP_SEED}"
+        if n <= DRAWN_UP_TO
+        else "normal curve"
     )
     return (
         f"Pairs on {where}, second minus first. Mean: mean difference, with Student's t interval over tasks."
-        f" HL: Hodges-Lehmann, the median of the Walsh averages{left_out}, with the exact interval of the test"
-        f" ({attained}). W+, W-, p and r: {signed_rank_text(last, settings)}."
+        f" HL: Hodges-Lehmann, the median of the Walsh averages{left_out}, with the"
+        f" {'exact ' if n <= EXACT_UP_TO else ''}interval of the test ({attained}). W+, W-, p and r: {signed_rank_text(last, settings)}."
         f" Holm, BH (Benjamini-Hochberg): that p corrected over {family_text(last, settings)}. Uncorrected checks,"
         f" two-sided: paired permutation test of the mean ({flips}), sign test, paired t test."
         " r: matched-pairs rank-biserial (W+ - W-) / (W+ + W-)."

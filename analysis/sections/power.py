@@ -69,7 +69,9 @@ def _simulated(pair: Shifted, family: int, settings: Settings) -> dict[str, floa
         found[f"detectable{ending}"] = detectable(pair, level) if enough else float("nan")
         for name, effect in effects.items():
             values = pair.at(effect, settings.decimals) if enough else None
-            found[f"power_{name}{ending}"] = float("nan") if values is None else power(values, level)
+            found[f"power_{name}{ending}"] = (
+                float("nan") if values is None else power(values, level, len(pair.differences))
+            )
             found[f"tasks_{name}{ending}"] = float("nan") if values is None else tasks_needed(values, level)
     return found
 
@@ -120,17 +122,23 @@ def _tasks(value: float, simulated: bool) -> str:
 
 def _caption(table: "pd.DataFrame", n: int, settings: Settings) -> str:
     alpha, kind = fraction(settings.alpha), table["type"].iloc[0]
+    stood = (
+        f"; {n:,} tasks are stood for by {MOST_TASKS} means of neighbouring differences, with their spread, and beyond"
+        f" {MOST_TASKS} tasks the test is that by the normal curve"
+        if n > MOST_TASKS
+        else ""
+    )
     level = f"at {alpha}"
     if settings.correction != "none":
         first = fraction(float(table["level_first_step"].iloc[0]))
         level = f"at {first}, which the correction asks of a pair that passes alone (raw: at {alpha})"
     return (
-        f"What the exact two-sided signed-rank test can show with {n} tasks ({kind}), {level}. Smallest p: the"
+        f"What the two-sided signed-rank test can show with {n} tasks ({kind}), {level}. Smallest p: the"
         " smallest that any scores could reach, corrected as the tests are; n.a.: it is above alpha, so no result can"
         " pass. SD: of the differences over tasks. Detectable: the smallest mean difference found with a power of .8."
         f" Power: the chance to find the observed difference, and a difference of {score(settings.delta, 3)}; Tasks:"
         f" how many give a power of .8. {SAMPLES:,} samples of the centred differences of the pair, shifted (seed"
-        f" {SEED}). Power at the observed difference restates p; plan with the stated one."
+        f" {SEED}){stood}. Power at the observed difference restates p; plan with the stated one."
     )
 
 

@@ -26,7 +26,8 @@ def validity_section(material: Material) -> Section | None:
     pairs = material.pairs[material.pairs["type"] == list(material.blocks)[-1]]
     values = material.matrix.loc[tasks]
     differences = values[pairs["second"]].to_numpy(dtype=float).T - values[pairs["first"]].to_numpy(dtype=float).T
-    groups = [[tasks.index(task) for task in own] for own in material.types.values()]
+    place = {task: k for k, task in enumerate(tasks)}
+    groups = [[place[task] for task in own] for own in material.types.values()]
     notes = skew_note(skewness(differences), len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
     if pairs["mean_low"].notna().any() and heavy_tailed(differences):  # no word on an interval that is not there
         notes += coverage_note("t", len(tasks))

@@ -1,6 +1,7 @@
 """Pairs of designs with clusters of tasks as the units: tasks that share their texts are no independent witnesses."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,9 @@ from analysis.statistics.flip_means import FlipMeans, flip_means
 from analysis.statistics.student import NOISE
 from analysis.statistics.typical_difference import TypicalDifference, typical_difference
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 
@@ -23,14 +27,21 @@ class ClusterPairs:
     flips: FlipMeans
 
 
-def membership(labels: list[str]) -> Floats:
-    """Return [clusters, tasks] of 0 and 1, clusters in order of first appearance."""
-    names = list(dict.fromkeys(labels))
-    return np.array([[float(label == name) for label in labels] for name in names])
+def membership(labels: list[str]) -> "csr_array":
+    """Return [clusters, tasks] of 0 and 1, sparse, clusters in order of first appearance."""
+    from scipy.sparse import csr_array
+
+    place = {name: k for k, name in enumerate(dict.fromkeys(labels))}
+    rows = [place[label] for label in labels]
+    return csr_array((np.ones(len(labels)), (rows, range(len(labels)))))
 
 
 def cluster_pairs(
-    differences: Floats, members: Floats, zeros: str = "wilcox", decimals: int = 12, alpha: float = 0.05
+    differences: Floats,
+    members: "Floats | csr_array",
+    zeros: str = "wilcox",
+    decimals: int = 12,
+    alpha: float = 0.05,
 ) -> ClusterPairs:
     """Test `differences` [P, tasks] with the clusters of `members` [clusters, tasks] as units.
 
@@ -46,7 +57,7 @@ def cluster_pairs(
     return ClusterPairs(means.mean(axis=1), ranks, typical, flip_means(sums))
 
 
-def cluster_interval(differences: Floats, members: Floats, level: float = 0.95) -> Floats:
+def cluster_interval(differences: Floats, members: "Floats | csr_array", level: float = 0.95) -> Floats:
     """Return Student's intervals [P, 2] of the means over tasks of `differences` [P, tasks], clusters as units.
 
     A cluster of a share w of the tasks, whose mean is r away from the whole, adds w^2 r^2 / (1 - w) to the squared

@@ -4,7 +4,8 @@ The differences of one pair, centred, are drawn with replacement, shifted by an 
 Efron and Tibshirani 1993, section 25.6; Hamilton and Collings 1991). What matters of such a sample is how often each
 task was drawn, so a sample is a row of counts, its signed-rank statistic follows from cumulated counts without any
 sorting, and samples of 500 tasks cost no more than samples of 40. The counts do not depend on the pair: every pair
-and every effect is tested on the same draws. docs/decisions/power.md says what this assumes.
+and every effect is tested on the same draws. More than 500 tasks are represented by 500 differences with their mean
+and spread. docs/decisions/power.md says what this assumes.
 """
 
 from dataclasses import dataclass
@@ -64,12 +65,40 @@ class Shifted:
         """Return [n]: centred, widened by sqrt(n / (n - 1)), since draws from n values vary too little, and shifted.
 
         At least two tasks. At the observed difference a task without difference stays so: the test drops it as here.
+        More than 500 are stood for by 500, see `represented`.
         """
-        d = self.differences
-        values = effect + (d - d.mean()) * np.sqrt(len(d) / (len(d) - 1))
+        d = represented(self.differences)
+        wider = np.sqrt(len(d) / (len(d) - 1))
+        if len(d) < len(self.differences):
+            wider = self.spread / d.std() if d.std() > 0 else 1.0
+        values = effect + (d - d.mean()) * wider
         if effect == self.mean:
             values[np.round(d, decimals) == 0] = 0
         return np.asarray(np.round(values, decimals))
+
+
+def represented(differences: Floats) -> Floats:
+    """Return up to 500 differences as they are; of more, the means of 500 runs of neighbours in ascending order.
+
+    A run has n / 500 differences; one on the edge of two runs belongs to both in part, so the mean of all is kept.
+    Their spread is given back by `Shifted.at`.
+    """
+    n = len(differences)
+    if n <= MOST_TASKS:
+        return differences
+    sums = np.concatenate([[0.0], np.cumsum(np.sort(differences))])
+    edges = np.linspace(0, n, MOST_TASKS + 1)
+    return np.asarray(np.diff(np.interp(edges, np.arange(n + 1), sums)) * MOST_TASKS / n)
+
+
+def critical_value(level: float, n: Ints) -> Ints:
+    """Return `critical_values` for each n of an array; beyond 500 by the normal curve with continuity correction."""
+    from scipy.special import ndtri
+
+    exact = critical_values(level, MOST_TASKS)[np.minimum(n, MOST_TASKS)]
+    spread = np.sqrt(n * (n + 1.0) * (2.0 * n + 1) / 24)
+    near = np.floor(n * (n + 1.0) / 4 + float(ndtri(level / 2)) * spread - 0.5)
+    return np.where(n <= MOST_TASKS, exact, near).astype(np.int64)
 
 
 @lru_cache(maxsize=64)
@@ -124,10 +153,11 @@ def statistics(values: Floats, counts: Ints) -> tuple[Floats, Ints]:
 
 def power(values: Floats, level: float, n_tasks: int | None = None) -> float:
     """Return the share of samples of `n_tasks` (default: as many as values) that the two-sided test rejects."""
-    if critical_values(level)[n_tasks or len(values)] < 0:
+    size = n_tasks or len(values)
+    if critical_value(level, np.array(size)) < 0:
         return 0.0
-    smaller, n = statistics(values, draws(len(values), n_tasks or len(values)))
-    return float((smaller <= critical_values(level)[n]).mean())
+    smaller, n = statistics(values, draws(len(values), size))
+    return float((smaller <= critical_value(level, n)).mean())
 
 
 def tasks_needed(values: Floats, level: float) -> float:
@@ -150,13 +180,14 @@ def detectable(pair: Shifted, level: float) -> float:
 
     Its direction is that of the observed difference: a skewed spread has another answer on either side.
     """
-    if critical_values(level)[len(pair.differences)] < 0:
+    n = len(pair.differences)
+    if critical_value(level, np.array(n)) < 0:
         return float("nan")
     sign = -1.0 if pair.mean < 0 else 1.0
     low, high = 0.0, 10 * pair.spread
     for _ in range(STEPS):
         middle = (low + high) / 2
-        if power(pair.at(sign * middle), level) >= TARGET:
+        if power(pair.at(sign * middle), level, n) >= TARGET:
             high = middle
         else:
             low = middle

@@ -62,7 +62,7 @@ def null_distribution(doubled: Ints) -> tuple[Ints, Floats] | None:
     """
     n, k = doubled.shape
     base = 2 * k * n + 1  # larger than any rank sum: a vector is one whole number
-    if factorial(min(k, 20)) > STATES or base**k >= 2**62:
+    if doubled.size > DRAWS[-1][0] or factorial(min(k, 20)) > STATES or base**k >= 2**62:
         return None
     powers = base ** np.arange(k, dtype=np.int64)
     states, weights = np.sort(doubled[:1], axis=1), np.ones(1, dtype=np.float64)

@@ -24,7 +24,8 @@ class SeedTable:
 
     def block(self, tasks: list[str]) -> NDArray[np.float64]:
         """Return the scores of these tasks, [designs, tasks, seeds]."""
-        return self.scores[:, [self.tasks.index(task) for task in tasks]]
+        place = {task: k for k, task in enumerate(self.tasks)}
+        return self.scores[:, [place[task] for task in tasks]]
 
 
 def seed_table(frame: "pd.DataFrame", designs: list[str], tasks: list[str]) -> SeedTable | None:

@@ -16,6 +16,9 @@ RANDOM_FLIPS = 99_999
 SEED = 0
 EXACT_UP_TO = 17  # tasks: 2^16 patterns are fewer than RANDOM_FLIPS
 CHUNK = 8192  # patterns multiplied at once
+SIGNS = 200_000_000  # drawn at most, but for the fewest patterns
+FEWEST_FLIPS = 999
+SIGNS_AT_ONCE = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -34,19 +37,25 @@ def sign_flip(vectors: Floats) -> SignFlip:
     With k orthonormal contrasts of one effect this orders the patterns as the repeated-measures F does, because
     flips do not change the total sum of squares. Tasks whose vector is zero say nothing and are left out. Exact, over
     all 2^n patterns (2^(n-1), as a pattern and its negative are alike), up to 17 tasks, else with 99,999 random
-    patterns from a fixed seed and p = (b + 1) / (m + 1) (Phipson and Smyth 2010). Without any difference p is 1.
+    patterns from a fixed seed and p = (b + 1) / (m + 1) (Phipson and Smyth 2010); beyond 2,000 tasks with fewer
+    patterns, so that no more than 200 million signs are drawn, but 999 at least. Without any difference p is 1.
     """
     vectors = vectors[(vectors != 0).any(axis=1)]
     n = len(vectors)
     exact = n <= EXACT_UP_TO
-    flips = 2 ** max(0, n - 1) if exact else RANDOM_FLIPS
+    flips = 2 ** max(0, n - 1) if exact else flips_drawn(n)
     noise = 1e-10 * np.sqrt((vectors**2).sum(axis=1)).sum()  # sums that are equal but for rounding must tie
     least = max(0.0, float(np.sqrt((vectors.sum(axis=0) ** 2).sum())) - noise) ** 2
-    patterns = all_signs(n) if exact else random_signs(n, RANDOM_FLIPS)
+    patterns = all_signs(n) if exact else random_signs(n, flips)
     as_large = sum(int((((signs @ vectors) ** 2).sum(axis=1) >= least).sum()) for signs in patterns)
     if exact:  # the observed pattern is among them
         return SignFlip(as_large / flips, 1 / flips, flips, True)
     return SignFlip((as_large + 1) / (flips + 1), 1 / (flips + 1), flips, False)
+
+
+def flips_drawn(n: int) -> int:
+    """Return how many random patterns of n signs are drawn."""
+    return max(FEWEST_FLIPS, min(RANDOM_FLIPS, SIGNS // n))
 
 
 def all_signs(n: int) -> Iterator[Floats]:
@@ -60,6 +69,7 @@ def all_signs(n: int) -> Iterator[Floats]:
 def random_signs(n: int, count: int) -> Iterator[Floats]:
     """Yield `count` random patterns of n signs, in chunks [patterns, n]; the same ones at every call."""
     generator = np.random.default_rng(SEED)
-    for start in range(0, count, CHUNK):
-        size = (min(CHUNK, count - start), n)
+    chunk = min(CHUNK, max(1, SIGNS_AT_ONCE // n))
+    for start in range(0, count, chunk):
+        size = (min(chunk, count - start), n)
         yield np.asarray(1 - 2 * generator.integers(0, 2, size, dtype=np.int8), dtype=np.float64)

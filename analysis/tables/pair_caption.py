@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from analysis.formats import fraction
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
-from analysis.statistics.sign_flip import RANDOM_FLIPS, SEED
 from analysis.statistics.signed_rank_null import EXACT_UP_TO
 from analysis.tables.notes import ZEROS
 
@@ -15,12 +14,11 @@ if TYPE_CHECKING:
 
 def signed_rank_text(pairs: "pd.DataFrame", settings: Settings) -> str:
     """Return "two-sided exact Wilcoxon signed-rank test; the pairing unit is the task, ..."."""
-    drawn = pairs.loc[pairs["n_pairs"] > EXACT_UP_TO, "type"].unique().tolist()
-    how = ""
-    if drawn:
-        where = f"on {', '.join(drawn)}, more than {EXACT_UP_TO} tasks"
-        how = f" ({where}: {RANDOM_FLIPS:,} random sign patterns, seed {SEED})"
-    return f"two-sided exact Wilcoxon signed-rank test{how}; the pairing unit is the task, {ZEROS[settings.zeros]}"
+    large = (pairs["n_pairs"] > EXACT_UP_TO).to_numpy()
+    where = f"on {', '.join(pairs.loc[large, 'type'].unique())}, " if not large.all() else ""
+    how = f" ({where}more than {EXACT_UP_TO:,} tasks: by the normal curve)" if large.any() else ""
+    exact = "" if large.all() else "exact "
+    return f"two-sided {exact}Wilcoxon signed-rank test{how}; the pairing unit is the task, {ZEROS[settings.zeros]}"
 
 
 def typical_text(pairs: "pd.DataFrame", settings: Settings) -> str:

@@ -40,7 +40,7 @@ def pairs_by_type(result: "Result", cell: "Callable[[pd.Series, Settings], Cell]
         mean = Cell(signed(records[-1]["difference"]))
         rows.append([named, *costs, mean, *[cell(record, settings) for record in records]])
     header = ["Pair (second - first)", *(PAIR_COST_HEADER if sized else []), MEAN]
-    header += [f"{kind} (n = {per_type[kind]['n_pairs'].iloc[0]})" for kind in kinds]
+    header += [f"{kind} (n = {pairs['n_pairs'].iloc[k * total]})" for k, kind in enumerate(kinds)]
     rest = f"The first {len(rows)} of {total} pairs; pairs.csv has all." if total > len(rows) else ""
     return Grid("pairs", caption, header, rows, rest=rest, footnotes=footnote_texts(result))
 

@@ -75,7 +75,7 @@ def test_random_flips_come_near_the_t_test_and_count_b_plus_one():
 
 def test_membership_and_cluster_means_by_hand():
     members = membership(LABELS)
-    np.testing.assert_array_equal(members[0], [1, 1, 0, 0, 0, 1, 0, 0])
+    np.testing.assert_array_equal(members.toarray()[0], [1, 1, 0, 0, 0, 1, 0, 0])
     d = np.array([[3.0, 1, 2, -1, 4, 2, 5, 0.5]])
     found = cluster_pairs(d, members)
     means = [2.0, 3.0, -1.0, 5.0, 0.5]

@@ -1,0 +1,130 @@
+"""Tables of any length and scores of any number of tasks: no row shown, more than 500 tasks, a million rows."""
+
+import re
+from time import process_time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.statistics.borda import borda
+from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
+from analysis.statistics.flip_means import flip_means
+from analysis.statistics.power import MOST_TASKS, Shifted, critical_value, critical_values, detectable, power
+from analysis.statistics.sign_flip import RANDOM_FLIPS, flips_drawn, random_signs
+from analysis.tables.render_latex import latex_document
+from analysis.tables.render_markdown import document
+
+
+def long_csv(path, shape, difference=0.001, sd=0.02):
+    """Write scores of shape [designs, seeds, tasks], of two types, long."""
+    designs, seeds, tasks = shape
+    rng = np.random.default_rng(0)
+    ground = rng.uniform(0.3, 0.7, tasks)
+    own = np.stack([difference * k + sd * rng.normal(size=tasks) for k in range(designs)])
+    scores = ground + own[:, None] + 0.005 * rng.normal(size=(designs, seeds, tasks))
+    design, seed, task = (place.ravel() for place in np.indices(scores.shape))
+    names = np.array([f"t{k}" for k in range(tasks)])
+    kinds = np.where(task % 3 == 0, "STS", "Retrieval")
+    columns = {"model": design, "task": names[task], "type": kinds, "seed": seed, "score": scores.ravel().round(6)}
+    pd.DataFrame(columns).assign(model="m" + pd.Series(design).astype(str)).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("word", ["layout=grid", "layout=paper"])
+def test_no_row_need_be_shown(tmp_path, analyse_words, word):
+    result = analyse_words(f"scores={long_csv(tmp_path / 'x.csv', (3, 2, 12))}", "rows_shown=0", word)
+    text = document(result)
+    assert "The first 0 of 3 pairs; pairs.csv has all." in text
+    assert "STS (n = 4)" in text
+    assert not re.search(r"m1 - m0 +\|", text)
+    assert r"\toprule" in latex_document(result)
+
+
+@pytest.mark.parametrize("tasks", [501, 1200])
+def test_more_than_five_hundred_tasks(tmp_path, analyse_words, tasks):
+    result = analyse_words(f"scores={long_csv(tmp_path / 'x.csv', (2, 1, tasks), difference=0.006)}")
+    (section,) = [section for section in result.sections if section.name == "power"]
+    row = section.frames["power.csv"].set_index("type").loc["All"]
+    sd = row["sd"]
+    # Normal differences: the test is as good as that of the mean over sqrt(3/pi), and z .975 + z .8 = 2.80. What is left
+    # is how far the pseudo-median of these tasks happens to lie from their mean.
+    assert row["detectable"] == pytest.approx(2.80 * sd * np.sqrt(np.pi / 3 / tasks), rel=0.15)
+    assert row["tasks_observed"] == pytest.approx(2.80**2 * (sd / row["difference"]) ** 2 * np.pi / 3, rel=0.3)
+
+
+def test_critical_values_of_the_normal_curve_agree_where_both_are_there():
+    n = np.arange(1, MOST_TASKS + 1)
+    assert critical_value(0.05, n).tolist() == critical_values(0.05)[1:].tolist()
+    exact = critical_values(0.05, 800)[MOST_TASKS + 1 :]
+    near = critical_value(0.05, np.arange(MOST_TASKS + 1, 801))
+    np.testing.assert_allclose(near, exact, rtol=1e-4)
+
+
+def test_power_at_the_switch_is_that_of_all_tasks(monkeypatch):
+    """800 tasks stood for by 500, and the same 800 simulated as they are."""
+    rng = np.random.default_rng(1)
+    for drawn in (rng.normal(size=800), rng.standard_t(3, size=800), rng.exponential(size=800)):
+        pair = Shifted(0.02 * drawn)
+        values = pair.at(0.0015)
+        assert len(values) == MOST_TASKS
+        stood, level = power(values, 0.05, 800), 0.05
+        smallest = detectable(pair, level)
+        monkeypatch.setattr("analysis.statistics.power.MOST_TASKS", 900)
+        whole = pair.at(0.0015)
+        assert len(whole) == 800
+        assert stood == pytest.approx(power(whole, level, 800), abs=0.05)
+        assert smallest == pytest.approx(detectable(pair, level), rel=0.05)
+        monkeypatch.undo()
+
+
+def test_the_permutation_test_of_many_units_agrees_with_its_random_signs(monkeypatch):
+    d = np.random.default_rng(2).standard_t(5, size=(6, 1200)) + np.linspace(0, 0.12, 6)[:, None]
+    near = flip_means(d)
+    assert (near.flips, near.exact) == (0, False)
+    monkeypatch.setattr("analysis.statistics.flip_means.DRAWN_UP_TO", 2000)
+    drawn = flip_means(d)
+    assert drawn.flips == 9999
+    np.testing.assert_allclose(near.p, drawn.p, atol=4 * np.sqrt(0.25 / 9999))
+
+
+def test_random_signs_are_bounded_in_number_and_as_before_where_few():
+    assert flips_drawn(40) == flips_drawn(2000) == RANDOM_FLIPS
+    assert flips_drawn(20_000) == 10_000
+    assert flips_drawn(10**6) == 999
+    generator = np.random.default_rng(0)
+    wanted = 1 - 2 * generator.integers(0, 2, (8192, 40), dtype=np.int8)
+    np.testing.assert_array_equal(next(random_signs(40, RANDOM_FLIPS)), wanted)
+    assert max(chunk.size for chunk in random_signs(50_000, 999)) <= 20_000_000
+
+
+def test_ranks_of_many_tasks_agree_with_resampled_ones(monkeypatch):
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(1500, 4)) + np.array([0, 0.02, 0.03, 0.2])
+    scores = np.column_stack([scores, scores[:, 3]])  # two alike: they tie in every sample
+    near = borda(scores)
+    monkeypatch.setattr("analysis.statistics.borda.DRAWN_UP_TO", 2000)
+    drawn = borda(scores)
+    np.testing.assert_allclose(near.first, drawn.first, atol=0.03)
+    assert near.first[3] == near.first[4] > 0.49
+    np.testing.assert_array_equal((near.low, near.high), (drawn.low, drawn.high))
+
+
+def test_thousands_of_clusters_need_no_table_of_all_tasks():
+    members = membership([f"c{k // 2}" for k in range(40_000)])
+    d = np.random.default_rng(4).normal(0.001, 0.02, (1, 40_000))
+    low, high = cluster_interval(d, members)[0]
+    assert low < d.mean() < high
+    means = d.reshape(1, -1, 2).mean(axis=2)
+    assert cluster_pairs(d, members).difference[0] == pytest.approx(means.mean())
+
+
+@pytest.mark.slow
+def test_a_million_rows_take_less_than_a_minute(tmp_path, analyse_words):
+    """Three designs, five seeds, 66,667 tasks. Processor time, since others may use the machine."""
+    path = long_csv(tmp_path / "x.csv", (3, 5, 66_667))
+    began = process_time()
+    result = analyse_words(f"scores={path}")
+    assert "two-sided Wilcoxon signed-rank test (more than 1,000 tasks: by the normal curve)" in document(result)
+    assert process_time() - began < 60
+    assert np.isfinite(result.pairs[["hl_low", "hl_high", "p", "p_permutation"]]).all().all()
