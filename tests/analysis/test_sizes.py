@@ -47,7 +47,7 @@ def test_more_than_five_hundred_tasks(tmp_path, analyse_words, tasks):
     (section,) = [section for section in result.sections if section.name == "power"]
     row = section.frames["power.csv"].set_index("type").loc["All"]
     sd = row["sd"]
-    # Normal differences: the test is as good as that of the mean over sqrt(3/pi), and z .975 + z .8 = 2.80. What is left
+    # Normal differences: the test is as good as that of the mean over sqrt(3/pi), and z .975 + z .8 = 2.80. The rest
     # is how far the pseudo-median of these tasks happens to lie from their mean.
     assert row["detectable"] == pytest.approx(2.80 * sd * np.sqrt(np.pi / 3 / tasks), rel=0.15)
     assert row["tasks_observed"] == pytest.approx(2.80**2 * (sd / row["difference"]) ** 2 * np.pi / 3, rel=0.3)
