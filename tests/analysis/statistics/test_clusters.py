@@ -101,7 +101,7 @@ def test_every_task_its_own_cluster_changes_nothing():
 
 
 def test_resampled_clusters_are_literal():
-    differences, members = np.random.default_rng(4).normal(size=(2, 8)), membership(LABELS)
+    differences, members = np.random.default_rng(4).normal(size=(2, 8)), membership(LABELS).toarray()
     means = resampled_means(differences, members, draws=40)
     for b, counts in enumerate(next(bootstrap_counts(5, 40))):
         drawn = [t for c in np.repeat(np.arange(5), counts.astype(int)) for t in np.flatnonzero(members[c])]
