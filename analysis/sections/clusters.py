@@ -17,6 +17,9 @@ from analysis.statistics.typical_difference import direction
 
 if TYPE_CHECKING:
     import pandas as pd
+    from scipy.sparse import csr_array
+
+    from analysis.statistics.student import Floats
 
 MOST_UNASKED = 1000  # pairs; beyond them a verdict is given without the test over sources, unless cluster= asks
 SHARED = ("type", "first", "second")
@@ -101,7 +104,7 @@ def _tests(
         differences = (scores[:, second] - scores[:, first]).T
         found = cluster_pairs(differences, members, settings.zeros, settings.decimals, settings.alpha)
         columns = {name: rows[name].to_numpy() for name in SHARED}
-        columns |= {"n_tasks": len(tasks), "n_clusters": len(members)}
+        columns |= {"n_tasks": len(tasks), "n_clusters": members.shape[0]}
         columns |= {f"{name}_tasks": rows[name].to_numpy() for name in OF_TASKS}
         columns |= {"difference_clusters": found.difference, "hodges_lehmann_clusters": found.typical.estimate}
         columns |= {"hl_low_clusters": found.typical.low, "hl_high_clusters": found.typical.high}
@@ -115,7 +118,7 @@ def _tests(
     return _corrected(pd.concat(parts, ignore_index=True), settings)
 
 
-def _intervals(differences: np.ndarray, members: np.ndarray, level: float) -> dict[str, np.ndarray]:
+def _intervals(differences: np.ndarray, members: "Floats | csr_array", level: float) -> dict[str, np.ndarray]:
     columns = {}
     columns["low_tasks"], columns["high_tasks"] = student_interval(differences, level)
     columns["low_clusters"], columns["high_clusters"] = cluster_interval(differences, members, level).T

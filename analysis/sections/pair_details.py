@@ -87,7 +87,8 @@ def _caption(material: Material, last: "pd.DataFrame") -> str:
     return (
         f"Pairs on {where}, second minus first. Mean: mean difference, with Student's t interval over tasks."
         f" HL: Hodges-Lehmann, the median of the Walsh averages{left_out}, with the"
-        f" {'exact ' if n <= EXACT_UP_TO else ''}interval of the test ({attained}). W+, W-, p and r: {signed_rank_text(last, settings)}."
+        f" {'exact ' if n <= EXACT_UP_TO else ''}interval of the test ({attained})."
+        f" W+, W-, p and r: {signed_rank_text(last, settings)}."
         f" Holm, BH (Benjamini-Hochberg): that p corrected over {family_text(last, settings)}. Uncorrected checks,"
         f" two-sided: paired permutation test of the mean ({flips}), sign test, paired t test."
         " r: matched-pairs rank-biserial (W+ - W-) / (W+ + W-)."

@@ -107,7 +107,7 @@ def test_stars_of_other_levels():
 
 def test_more_tasks_than_the_exact_n_are_said():
     pairs = pd.DataFrame({"type": ["STS", "All"], "n_pairs": [9, 1001]})
-    assert "(on All, more than 1000 tasks: 99,999 random sign patterns, seed 0)" in signed_rank_text(
+    assert "(on All, more than 1,000 tasks: by the normal curve)" in signed_rank_text(
         pairs, Settings(scores=())
     )
 
