@@ -227,3 +227,24 @@ def test_clusters_from_a_file(study, analyse_words, tmp_path):
         analyse_words(f"scores={study.root}", f"cluster={path}")
     with pytest.raises(UserError, match="cluster=sorce: there is no such file"):
         analyse_words(f"scores={study.root}", "cluster=sorce")
+
+
+def test_clusters_that_point_the_other_way_than_tasks_are_said_to(study, analyse_words, tmp_path):
+    """Fourteen tasks of one source favour one design, nine of their own the other; each p has its own difference."""
+    tasks = [f"STS{k}" for k in range(23)]
+    (study.root / "tasks.json").write_text(json.dumps(dict.fromkeys(tasks, "STS")))
+    gains = [0.02 + 0.001 * k if k < 14 else -0.01 - 0.0001 * k for k in range(23)]
+    study.run("eos-causal", dict.fromkeys(tasks, 0.4))
+    study.run("mean-bi", {task: round(0.4 + gain, 6) for task, gain in zip(tasks, gains, strict=True)})
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(dict.fromkeys(tasks[:14], "one")))
+    result = analyse_words(f"scores={study.root}", f"cluster={path}")
+    (row,) = clusters(result).frames["clusters.csv"].to_dict("records")
+    assert row["hodges_lehmann_tasks"] > 0 > row["hodges_lehmann_clusters"]
+    assert row["hodges_lehmann_tasks"] == result.pairs.iloc[-1]["hodges_lehmann"]
+    assert (row["hl_high_clusters"] < 0) == (row["p"] <= 0.05)
+    assert "With the 10 clusters as units eos-causal is ahead (Hodges-Lehmann ." in result.verdict
+    (grid,) = clusters(result).grids
+    shown = [cell.text for cell in grid.rows[0]]
+    assert [shown[k][0] for k in (1, 3, 5)] == ["+", "-", "+"]
+    assert [grid.header[k] for k in (1, 3, 5)] == ["HL", "HL", "Mean"]
