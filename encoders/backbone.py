@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
-from encoders.checkpoint import check_filled, language_model_prefix, tensor_files, without_dropout
+from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.experts import use_autocast
 from encoders.unpadded import UNPADDED
 from records.errors import UserError
@@ -131,12 +131,14 @@ def _takes_rows(config: Any) -> bool:
     return config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
 
 
-def load_backbone(model: dict[str, Any], dtype: torch.dtype, padding: bool = False) -> PreTrainedModel:
+def load_backbone(
+    model: dict[str, Any], dtype: torch.dtype, padding: bool = False, device: torch.device | None = None
+) -> PreTrainedModel:
     """Return the decoder without its language-model head, in `dtype`, all parameters frozen.
 
     Of a multimodal checkpoint it is the language model. Its own dropout is off (`without_dropout`). padding: see
-    `kernel_of`. Raises `UserError` where a tensor of the decoder is missing from the checkpoint, or one of the
-    checkpoint's has no place in it.
+    `kernel_of`. device: where the tensors are read to, one after another; None: the CPU. Raises `UserError` where a
+    tensor of the decoder is missing from the checkpoint, or one of the checkpoint's has no place in it.
     """
     whole, path = _whole_config(model), model_path(model["path"])
     config = _without_windows(whole.get_text_config(), model)
@@ -153,6 +155,7 @@ def load_backbone(model: dict[str, Any], dtype: torch.dtype, padding: bool = Fal
             key_mapping={f"^{re.escape(prefix)}": ""} if prefix else None,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are refused by name below
+            device_map=None if device is None else {"": device},
             **settings,
         )
     except (RuntimeError, SafetensorError, json.JSONDecodeError) as error:
@@ -165,6 +168,8 @@ def load_backbone(model: dict[str, Any], dtype: torch.dtype, padding: bool = Fal
     check_filled(backbone, path, info, prefix)
     without_dropout(backbone)
     use_autocast(backbone)
+    if device is not None:
+        made_on_cpu(backbone)
     return backbone.requires_grad_(False).eval()
 
 

@@ -134,3 +134,13 @@ def without_dropout(decoder: nn.Module) -> None:
         for name, value in vars(module).items():
             if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(module, nn.Dropout))):
                 setattr(module, name, 0.0)
+
+
+def made_on_cpu(decoder: PreTrainedModel) -> None:
+    """Give rotary frequencies, which no checkpoint holds, the values that a CPU computes: a GPU rounds otherwise."""
+    for module in decoder.modules():
+        own = dict(module.named_buffers(recurse=False))
+        if any("inv_freq" in name for name in own) and hasattr(module, "config"):
+            made = dict(type(module)(module.config).named_buffers(recurse=False))
+            for name, buffer in own.items():
+                buffer.copy_(made[name])

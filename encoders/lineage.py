@@ -38,12 +38,12 @@ def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
         weight = getattr(layers.get(name), "weight", None)
         if not isinstance(weight, Tensor) or any(weight.shape != (len(b), a.shape[1]) for _, a, b in parts):
             raise UserError(f"The stage {stages[0].folder} does not fit its base model: {name} has another shape.")
-        before = weight.float()
+        before = weight.float().cpu()  # on every device the CPU's sums
         merged = before.clone()
         for scaling, a, b in parts:
             merged += scaling * (b @ a)
         weight.copy_(merged)
-        lost += float((weight.float() - merged).double().square().sum())
+        lost += float((weight.float().cpu() - merged).double().square().sum())
         total += float((merged - before).double().square().sum())
     return (lost / total) ** 0.5 if total else 0.0
 

@@ -56,7 +56,9 @@ def build_encoder(
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
         check_base(stages, base_fingerprints(cfg["model"]))
-    backbone = load_backbone(cfg["model"], precision.weights, any(map(reads_padding, (cfg["pooler"], *others))))
+    padding = any(map(reads_padding, (cfg["pooler"], *others)))
+    straight = None if device.type == "cpu" else device  # else each process would hold all weights in host memory first
+    backbone = load_backbone(cfg["model"], precision.weights, padding, straight)
     rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     spare_norms(backbone, precision.compute)

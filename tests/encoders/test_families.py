@@ -4,6 +4,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
+from encoders import backbone as backbone_module
 from encoders.attention import probe, set_attention, sight
 from encoders.backbone import load_backbone, parts
 from encoders.encoder import Encoder
@@ -138,6 +139,35 @@ def test_sliding_windows_are_cut_unless_asked_for(folder):
         assert not sight(backbone).all(), "the window is kept by flag"
         with pytest.raises(UserError, match="attn=bi does not hold"):
             probe(backbone, is_causal=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_read_straight_onto_a_device_is_the_same_bit_by_bit(folder, dtype):
+    """The way a GPU takes, onto the CPU here: parameters, and buffers that no file holds."""
+    _, cfg = loaded(folder, "bi")
+    usual = load_backbone(cfg["model"], dtype)
+    straight = load_backbone(cfg["model"], dtype, device=torch.device("cpu"))
+    one, other = (dict([*b.named_parameters(), *b.named_buffers()]) for b in (usual, straight))
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) and one[name].dtype is other[name].dtype for name in one)
+
+
+def test_rotary_frequencies_are_the_cpus(folder, monkeypatch):
+    """A device that computes them otherwise: those of a CPU are put there."""
+    _, cfg = loaded(folder, "bi")
+    wanted = {n: b.clone() for n, b in load_backbone(cfg["model"], torch.float32).named_buffers() if "inv_freq" in n}
+    real = backbone_module.made_on_cpu
+
+    def after(backbone):
+        for name, buffer in backbone.named_buffers():
+            if "inv_freq" in name:
+                buffer.mul_(1.0 + 2.0**-20)
+        real(backbone)
+
+    monkeypatch.setattr(backbone_module, "made_on_cpu", after)
+    found = dict(load_backbone(cfg["model"], torch.float32, device=torch.device("cpu")).named_buffers())
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    assert wanted or folder.name.startswith(("gpt2", "opt"))
 
 
 @pytest.mark.parametrize(
