@@ -107,9 +107,7 @@ def test_stars_of_other_levels():
 
 def test_more_tasks_than_the_exact_n_are_said():
     pairs = pd.DataFrame({"type": ["STS", "All"], "n_pairs": [9, 1001]})
-    assert "(on All, more than 1,000 tasks: by the normal curve)" in signed_rank_text(
-        pairs, Settings(scores=())
-    )
+    assert "(on All, more than 1,000 tasks: by the normal curve)" in signed_rank_text(pairs, Settings(scores=()))
 
 
 def test_latex_sets_stars_daggers_and_marks_upright(result):
