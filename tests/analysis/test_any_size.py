@@ -1,0 +1,90 @@
+"""What the analysis says of any number of tasks and rows: no row shown, more than 500 tasks, a million rows."""
+
+import json
+import re
+from time import process_time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.tables.render_latex import latex_document
+from analysis.tables.render_markdown import document
+
+
+def long_csv(path, shape, difference=0.001, sd=0.02):
+    """Write scores of shape [designs, seeds, tasks], of two types, long."""
+    designs, seeds, tasks = shape
+    rng = np.random.default_rng(0)
+    ground = rng.uniform(0.3, 0.7, tasks)
+    own = np.stack([difference * k + sd * rng.normal(size=tasks) for k in range(designs)])
+    scores = ground + own[:, None] + 0.005 * rng.normal(size=(designs, seeds, tasks))
+    design, seed, task = (place.ravel() for place in np.indices(scores.shape))
+    names = np.array([f"t{k}" for k in range(tasks)])
+    kinds = np.where(task % 3 == 0, "STS", "Retrieval")
+    columns = {"model": design, "task": names[task], "type": kinds, "seed": seed, "score": scores.ravel().round(6)}
+    pd.DataFrame(columns).assign(model="m" + pd.Series(design).astype(str)).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("word", ["layout=grid", "layout=paper"])
+def test_no_row_need_be_shown(tmp_path, analyse_words, word):
+    result = analyse_words(f"scores={long_csv(tmp_path / 'x.csv', (3, 2, 12))}", "rows_shown=0", word)
+    text = document(result)
+    assert "The first 0 of 3 pairs; pairs.csv has all." in text
+    assert "STS (n = 4)" in text
+    assert not re.search(r"m1 - m0 +\|", text)
+    assert r"\toprule" in latex_document(result)
+
+
+@pytest.mark.parametrize("tasks", [501, 1200])
+def test_more_than_five_hundred_tasks(tmp_path, analyse_words, tasks):
+    result = analyse_words(f"scores={long_csv(tmp_path / 'x.csv', (2, 1, tasks), difference=0.006)}")
+    (section,) = [section for section in result.sections if section.name == "power"]
+    row = section.frames["power.csv"].set_index("type").loc["All"]
+    sd = row["sd"]
+    # Normal differences: the test is as good as that of the mean over sqrt(3/pi), and z .975 + z .8 = 2.80. The rest
+    # is how far the pseudo-median of these tasks happens to lie from their mean.
+    assert row["detectable"] == pytest.approx(2.80 * sd * np.sqrt(np.pi / 3 / tasks), rel=0.15)
+    assert row["tasks_observed"] == pytest.approx(2.80**2 * (sd / row["difference"]) ** 2 * np.pi / 3, rel=0.3)
+
+
+def posterior(result):
+    """The table with the three probabilities, whatever its section is called."""
+    frames = [frame for section in result.sections for frame in section.frames.values()]
+    (found,) = [frame for frame in frames if {"worse", "equivalent", "better"} <= set(frame.columns)]
+    return found
+
+
+def write_pairs(path, n, shift, sd=0.02):
+    rng = np.random.default_rng(n)
+    noise = rng.normal(0, sd, n)
+    noise -= noise.mean()
+    first = rng.uniform(0.3, 0.7, n)
+    tasks = ",".join(f"t{k}" for k in range(n))
+    kinds = {f"t{k}": {"type": "STS"} for k in range(n)}
+    path.with_name("tasks.json").write_text(json.dumps(kinds))
+    rows = [",".join(f"{value:.9f}" for value in row) for row in (first, first + noise + shift)]
+    path.write_text(f"model,{tasks}\na,{rows[0]}\nb,{rows[1]}\n")
+    return path
+
+
+def test_more_tasks_make_equivalence_surer_not_less(tmp_path, analyse_words):
+    """Two designs that do not differ, SD .02: the posterior gathers within the margin."""
+    found = [
+        posterior(analyse_words(f"scores={write_pairs(tmp_path / f'{n}.csv', n, 0.0)}"))["equivalent"].iloc[0]
+        for n in (8, 60, 480)
+    ]
+    assert found == sorted(found)
+    assert found[-1] > 0.99
+
+
+@pytest.mark.slow
+def test_a_million_rows_take_less_than_a_minute(tmp_path, analyse_words):
+    """Three designs, five seeds, 66,667 tasks. Processor time, since others may use the machine."""
+    path = long_csv(tmp_path / "x.csv", (3, 5, 66_667))
+    began = process_time()
+    result = analyse_words(f"scores={path}")
+    assert "two-sided Wilcoxon signed-rank test (more than 1,000 tasks: by the normal curve)" in document(result)
+    assert process_time() - began < 60
+    assert np.isfinite(result.pairs[["hl_low", "hl_high", "p", "p_permutation"]]).all().all()
