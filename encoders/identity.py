@@ -50,6 +50,7 @@ def deciding(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
         **({"bi_last": cfg["attn"]["layers"]} if "layers" in cfg["attn"] else {}),
         "precision": precision.name,
         "tf32": cfg.get("tf32", False),
+        **({"deterministic": True} if cfg.get("deterministic") else {}),
     }
 
 

@@ -20,6 +20,7 @@ from encoders.lineage import merge_stages
 from encoders.precision import (
     Precision,
     allow_tf32,
+    be_deterministic,
     best_device,
     resolve_autocast,
     resolve_precision,
@@ -53,6 +54,7 @@ def build_encoder(
     read the same backbone.
     """
     allow_tf32(cfg.get("tf32", False))  # older manifests have no such key
+    be_deterministic(cfg.get("deterministic", False))
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
         check_base(stages, base_fingerprints(cfg["model"]))

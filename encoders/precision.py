@@ -18,6 +18,8 @@ class Precision:
     compute: torch.dtype
 
 
+WORKSPACES = (":4096:8", ":16:8")  # of cuBLAS: with either its sums have one order
+
 PRECISIONS = {
     "fp32": Precision("fp32", torch.float32, torch.float32),
     "mixed": Precision("mixed", torch.float32, torch.bfloat16),
@@ -59,6 +61,19 @@ def store_as_computed(backbone: torch.nn.Module, compute: torch.dtype) -> None:
 def allow_tf32(allowed: bool) -> None:
     """Let a GPU compute float32 products on its TF32 units, or not. A CPU has none; nothing changes there."""
     torch.backends.cuda.matmul.allow_tf32 = allowed
+
+
+def be_deterministic(wanted: bool) -> None:
+    """Let operations give the same bits each time they run on the same device and versions, or leave them as they are.
+
+    torch then takes the deterministic form of each operation (no atomic sums in `index_add` and in FlashAttention's
+    gradients), and raises where there is none: `records.errors.refused_where_undetermined`. To be called before a GPU
+    multiplies matrices: cuBLAS reads its workspace from the environment once.
+    """
+    if wanted and os.environ.get("CUBLAS_WORKSPACE_CONFIG") not in WORKSPACES:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = WORKSPACES[0]
+    torch.use_deterministic_algorithms(wanted)
+    torch.backends.cudnn.deterministic = wanted
 
 
 def best_device(accelerator: str = "auto") -> torch.device:

@@ -3,7 +3,8 @@
 import os
 import select
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import NoReturn, TextIO
 
@@ -27,13 +28,29 @@ def fail(error: BaseException) -> NoReturn:
     raise SystemExit(2)
 
 
+@contextmanager
+def refused_where_undetermined() -> Iterator[None]:
+    """Make a `UserError` of what torch raises under deterministic=true for an operation without deterministic form."""
+    try:
+        yield
+    except RuntimeError as error:
+        text = " ".join(str(error).split())
+        if "does not have a deterministic implementation" not in text and "is not deterministic because" not in text:
+            raise
+        raise UserError(
+            f"deterministic=true cannot be kept: {text.split(', but you set')[0][:200]}. Give deterministic=false, "
+            "another model.attn_implementation, or accelerator=cpu."
+        ) from error
+
+
 def guard(main: Callable[[], None]) -> None:
     """Run an entry point; a `UserError` becomes one line and exit code 2, any other exception keeps its trace.
 
     Where whoever read the output has gone (`... --help | head`), the program leaves in silence with `UNREAD`.
     """
     try:
-        main()
+        with refused_where_undetermined():
+            main()
         sys.stdout.flush()  # a short text goes out here, and not while the interpreter closes
     except UserError as error:
         fail(error)

@@ -14,13 +14,14 @@ BASE = {
 # Keys of a configuration that reach the layers; head, seed, data and training do not, padding moves float noise alone.
 OF_STATES = (
     *("model", "attn.name", "attn.is_causal", "attn.layers", "template", "max_length"),
-    *("precision", "tf32", "evaluation"),
+    *("precision", "tf32", "deterministic", "evaluation"),
 )
 VERSIONS = ("torch", "transformers")  # of the libraries that compute states
 # What runs did before a key was there. Only keys that had a meaning all along stand here: of every other key, that one
 # of two runs lacks it is a difference.
 MEANT = {
     "backbone.frozen": False,
+    "deterministic": False,
     "evaluation.dims": None,
     "lineage": None,
     "objective.decay_epochs": None,

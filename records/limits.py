@@ -68,6 +68,7 @@ ENCODER_WORDS = {
     **dict.fromkeys(
         (
             "tf32",
+            "deterministic",
             "backbone.frozen",
             "pooler.trainable",
             "trainer.gradcache",

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from corpora.readers import docstring_texts
-from encoders.precision import best_device
+from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
 from records.atomic import replacing, write_json, write_text
 from records.config import plain
@@ -130,6 +130,7 @@ def pretrain(cfg: DictConfig) -> None:
     quieten()
     pl.seed_everything(cfg.seed, verbose=False)
     torch.set_num_threads(cfg.trainer.threads or torch.get_num_threads())
+    be_deterministic(cfg.deterministic)
     o = cfg.objective
     texts, held_out, fingerprint = docstring_texts(plain(cfg.data), o.held_out_percent, cfg.cache_dir)
     tokenizer = train_bpe(texts, cfg.model.vocab_size, cfg.model.architecture.max_position_embeddings)

@@ -7,7 +7,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from records.errors import UserError, leave_if_unread
+from records.errors import UserError, leave_if_unread, refused_where_undetermined
 
 
 class Jobs:
@@ -20,7 +20,8 @@ class Jobs:
         """Call the function that `objective.run` names, with the job's whole configuration."""
         module, _, function = cfg.objective.run.rpartition(".")
         try:
-            getattr(import_module(module), function)(cfg)
+            with refused_where_undetermined():
+                getattr(import_module(module), function)(cfg)
         except BrokenPipeError:
             leave_if_unread()  # Hydra would print a trace
             raise
