@@ -89,9 +89,9 @@ unit: $(VENV)/.installed ## the unit tests alone
 
 # A venv beside the usual one, with the lowest version of each direct dependency, taken from pyproject.toml itself.
 FLOORS ?= .venv-floors
-floors: $(FLOORS)/.installed ## the contract tests on the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(FLOORS)/bin/python -m pytest tests/contract tests/encoders -m "not slow" -n auto --maxprocesses 4 \
-	    --dist loadfile
+floors: $(FLOORS)/.installed ## the tests of contract, encoders and statistics on the lowest versions that pyproject.toml allows
+	OMP_NUM_THREADS=1 $(FLOORS)/bin/python -m pytest tests/contract tests/encoders tests/analysis/statistics -m "not slow" \
+	    -n auto --maxprocesses 4 --dist loadfile
 
 $(FLOORS)/.installed: pyproject.toml tests/floors.py
 	$(PYTHON) -m venv $(FLOORS)

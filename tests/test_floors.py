@@ -57,4 +57,4 @@ def test_make_floors_installs_them_and_runs_the_contract(tmp_path):
     plan = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
     assert f"tests/floors.py > {tmp_path / 'venv'}/floors.txt" in plan
     assert f"--requirement {tmp_path / 'venv'}/floors.txt" in plan
-    assert "-m pytest tests/contract tests/encoders" in plan
+    assert "-m pytest tests/contract tests/encoders tests/analysis/statistics" in plan
