@@ -73,11 +73,14 @@ def without_parts(frame: "pd.DataFrame", compared: Iterable[str]) -> tuple["pd.D
     """
     own = frame[frame["design"].isin(list(compared))]
     units = set(zip(own["design"], own["seed"], strict=True))
+    held = dict.fromkeys(own["task"])
     notes, gone = [], set()
-    for task in own["task"].unique():
+    for task in held:
+        parts = set(parts_of(task)) & held.keys()
+        if not parts:
+            continue
         rows = own[own["task"] == task]
-        parts = set(parts_of(task)) & set(own["task"])
-        if parts and set(zip(rows["design"], rows["seed"], strict=True)) == units:
+        if set(zip(rows["design"], rows["seed"], strict=True)) == units:
             gone |= parts
             notes.append(
                 f"{task} is the mean of {len(parts_of(task))} tasks, so these are left out: {listed(sorted(parts), 3)}."
