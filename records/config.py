@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
@@ -39,10 +41,15 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     Raises `UserError`, one line with the nearest valid names, for an unknown key, group or group member.
     """
     try:
-        with composer() as compose_:
-            return compose_(name, overrides=list(overrides))
+        return deepcopy(_composed(name, tuple(overrides)))
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_explained(error, name, overrides)) from error
+
+
+@lru_cache(maxsize=256)  # a tenth of a second each; a run composes the same words for its folder and its checks
+def _composed(name: str, overrides: tuple[str, ...]) -> DictConfig:
+    with composer() as compose_:
+        return compose_(name, overrides=list(overrides))
 
 
 def check_overrides(name: str, arguments: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,11 @@ def _lineage(config: dict[str, Any]) -> str:
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
     """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "cell": None, ...}."""
+    return dict(_choices(tuple(overrides)))
+
+
+@lru_cache(maxsize=256)
+def _choices(overrides: tuple[str, ...]) -> dict[str, str | None]:
     with composer() as compose:
         return dict(compose("train", overrides=list(overrides), return_hydra_config=True).hydra.runtime.choices)
 
