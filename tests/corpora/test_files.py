@@ -112,7 +112,7 @@ FAULTS = [
     ("a.jsonl", '{"query": "\\ud800", "positive": "p"}', "line 1 has half a character"),
     ("a.jsonl", GOOD.encode() + b'{"query": "\xff"}', "line 2 is not UTF-8"),
     ("a.jsonl.gz", GOOD, "a.jsonl.gz is a damaged gzip file"),
-    ("a.jsonl.gz", gzip.compress(GOOD.encode() * 999)[:-20], "a.jsonl.gz is a damaged gzip file"),
+    ("a.jsonl.gz", gzip.compress(GOOD.encode() * 999, mtime=0)[:-20], "a.jsonl.gz is a damaged gzip file"),
     ("a.csv", "what,then\nq,p\n", "a.csv, line 2 has no 'query'; it has 'what', 'then'. .*The first line must name"),
     ("a.csv", "query,positive\n", "a.csv holds no record"),
     ("a.csv", "query,positive\nq,\n", "line 2 has NoneType 'None' as 'positive'"),

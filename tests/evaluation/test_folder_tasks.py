@@ -143,7 +143,9 @@ def test_a_document_that_is_there_twice_is_refused(folder: Path) -> None:
         folder_tasks(folder, ["Large"])
 
 
-@pytest.mark.parametrize("content", [b"q0\td0\t1\n\xff\xfe", gzip.compress(b"q0\td0\t1\n" * 99)[:40]])
+@pytest.mark.parametrize(
+    "content", [b"q0\td0\t1\n\xff\xfe", gzip.compress(b"q0\td0\t1\n" * 99)[:40]], ids=["bytes", "packed"]
+)
 @pytest.mark.parametrize("file", ["Asked/qrels/test.tsv", "Asked/queries.jsonl", "Asked/task.json"])
 def test_a_file_that_is_no_text_is_named(folder: Path, file: str, content: bytes) -> None:
     (folder / file).write_bytes(content)
