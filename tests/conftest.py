@@ -1,5 +1,7 @@
 """What all tests share: a small real decoder made here, and composed configurations."""
 
+import hashlib
+import os
 import shutil
 from copy import deepcopy
 from pathlib import Path
@@ -133,3 +135,16 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no real data at {SHARED}")
     return SHARED
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The number of bytes that were hashed from files, in a list of one per file."""
+    real, sizes = hashlib.file_digest, []
+
+    def digest(file, *more):
+        sizes.append(os.fstat(file.fileno()).st_size)
+        return real(file, *more)
+
+    monkeypatch.setattr(hashlib, "file_digest", digest)
+    return sizes

@@ -1,6 +1,5 @@
 """What the analysis says of any number of tasks and rows: no row shown, more than 500 tasks, a million rows."""
 
-import json
 import re
 from time import process_time
 
@@ -10,6 +9,7 @@ import pytest
 
 from analysis.tables.render_latex import latex_document
 from analysis.tables.render_markdown import document
+from tests.analysis.two_designs import write_pairs
 
 
 def long_csv(path, shape, difference=0.001, sd=0.02):
@@ -54,19 +54,6 @@ def posterior(result):
     frames = [frame for section in result.sections for frame in section.frames.values()]
     (found,) = [frame for frame in frames if {"worse", "equivalent", "better"} <= set(frame.columns)]
     return found
-
-
-def write_pairs(path, n, shift, sd=0.02):
-    rng = np.random.default_rng(n)
-    noise = rng.normal(0, sd, n)
-    noise -= noise.mean()
-    first = rng.uniform(0.3, 0.7, n)
-    tasks = ",".join(f"t{k}" for k in range(n))
-    kinds = {f"t{k}": {"type": "STS"} for k in range(n)}
-    path.with_name("tasks.json").write_text(json.dumps(kinds))
-    rows = [",".join(f"{value:.9f}" for value in row) for row in (first, first + noise + shift)]
-    path.write_text(f"model,{tasks}\na,{rows[0]}\nb,{rows[1]}\n")
-    return path
 
 
 def test_more_tasks_make_equivalence_surer_not_less(tmp_path, analyse_words):

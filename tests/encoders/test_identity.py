@@ -1,8 +1,6 @@
 """What vectors and states depend on is in every name under which they are kept: two encoders never share by mistake."""
 
-import hashlib
 import json
-import os
 import shutil
 import sys
 import time
@@ -146,19 +144,6 @@ def test_an_edit_of_the_encoders_code_is_another_cache(compose_cell, other_code,
     other_code(name)
     assert sources(encoder.pooler) != before[0]
     assert states_of(compose_cell) != before[1]
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """The number of bytes that were hashed from files, in a list of one per file."""
-    real, sizes = hashlib.file_digest, []
-
-    def digest(file, *more):
-        sizes.append(os.fstat(file.fileno()).st_size)
-        return real(file, *more)
-
-    monkeypatch.setattr(hashlib, "file_digest", digest)
-    return sizes
 
 
 def test_a_base_is_hashed_once_by_a_process(counted, tmp_path):

@@ -15,19 +15,6 @@ from records.fingerprint import of_file
 
 
 @pytest.fixture
-def counted(monkeypatch):
-    """The number of bytes that were hashed from files, in a list of one per file."""
-    real, sizes = hashlib.file_digest, []
-
-    def digest(file, *more):
-        sizes.append(os.fstat(file.fileno()).st_size)
-        return real(file, *more)
-
-    monkeypatch.setattr(hashlib, "file_digest", digest)
-    return sizes
-
-
-@pytest.fixture
 def memory(tmp_path, monkeypatch):
     """An empty memory below a cache_dir of its own."""
     monkeypatch.setattr(remembered, "_here", {})

@@ -1,6 +1,5 @@
 """Equivalence tests against scipy, enumeration and their own level; the posterior of the mean; the section."""
 
-import json
 from itertools import product
 
 import numpy as np
@@ -11,6 +10,7 @@ from analysis.statistics.bayes import mean_posterior
 from analysis.statistics.equivalence import equivalence
 from analysis.statistics.student import student_interval
 from records.errors import UserError
+from tests.analysis.two_designs import write_pairs
 
 MARGIN = 0.005
 
@@ -93,19 +93,6 @@ def test_the_posterior_turns_round_and_has_edges():
     assert (edge.worse[0], edge.equivalent[0], edge.better[0]) == (0, 1, 0)
     assert mean_posterior(np.zeros((1, 5)), 0.0).equivalent[0] == 1
     assert np.isnan(mean_posterior(np.ones((1, 1)), 0.1).better).all()
-
-
-def write_pairs(path, n, shift, sd=0.02):
-    rng = np.random.default_rng(n)
-    noise = rng.normal(0, sd, n)
-    noise -= noise.mean()
-    first = rng.uniform(0.3, 0.7, n)
-    tasks = ",".join(f"t{k}" for k in range(n))
-    kinds = {f"t{k}": {"type": "STS"} for k in range(n)}
-    path.with_name("tasks.json").write_text(json.dumps(kinds))
-    rows = [",".join(f"{value:.9f}" for value in row) for row in (first, first + noise + shift)]
-    path.write_text(f"model,{tasks}\na,{rows[0]}\nb,{rows[1]}\n")
-    return path
 
 
 def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
