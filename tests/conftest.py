@@ -1,21 +1,24 @@
 """What all tests share: a small real decoder made here, and composed configurations."""
 
+import gc
 import hashlib
 import os
 import shutil
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from hydra._internal import config_loader_impl as loader
 from transformers import LlamaConfig, LlamaModel, OlmoeConfig, OlmoeModel
 
-from records import config
 from records.config import composed, plain
 from tests.cells import reads_routers
 from training.bpe import train_bpe
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+MERGER = loader.ConfigLoaderImpl
 WORDS = [
     "the",
     "sum",
@@ -46,19 +49,38 @@ def _one_thread():
     torch.set_num_threads(1)  # the test processes share the cores
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _each_configuration_once():
-    """Compose each configuration once: Hydra takes a tenth of a second, and conf/ stays as it is during the tests."""
-    real, made = config.compose, {}
+def pytest_collection_finish():
+    """Spare the garbage collector the imported packages: it would go through their million objects again and again."""
+    gc.collect()
+    gc.freeze()
 
-    def once(name, overrides, **settings):
-        key = name, *overrides, *settings.items()
-        if key not in made:
-            made[key] = real(name, overrides=overrides, **settings)
-        return deepcopy(made[key])
+
+@pytest.fixture(scope="session", autouse=True)
+def _each_choice_of_groups_once():
+    """Compose each choice of groups once: Hydra takes a tenth of a second, and conf/ stays as it is during the tests.
+
+    Hydra itself parses all words, and applies those that are no groups to a copy.
+    """
+    choose, merge, chosen, merged = loader.create_defaults_list, MERGER._compose_config_from_defaults_list, {}, {}
+
+    def choose_once(repo, config_name, overrides_list, **settings):
+        is_group = [repo.group_exists(o.key_or_group) and not isinstance(o.value(), dict) for o in overrides_list]
+        groups = [o for o, group in zip(overrides_list, is_group, strict=True) if group]
+        values = [o for o, group in zip(overrides_list, is_group, strict=True) if not group]
+        key = str(repo.get_sources()), config_name, *settings.items(), *(o.input_line for o in groups)
+        if key not in chosen:
+            chosen[key] = choose(repo, config_name, groups, **settings)
+        return replace(chosen[key], config_overrides=[o for o in values if not o.is_sweep_override()])
+
+    def merge_once(self, defaults, repo):
+        key = str(repo.get_sources()), str(defaults)
+        if key not in merged:
+            merged[key] = merge(self, defaults, repo)
+        return deepcopy(merged[key])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config, "compose", once)
+        patch.setattr(loader, "create_defaults_list", choose_once)
+        patch.setattr(MERGER, "_compose_config_from_defaults_list", merge_once)
         yield
 
 
