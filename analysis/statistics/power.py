@@ -96,6 +96,8 @@ def critical_value(level: float, n: Ints) -> Ints:
     from scipy.special import ndtri
 
     exact = critical_values(level, MOST_TASKS)[np.minimum(n, MOST_TASKS)]
+    if np.max(n) <= MOST_TASKS:
+        return exact
     spread = np.sqrt(n * (n + 1.0) * (2.0 * n + 1) / 24)
     near = np.floor(n * (n + 1.0) / 4 + float(ndtri(level / 2)) * spread - 0.5)
     return np.where(n <= MOST_TASKS, exact, near).astype(np.int64)
@@ -139,24 +141,30 @@ def statistics(values: Floats, counts: Ints) -> tuple[Floats, Ints]:
     """
     order = np.argsort(np.abs(values), kind="stable")
     ordered, size = values[order], np.abs(values)[order]
+    drawn = counts[:, order]
     up_to = np.zeros((len(counts), len(values) + 1), dtype=np.int64)
-    np.cumsum(counts[:, order], axis=1, out=up_to[:, 1:])
+    np.cumsum(drawn, axis=1, out=up_to[:, 1:])
     zeros, total = up_to[:, np.searchsorted(size, 0.0, side="right")], up_to[:, -1]
     plus = ordered > 0
     first = np.searchsorted(size, size[plus], side="left")
     last = np.searchsorted(size, size[plus], side="right")
     doubled = up_to[:, first] + up_to[:, last] + 1 - 2 * zeros[:, None]
-    w_plus = (counts[:, order][:, plus] * doubled).sum(axis=1) / 2
+    w_plus = (drawn[:, plus] * doubled).sum(axis=1) / 2
     n = total - zeros
     return np.minimum(w_plus, n * (n + 1) / 2 - w_plus), n
 
 
 def power(values: Floats, level: float, n_tasks: int | None = None) -> float:
     """Return the share of samples of `n_tasks` (default: as many as values) that the two-sided test rejects."""
-    size = n_tasks or len(values)
-    if critical_value(level, np.array(size)) < 0:
+    return _power(np.asarray(values, dtype=np.float64).tobytes(), level, n_tasks or len(values))
+
+
+@lru_cache(maxsize=4096)  # a family of one pair asks for the same level twice; designs may differ alike
+def _power(values: bytes, level: float, n_tasks: int) -> float:
+    if critical_value(level, np.array(n_tasks)) < 0:
         return 0.0
-    smaller, n = statistics(values, draws(len(values), size))
+    differences = np.frombuffer(values)
+    smaller, n = statistics(differences, draws(len(differences), n_tasks))
     return float((smaller <= critical_value(level, n)).mean())
 
 
