@@ -104,7 +104,7 @@ lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits, into docs/performance.md (BENCH=--quick: printed, a smoke test)
+bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits, into docs/tables/performance.md (BENCH=--quick: printed, a smoke test)
 	$(RUN) -m benchmarks.invariance
 	$(RUN) -m benchmarks.startup $(BENCH)
 	$(RUN) -m benchmarks.encoding_speed $(BENCH)

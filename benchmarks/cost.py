@@ -1,7 +1,7 @@
-"""What the published study costs in GPU hours and on disk: docs/cost.md.
+"""What the published study costs in GPU hours and on disk: docs/tables/cost.md.
 
 python -m benchmarks.cost                      # prints the page
-python -m benchmarks.cost --write              # puts it into docs/cost.md
+python -m benchmarks.cost --write              # puts it into docs/tables/cost.md
 ... --rate 800 --utilisation 0.5               # what is assumed where benchmarks/measured holds no measurement
 """
 
@@ -18,7 +18,7 @@ from records.atomic import write_text
 from records.errors import guard
 from records.quiet import quieten
 
-PAGE = ROOT / "docs" / "cost.md"
+PAGE = ROOT / "docs" / "tables" / "cost.md"
 TERA = 1e12
 
 
@@ -45,7 +45,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--characters", type=float, default=CHARACTERS_A_TOKEN, help="of a token")
     parser.add_argument("--gpus", type=int, default=8, help="for the time by the clock")
     parser.add_argument("--measured", type=Path, default=MEASURED, help="folder of gpu.json")
-    parser.add_argument("--write", action="store_true", help="into docs/cost.md")
+    parser.add_argument("--write", action="store_true", help="into docs/tables/cost.md")
     return parser.parse_args()
 
 

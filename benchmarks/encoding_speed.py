@@ -1,7 +1,7 @@
 """Texts a second of evaluation's encoder, against SentenceTransformer.encode at its best, the limit, and one another.
 
     python -m benchmarks.encoding_speed --quick       # a smoke test
-    python -m benchmarks.encoding_speed --write       # into docs/performance.md
+    python -m benchmarks.encoding_speed --write       # into docs/tables/performance.md
 
 As benchmarks/training_speed.py: ratios within a round, on the same texts, in one process. Before anything is timed, the
 vectors in float32 must agree to 1e-4.
@@ -146,7 +146,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
     parser.add_argument("--threads", type=whole, default=2)
     parser.add_argument("--quick", action="store_true", help="24 texts, two rounds: does it run?")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
     return parser.parse_args()
 
 

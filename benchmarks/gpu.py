@@ -3,7 +3,7 @@
     python -m benchmarks.gpu                         # all, within eight minutes: benchmarks/measured/gpu.json
     python -m benchmarks.gpu --models mistral_7b --part training --poolers eos lastlayer --minutes 4
     python -m benchmarks.gpu --quick --device cpu    # a smoke test with two narrow layers
-    python -m benchmarks.gpu --write                 # measures nothing: the records into docs/performance.md
+    python -m benchmarks.gpu --write                 # measures nothing: the records into docs/tables/performance.md
 
 After each round the record is written, so that a run that is cut loses one round.
 """

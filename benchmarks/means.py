@@ -95,7 +95,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=whole, default=7)
     parser.add_argument("--max-length", type=whole, default=128)
     parser.add_argument("--threads", type=whole, default=2)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Where a measurement goes: printed, with what it was taken on; or into its own section of docs/performance.md."""
+"""Where a measurement goes: printed, with what it was taken on; or into its own section of docs/tables/performance.md."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ import torch
 from records.atomic import replacing
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "tables" / "performance.md"
 
 
 def stamp() -> str:
@@ -32,7 +32,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def publish(name: str, title: str, body: str, write: bool) -> None:
-    """Print the section; with `write`, also put it in place of the section `name` of docs/performance.md.
+    """Print the section; with `write`, also put it in place of the section `name` of docs/tables/performance.md.
 
     Sections stand between two comments, so that a new measurement replaces the old one (git keeps it) and what people
     have written around it stays.

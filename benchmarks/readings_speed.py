@@ -1,7 +1,7 @@
 """What further readings of one forward pass cost, and what the cache saves an evaluation of the docs benchmark.
 
     python -m benchmarks.readings_speed --quick       # a smoke test
-    python -m benchmarks.readings_speed --write       # into docs/performance.md
+    python -m benchmarks.readings_speed --write       # into docs/tables/performance.md
 
 As benchmarks/encoding_speed.py: ratios within a round, on the same texts, in one process, from texts to float32 unit
 vectors in numpy. Before anything is timed, each reading must be bit-equal to its pooler run alone.
@@ -159,7 +159,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="a few texts, two rounds: does it run?")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/tables/performance.md")
     return parser.parse_args()
 
 

@@ -106,7 +106,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", choices=MODELS, default="tiny")
     parser.add_argument("--queries", type=whole, default=64)
     parser.add_argument("--max-length", type=whole, default=128)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
     return parser.parse_args()
 
 

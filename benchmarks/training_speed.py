@@ -1,7 +1,7 @@
 """Real tokens a second of a training step: ours, sentence-transformers', the reference trainer's, and the limits.
 
     python -m benchmarks.training_speed --quick       # a smoke test
-    python -m benchmarks.training_speed --write       # the plan below, into docs/performance.md
+    python -m benchmarks.training_speed --write       # the plan below, into docs/tables/performance.md
     ... --models tiny --data docstrings --batches 64 --heats eos multilayer --precision fp32 --dropout 0 --rounds 9
 
 Each figure is a ratio within a round, both on the same batch in the same process, and its spread over rounds. Before a
@@ -157,7 +157,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dropout", type=share, default=0.1, help="of LoRA")
     parser.add_argument("--threads", type=whole, default=2)
     parser.add_argument("--quick", action="store_true", help="six queries, two rounds: does it run?")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
     return parser.parse_args()
 
 

@@ -16,7 +16,7 @@ MOST_LEFT_OUT = 0.01  # share of judgements, documents or queries that a collect
 def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
     """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
     if not path.is_file():
-        raise UserError(f"There is no {path}. A task folder needs it; see the README on folders of tasks.")
+        raise UserError(f"There is no {path}. A task folder needs it; docs/own-data.md has the files of each type.")
     rows = []
     with path.open(encoding="utf-8") as lines:
         try:

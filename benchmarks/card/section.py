@@ -1,4 +1,4 @@
-"""The section "On a GPU" of docs/performance.md, made from the records."""
+"""The section "On a GPU" of docs/tables/performance.md, made from the records."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ GIB = 2**30
 COMMAND = "`python -m benchmarks.gpu` on the GPU, then `python -m benchmarks.gpu --write`"
 NOT_MEASURED = f"""Not measured: no GPU was at hand. {COMMAND}
 fill this section in; the first takes eight minutes. The code path is tested on a CPU (tests/benchmarks/test_gpu.py).
-docs/cost.md computes with assumed rates until then."""
+docs/tables/cost.md computes with assumed rates until then."""
 HOW = """Random weights in the published shapes (conf/model), bf16, LoRA r 16 with dropout on all linear layers,
 heads as in `conf/head/paper.yaml`, float32. Lengths: those of the docstring triples ({mix}). A turn of training is a
 share of the chunks of a batch of {queries:,} queries with a positive and a hard negative each ({texts:,} texts,

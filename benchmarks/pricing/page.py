@@ -1,4 +1,4 @@
-"""docs/cost.md: what is assumed, and the five cells on both bases in GPU hours. All figures are computed."""
+"""docs/tables/cost.md: what is assumed, and the five cells on both bases in GPU hours. All figures are computed."""
 
 from datetime import date
 
