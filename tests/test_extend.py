@@ -1,0 +1,67 @@
+"""docs/extend: each page's files, added to a copy of the tree, are all that its commands need."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXTEND = ROOT / "docs" / "extend"
+SOURCES = ["analysis", "conf", "corpora", "encoders", "evaluation", "poolers", "records", "representation", "tests"]
+SOURCES += ["training", "train.py", "evaluate.py", "pyproject.toml"]
+BLOCK = re.compile(r"^## `([^`]+)`\n.*?^```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAIRS = "\n".join(f'{{"query": "add {n} and one", "positive": "the sum is {n + 1}"}}' for n in range(40))
+SHORT = (
+    "data=jsonl data.path=pairs.jsonl data.validation=8 trainer.max_steps=2 trainer.global_batch_size=8 max_length=16"
+)
+
+
+@pytest.fixture
+def tree(request, tmp_path):
+    """A copy of the tree with exactly the files of the page that the test names."""
+    for name in SOURCES:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    (tmp_path / "pairs.jsonl").write_text(PAIRS)
+    files = BLOCK.findall((EXTEND / request.param).read_text(encoding="utf-8"))
+    for path, code in files:
+        assert not (tmp_path / path).exists(), f"{path} is there without the page"
+        (tmp_path / path).write_text(code, encoding="utf-8")
+    return tmp_path
+
+
+def page(name):
+    return pytest.mark.parametrize("tree", [name], indirect=True, ids=[name])
+
+
+def run(tree, words):
+    """What a command prints that must succeed."""
+    python, *rest = shlex.split(words, comments=True)
+    assert python == "python"
+    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, *rest], cwd=tree, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def commands(name):
+    """The commands of a page, in order."""
+    return re.findall(r"^    (python .*?)(?:  .*)?$", (EXTEND / name).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.slow
+@page("pooler.md")
+def test_a_pooler(tree):
+    check, train, contract = commands("pooler.md")
+    assert "max" in run(tree, check)
+    run(tree, f"{train} {SHORT}")
+    assert [path.parent.parent.name for path in tree.glob("runs/*/*/*/manifest.json")] == ["max-bi"]
+    assert re.search(r"\d+ passed", run(tree, f"{contract} -m 'not slow'"))
