@@ -1,4 +1,4 @@
-"""Where a measurement goes: printed, with what it was taken on; or into its own section of docs/tables/performance.md."""
+"""Prints a measurement with what it was taken on, or puts it into its section of docs/tables/performance.md."""
 
 import os
 import platform
