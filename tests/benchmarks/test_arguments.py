@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from benchmarks.arguments import Parser, share, taken_out, whole
 from records.errors import UserError
+from tests.started import ROOT, start
 
-ROOT = Path(__file__).resolve().parents[2]
 WRONG = [
     ("frozen_probe", "steps=a", "steps=a must be a whole number above 0, such as steps=40."),
     ("frozen_probe", "steps=0", "steps=0 must be a whole number above 0"),
@@ -31,8 +30,19 @@ WRONG = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "word", "message"), WRONG, ids=[f"{name} {word}" for name, word, _ in WRONG])
 def test_one_line_and_exit_code_2(name, word, message):
-    command = [sys.executable, "-m", f"benchmarks.{name}", *filter(None, [word])]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    refused(start("-m", f"benchmarks.{name}", *filter(None, [word])), message)
+
+
+@pytest.mark.slow
+def test_no_library_says_a_word_before():
+    """As the first of them, where importing the libraries is part of the process."""
+    name, word, message = WRONG[0]
+    command = [sys.executable, "-m", f"benchmarks.{name}", word]
+    refused(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False), message)
+
+
+def refused(done, message):
+    """One line on standard error, nothing on standard output, exit code 2."""
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

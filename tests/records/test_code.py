@@ -1,20 +1,20 @@
 """The modules of a run, read from sources, against what Python itself loads in a fresh process."""
 
 import hashlib
-import subprocess
-import sys
 
 import pytest
 
 from records.code import PACKAGES, ROOT, modules_of
+from tests.started import start
 
 ROOTS = ("training.contrastive", "poolers.base")
 
 
 def loaded(*modules):
-    """The modules of ours that a fresh process has after importing `modules`."""
+    """The modules of ours that a process which had none has after importing `modules`."""
     code = f"import {', '.join(modules)}, sys; print(*[m for m in sys.modules if m.split('.')[0] in {PACKAGES}])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = start("-c", code)
+    assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
 
