@@ -2,16 +2,16 @@
 
 import sys
 
-from records.errors import guard
+from cli.errors import guard
 
 
 def main() -> None:
     """Compose the configuration, refuse what is misspelt, and hand each job to its objective."""
     import hydra
 
-    from records.arguments import joined_late, quoted_files
-    from records.config import CONF, check_overrides, composed
-    from records.hydra_flags import flags_first, job_config, printed_whole, read_flags
+    from cli.compose import CONF, check_overrides, composed
+    from cli.hydra_flags import flags_first, job_config, printed_whole, read_flags
+    from cli.quoting import joined_late, quoted_files
     from training.jobs import Jobs
 
     words = joined_late(quoted_files(sys.argv[1:]))

@@ -2,7 +2,7 @@
 
 import sys
 
-from records.errors import guard
+from cli.errors import guard
 
 
 def main() -> None:
@@ -15,9 +15,9 @@ def main() -> None:
         return
     settings = read_arguments(arguments)
 
+    from analysis.analyse import analyse
     from analysis.control.rule import NotControlledError
-    from analysis.result import analyse
-    from analysis.tables.render_markdown import markdown_grid, printed
+    from analysis.grids.markdown import markdown_grid, printed
     from analysis.tables.write import output_folder, write_files
 
     folder = output_folder(settings)

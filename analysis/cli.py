@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.settings import Settings, settings_from
-from records.errors import UserError, nearest
+from cli.errors import UserError, nearest
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.

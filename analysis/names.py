@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from records.errors import nearest
+from cli.errors import nearest
 
 
 def suggest(word: str, valid: Iterable[str], few: int = 12) -> str:

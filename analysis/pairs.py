@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from analysis.family import corrected
 from analysis.settings import Settings
 from analysis.statistics.cross_checks import cross_checks
-from analysis.statistics.typical_difference import direction, tipping_tasks, typical_difference
+from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from records.errors import UserError, nearest
+from cli.errors import UserError, nearest
 
 CHOICES = {
     "missing": ("auto", "fail", "drop_tasks", "drop_models", "intersection"),

@@ -4,9 +4,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from analysis.by_type import MEAN_TASKS, seed_means, type_means
+from analysis.manifests.designs import Design
 from analysis.names import listed
-from analysis.reading.rows import Design
-from analysis.statistics.typical_difference import typical_difference
+from analysis.statistics.intervals import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
 
 if TYPE_CHECKING:

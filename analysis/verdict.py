@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.formats import equals, fraction, interval, percent, score, signed
+from analysis.grids.formats import equals, fraction, interval, percent, score, signed
 from analysis.names import listed
 from analysis.pairs import BETWEEN, compare_pairs
-from analysis.sections.section import Section
+from analysis.questions.question import Section
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 

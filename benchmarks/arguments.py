@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from records.errors import UserError, nearest
+from cli.errors import UserError, nearest
 
 
 class Parser(argparse.ArgumentParser):

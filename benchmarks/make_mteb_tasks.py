@@ -16,7 +16,7 @@ from typing import Any
 
 import mteb
 
-FOLDER = Path(__file__).resolve().parent.parent / "analysis" / "reading"
+FOLDER = Path(__file__).resolve().parent.parent / "analysis" / "scores"
 TABLE, DEFINITIONS = FOLDER / "mteb_tasks.csv", FOLDER / "mteb_definitions.json.gz"
 
 

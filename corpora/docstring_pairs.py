@@ -8,8 +8,7 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 
 from corpora.cleaning import CLEANING_VERSION
-from corpora.collection import no_cycle_search
-from corpora.docstrings import Docstring, package_versions, read_docstrings
+from corpora.docstrings import Docstring, no_cycle_search, package_versions, read_docstrings
 from corpora.near_copies import NearCopies, distinct
 from corpora.triples import Triple
 from records.atomic import replacing

@@ -1,14 +1,132 @@
 """`data=jsonl`: triples from files of the user's own, in the order in which they are named."""
 
-from collections.abc import Iterator
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from corpora.rows import kind, rows, stem
-from corpora.triple_maker import BadRecordError, TripleMaker
-from corpora.triples import Triple
-from records.errors import UserError
+from cli.errors import UserError
+from corpora.triples import BadRecordError, Triple, TripleMaker
+
+Row = dict[str, Any]
+Rows = Iterator[tuple[int, Row]]
+LONGEST_CELL = 2**31 - 1  # csv's own limit of 128 KiB is less than a document
+
+
+def rows(path: Path) -> Rows:
+    """Yield (line, record) of a file; of a parquet file (row, record), counted from one.
+
+    Raises `UserError` with file and line for an unknown extension and for what is not of its format.
+    """
+    reader = READERS.get(kind(path))
+    if reader is None:
+        raise UserError(f"{path} is of no known kind. Give .jsonl or .csv (each also .gz) or .parquet.")
+    with damage_named(path):
+        yield from reader(path)
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Raise `UserError`, naming the file, where reading it stops at a damaged or cut gzip file, or at the disk."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{path} is a damaged gzip file ({error}). Compress or download it anew.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def kind(path: Path) -> str:
+    """Return the extension that tells the format: ".jsonl" of "a.jsonl.gz"."""
+    name = path.name.lower()
+    bare = name.removesuffix(".gz")
+    return Path(bare).suffix if bare == name or not bare.endswith(".parquet") else ".gz"
+
+
+def stem(path: Path) -> str:
+    """Return the name without its extensions: "a" of "a.jsonl.gz"."""
+    return path.name.removesuffix(".gz").rsplit(".", 1)[0]
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+
+
+def _jsonl(path: Path) -> Rows:
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.isspace():
+                continue
+            try:
+                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{path}, line {number} is not UTF-8 ({error.reason}). Save the file as UTF-8."
+                ) from error
+            except (ValueError, RecursionError) as error:
+                raise UserError(
+                    f"{path}, line {number} is not JSON ({error}). Write one JSON object a line."
+                ) from error
+            if not isinstance(row, dict):
+                raise UserError(f'{path}, line {number} is not a JSON object. Write {{"query": ..., "positive": ...}}.')
+            yield number, row
+
+
+def _csv(path: Path) -> Rows:
+    csv.field_size_limit(LONGEST_CELL)
+    with _opened(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        table = csv.DictReader(text, strict=True)
+        try:
+            for row in table:
+                if None in row:
+                    raise UserError(
+                        f"{path}, line {table.line_num} has more cells than the first line. Quote cells with commas."
+                    )
+                yield table.line_num, {k: _cell(v, path, table.line_num) for k, v in row.items()}
+        except csv.Error as error:
+            raise UserError(f"{path}, line {table.reader.line_num} is not CSV ({error}). Mend its quotes.") from error
+        except UnicodeDecodeError as error:
+            line = table.reader.line_num
+            raise UserError(f"{path} is not UTF-8 after line {line} ({error.reason}). Save it as UTF-8.") from error
+
+
+def _cell(value: str | None, path: Path, line: int) -> Any:
+    """A cell as a value: nothing where it is empty, a list where it holds a JSON list of texts."""
+    if value and value[0] == "[" and value[-1] == "]":
+        if value.startswith('["'):
+            try:
+                return json.loads(value)
+            except ValueError as error:
+                raise UserError(f"{path}, line {line} has a list that is not JSON ({error}). Mend it.") from error
+        if value.startswith("['"):
+            raise UserError(f'{path}, line {line} has a list in Python\'s spelling. Write it as JSON: ["a", "b"].')
+    return value or None
+
+
+def _parquet(path: Path) -> Rows:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise UserError(f"{path} needs pyarrow. Install it: pip install pyarrow.") from error
+    try:
+        file = parquet.ParquetFile(path)
+        number = 0
+        for batch in file.iter_batches(batch_size=4096):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+    except pyarrow.ArrowException as error:
+        raise UserError(f"{path} is not a whole parquet file ({str(error).splitlines()[0]}). Write it anew.") from error
+
+
+READERS: dict[str, Callable[[Path], Rows]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cli.errors import UserError
 from corpora.files import data_files, file_triples
-from corpora.triple_maker import BadRecordError, TripleMaker
-from corpora.triples import Triple
-from records.errors import UserError
+from corpora.triples import BadRecordError, Triple, TripleMaker
 
 BATCH = 1000  # rows that are turned into Python objects at a time
 REACH_SECONDS = 5.0

@@ -8,12 +8,11 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
-from corpora.files import data_files
+from cli.errors import UserError
+from corpora.files import damage_named, data_files, rows, stem
 from corpora.hub import columns_of, load_split
 from corpora.readers import docstring_sources, stamped
-from corpora.rows import damage_named, rows, stem
 from corpora.triples import Triple
-from records.errors import UserError
 
 Config = dict[str, Any]
 LINES = (".txt", ".txt.gz")

@@ -5,13 +5,14 @@ import json
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from cli.errors import UserError
 from corpora.docstring_pairs import training_side, training_triples
 from corpora.files import files_of
-from corpora.triples import Triple
-from records.errors import UserError
-from records.remembered import stamps
+from corpora.triples import Triple, fingerprint
+from records.fingerprint import of_files, remembered, stamps
 
 Config = dict[str, Any]
 
@@ -64,3 +65,19 @@ def docstring_sources(data: Config, cache_dir: str) -> list[tuple[str, str]]:
 def _packages(data: Config) -> tuple[list[str], list[str]]:
     """Those trained on, and those that no text may be copied from."""
     return data["packages"], [*data["held_out"], *data["development"]]
+
+
+SOURCES = Path(__file__).resolve().parent
+
+
+def data_fingerprint(data: Config, cache_dir: str, read: Callable[[Config, str], list[Triple]]) -> str:
+    """Return the sha256 of the triples that `read` makes of a `data` configuration, as the manifest has it.
+
+    Of data in files it is remembered as long as files, configuration and the sources of corpora/ stay as they are;
+    docstrings and hub data sets are read. Raises `UserError` where the data cannot be read.
+    """
+    files = files_of(data)
+    if not files:
+        return fingerprint(read(data, cache_dir))
+    what = ["triples", read.__name__, data, of_files(SOURCES.glob("*.py"))]
+    return remembered(what, files, lambda: fingerprint(read(data, cache_dir)))

@@ -2,8 +2,9 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -37,3 +38,96 @@ def described(triples: Sequence[Triple]) -> dict[str, Any]:
         "sources": dict(Counter(triple.source for triple in triples).most_common()),
         "instructed": sum(triple.instruction is not None for triple in triples),
     }
+
+
+REQUIRED = ("query", "positive")
+MISSPELT = 0.9  # similarity from which an unknown key is taken for a misspelt one, not for a column of its own
+
+
+class BadRecordError(ValueError):
+    """What is wrong with a record, and the mend; the caller knows file and line."""
+
+
+class TripleMaker:
+    """Makes triples of the records of one file.
+
+    columns: our names to the file's ({"query": "question", ...}); of the optional ones (negative, source,
+    instruction) a record may have none. Negatives may also stand under "negatives". source: of records without one.
+    """
+
+    def __init__(self, columns: Mapping[str, str], source: str) -> None:
+        self.columns, self.source = columns, source
+        self._known_keys: set[tuple[str, ...]] = set()
+
+    def __call__(self, row: Mapping[str, Any]) -> Triple:
+        """Return the triple of a record. Raises `BadRecordError`."""
+        keys = tuple(row)
+        if keys not in self._known_keys:
+            self.check_keys(keys)
+            self._known_keys.add(keys)
+        c = self.columns
+        return Triple(
+            _text(row[c["query"]], c["query"]),
+            _text(row[c["positive"]], c["positive"]),
+            self._negatives(row),
+            source=_optional(row, c["source"]) or self.source,
+            instruction=_optional(row, c["instruction"]),
+        )
+
+    def check_keys(self, keys: Iterable[str]) -> None:
+        """Refuse records that lack a required column, or have one that is a misspelt optional one."""
+        found = list(keys)
+        names = self.names()
+        for ours in REQUIRED:
+            if self.columns[ours] not in found:
+                raise BadRecordError(_missing(ours, self.columns[ours], [k for k in found if k not in names]))
+        if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(found):
+            raise BadRecordError(f"has both '{self.columns['negative']}' and 'negatives'. Keep one of them.")
+        for key in found:
+            near = [] if key in names else get_close_matches(key, names - set(found), n=1, cutoff=MISSPELT)
+            if near:
+                raise BadRecordError(
+                    f"has a key '{key}', which is not read. Rename it to '{near[0]}', or to something unlike."
+                )
+
+    def names(self) -> set[str]:
+        """The columns of a file that are read."""
+        return {*self.columns.values(), "negatives"}
+
+    def _negatives(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        column = self.columns["negative"] if self.columns["negative"] in row else "negatives"
+        value = row.get(column)
+        if value is None:
+            return ()
+        if isinstance(value, list):
+            return tuple(_text(v, f"{column}[{i}]") for i, v in enumerate(value))
+        return (_text(value, column, "a text or a list of texts"),)
+
+
+def _text(value: Any, column: str, wanted: str = "a text") -> str:
+    if not isinstance(value, str):
+        raise BadRecordError(f"has {type(value).__name__} {str(value)[:30]!r} as '{column}'. It must be {wanted}.")
+    if not value or value.isspace():
+        what = "only white space" if value else "an empty string"
+        raise BadRecordError(f"has {what} as '{column}'. Remove the record, or give it a text.")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:  # a lone surrogate: JSON can hold it, no tokenizer can read it
+            raise BadRecordError(
+                f"has half a character (a lone surrogate) in '{column}'. Write the file anew as UTF-8."
+            ) from error
+    return value
+
+
+def _optional(row: Mapping[str, Any], column: str) -> str | None:
+    value = row.get(column)
+    return None if value is None else _text(value, column)
+
+
+def _missing(ours: str, column: str, others: list[str]) -> str:
+    near = get_close_matches(column, others, n=1, cutoff=0.5)
+    if near:
+        return f"has no '{column}'; nearest is '{near[0]}'. Rename it, or say data.columns.{ours}={near[0]}."
+    held = ", ".join(repr(k[:30]) for k in others[:6]) or "nothing else"
+    return f"has no '{column}'; it has {held}. Name the right column with data.columns.{ours}=<name>."

@@ -11,10 +11,10 @@ from safetensors import SafetensorError
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
+from cli.errors import UserError
+from encoders.attention.unpadded import UNPADDED
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.experts import use_autocast
-from encoders.unpadded import UNPADDED
-from records.errors import UserError
 
 # Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also
 # decides its rotary base, so kinds must stay.
@@ -217,7 +217,7 @@ def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Mo
 
     They are found by what they are, since families name them differently: the one list of as many modules as there are
     layers, and the last norm beside it. That states pass through them in this order is proved at the start
-    (`encoders.attention.probe`). Raises `UserError` for what is no such decoder.
+    (`encoders.attention.pattern.probe`). Raises `UserError` for what is no such decoder.
     """
     inner: Any = backbone.get_decoder()
     children, count = list(inner.children()), backbone.config.get_text_config().num_hidden_layers

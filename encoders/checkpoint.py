@@ -11,7 +11,7 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
-from records.errors import UserError
+from cli.errors import UserError
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from records.errors import UserError
+from cli.errors import UserError
 
 NAMELESS = "The model"
 MEND = "Train it again with a smaller learning rate, or in fp32."

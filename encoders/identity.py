@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import json
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,32 @@ from transformers.utils import cached_file
 from encoders.backbone import model_path
 from encoders.encoder import Encoder
 from encoders.precision import Precision
-from encoders.sources import encoder_sources
-from records.fingerprint import of_files, of_value
+from poolers.shared.base import Pooler
+from poolers.shared.registry import pooler_names
+from records.fingerprint import of_file, of_files, of_value
 from records.identity import VERSIONS
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def encoder_sources() -> str:
+    """Return the digest over encoders/ and all below it: the code that makes hidden states."""
+    return _digest((ROOT / "encoders").rglob("*.py"))
+
+
+def sources(pooler: Pooler) -> str:
+    """Return the digest over encoders/, what all poolers share, and this pooler's own modules; others do not count."""
+    own = {module for part in pooler.modules() for cls in type(part).__mro__ if (module := cls.__module__)}
+    files = {Path(str(sys.modules[name].__file__)) for name in own if name.startswith("poolers.")}
+    others = {ROOT / "poolers" / f"{name}.py" for name in pooler_names()}
+    shared = {path for path in (ROOT / "poolers").rglob("*.py") if path not in others}
+    return of_value([encoder_sources(), _digest(files | shared)])
+
+
+def _digest(files: Iterable[Path]) -> str:
+    """Digest over the places of files in the repository and their contents."""
+    return of_value({path.relative_to(ROOT).as_posix(): of_file(path) for path in files})
+
 
 Config = dict[str, Any]
 TOKENIZER_FILES = ("tokenizer", "special_tokens", "vocab", "merges")  # how their names begin

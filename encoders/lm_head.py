@@ -7,9 +7,9 @@ from safetensors import safe_open
 from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
+from cli.errors import UserError
 from encoders.backbone import model_path
 from encoders.checkpoint import tensor_files
-from records.errors import UserError
 
 SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")  # logits that are more than a product
 

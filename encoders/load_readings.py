@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from encoders.chunks import Chunk
+from cli.errors import UserError
+from encoders.chunking import Chunk
+from encoders.encoder import Reading, Readings
 from encoders.loading import loaded
-from encoders.readings import Reading, Readings
 from encoders.routers import experts_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
-from poolers.registry import build_pooler
-from records.errors import UserError
+from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
 
 Config = dict[str, Any]

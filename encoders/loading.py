@@ -9,14 +9,15 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from encoders.attention import probe, set_attention
+from cli.errors import UserError
+from encoders.attention.pattern import probe, set_attention
 from encoders.backbone import load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
 from encoders.encoder import Encoder
-from encoders.fewer_passes import spare_gates, spare_norms
-from encoders.fused_lora import fuse_lora
+from encoders.fast.fused_lora import fuse_lora
+from encoders.fast.same_numbers import spare_gates, spare_norms
 from encoders.identity import base_fingerprints, deciding
-from encoders.lineage import merge_stages
+from encoders.merge_stages import merge_stages
 from encoders.precision import (
     Precision,
     allow_tf32,
@@ -26,14 +27,12 @@ from encoders.precision import (
     resolve_precision,
     store_as_computed,
 )
-from encoders.router_proof import prove_routers
-from encoders.routers import experts_of
+from encoders.routers import experts_of, prove_routers
 from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
-from poolers.base import Pooler
-from poolers.registry import build_pooler, reads_padding
-from records.errors import UserError
+from poolers.shared.base import Pooler
+from poolers.shared.registry import build_pooler, reads_padding
 from records.fingerprint import of_files, of_tensors, of_value
 from records.lineage import ADAPTER, Stage, check_base, read_stages, recorded_stages
 from records.streams import stream_seed
@@ -168,7 +167,8 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
         _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
     if encoder.pooler.lacks_statistics:
         raise UserError(
-            "pooler.standardise=corpus needs statistics. Make them with python -m training.standardise out=<file> "
+            "pooler.standardise=corpus needs statistics. Make them with "
+            "python -m training.corpus_statistics out=<file> "
             "and the same words, then give pooler.statistics=<file>."
         )
     store_as_computed(encoder.backbone, encoder.compute)

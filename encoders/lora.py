@@ -6,15 +6,16 @@ import torch
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from encoders.dropout import use_quick_dropout
-from encoders.fused_lora import fuse_lora
-from records.errors import UserError
+from cli.errors import UserError
+from encoders.fast.dropout import use_quick_dropout
+from encoders.fast.fused_lora import fuse_lora
 
 
 def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: bool = True) -> Any:
     """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
 
-    lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fused_lora.py`, or by PEFT.
+    lora: r, alpha, dropout, targets (names of linear layers).
+    fused: compute by `encoders/fast/fused_lora.py`, or by PEFT.
     Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError` where a
     target names no linear layer.
     """

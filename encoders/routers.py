@@ -1,11 +1,18 @@
 """The routers of a mixture-of-experts decoder: which modules they are, and what they say of every token."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import PreTrainedModel
+
+from cli.errors import UserError
+from encoders.attention.layout import last_states, one_text_each
+from encoders.attention.pattern import probe_ids
+from poolers.shared.base import Pooler
 
 LOGITS, WEIGHTS, CHOSEN = 0, 1, 2  # places in what transformers' routers return: before top-k, of the chosen, which
 
@@ -59,3 +66,85 @@ def watched(backbone: PreTrainedModel, see: Callable[[int, Any], None]) -> Any:
     finally:
         for handle in handles:
             handle.remove()
+
+
+ROUNDINGS = 16  # how far a sum may lie from the exact one, in its terms' rounding errors; measured: at most 2
+
+
+@torch.no_grad()
+def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
+    """Refuse a decoder whose routers do not hand out W h of each token, where one of `poolers` reads them.
+
+    W h is computed here in float64, of the router's own weights and the hidden states that come into it for a small
+    batch. transformers 5.2 hands out softmax(W h), of which the softmax of the readings would be one too many.
+    And refuse routers that weigh experts otherwise (sigmoids in DeepSeek-V3, GLM-4-MoE): the softmax of the readings
+    would be numbers that the decoder never computes.
+    """
+    if all(pooler.consumes != "routers" for pooler in poolers):
+        return
+    wrong: list[int] = []
+    other: list[int] = []
+
+    def compare(index: int) -> Any:
+        def hook(router: nn.Module, args: Any, output: Any) -> None:
+            if not _is_product(router, args[0], output[LOGITS]):
+                wrong.append(index)
+            elif not _is_softmax(output):
+                other.append(index)
+
+        return hook
+
+    handles = [router.register_forward_hook(compare(i)) for i, router in enumerate(routers(backbone))]
+    training = backbone.training
+    try:
+        last_states(backbone.eval(), one_text_each(probe_ids(backbone)))
+    finally:
+        for handle in handles:
+            handle.remove()
+        backbone.train(training)
+    if wrong:
+        layers = ", ".join(map(str, wrong))
+        raise UserError(
+            f"The routers of {type(backbone).__name__} (MoE layers {layers}) do not hand out logits: what is read is "
+            "no product of their weights with the hidden states. Use transformers >= 5.23 and a family whose router is "
+            "a softmax over one linear layer, or a pooler that reads no routers."
+        )
+    if other:
+        raise UserError(
+            f"The routers of {type(backbone).__name__} (MoE layers {', '.join(map(str, other))}) do not weigh experts "
+            "by a softmax of their logits (a sigmoid?), so routing weights as poolers read them would not be the "
+            "decoder's. Give a base with softmax routers, such as OLMoE, Qwen-MoE, Mixtral or DeepSeek-V2, or a pooler "
+            "that reads no routers."
+        )
+
+
+def _is_softmax(output: Any) -> bool:
+    """Whether the weights of the chosen experts have the ratios of a softmax of the logits, not those of sigmoids.
+
+    output: logits [N, E], weights [N, k] and places [N, k] of the experts that a router chose. Ratios, since the
+    weights may be scaled, or normalised over the chosen. With k = 1 there are none, and nothing is proved.
+    """
+    if not isinstance(output, tuple) or len(output) <= CHOSEN:
+        return False
+    logits, weights, chosen = (output[i].detach() for i in (LOGITS, WEIGHTS, CHOSEN))
+    if weights.shape != chosen.shape or chosen.shape[-1] < 2:
+        return False
+    z = logits.double().gather(1, chosen)
+    of_weights, of_softmax, of_sigmoids = (x - x[:, :1] for x in (weights.double().log(), z, F.logsigmoid(z)))
+    allowed = ROUNDINGS * max(torch.finfo(x.dtype).eps for x in (logits, weights)) * (1 + 2 * z.abs().amax())
+    off, off_sigmoids = ((of_weights - x).abs() for x in (of_softmax, of_sigmoids))
+    return bool(off.max() <= allowed and off.sum() <= off_sigmoids.sum())
+
+
+def _is_product(router: nn.Module, hidden: Tensor, read: Any) -> bool:
+    """Whether `read` [N, E] is W h (+ b) of hidden [..., D] to rounding in the coarsest format on the way."""
+    weight, bias = router.get_parameter("weight"), getattr(router, "bias", None)
+    h, w = hidden.flatten(0, -2).double(), weight.double()
+    if not isinstance(read, Tensor) or read.shape != (len(h), len(w)):
+        return False
+    exact = h @ w.T + (0.0 if bias is None else bias.double())
+    coarsest = max(torch.finfo(x.dtype).eps for x in (hidden, weight, read))
+    if hidden.is_cuda and torch.backends.cuda.matmul.allow_tf32:
+        coarsest = max(coarsest, 2.0**-10)
+    size = (h.square() @ w.square().T).sqrt() + exact.abs()  # of a random sum of roundings
+    return bool(((read.double() - exact).abs() <= ROUNDINGS * coarsest * size).all())

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from records.errors import UserError
+from cli.errors import UserError
 
 TEXT_FIELD, INSTRUCTION_FIELD = "{text}", "{instruction}"
 SIDES = ("query", "document")

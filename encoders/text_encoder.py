@@ -9,12 +9,10 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from encoders.back_off import BackOff
-from encoders.chunks import Chunk
+from encoders.attention.layout import is_unpadded
+from encoders.chunking import BackOff, Chunk
 from encoders.encoder import Encoder
-from encoders.identity import execution
-from encoders.rows import is_unpadded
-from encoders.sources import sources
+from encoders.identity import execution, sources
 from encoders.tokens import Batch, TextTokenizer
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from cli.errors import UserError
 from encoders.templates import DEFAULT, TEXT_FIELD, Template, pieces
-from poolers.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
-from records.errors import UserError
+from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
 
 
 @dataclass(frozen=True)

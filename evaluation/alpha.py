@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from records.errors import UserError, guard
+from cli.errors import UserError, guard
 
 ALPHAS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 DEVELOPMENT = "docs_dev"
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict[str, float]]]:
     """Alpha and its scores by task type; from one forward pass for all, unless words set the pooler or its reading."""
-    from evaluation.report import type_means
+    from evaluation.command import type_means
 
     if not any(word.startswith(("pooler", "reading.")) for word in words):
         readings = ",".join(f"moee:sum@{alpha:.9f}" for alpha in alphas)
@@ -50,16 +50,16 @@ def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict
 
 
 def _run(words: list[str]) -> list[Any]:
+    from cli.compose import composed, plain
     from evaluation.command import run
     from evaluation.words import hydra_words
-    from records.config import composed, plain
 
     return run(plain(composed("evaluate", hydra_words(words))))
 
 
 def curve(rows: Sequence[tuple[float, dict[str, float]]]) -> str:
     """A table of alpha against the scores by task type and their mean; the best mean, the smaller alpha at a tie."""
-    from evaluation.report import aligned
+    from evaluation.command import aligned
 
     kinds = sorted({kind for _, means in rows for kind in means})
     table = [["alpha", *kinds, "mean of types"]]

@@ -9,8 +9,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from records.config import CONF
-from records.errors import UserError, nearest
+from cli.compose import CONF
+from cli.errors import UserError, nearest
 from records.fingerprint import of_value
 
 MODES = ("none", "table", "mteb")

@@ -1,7 +1,8 @@
 """Our encoder as mteb wants one: batches of dictionaries in, one matrix out."""
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,23 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
 from encoders.templates import DEFAULT, Template
-from evaluation.asked import texts_of
-from evaluation.embedding_cache import EmbeddingCache, Encoder
+from evaluation.embeddings.cache import EmbeddingCache, Encoder
 from evaluation.instructions import Instructions
+
+
+def texts_of(batches: Iterable[dict[str, Any]], digest: Any, side: str, instruction: str) -> Iterator[list[str]]:
+    """Yield the `text` column of each batch and add to `digest`, piece by piece, the bytes of
+    `json.dumps([side, instruction, texts])` over all of them."""
+    digest.update(f"{json.dumps([side, instruction])[:-1]}, [".encode())
+    between = ""
+    for batch in batches:
+        texts = list(batch["text"])
+        if texts:
+            digest.update(f"{between}{json.dumps(texts)[1:-1]}".encode())
+            between = ", "
+        yield texts
+    digest.update(b"]]")
+
 
 ENCODE_KWARGS: EncodeKwargs = {"batch_size": 4096, "show_progress_bar": False}  # mteb's hand-over only
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from evaluation.candidates import Candidate
-from evaluation.embedding_cache import Encoder
+from cli.errors import UserError
+from evaluation.candidates.candidates import Candidate
+from evaluation.embeddings.cache import Encoder
 from evaluation.instructions import Instructions
 from records.atomic import write_json, write_text
-from records.errors import UserError
+from records.manifest import check_seal, sealed
 from records.run_folder import MANIFEST_VERSION
-from records.seal import check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
 

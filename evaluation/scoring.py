@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cli.errors import UserError
 from encoders.templates import template_of
-from evaluation.candidates import Candidate
-from evaluation.embedding_cache import EmbeddingCache
+from evaluation.candidates.candidates import Candidate
+from evaluation.embeddings.cache import EmbeddingCache, Meter
 from evaluation.instructions import Instructions
-from evaluation.pace import Pace
 from evaluation.results import (
     describe_tasks,
     finished,
@@ -25,7 +25,55 @@ from evaluation.results import (
     write_manifest,
     written_record,
 )
-from records.errors import UserError
+
+CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
+
+
+def is_hub_error(error: BaseException) -> bool:
+    """Tell whether `error` means: the hub cannot be reached, or does not have the data set (or asks for a login)."""
+    from datasets.exceptions import DatasetNotFoundError
+
+    if isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError)):
+        return True
+    return any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
+
+
+def unreachable(task: Any, error: BaseException) -> UserError:
+    """Return the error for a task whose data set cannot be had."""
+    parts = getattr(task.metadata, "tasks", None) or [task]  # an aggregate, as CQADupstack, has no data of its own
+    return UserError(
+        f"The data set {parts[0].metadata.dataset['path']} of task {task.metadata.name} cannot be fetched from the hub "
+        f"({type(error).__name__}). Connect to the network, or fill HF_HOME on a machine that has it; "
+        "benchmark=docs and tasks_dir=<folder> need no network."
+    )
+
+
+PROBE_SECONDS = 3.0
+WORTH_SAYING = 60.0  # seconds that remain
+
+
+class Pace:
+    """Says one line once, `PROBE_SECONDS` into the encoding of `expected` tokens, where long enough remains."""
+
+    def __init__(self, title: str, expected: int | None, meter: Meter, say: Callable[[str], None]) -> None:
+        self.title, self.expected, self.meter, self.say = title, expected, meter, say
+        self.tokens, self.seconds = meter.tokens, meter.seconds  # where it stood
+        self.said = expected is None
+
+    def look(self) -> None:
+        """Call after each batch of texts."""
+        seconds = self.meter.seconds - self.seconds
+        if self.said or seconds < PROBE_SECONDS or self.expected is None:
+            return
+        self.said = True
+        tokens = self.meter.tokens - self.tokens
+        left = (self.expected - tokens) * seconds / tokens
+        if left >= WORTH_SAYING:
+            minutes = f"{left / 60:.0f} min" if left < 5400 else f"{left / 3600:.1f} h"
+            self.say(
+                f"{self.title}: {tokens / seconds:,.0f} tokens/s in the first {seconds:.0f} s of encoding, longest "
+                f"texts first; at most {minutes} of encoding remain."
+            )
 
 
 @dataclass
@@ -68,8 +116,8 @@ def score(
     Raises `UserError` for NaN embeddings or scores, and for a data set that cannot be fetched; what was finished
     until then stays.
     """
+    from cli.quiet import quiet
     from evaluation.mteb_encoder import MtebEncoder, model_meta
-    from evaluation.quiet import quiet
 
     with quiet():
         encoder = candidate.load()
@@ -153,10 +201,9 @@ def _parts(task: Any) -> list[Any]:
 def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None:
     import mteb
 
-    from evaluation.hub import is_hub_error, unreachable
+    from cli.quiet import quiet
     from evaluation.items import write_items
     from evaluation.mteb_encoder import ENCODE_KWARGS
-    from evaluation.quiet import quiet
 
     meta = adapter.mteb_model_meta
     place = _predictions(meta, results)

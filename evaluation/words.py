@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from records.config import CONF
-from records.errors import UserError
+from cli.compose import CONF
+from cli.errors import UserError
 
 PATHS = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "=", which Hydra stops at
 QUOTES = "'\""

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from poolers.base import Pooler, States, TokenView
+from poolers.shared.base import Pooler, States, TokenView
 
 
 class LastToken(Pooler):

@@ -4,9 +4,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from poolers.base import Pooler, States, TokenView, weighted_mean
-from poolers.cross_attention import CrossAttentionHead
-from poolers.head_size import sized
+from poolers.shared.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.cross_attention import CrossAttentionHead, sized
 
 
 class LastLayerTrainable(Pooler):

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from poolers.base import Pooler, States, TokenView, weighted_mean
-from poolers.cross_attention import GegluMLP
-from poolers.head_size import sized
+from poolers.shared.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.cross_attention import GegluMLP, sized
 
 
 class LatentAttention(Pooler):

@@ -5,11 +5,11 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from poolers.base import Pooler, States, TokenView
+from cli.errors import UserError, nearest
 from poolers.eos import LastToken
 from poolers.mean import Mean
+from poolers.shared.base import Pooler, States, TokenView
 from poolers.weightedmean import WeightedMean
-from records.errors import UserError, nearest
 
 POOLINGS: dict[str, type[Pooler]] = {"eos": LastToken, "mean": Mean, "weightedmean": WeightedMean}
 

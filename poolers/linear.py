@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from poolers.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, States, TokenView, weighted_mean
 
 
 class Linear(Pooler):

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from poolers.base import Pooler, RoutedStates, States, TokenView, weighted_mean
-from poolers.standardise import Standardise
-from records.errors import UserError
+from cli.errors import UserError
+from poolers.shared.base import Pooler, RoutedStates, States, TokenView, weighted_mean
+from poolers.shared.standardise import Standardise
 
 READINGS = ("hidden", "routing", "concat", "sum")
 
@@ -27,7 +27,7 @@ class MoEE(Pooler):
     "softmax", or "logits" as the published code does for OLMoE and Qwen (docs/reference_divergences.md, M2).
     hidden_tokens, routing_tokens: the "last" token's, or the "mean" over all pooled tokens.
     standardise: see `Standardise`; HS and RW apart. "hidden" alone is never standardised by batch, as in that code.
-    statistics: a head.safetensors with corpus statistics to start from (python -m training.standardise).
+    statistics: a head.safetensors with corpus statistics to start from (python -m training.corpus_statistics).
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
@@ -130,5 +130,5 @@ class MoEE(Pooler):
         except (OSError, RuntimeError) as error:
             raise UserError(
                 f"pooler.statistics={file} cannot be read, or was made for another reading: "
-                f"{str(error).splitlines()[0]} Make it again: python -m training.standardise."
+                f"{str(error).splitlines()[0]} Make it again: python -m training.corpus_statistics."
             ) from error

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from poolers.base import Pooler, RoutedStates, States, TokenView, weighted_mean
-from poolers.cross_attention import CrossAttentionHead
-from poolers.head_size import sized
-from records.errors import UserError
+from cli.errors import UserError
+from poolers.shared.base import Pooler, RoutedStates, States, TokenView, weighted_mean
+from poolers.shared.cross_attention import CrossAttentionHead, sized
 
 
 class MoEETrained(Pooler):

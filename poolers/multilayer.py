@@ -5,11 +5,10 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from poolers.base import Pooler, States, TokenView, weighted_mean
-from poolers.cross_attention import CrossAttentionHead
-from poolers.head_size import sized
-from poolers.packed import Packed
-from records.errors import UserError
+from cli.errors import UserError
+from poolers.shared.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.cross_attention import CrossAttentionHead, sized
+from poolers.shared.packed import Packed
 
 
 class MultiLayerTrainable(Pooler):

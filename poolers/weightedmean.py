@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from poolers.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, States, TokenView, weighted_mean
 
 
 class WeightedMean(Pooler):

@@ -11,7 +11,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
-from records.errors import UserError
+from cli.errors import UserError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-PACKAGES = ("records", "corpora", "poolers", "encoders", "training", "evaluation")
+PACKAGES = ("cli", "records", "corpora", "poolers", "encoders", "training", "evaluation")
 ROOT = Path(__file__).resolve().parent.parent
 
 

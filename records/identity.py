@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from records.config import flat
+from cli.compose import flat
 
 # Facts of the base that a manifest states -> how messages call them. `encoders.identity.base_fingerprints` finds them.
 BASE = {

@@ -7,7 +7,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from records.errors import UserError
+from cli.errors import UserError
 from records.fingerprint import of_file, of_value
 from records.identity import BASE
 from records.run_folder import own_config, read_manifest

@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from cli.compose import composed, composer, flat, plain
+from cli.errors import UserError
 from records.atomic import write_json
-from records.config import composed, composer, flat, plain
-from records.errors import UserError
 from records.identity import MEANT, below
-from records.seal import check_seal, sealed
+from records.manifest import check_seal, sealed
 
 MANIFEST_VERSION = 2
 # keys that cannot change a number, so runs that differ in them are the same run

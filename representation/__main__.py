@@ -2,7 +2,7 @@
 
 import sys
 
-from records.errors import guard
+from cli.errors import guard
 
 
 def main() -> None:

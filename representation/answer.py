@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from analysis.figures.drawing import Drawing
-from analysis.tables.grid import Grid
+from analysis.drawings.drawing import Drawing
+from analysis.grids.grid import Grid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,15 +3,61 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from cli.compose import CONF, composed, plain
+from cli.errors import UserError, nearest
+from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits
 from evaluation.words import hydra_words
-from records.config import CONF, composed, plain
-from records.errors import UserError
-from records.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits
-from records.remembered import remember_below
-from representation.questions import QUESTIONS, check_questions, question
+from records.fingerprint import remember_below
+
+if TYPE_CHECKING:
+    from representation.answer import Answer
+    from representation.encoders_studied import Subject
+    from representation.texts import Texts
+
+
+# name -> module with `answer(subjects, texts, settings) -> Answer | None`; None where it does not apply to them.
+# A question's own keys are settings[name], from conf/representation.yaml, and their limits `LIMITS` of its module.
+QUESTIONS = {
+    "layers": "representation.layers.layers",
+    "geometry": "representation.geometry.geometry",
+    "read_ahead": "representation.probes.read_ahead",
+    "causal_against_bi": "representation.probes.causal_against_bi",
+    "attribution": "representation.heads.attribution",
+    "leave_one_layer_out": "representation.heads.leave_one_layer_out",
+    "loss": "representation.loss",
+    "prompts": "representation.moee.prompts",
+    "complementarity": "representation.moee.complementarity",
+    "batch_zscore": "representation.moee.batch_zscore",
+    "moee_readings": "representation.moee.moee_readings",
+}
+
+
+class Question(Protocol):
+    """A module of `QUESTIONS`, loaded when its turn comes."""
+
+    def answer(self, subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) -> "Answer | None":
+        """settings: the resolved conf/representation.yaml."""
+
+
+def check_questions(names: Any) -> list[str]:
+    """Return the names asked for, all for None. Raises `UserError` for one that there is not."""
+    listed: Sequence[str] = [names] if isinstance(names, str) else list(QUESTIONS if names is None else names)
+    for name in listed:
+        if name not in QUESTIONS:
+            raise UserError(f"There is no question '{name}'. {nearest(str(name), QUESTIONS)}")
+    if not listed:
+        raise UserError(f"questions= is an empty list. Choices: {', '.join(QUESTIONS)}.")
+    return list(dict.fromkeys(listed))
+
+
+def question(name: str) -> Question:
+    """Return the module of a question."""
+    return import_module(QUESTIONS[name])
+
 
 Config = dict[str, Any]
 LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0), "threads": Limit(1, "one for each core")}
@@ -34,7 +80,7 @@ def run(cfg: Config) -> list[Any]:
     modules = [question(name) for name in names]
     limits = {key: limit for module in modules for key, limit in getattr(module, "LIMITS", {}).items()}
     check_limits(cfg, LIMITS | limits, ENCODER_WORDS | {"progress": SWITCH})
-    from representation.subject import subjects
+    from representation.encoders_studied import subjects
 
     found = subjects({key: value for key, value in cfg.items() if key not in OURS})
     folder = output_folder(cfg, found[0].candidate.results)
@@ -80,8 +126,8 @@ def _over(found: Sequence[Any], texts: Any) -> str:
 
 def _cost(found: Sequence[Any], texts: Any, names: Sequence[str], cfg: Config) -> str:
     """One pass over the sample for each encoder and question, at the rate that was measured here before."""
-    from evaluation.plan import in_time
-    from evaluation.rates import rate_of
+    from evaluation.plan.plan import in_time
+    from evaluation.plan.speed import rate_of
 
     tokens = sum(found[0].candidate.measure().lengths([text.text for text in texts.every], ""))
     rate = rate_of(Path(cfg["cache_dir"]), found[0].config, cfg["threads"])

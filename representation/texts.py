@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from records.errors import UserError
+from cli.errors import UserError
 from records.streams import stream_seed
 
 if TYPE_CHECKING:
     from encoders.tokens import Batch
-    from evaluation.benchmarks import TaskSet
-    from representation.subject import Subject
+    from evaluation.tasks.chosen import TaskSet
+    from representation.encoders_studied import Subject
 
 T = TypeVar("T")
 Config = dict[str, Any]
@@ -75,8 +75,8 @@ def read_texts(cfg: Config) -> Texts:
 
     Raises `UserError` for a benchmark of mteb's own, whose texts are not read here.
     """
-    from evaluation.benchmarks import task_set
-    from evaluation.task_texts import texts_of_task
+    from evaluation.tasks.chosen import task_set
+    from evaluation.tasks.task_data import texts_of_task
 
     found = task_set(cfg)
     if not found.data:
@@ -105,7 +105,7 @@ def _sample(pool: list[T], cfg: Config, stream: str) -> list[T]:
 
 def _relevant(found: "TaskSet") -> Iterator[tuple[Text, Text]]:
     """Every query of retrieval with each document that is relevant to it."""
-    from evaluation.task_texts import joined
+    from evaluation.tasks.task_data import joined
 
     for data in found.data.values():
         if data.type != "Retrieval":

@@ -6,13 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from analysis.figures.drawing import Drawing
-from analysis.figures.save import figure_bytes, write_figures
-from analysis.tables.csv_text import csv_text
-from analysis.tables.markdown_escape import escape
-from analysis.tables.render_markdown import markdown_grid
+from analysis.drawings.drawing import Drawing, figure_bytes, write_figures
+from analysis.grids.csv import csv_text
+from analysis.grids.markdown import escape, markdown_grid
+from cli.errors import UserError
 from records.atomic import write_json, write_text
-from records.errors import UserError
 from representation.answer import Answer
 
 ANSWERS = "answers.json"

@@ -1,7 +1,7 @@
 """The grid that the contract tests run over: every pooler of poolers/ with every attention of conf/attn."""
 
-from poolers.registry import pooler_class, pooler_names
-from records.config import CONF
+from cli.compose import CONF
+from poolers.shared.registry import pooler_class, pooler_names
 
 POOLERS = pooler_names()
 ATTENTIONS = sorted(p.stem for p in (CONF / "attn").glob("*.yaml"))

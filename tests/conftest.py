@@ -13,9 +13,9 @@ import torch
 from hydra._internal import config_loader_impl as loader
 from transformers import LlamaConfig, LlamaModel, OlmoeConfig, OlmoeModel
 
-from records.config import composed, plain
+from cli.compose import composed, plain
 from tests.cells import reads_routers
-from training.bpe import train_bpe
+from training.pretrain.bpe import train_bpe
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 MERGER = loader.ConfigLoaderImpl

@@ -7,7 +7,7 @@ import sys
 import pytest
 from omegaconf import OmegaConf
 
-from records.config import CONF, composed
+from cli.compose import CONF, composed
 
 ENTRY_POINTS = {
     "train.py": ["train.py"],

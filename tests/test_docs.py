@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from analysis.cli import read_arguments
+from cli import compose
+from cli.compose import CONF, check_overrides, composed
+from cli.quoting import quoted_files
 from evaluation.words import hydra_words
-from records import config
-from records.arguments import quoted_files
-from records.config import CONF, check_overrides, composed
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -97,7 +97,7 @@ READ = {
 
 @pytest.mark.parametrize(("program", "words"), commands())
 def test_the_program_takes_every_command(program, words, monkeypatch):
-    monkeypatch.setattr(config, "SWEEP_PROBES", 2)  # of a sweep's values
+    monkeypatch.setattr(compose, "SWEEP_PROBES", 2)  # of a sweep's values
     READ[program](words)
 
 

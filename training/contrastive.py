@@ -5,26 +5,23 @@ from typing import Any
 from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
 
+from cli.errors import UserError
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.backbone import refuse_unpadded
-from encoders.corpus_statistics import fit_statistics
 from encoders.text_encoder import TextEncoder
-from poolers.registry import reads_padding
-from records.errors import UserError
+from poolers.shared.registry import reads_padding
 from records.run_folder import RunFolder
 from training.batches import BatchOrder
-from training.checkpoints import LAST
-from training.facts import announcement, closing_facts, continued, opening_manifest, warn
-from training.frozen import check_frozen, fill_states
+from training.corpus_statistics import fit_statistics, sample
+from training.frozen_states import check_frozen, fill_states
 from training.large_batch import LargeBatch
 from training.limits import check_contrastive
-from training.loop import fit
-from training.matryoshka import check_matryoshka
+from training.loop import LAST, fit
+from training.manifest_facts import announcement, closing_facts, continued, opening_manifest, warn
 from training.module import LOSS_DTYPES, ContrastiveModule
-from training.saving import finish, save_trained
-from training.set_up import set_up
-from training.standardise import sample
+from training.objectives.infonce import check_matryoshka
+from training.set_up import finish, save_trained, set_up
 from training.start import check_trainer, start
 from training.validation import Validation
 

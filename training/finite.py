@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.utils import get_total_norm
 
-from records.errors import UserError
+from cli.errors import UserError
 from training.large_batch import world_size
 
 NEXT = "Checkpoints are from before it: once the cause is mended, the same command goes on from the last one."

@@ -7,7 +7,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from records.errors import UserError, leave_if_unread, refused_where_undetermined
+from cli.errors import UserError, leave_if_unread, refused_where_undetermined
 
 
 class Jobs:

@@ -7,9 +7,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from encoders.chunks import by_token_budget
+from encoders.attention.layout import is_unpadded
+from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
-from encoders.rows import is_unpadded
 from encoders.tokens import TextTokenizer, Tokens
 from records.streams import stream_seed
 

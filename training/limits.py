@@ -4,9 +4,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from records.config import CONF
-from records.errors import UserError
-from records.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits, real
+from cli.compose import CONF
+from cli.errors import UserError
+from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits, real
 
 Config = dict[str, Any]
 

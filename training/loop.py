@@ -1,18 +1,120 @@
 """Lightning runs the steps: progress, logs, checkpoints, several processes."""
 
-from contextlib import suppress
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
+import torch.distributed as dist
+from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
+from pytorch_lightning.strategies import DDPStrategy
 
-from training.checkpoints import LAST, Clock, SaveLast
+from records.atomic import replacing
 from training.module import ContrastiveModule
-from training.processes import GatheredStrategy, processes_of_one_job
-from training.progress_lines import ProgressLines
+
+LAST = "last.ckpt"
+
+
+class SaveLast(pl.Callback):
+    """Save adapter, head, optimiser and position every `every` steps as `last.ckpt`, the old one kept until then.
+
+    The last step always has one: where anything fails after it, the same command goes on without training again.
+    """
+
+    def __init__(self, folder: Path, every: int) -> None:
+        self.path, self.every = folder / LAST, every
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Write the checkpoint when its step has come; a full disk leaves the last good one in place."""
+        step = trainer.global_step
+        if step == trainer.max_steps or (self.every and step % self.every == 0):
+            if not trainer.is_global_zero:
+                trainer.save_checkpoint(self.path)  # takes part in the barrier; only the first process writes
+                return
+            with replacing(self.path) as draft:
+                trainer.save_checkpoint(draft)
+
+
+class Clock:
+    """A data loader that only ticks: which batch a step sees is decided by the step's number."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.steps))
+
+
+LAUNCHED = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # set by Lightning's launcher
+
+
+class GatheredStrategy(DDPStrategy):
+    """Processes as in DDP, without its wrapper: `LargeBatch` sums the gradients itself, once a step."""
+
+    def configure_ddp(self) -> None:
+        """Leave the module as it is."""
+
+
+@contextmanager
+def processes_of_one_job(devices: int) -> Iterator[None]:
+    """Let Lightning start `devices` - 1 processes that run this job of a sweep and then end.
+
+    Lightning starts them with `sys.argv`, which is the whole sweep: they would go through it beside us, and the
+    process group would still be there when a later job wants another number of processes, or none.
+    torchrun and Slurm start their processes themselves; those go through the sweep together, and are left alone.
+    """
+    if devices == 1 or "LOCAL_RANK" in os.environ or not HydraConfig.initialized():
+        yield
+        return
+    words, before = sys.argv, set(os.environ)
+    sys.argv = [words[0], *(w for w in HydraConfig.get().overrides.task if not w.startswith("sweep="))]
+    try:
+        yield
+    finally:
+        sys.argv = words
+        for name in set(LAUNCHED) - before:
+            os.environ.pop(name, None)
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+LINES = 6  # over a whole run
+
+
+class ProgressLines(pl.Callback):
+    """Print a line every sixth of the steps: step, loss, tokens/s, time left."""
+
+    def __init__(self, name: str, steps: int) -> None:
+        self.name, self.steps, self.every = name, steps, max(1, steps // LINES)
+        self.first, self.started = 0, 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Time left counts from here, also where a run goes on."""
+        self.first, self.started = trainer.global_step, time.perf_counter()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any) -> None:
+        """Say how far it is, on the first process only."""
+        step = trainer.global_step
+        if step % self.every or step == self.steps or not trainer.is_global_zero:
+            return
+        left = (time.perf_counter() - self.started) / (step - self.first) * (self.steps - step)
+        shown = trainer.progress_bar_metrics
+        print(
+            f"{self.name}: step {step} of {self.steps}, loss {shown['loss']:.3f}, {shown['tokens/s']:,.0f} tokens/s,"
+            f" {left:.0f} s left",
+            flush=True,
+        )
+
 
 Config = dict[str, Any]
 STOPPED = 143  # exit code of a process that SIGTERM ended

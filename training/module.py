@@ -1,26 +1,48 @@
 """The LightningModule of a cell: one optimiser step on one global batch."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
+from cli.errors import UserError
+from cli.limits import fit_width
 from corpora.triples import Triple
 from encoders.tokens import Tokens
-from records.errors import UserError
-from records.limits import fit_width
-from training.ahead import Ahead
 from training.batches import BatchOrder, roll
+from training.cost.flops import Work
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
-from training.flops import Work
-from training.infonce import Candidates, candidates, infonce
 from training.large_batch import LargeBatch
-from training.matryoshka import matryoshka
+from training.objectives.infonce import Candidates, candidates, infonce, matryoshka
+
+T = TypeVar("T")
+
+
+class Ahead(Generic[T]):
+    """`make(step)` for one step after another, each begun in a thread when the step before it is taken.
+
+    make: a function of the step's number and nothing else, so that it does not matter when it is called, nor in
+    which thread. It is never called for step `steps` or later.
+    """
+
+    def __init__(self, make: Callable[[int], T], steps: int) -> None:
+        self.make, self.steps = make, steps
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+        self._begun: dict[int, Future[T]] = {}
+
+    def take(self, step: int) -> T:
+        """Return `make(step)` and begin `make(step + 1)`. What `make` raises is raised here, at its own step."""
+        begun = self._begun.pop(step, None)
+        made = begun.result() if begun else self.make(step)
+        self._begun = {step + 1: self._thread.submit(self.make, step + 1)} if step + 1 < self.steps else {}
+        return made
+
 
 LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 RECENT = 10  # losses whose mean is the run's final loss

@@ -1,19 +1,26 @@
 """What every objective starts from: encoder with LoRA or on cached states, tokenizer, how batches become chunks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from peft import PeftModel
+from safetensors.torch import save_file
 
-from encoders.cached_encoder import open_states
+from cli.errors import UserError
 from encoders.encoder import Encoder
+from encoders.frozen.cached_encoder import open_states
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.tokens import TextTokenizer
-from records.errors import UserError
+from records.atomic import replacing
+from records.run_folder import RunFolder
 from records.streams import stream_seed
 from training.large_batch import ChunkPlan, LargeBatch
+from training.loop import LAST
 
 Config = dict[str, Any]
 Work = TypeVar("Work", bound=LargeBatch)
@@ -65,3 +72,21 @@ def check_devices(devices: int, device: torch.device, accelerator: str = "auto")
             f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. "
             "Lower trainer.devices: batches and gradients stay the same."
         )
+
+
+def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> None:
+    """Write <folder>/adapter (loads with `PeftModel.from_pretrained`) and <folder>/head.safetensors.
+
+    adapted: None where the backbone was frozen; there is no adapter then.
+    """
+    if adapted is not None:
+        with replacing(folder / "adapter") as draft:
+            adapted.save_pretrained(str(draft), save_embedding_layers=False)
+    with replacing(folder / "head.safetensors") as draft:
+        save_file({k: v.contiguous() for k, v in encoder.pooler.state_dict().items()}, draft)
+
+
+def finish(folder: RunFolder, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest of a run whose weights are saved and whose facts are known; its checkpoint goes last."""
+    folder.write({**manifest, "status": "finished"})
+    (folder.path / LAST).unlink(missing_ok=True)

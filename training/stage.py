@@ -10,13 +10,11 @@ from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from records.run_folder import RunFolder
 from training.batches import BatchOrder
-from training.checkpoints import LAST
 from training.contrastive import split_validation
-from training.facts import continued, opening_manifest, step_facts, warn
-from training.loop import fit
+from training.loop import LAST, fit
+from training.manifest_facts import continued, opening_manifest, step_facts, warn
 from training.module import ContrastiveModule
-from training.saving import finish, save_trained
-from training.set_up import SetUp, set_up
+from training.set_up import SetUp, finish, save_trained, set_up
 
 Config = dict[str, Any]
 Scores = dict[str, float]

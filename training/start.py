@@ -8,17 +8,17 @@ import torch
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from corpora.fingerprints import data_fingerprint
+from cli.compose import plain
+from cli.errors import UserError
+from cli.quiet import quieten
+from corpora.readers import data_fingerprint
 from corpora.triples import Triple
 from encoders.identity import base_fingerprints
-from records.config import plain
-from records.errors import UserError
+from records.fingerprint import remember_below
 from records.lineage import read_stages
-from records.quiet import quieten
-from records.remembered import remember_below
 from records.run_folder import RunFolder, fixed_words, run_folder
-from training.check import check
-from training.facts import check_same
+from training.cost.check import check
+from training.manifest_facts import check_same
 
 Config = dict[str, Any]
 

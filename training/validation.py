@@ -7,13 +7,40 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from corpora.triples import Triple
 from encoders.finite import refuse_nonfinite
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import by_instruction
 from training.finite import TRY
-from training.infonce import asked_of
+from training.objectives.infonce import asked_of
+
+CHANCE_MARGIN = 0.02  # share of log K
+ALIKE = 0.99  # mean cosine of different texts
+
+
+def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:
+    """Return what is wrong with a trained run, or None.
+
+    loss: mean training loss of the last steps, nats; candidates: documents a query was compared with;
+    vectors: [N, E] embeddings of different texts.
+    """
+    chance = math.log(candidates)
+    if loss > chance * (1 - CHANCE_MARGIN):
+        return f"loss {loss:.3f} is at chance, log({candidates}) = {chance:.3f}: nothing was learned"
+    cosine = mean_cosine(vectors)
+    if cosine > ALIKE:
+        return f"embeddings are all alike: mean cosine of different texts {cosine:.4f}"
+    return None
+
+
+def mean_cosine(vectors: Tensor) -> float:
+    """Mean cosine over all pairs of different rows of [N, E], from the norm of the rows' sum."""
+    unit = F.normalize(vectors.double(), dim=-1)
+    n = len(unit)
+    return float((unit.sum(dim=0).square().sum() - n) / (n * (n - 1)))
 
 
 def ndcg_at_10(queries: np.ndarray, documents: np.ndarray, relevant: Sequence[int]) -> float:

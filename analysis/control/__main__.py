@@ -2,7 +2,7 @@
 
 import sys
 
-from records.errors import UserError, guard, nearest
+from cli.errors import UserError, guard, nearest
 
 USAGE = """\
 Audit of runs: which factors vary, what else differs, which streams are identical.

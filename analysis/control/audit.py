@@ -3,19 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from analysis.cli import CONF
-from analysis.control.compare import ABSENT, MODULES, compare, values_of
-from analysis.control.factors import check_factors
 from analysis.control.find_runs import Found
-from analysis.control.footnotes import said, short
-from analysis.control.rule import Control, confounds, difference_grid, judge
+from analysis.control.rule import Control, confounds, difference_grid, judge, said, short
+from analysis.grids.grid import Cell, Grid
+from analysis.grids.markdown import escape, markdown_grid
+from analysis.manifests.compared_keys import check_factors
+from analysis.manifests.cost import cost_header, cost_texts, memory_kinds, memory_note
+from analysis.manifests.designs import Design
+from analysis.manifests.differences import ABSENT, MODULES, compare, values_of
 from analysis.names import listed
-from analysis.reading.labels import gathered, labels
-from analysis.reading.order import config_order
-from analysis.reading.rows import Design
-from analysis.tables.cost import cost_header, cost_texts, memory_kinds, memory_note
-from analysis.tables.grid import Cell, Grid
-from analysis.tables.markdown_escape import escape
-from analysis.tables.render_markdown import markdown_grid
+from analysis.scores.choose import config_order
+from analysis.scores.labels import gathered, labels
 from records.identity import below
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.reading.read_manifest import check_versions, design_of, read_manifest
-from analysis.reading.read_results import OURS, RUNNING, missing
-from analysis.reading.rows import Design, Run
-from records.errors import UserError
+from analysis.manifests.designs import Design, Run
+from analysis.manifests.read_manifest import check_versions, design_of, read_manifest
+from analysis.scores.mteb_results import OURS, RUNNING, missing
+from cli.errors import UserError
 
 Named = list[tuple[str, Run]]  # (model, run)
 RUN_NAME = re.compile(r"seed=\d+$")

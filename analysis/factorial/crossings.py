@@ -6,8 +6,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from analysis.factorial.complete_grid import Levels, complete_grid
+from analysis.manifests.designs import Design
 from analysis.names import listed
-from analysis.reading.rows import Design
 
 if TYPE_CHECKING:
     import pandas as pd

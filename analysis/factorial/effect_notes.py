@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from analysis.formats import fraction
+from analysis.grids.formats import fraction
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 from analysis.statistics.sign_flip import EXACT_UP_TO, SEED

@@ -4,10 +4,10 @@ import math
 from typing import TYPE_CHECKING
 
 from analysis.factorial.effects import Factorial
-from analysis.formats import fraction, percent, score, signed
+from analysis.grids.formats import fraction, percent, score, signed
+from analysis.grids.grid import Cell, Grid
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
-from analysis.tables.grid import Cell, Grid
 
 if TYPE_CHECKING:
     import pandas as pd

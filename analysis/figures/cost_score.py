@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from analysis.figures.drawing import Drawing
-from analysis.figures.fit import highest, inches, over, short_names
-from analysis.figures.style import LINE, MOST_DESIGNS, PALE, mark
-from analysis.formats import score
-from analysis.reading.rows import Design
-from analysis.tables.cost import tokens_per_second
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import highest, inches, over, short_names
+from analysis.drawings.style import LINE, MOST_DESIGNS, PALE, mark
+from analysis.grids.formats import score
+from analysis.manifests.cost import tokens_per_second
+from analysis.manifests.designs import Design
 
 if TYPE_CHECKING:
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 COSTS: dict[str, Callable[[Design], float | None]] = {
     "trainable parameters": lambda design: design.parameters,

@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from analysis.figures.drawing import Drawing
-from analysis.figures.fit import inches, over, short_names
-from analysis.figures.style import BLACK, BLUE, GREY, LINE
-from analysis.formats import fraction
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import inches, over, short_names
+from analysis.drawings.style import BLACK, BLUE, GREY, LINE
+from analysis.grids.formats import fraction
 from analysis.statistics import ranks
 from analysis.statistics.ranks import CriticalDifference
 
 if TYPE_CHECKING:
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 MOST = 30  # designs
 STEP = 0.42  # between bars, in units of a line of names

@@ -3,19 +3,18 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.style import families, house_style
 from analysis.figures.cost_score import cost_score
 from analysis.figures.critical_difference import critical_difference
-from analysis.figures.drawing import Drawing
-from analysis.figures.fonts import families
 from analysis.figures.forest import forest, forest_by_type
 from analysis.figures.heat_map import heat_map
-from analysis.figures.style import house_style
 from analysis.figures.tasks import before_after, task_dots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 # Each returns None where it has nothing to draw, such as costs where no manifest states any.
 FIGURES: tuple[Callable[["Result"], Drawing | None], ...] = (

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.figures.drawing import Drawing
-from analysis.figures.fit import block, highest, inches, over, short_names
-from analysis.figures.style import BLACK, BLUE, GREY, LINE
-from analysis.formats import fraction, percent, signed
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import block, highest, inches, over, short_names
+from analysis.drawings.style import BLACK, BLUE, GREY, LINE
+from analysis.grids.formats import fraction, percent, signed
 from analysis.statistics.correction import correction_name, passes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 Floats = NDArray[np.float64]
 

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.figures.drawing import Drawing
-from analysis.figures.fit import block, highest, inches, over, short_names
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import block, highest, inches, over, short_names
+from analysis.drawings.style import BLACK
 from analysis.figures.forest import MINUS
-from analysis.figures.style import BLACK
-from analysis.formats import fraction, signed
+from analysis.grids.formats import fraction, signed
 from analysis.statistics.correction import correction_name, passes
 
 if TYPE_CHECKING:
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 Floats = NDArray[np.float64]
 MOST = 40  # designs

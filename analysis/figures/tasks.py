@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.by_type import seed_means
-from analysis.figures.drawing import Drawing
-from analysis.figures.fit import highest, inches, short_names
-from analysis.figures.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
-from analysis.formats import score, signed
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import highest, inches, short_names
+from analysis.drawings.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
+from analysis.grids.formats import score, signed
 from analysis.training_gain import twin_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 MOST_TASKS = 80
 MOST_PANELS = 6

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from analysis.control.audit import facts, verdict
 from analysis.control.rule import Control
+from analysis.grids.grid import Grid
+from analysis.grids.html import HtmlGrid, html_grid
 from analysis.names import listed
-from analysis.report.html_grid import HtmlGrid, html_grid
-from analysis.tables.grid import Grid
 
 if TYPE_CHECKING:
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
 

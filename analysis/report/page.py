@@ -4,18 +4,18 @@ from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.figures.drawing import Drawing
-from analysis.report import citing
-from analysis.report.html_grid import html_grid
+from analysis.drawings.drawing import Drawing
+from analysis.grids.html import html_grid
+from analysis.grids.latex import defined
+from analysis.report import references
 from analysis.report.manifest_audit import manifest_audit
 from analysis.report.methods import methods
 from analysis.report.references import REFERENCES, bibtex
 from analysis.report.representation import representation_parts
 from analysis.tables.main import all_grids
-from analysis.tables.render_latex import defined
 
 if TYPE_CHECKING:
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 HERE = Path(__file__).resolve().parent
 PIXELS = 96  # of a web page, an inch
@@ -24,14 +24,14 @@ PIXELS = 96  # of a web page, an inch
 def report_files(result: "Result", drawings: list[Drawing]) -> dict[str, str]:
     """Return file name -> text."""
     sentences = methods(result)
-    keys = citing.keys_of(sentences)
+    keys = references.keys_of(sentences)
     texts = {"methods.tex": methods_latex(sentences), "references.bib": bibtex(keys)}
     return {"report.html": _page(result, drawings, sentences, texts)} | texts
 
 
 def methods_latex(sentences: list[str]) -> str:
     r"""Return the paragraph for \input; its \cite keys are those of references.bib."""
-    text = "\n".join(map(citing.latex, sentences))
+    text = "\n".join(map(references.latex, sentences))
     return f"% \\bibliography{{references}} in the document\n{defined(text)}\n"
 
 
@@ -40,7 +40,7 @@ def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts
     from markupsafe import Markup
 
     own = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    keys = sorted(citing.keys_of(sentences), key=lambda key: REFERENCES[key].short)
+    keys = sorted(references.keys_of(sentences), key=lambda key: REFERENCES[key].short)
     return own.get_template("page.html.j2").render(
         title=f"{len(result.designs)} designs on {len(result.matrix)} tasks",
         verdict=result.verdict,
@@ -49,7 +49,7 @@ def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts
         parts=representation_parts(result.settings.representation),
         audit=manifest_audit(result),
         notes=result.notes,
-        methods=Markup(" ").join(map(citing.html, sentences)),
+        methods=Markup(" ").join(map(references.html, sentences)),
         methods_latex=texts["methods.tex"],
         references=[(key, REFERENCES[key].full) for key in keys],
         bibtex=texts["references.bib"],
@@ -58,7 +58,7 @@ def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts
 
 def _figure(drawing: Drawing) -> dict[str, Any]:
     """The picture as SVG within the page: sharp in print, and its ids cannot clash with those of another."""
-    from analysis.figures.save import figure_bytes
+    from analysis.drawings.drawing import figure_bytes
 
     width, height = drawing.figure.get_size_inches()
     words = {"name": drawing.name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.report.html_grid import HtmlGrid, html_grid
-from analysis.tables.grid import Cell, Grid
-from records.errors import UserError
+from analysis.grids.grid import Cell, Grid
+from analysis.grids.html import HtmlGrid, html_grid
+from cli.errors import UserError
 
 ANSWERS = "answers.json"
 VERSION = 1

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.flip_means import FlipMeans, flip_means
-from analysis.statistics.student import NOISE
-from analysis.statistics.typical_difference import TypicalDifference, typical_difference
+from analysis.statistics.intervals import NOISE, TypicalDifference, typical_difference
+from analysis.statistics.sign_flip import FlipMeans, flip_means
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 if TYPE_CHECKING:

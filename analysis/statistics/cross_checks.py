@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.flip_means import flip_means
-from analysis.statistics.sign_flip import RANDOM_FLIPS
-from analysis.statistics.student import student_interval
+from analysis.statistics.intervals import student_interval
+from analysis.statistics.sign_flip import RANDOM_FLIPS, flip_means
 
 Floats = NDArray[np.float64]
 

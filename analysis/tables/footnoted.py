@@ -3,8 +3,8 @@
 from collections.abc import Container
 from dataclasses import replace
 
-from analysis.control.footnotes import Footnote
-from analysis.tables.grid import Cell, Grid
+from analysis.control.rule import Footnote
+from analysis.grids.grid import Cell, Grid
 
 
 def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:

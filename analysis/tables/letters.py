@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from analysis.grids.latex_fit import beyond_pdflatex
 from analysis.names import listed
-from analysis.tables.latex_letters import beyond_pdflatex
 
 MOST = 8  # letters named
 
@@ -18,7 +18,7 @@ def letter_notes(names: Iterable[str], drawn: bool) -> list[str]:
             " lualatex or xelatex, with a font that has them, prints the names."
         )
     if drawn and not all(text.isascii() for text in texts):
-        from analysis.figures.fonts import undrawn
+        from analysis.drawings.style import undrawn
 
         boxes = undrawn(texts)
         if boxes:

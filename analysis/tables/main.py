@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from analysis.by_type import MEAN_TASKS, MEAN_TYPES
 from analysis.factorial.effect_tables import effect_grids
-from analysis.formats import fraction, score, signed
-from analysis.tables.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
+from analysis.grids.formats import fraction, score, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.manifests.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
 from analysis.tables.footnoted import footnoted
-from analysis.tables.grid import Cell, Grid
 from analysis.tables.pair_tables import footnote_texts, pair_grid
 from analysis.tables.paper_layout import paper_grid
 from analysis.training_gain import STAGES
@@ -16,7 +16,7 @@ from analysis.training_gain import STAGES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 
 def all_grids(result: "Result") -> list[Grid]:

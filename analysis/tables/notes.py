@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from analysis.formats import fraction, signed
+from analysis.grids.formats import fraction, signed
 from analysis.names import listed
 from analysis.pairs import BETWEEN
 from analysis.settings import Settings

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from analysis.formats import fraction
+from analysis.grids.formats import fraction
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
-from analysis.statistics.signed_rank_null import EXACT_UP_TO
+from analysis.statistics.wilcoxon import EXACT_UP_TO
 from analysis.tables.notes import ZEROS
 
 if TYPE_CHECKING:

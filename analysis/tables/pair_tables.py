@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from analysis.formats import fraction, signed
+from analysis.grids.formats import fraction, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.manifests.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
-from analysis.tables.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
-from analysis.tables.grid import Cell, Grid
 from analysis.tables.pair_caption import correction_text, mean_text, signed_rank_text, typical_text, unreachable_text
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 
 MEAN = "Mean"  # heads the column of mean differences

@@ -6,17 +6,17 @@ mean has a column of its own.
 
 from typing import TYPE_CHECKING
 
-from analysis.formats import fraction, signed
+from analysis.grids.formats import fraction, signed
+from analysis.grids.grid import Cell, Grid
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
-from analysis.tables.grid import Cell, Grid
 from analysis.tables.pair_caption import correction_text, mean_text, signed_rank_text, typical_text, unreachable_text
 from analysis.tables.pair_tables import pairs_by_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.result import Result
+    from analysis.analyse import Result
 
 STARS = (0.05, 0.01, 0.001)
 DAGGER = "†"

@@ -14,16 +14,16 @@ from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 from analysis.factorial.effects import effects_for_file
-from analysis.reading.scores import scores_for_file
-from analysis.tables.cost import costs, memory_kinds
-from analysis.tables.grid import Grid
+from analysis.grids.grid import Grid
+from analysis.manifests.cost import costs, memory_kinds
+from analysis.scores.long_table import scores_for_file
 from analysis.tables.main import all_grids
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.reading.rows import Design
-    from analysis.result import Result
+    from analysis.analyse import Result
+    from analysis.manifests.designs import Design
 
 RESULT_VERSION = 2  # grows when a key changes its meaning or goes
 MOST_ROWS = 20_000

@@ -4,23 +4,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.factorial.effects import effects_for_file
-from analysis.reading.scores import scores_for_file
+from analysis.grids.csv import csv_text
+from analysis.grids.latex import latex_document, latex_grid
+from analysis.grids.markdown import document, markdown_grid
+from analysis.manifests.cost import has_costs, memory_kinds, peak_memory, tokens_per_second, training_flops
+from analysis.scores.long_table import scores_for_file
 from analysis.settings import Settings
-from analysis.tables.cost import has_costs, memory_kinds, peak_memory, tokens_per_second, training_flops
-from analysis.tables.csv_text import csv_text
 from analysis.tables.main import type_grid
-from analysis.tables.render_latex import latex_document, latex_grid
-from analysis.tables.render_markdown import document, markdown_grid
 from analysis.tables.result_json import result_json
+from cli.errors import UserError
 from records.atomic import write_text
-from records.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.control.footnotes import Footnote
-    from analysis.figures.drawing import Drawing
-    from analysis.result import Result
+    from analysis.analyse import Result
+    from analysis.control.rule import Footnote
+    from analysis.drawings.drawing import Drawing
 
 
 def output_folder(settings: Settings) -> Path:
@@ -63,7 +63,7 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
         for name, text in texts.items():
             write_text(folder / name, text)
         if drawings:
-            from analysis.figures.save import write_figures
+            from analysis.drawings.drawing import write_figures
 
             pictures = write_figures(drawings, folder / "figures")
     except OSError as error:

@@ -3,12 +3,11 @@
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from analysis.figures.drawing import Drawing
-from analysis.figures.fit import inches, short_names
-from analysis.figures.style import MOST_DESIGNS, house_style, mark
-from analysis.formats import signed
-from representation.geometry.relation import GROUPS
-from representation.geometry.tables import MEASURES, types_of
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import inches, short_names
+from analysis.drawings.style import MOST_DESIGNS, house_style, mark
+from analysis.grids.formats import signed
+from representation.geometry.relation import GROUPS, MEASURES, types_of
 
 if TYPE_CHECKING:
     import pandas as pd

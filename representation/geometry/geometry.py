@@ -1,13 +1,17 @@
 """The shape of each encoder's cloud of vectors, and whether it goes with the score: with an interval, not a story."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from representation.answer import Answer
+from representation.encoders_studied import Subject
 from representation.geometry.figure import geometry_figure
-from representation.geometry.own_vectors import OwnVectors, own_vectors
-from representation.geometry.relation import relation, relation_grid, relation_notes
-from representation.geometry.scores_of import Scores, scores_of, type_scores
-from representation.geometry.tables import geometry_grids
+from representation.geometry.relation import geometry_grids, relation, relation_grid, relation_notes
 from representation.geometry.vector_geometry import (
     alignment,
     anisotropy,
@@ -16,11 +20,84 @@ from representation.geometry.vector_geometry import (
     uniformity,
 )
 from representation.progress import each
-from representation.subject import Subject
-from representation.texts import Texts
+from representation.texts import Text, Texts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class OwnVectors:
+    """`of_type`: task type -> [n, E]; `queries`, `documents`: [p, E] each, row by row a relevant pair."""
+
+    of_type: dict[str, Vectors]
+    queries: Vectors
+    documents: Vectors
+
+
+def own_vectors(subject: Subject, texts: Texts) -> OwnVectors:
+    """Return the vectors as evaluation gets them, with the instructions that evaluation gives."""
+    encoder = subject.encoder()
+    wanted: list[Text] = [*texts.every, *(query for query, _ in texts.pairs), *(body for _, body in texts.pairs)]
+    place: dict[Text, int] = {}
+    for text in wanted:
+        place.setdefault(text, len(place))
+    found = np.empty((len(place), encoder.embedding_dim), dtype=np.float32)
+    for places, part in texts.passes(subject, list(place), lambda batch: encoder.encoder(batch).cpu().numpy()):
+        found[places] = part
+
+    def rows(some: list[Text]) -> Vectors:
+        return found[[place[text] for text in some]]
+
+    return OwnVectors(
+        {kind: rows(sample) for kind, sample in texts.of_type.items()},
+        rows([query for query, _ in texts.pairs]),
+        rows([body for _, body in texts.pairs]),
+    )
+
+
+Scores = dict[str, tuple[str, float]]  # task -> (type, main score)
+
+
+def scores_of(subject: Subject) -> Scores:
+    """Return the scores of these very weights and settings; {} where there are none.
+
+    They are looked for beside the run's study (or in `results=`), in the folder that evaluation would write to.
+    """
+    from analysis.scores.mteb_results import NOT_SCORES
+    from analysis.scores.mteb_task import read_task
+    from analysis.scores.task_types import read_types
+    from evaluation.results import model_folder, revision
+
+    candidate: Any = subject.candidate
+    folder = model_folder(candidate) / revision(candidate, subject.encoder(), subject.instructions)
+    types_file = candidate.results / "tasks.json"
+    types = read_types(types_file) if types_file.is_file() else {}
+    files = [path for path in sorted(folder.glob("*.json")) if path.name not in NOT_SCORES]
+    rows = [read_task(path, candidate.name, str(subject.seed)) for path in files]
+    return {row.task: (types[row.task], row.score) for row in rows if row.task in types}
+
+
+def type_scores(found: Mapping[str, Scores]) -> tuple[dict[str, dict[str, float]], dict[str, int]]:
+    """Return (encoder -> task type -> mean score, task type -> how many tasks), over the tasks that all encoders have.
+
+    A mean over other tasks would be another scale. Encoders without any score are left out.
+    """
+    scored = {label: own for label, own in found.items() if own}
+    shared = set.intersection(*(set(own) for own in scored.values())) if scored else set()
+    kinds: dict[str, list[str]] = {}
+    for task in sorted(shared):
+        kinds.setdefault(next(iter(scored.values()))[task][0], []).append(task)
+    means = {
+        label: {kind: fsum(own[task][1] for task in tasks) / len(tasks) for kind, tasks in kinds.items()}
+        for label, own in scored.items()
+        if shared
+    }
+    return means, {kind: len(tasks) for kind, tasks in kinds.items()}
+
 
 OF_A_CLOUD = {
     "anisotropy": anisotropy,

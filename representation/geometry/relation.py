@@ -1,15 +1,125 @@
 """Does the geometry of a cell go with its score? Rank correlations over cells, each with an interval."""
 
-from math import isnan
+from dataclasses import dataclass
+from math import atanh, isnan, nan, sqrt, tanh
 from typing import TYPE_CHECKING
 
-from analysis.formats import signed
-from analysis.tables.grid import Cell, Grid
-from representation.geometry.rank_correlation import FEWEST, Correlation, least_told, spearman
-from representation.geometry.tables import MEASURES, types_of
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analysis.grids.formats import score, signed
+from analysis.grids.grid import Cell, Grid
+from representation.texts import Texts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MEASURES = {
+    "anisotropy": "Anisotropy",
+    "uniformity": "Uniformity",
+    "effective_rank": "Effective rank",
+    "centred_effective_rank": "Effective rank, centred",
+    "alignment": "Alignment",
+}
+
+
+def geometry_grids(table: "pd.DataFrame", texts: Texts) -> list[Grid]:
+    """Return the table over all types, then the types one by one. table: see `representation.geometry.geometry`."""
+    numbers = table.groupby("encoder", sort=False)[list(MEASURES)].mean()
+    rows = [[Cell(str(label)), *(_number(name, own[name]) for name in MEASURES)] for label, own in numbers.iterrows()]
+    caption = (
+        f"Each measure of an encoder's vectors, mean over task types; {texts.over}; alignment over {len(texts.pairs)} "
+        "pairs of a query and a document relevant to it."
+    )
+    whole = Grid("geometry-encoders", caption, ["Encoder", *MEASURES.values()], rows, title="Geometry of each encoder")
+    return [whole, _by_type(table, texts)]
+
+
+def _by_type(table: "pd.DataFrame", texts: Texts) -> Grid:
+    own = [name for name in MEASURES if name != "alignment"]
+    rows = []
+    for _, group in table.groupby("encoder", sort=False):
+        for k, (_, line) in enumerate(group.iterrows()):
+            scored = "-" if isnan(line["score"]) else score(line["score"])
+            first = Cell(line["encoder"] if k == 0 else "")
+            rows.append([first, Cell(line["type"]), *(_number(name, line[name]) for name in own), Cell(scored)])
+    caption = (
+        f"The measures by task type, over {texts.over}, and the score on that type where there is one: mean over the "
+        "tasks that all of them were scored on."
+    )
+    header = ["Encoder", "Task type", *(MEASURES[name] for name in own), "Score"]
+    return Grid("geometry-types", caption, header, rows, left=2, title="Geometry by task type")
+
+
+def types_of(table: "pd.DataFrame") -> list[str]:
+    """The task types in the order of the table."""
+    return list(dict.fromkeys(table["type"]))
+
+
+def _number(name: str, value: float) -> Cell:
+    if isnan(value):
+        return Cell("-")
+    return Cell(f"{value:.1f}" if name.endswith("rank") else score(value, 3))
+
+
+FEWEST = 4  # cells: with three the interval is endless
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """`rho` over `n` cells and the interval of its level; NaN where one side does not vary, or cells are too few."""
+
+    rho: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def told(self) -> bool:
+        """Whether the interval leaves 0 out."""
+        return not isnan(self.low) and not self.low <= 0 <= self.high
+
+
+def least_told(n: int, alpha: float = 0.05) -> float | None:
+    """The smallest |rho| of n cells without ties whose interval leaves 0 out; None where not even 1 does."""
+    if n < FEWEST:
+        return None
+    each = (1 - k * _step(n) for k in range(int(1 / _step(n)), -1, -1))
+    return next((rho for rho in each if _interval(rho, n, alpha)[0] > 0), None)
+
+
+def spearman(first: ArrayLike, second: ArrayLike, alpha: float = 0.05) -> Correlation:
+    """Spearman's rho with the interval of Bonett and Wright (2000), "Sample size requirements for estimating Pearson,
+    Kendall and Spearman correlations": Fisher's z with standard error sqrt((1 + rho^2 / 2) / (n - 3)).
+
+    A bootstrap over so few cells draws the same cell again and again, and its intervals are too short. At rho = +-1
+    z is endless, so the interval is of the largest rho short of 1 that n cells without ties can have.
+    """
+    from scipy.stats import rankdata
+
+    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    n = len(x)
+    if n < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Correlation(nan, nan, nan, n)
+    rho = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+    if n < FEWEST:
+        return Correlation(rho, nan, nan, n)
+    return Correlation(rho, *_interval(rho, n, alpha), n)
+
+
+def _interval(rho: float, n: int, alpha: float) -> tuple[float, float]:
+    from scipy.stats import norm
+
+    bounded = min(max(rho, -1 + _step(n)), 1 - _step(n))
+    reach = float(norm.ppf(1 - alpha / 2)) * sqrt((1 + bounded**2 / 2) / (n - 3))
+    return min(rho, tanh(atanh(bounded) - reach)), max(rho, tanh(atanh(bounded) + reach))
+
+
+def _step(n: int) -> float:
+    """How far below 1 the next rho is: 6 * 2 / (n^3 - n), two neighbours of a ranking exchanged."""
+    return 12 / (n**3 - n)
+
 
 GROUPS = {True: "trained", False: "untrained"}
 

@@ -6,7 +6,7 @@ Cosine is what scores are made of, so lengths are not looked at.
 import numpy as np
 from numpy.typing import NDArray
 
-from representation.layers.similarity import Floats, unit
+from representation.layers.likeness import Floats, unit
 
 ROWS = 1024  # of a block of pairs
 

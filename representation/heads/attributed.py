@@ -1,6 +1,9 @@
 """What a head attends to in each text: one row a text, over the layers or over the classes of tokens that it reads."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,20 +11,135 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
+from transformers import PreTrainedTokenizerBase
 
-from poolers.base import Pooler, States
+from encoders.tokens import Batch
 from poolers.lastlayer import LastLayerTrainable
 from poolers.multilayer import MultiLayerTrainable
-from representation.heads.head_attention import layer_attention, relative_entropy, token_attention
-from representation.heads.token_classes import CLASSES, TokenClasses
+from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, Pooler, States, TokenView
+from poolers.shared.cross_attention import CrossAttentionHead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from encoders.text_encoder import TextEncoder
     from encoders.tokens import Batch
-    from representation.subject import Subject
+    from representation.encoders_studied import Subject
     from representation.texts import Text, Texts
+
+
+CLASSES = ("BOS", "instruction", "content word", "function word", "punctuation", "EOS", "padding")
+FIRST, ASKED, CONTENT, FUNCTION, PUNCTUATION, LAST, FILLED = range(len(CLASSES))
+OF_ROLE = {PAD: FILLED, BOS: FIRST, INSTRUCTION: ASKED, EOS: LAST}
+SPACE = ("\u0120", "\u2581", "\u010a")  # how vocabularies write a space before a token, or the end of a line
+LISTED = """
+a an the this that these those some any each every all both no not and or but nor if then else than so as of at by
+for from in into on onto to with without within over under between through during before after above below up down
+out off about against per via is are was were be been being am do does did have has had having can could may might
+must shall should will would it its he she they them his her you your we our i me my us who whom whose which what
+when where why how there here such only same other another also
+"""
+FUNCTION_WORDS = frozenset(LISTED.split())
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An entry of the vocabulary: whether it holds a letter or digit, whether it begins a word, and its letters."""
+
+    is_word: bool
+    begins: bool
+    letters: str
+
+
+class TokenClasses:
+    """Classes of tokens for a tokenizer of a decoder, whose vocabulary marks the beginnings of words (BPE)."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.tokenizer = tokenizer
+        self.piece = cache(self._piece)
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """[B, T] int64: the number of each token's class in `CLASSES`.
+
+        A token without letter or digit is punctuation, white space too. A function word is a whole word of a closed
+        list of English; pieces of longer words are content.
+        """
+        rows = [self.row(*both) for both in zip(batch.input_ids.tolist(), batch.roles.tolist(), strict=True)]
+        return torch.tensor(rows, device=batch.roles.device)
+
+    def row(self, ids: Sequence[int], roles: Sequence[int]) -> list[int]:
+        """The class of each token of one text."""
+        pieces = [None if role in OF_ROLE else self.piece(i) for i, role in zip(ids, roles, strict=True)]
+        return [
+            OF_ROLE[role] if piece is None else kind_of(piece, *_beside(pieces, i))
+            for i, (piece, role) in enumerate(zip(pieces, roles, strict=True))
+        ]
+
+    def _piece(self, token: int) -> Piece:
+        written = str(self.tokenizer.convert_ids_to_tokens(token))
+        text = self.tokenizer.convert_tokens_to_string([written])
+        return Piece(any(c.isalnum() for c in text), written.startswith(SPACE), text.strip().lower())
+
+
+def kind_of(piece: Piece, before: Piece | None, after: Piece | None) -> int:
+    """Content word, function word or punctuation. before, after: its neighbours of the text, where there are any."""
+    if not piece.is_word:
+        return PUNCTUATION
+    begins = piece.begins or before is None or not before.is_word
+    ends = after is None or after.begins or not after.is_word
+    return FUNCTION if begins and ends and piece.letters in FUNCTION_WORDS else CONTENT
+
+
+def _beside(pieces: Sequence[Piece | None], i: int) -> tuple[Piece | None, Piece | None]:
+    return (pieces[i - 1] if i else None), (pieces[i + 1] if i + 1 < len(pieces) else None)
+
+
+def attention_weights(head: CrossAttentionHead, states: Tensor, mask: Tensor | None = None) -> Tensor:
+    """[B, H, N, K] float32: how each of N queries of H heads divides its attention over the keys; rows sum to one.
+
+    states: [B, K, D], mask: [B, K] bool, the keys that exist, as `CrossAttentionHead.forward` takes them.
+    softmax((LN(Q) W_q) (LN(x) W_k)^T / sqrt(d)).
+    """
+    keys = head.norm_keys(states.float())
+    if mask is not None:
+        keys = keys.masked_fill(~mask[..., None], 0.0)
+    keys = head.key(keys).unflatten(-1, (head.num_heads, head.head_dim))
+    queries = head.query(head.norm_queries(head.queries)).unflatten(-1, (head.num_heads, head.head_dim))
+    scores = torch.einsum("nhd,bkhd->bhnk", queries, keys) / math.sqrt(head.head_dim)
+    if mask is not None:
+        scores = scores.masked_fill(~mask[:, None, None, :], -torch.inf)
+    return scores.softmax(dim=-1)
+
+
+def layer_attention(pooler: MultiLayerTrainable, states: States) -> Tensor:
+    """[B, H, N, L]: attention of a multilayer head over its layers. states: the reductions of `pooler.layers`.
+
+    With tokens="all" a layer has the attention of all its tokens together: e^(log of its softmax's denominator), over
+    the sum of those of all layers.
+    """
+    assert isinstance(states, list)
+    if pooler.tokens == "all":
+        return torch.cat([part[..., -1:] for part in states], dim=-1).softmax(dim=-1)
+    stacked = torch.stack(states, dim=1)
+    return attention_weights(pooler.head, stacked if pooler.layer_weights is None else stacked + pooler.layer_weights)
+
+
+def token_attention(pooler: LastLayerTrainable, states: States, tokens: TokenView) -> Tensor:
+    """[B, H, N, T]: attention of a lastlayer head over the tokens that it reads, with pooler.tokens=all."""
+    assert isinstance(states, Tensor)
+    assert pooler.tokens == "all", "a head with one key has one weight"
+    return attention_weights(pooler.head, states, pooler.pooled(tokens) if pooler.mask_padding else None)
+
+
+def relative_entropy(weights: Tensor, keys: Tensor | int) -> Tensor:
+    """Entropy of weights [..., K] over that of attention spread evenly: 1 is even, 0 is all on one key.
+
+    keys: how many keys there are, a number or a tensor that fits [...]; of one key alone it is 1.
+    """
+    entropy = torch.special.entr(weights.double()).sum(dim=-1)
+    most = torch.log(torch.as_tensor(keys, dtype=torch.float64, device=weights.device))
+    return torch.where(most > 0, entropy / most.clamp(min=1e-12), torch.ones_like(entropy))
+
 
 Floats = NDArray[np.float64]
 

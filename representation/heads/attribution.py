@@ -4,20 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.formats import score
-from analysis.tables.grid import Cell, Grid
+from analysis.grids.formats import score
+from analysis.grids.grid import Cell, Grid
 from representation.answer import Answer
-from representation.backbones import by_design, over_seeds
+from representation.encoders_studied import by_design, over_seeds
+from representation.figures import Look, Panel, Words, heat_panels
 from representation.heads.attributed import Attributed, attributed, reads_layers, reads_tokens
-from representation.heat_panels import Look, Panel, heat_panels
 from representation.progress import each
-from representation.styled import Words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis.figures.drawing import Drawing
-    from representation.subject import Subject
+    from analysis.drawings.drawing import Drawing
+    from representation.encoders_studied import Subject
     from representation.texts import Texts
 
 NAME = "attribution"

@@ -2,17 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from analysis.formats import score
-from analysis.tables.grid import Cell, Grid
+from analysis.grids.formats import score
+from analysis.grids.grid import Cell, Grid
 from representation.answer import Answer
-from representation.decoders import decoders
-from representation.layers.curves import layer_curves
+from representation.encoders_studied import Subject, decoders
+from representation.layers.figures import layer_curves, layer_grids, layer_maps
 from representation.layers.likeness import layer_likeness, likeness_tables
-from representation.layers.maps import layer_maps
 from representation.layers.scores import layer_scores
-from representation.layers.tables import layer_grids
 from representation.layers.vectors import POOLINGS
-from representation.subject import Subject
 from representation.texts import Texts
 
 if TYPE_CHECKING:

@@ -5,16 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaluation.readings import ReadingCandidate
-from representation.decoders import Decoder
+from evaluation.candidates.readings import ReadingCandidate
+from representation.encoders_studied import Decoder, Subject
 from representation.layers.vectors import layer_readings
 from representation.progress import each
-from representation.subject import Subject
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evaluation.benchmarks import TaskSet
+    from evaluation.tasks.chosen import TaskSet
 
 FOLDER = "layer_scores"  # in the cache: among a study's scores, layers would be taken for designs of it
 
@@ -26,9 +25,9 @@ def layer_scores(found: list[Decoder], tasks: "TaskSet", settings: dict[str, Any
     """
     import pandas as pd
 
+    from cli.quiet import quiet
     from evaluation.instructions import read_instructions
-    from evaluation.plan import make_plan
-    from evaluation.quiet import quiet
+    from evaluation.plan.plan import make_plan
     from evaluation.scoring import Options, score
 
     readings = {own.label: [r for subject in own.seeds for r in _of(subject, settings)] for own in found}

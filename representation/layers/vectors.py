@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.readings import ReadingCandidate, read_by
-from representation.subject import Subject
+from evaluation.candidates.readings import ReadingCandidate, read_by
+from representation.encoders_studied import Subject
 from representation.texts import Text, Texts
 
 if TYPE_CHECKING:
-    from encoders.readings import Readings
+    from encoders.encoder import Readings
 
 POOLINGS = {"mean": "mean of the tokens", "eos": "last token"}  # of a reading, in words
 
 
 def layer_readings(subject: Subject) -> list[ReadingCandidate]:
-    """Return the readings of every layer, mean and last token, of one encoder (evaluation/readings.py)."""
+    """Return the readings of every layer, mean and last token, of one encoder (evaluation/candidates/readings.py)."""
     found = read_by([subject.candidate], [f"layer:*/{pooling}" for pooling in POOLINGS])
     return [reading for reading in found if isinstance(reading, ReadingCandidate)]
 
@@ -41,8 +41,8 @@ def layer_vectors(subject: Subject, texts: Texts, wanted: Sequence[Text]) -> dic
 
 def _readings(subject: Subject) -> "Readings":
     """All layers' poolers on the encoder that is held; not normalised, since CKA looks at lengths too."""
-    from encoders.readings import Reading, Readings
-    from poolers.registry import build_pooler
+    from encoders.encoder import Reading, Readings
+    from poolers.shared.registry import build_pooler
 
     encoder = subject.encoder()
     own = encoder.encoder.pooler

@@ -1,29 +1,121 @@
 """How far does a token's state move when the mask alone is changed? LLM2Vec's second probe (arXiv 2404.05961, 4.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from transformers import PreTrainedModel
 
-from analysis.formats import score
-from analysis.tables.grid import Cell, Grid
+from analysis.grids.formats import score
+from analysis.grids.grid import Cell, Grid
+from encoders.attention.pattern import set_attention
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
 from representation.answer import Answer
-from representation.backbones import by_design, distinct_backbones, over_seeds
-from representation.heat_panels import Look, Panel, heat_panels
-from representation.probes.position_means import PositionMeans, bin_names, bin_starts
-from representation.probes.switched_attention import switched_attention
+from representation.encoders_studied import by_design, distinct_backbones, over_seeds
+from representation.figures import Look, Panel, Words, heat_panels
 from representation.progress import each
-from representation.styled import Words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from representation.subject import Subject
+    from representation.encoders_studied import Subject
     from representation.texts import Text, Texts
+
+
+@contextmanager
+def switched_attention(backbone: PreTrainedModel, is_causal: bool) -> Iterator[None]:
+    """Within, every layer is causal, or every layer bidirectional; afterwards each is as it was, bi_last too.
+
+    The backbone is one that `set_attention` has set before, as every loaded encoder's is.
+    """
+    own = {name: m.is_causal for name, m in backbone.named_modules() if isinstance(getattr(m, "is_causal", None), bool)}
+    whole = backbone.config.is_causal
+    set_attention(backbone, is_causal)
+    try:
+        yield
+    finally:
+        backbone.config.is_causal = whole
+        for name, was in own.items():
+            backbone.get_submodule(name).is_causal = was
+
+
+def bin_starts(longest: int) -> list[int]:
+    """First position of each bin: 0, 1, 2, 4, 8, ... below `longest`, the tokens of the longest text."""
+    starts = [0]
+    while (following := max(1, 2 * starts[-1])) < longest:
+        starts.append(following)
+    return starts
+
+
+def bin_names(starts: list[int], longest: int) -> list[str]:
+    """Positions of each bin that a text of `longest` tokens reaches, from 0: "0", "1", "2-3"; the last ends with it."""
+    starts = [start for start in starts if start < longest]
+    ends = [*(start - 1 for start in starts[1:]), longest - 1]
+    return [str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
+
+
+@dataclass
+class PositionMeans:
+    """Sums [L, bins] of each text's mean in a bin, and how many texts [bins] and tokens [bins] have reached it.
+
+    longest: tokens of the longest text seen.
+    """
+
+    starts: list[int]
+    sums: Tensor
+    texts: Tensor
+    tokens: Tensor
+    of_texts: Tensor  # [L] sums of each text's mean over all its tokens
+    longest: int = 0
+
+    @staticmethod
+    def empty(layers: int, starts: list[int]) -> "PositionMeans":
+        """Nothing seen yet."""
+        bins = len(starts)
+        return PositionMeans(
+            starts,
+            torch.zeros(layers, bins, dtype=torch.float64),
+            torch.zeros(bins, dtype=torch.long),
+            torch.zeros(bins, dtype=torch.long),
+            torch.zeros(layers, dtype=torch.float64),
+        )
+
+    @staticmethod
+    def over_seeds(found: Sequence["PositionMeans"]) -> "PositionMeans":
+        """The mean over encoders that have read the same texts."""
+        first = found[0]
+        sums, whole = (torch.stack([getattr(f, key) for f in found]).mean(dim=0) for key in ("sums", "of_texts"))
+        return PositionMeans(first.starts, sums, first.texts, first.tokens, whole, first.longest)
+
+    def add(self, values: Tensor, positions: Tensor, real: Tensor) -> None:
+        """Take values [L, B, T] of the tokens at positions [B, T]; real: [B, T] bool, the tokens that count."""
+        ends = torch.tensor([*self.starts[1:], torch.iinfo(torch.long).max], device=positions.device)
+        place = torch.bucketize(positions, ends, right=True)
+        member = torch.nn.functional.one_hot(place, len(self.starts)).double() * real[..., None]  # [B, T, bins]
+        count = member.sum(dim=1)  # [B, bins]
+        kept = values.double().masked_fill(~real, 0.0)
+        means = torch.einsum("lbt,btn->lbn", kept, member) / count.clamp(min=1)
+        self.sums += means.sum(dim=1).cpu()
+        self.of_texts += (kept.sum(dim=-1) / real.sum(dim=1)).sum(dim=1).cpu()
+        self.texts += (count > 0).sum(dim=0).cpu()
+        self.tokens += count.sum(dim=0).long().cpu()
+        self.longest = max(self.longest, int(real.sum(dim=1).max()))
+
+    @property
+    def means(self) -> Tensor:
+        """[L, bins] float64: the mean over the texts that reach a bin; nan where none does."""
+        return self.sums / torch.where(self.texts > 0, self.texts.double(), torch.nan)
+
+    @property
+    def whole(self) -> Tensor:
+        """[L] float64: the mean over all texts of each text's mean over all its tokens."""
+        return self.of_texts / self.texts[0]
+
 
 NAME = "causal_against_bi"
 

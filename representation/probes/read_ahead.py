@@ -8,20 +8,18 @@ import torch
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from records.config import CONF
-from records.errors import UserError
-from records.limits import Limit
+from cli.compose import CONF
+from cli.errors import UserError
+from cli.limits import Limit
 from representation.answer import Answer
-from representation.backbones import distinct_backbones, over_seeds
-from representation.probes.read_ahead_gain import gains, pooled_openings
-from representation.probes.read_ahead_tables import Ahead, drawing, frame, grid
-from representation.probes.read_ahead_texts import Quadruple, quadruples, shared_words
-from representation.probes.read_ahead_tokens import batches, trios
+from representation.encoders_studied import distinct_backbones, over_seeds
+from representation.probes.read_ahead_tables import Ahead, drawing, frame, gains, grid, pooled_openings
+from representation.probes.read_ahead_texts import Quadruple, batches, quadruples, shared_words, trios
 from representation.progress import each
 
 if TYPE_CHECKING:
     from encoders.text_encoder import TextEncoder
-    from representation.subject import Subject
+    from representation.encoders_studied import Subject
     from representation.texts import Texts
 
 NAME = "read_ahead"

@@ -1,26 +1,117 @@
 """What the read-ahead probe found, as a table, a figure and a frame."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from analysis.figures.drawing import Drawing
-from analysis.formats import interval, score, signed
-from analysis.tables.grid import Cell, Grid
-from representation.backbones import by_design, start_of
-from representation.probes.layer_lines import Line, layer_lines
-from representation.probes.read_ahead_gain import LEVEL, Gain, gains_of
-from representation.student import student
-from representation.styled import Words
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import inches, short_names
+from analysis.drawings.style import BLACK, LINE, MOST_DESIGNS, mark
+from analysis.grids.formats import interval, score, signed
+from analysis.grids.grid import Cell, Grid
+from encoders.encoder import Encoder
+from encoders.tokens import Batch
+from poolers.shared.base import INSTRUCTION, weighted_mean
+from representation.encoders_studied import by_design, start_of
+from representation.figures import Words, student, styled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from representation.subject import Subject
+    from representation.encoders_studied import Subject
+
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Line:
+    """values, low, high: [L]. trained: drawn through; else broken."""
+
+    values: Floats
+    low: Floats
+    high: Floats
+    trained: bool
+
+
+def layer_lines(words: Words, lines: Mapping[str, Line], what: str) -> Drawing:
+    """At most twelve lines over layers 1 to L; the caption names what is left out.
+
+    what: the name of the vertical axis, whose zero is marked.
+    """
+    return styled(lines, lambda: _drawn(words, lines, what))
+
+
+def _drawn(words: Words, lines: Mapping[str, Line], what: str) -> Drawing:
+    from matplotlib.figure import Figure
+
+    shown = dict(list(lines.items())[:MOST_DESIGNS])
+    names = short_names(shown)
+    size = 4.2 + inches(names.values()) + 0.5, max(2.8, 0.6 + LINE * len(shown))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    for k, (name, line) in enumerate(shown.items()):
+        look, layers = mark(k), np.arange(1, len(line.values) + 1)
+        axes.fill_between(layers, line.low, line.high, color=look.colour, alpha=0.15, linewidth=0)
+        axes.plot(layers, line.values, marker=look.shape, color=look.colour, markersize=4, label=names[name],
+                  linestyle="-" if line.trained else "--", linewidth=1.2)  # fmt: skip
+    axes.axhline(0, color=BLACK, linewidth=0.8, zorder=0)
+    axes.locator_params(axis="x", integer=True)
+    axes.set_xlabel("layer")
+    axes.set_ylabel(what)
+    axes.grid(axis="y")
+    figure.legend(loc="outside right center")
+    return words.drawing(figure, list(lines)[MOST_DESIGNS:])
+
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Gain:
+    """`mean` of cos(q, s+) - cos(q, s-) over `count` triples, Student's interval of it, and the share of triples above
+    zero; those at zero count half."""
+
+    mean: float
+    low: float
+    high: float
+    share: float
+    count: int
+
+
+def pooled_openings(encoder: Encoder, batch: Batch) -> Tensor:
+    """[L, B, D] float32: the mean over A's tokens (role INSTRUCTION) of each layer's states, the last normed."""
+    weights = (batch.roles == INSTRUCTION).float()
+    count = encoder.pooler.num_layers
+    return torch.stack(encoder.each_layer(batch, range(count), lambda _, hidden: weighted_mean(hidden, weights)))
+
+
+def gains(q: Tensor, plus: Tensor, minus: Tensor) -> Floats:
+    """[...] of vectors [..., D]: cos(q, s+) - cos(q, s-). Exactly zero where s+ and s- are the same."""
+    q, plus, minus = (torch.nn.functional.normalize(x.double(), dim=-1) for x in (q, plus, minus))
+    result: Floats = ((q * plus).sum(dim=-1) - (q * minus).sum(dim=-1)).cpu().numpy()
+    return result
+
+
+def gains_of(seeds: Sequence[Floats]) -> list[Gain]:
+    """Summarise each layer of the differences [L, n] of n triples, at least two, of one array for each seed.
+
+    A triple's differences are averaged over seeds before the interval over triples is taken; the share is over both.
+    """
+    return [gain_of(layer) for layer in np.stack(seeds).swapaxes(0, 1)]
+
+
+def gain_of(values: Floats) -> Gain:
+    """Summarise the differences [seeds, n] of one layer."""
+    mean = values.mean(axis=0)
+    low, high = student(mean, LEVEL)
+    share = float((values > 0).mean() + (values == 0).mean() / 2)
+    return Gain(float(mean.mean()), low, high, share, len(mean))
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,8 @@ def study(tmp_path: Path) -> Study:
 @pytest.fixture
 def analyse_words() -> Callable:
     """Return a function: override words -> result."""
+    from analysis.analyse import analyse
     from analysis.cli import read_arguments
-    from analysis.result import analyse
 
     return lambda *words: analyse(read_arguments([str(word) for word in words]))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from records.fingerprint import of_value
-from records.seal import sealed
+from records.manifest import sealed
 
 HEAD = {"num_queries": 16, "num_heads": 4}
 TRAINABLE = ("lastlayer", "multilayer")

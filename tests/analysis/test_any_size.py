@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.tables.render_latex import latex_document
-from analysis.tables.render_markdown import document
+from analysis.grids.latex import latex_document
+from analysis.grids.markdown import document
 from tests.analysis.two_designs import write_pairs
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.cli import read_arguments
-from records.errors import UserError
+from cli.errors import UserError
 
 DESIGNS = ["multilayer-bi", "eos-bi", "mean-causal", "eos-causal", "zeta-causal"]
 

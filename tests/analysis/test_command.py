@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis.cli import CONF, help_page, key_remarks, read_arguments
-from records.errors import UserError
+from cli.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.analyse import analyse
 from analysis.cli import read_arguments
-from analysis.result import analyse
 from analysis.statistics.wilcoxon import signed_rank
-from records.errors import UserError
+from cli.errors import UserError
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "shared/data/mteb_results/mteb_eng_v2_wide.csv.gz"
 pytestmark = pytest.mark.skipif(not PUBLISHED.is_file(), reason="../shared/data/mteb_results is not there")

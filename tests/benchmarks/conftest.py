@@ -8,7 +8,7 @@ from tests.triples import WORDS
 
 @pytest.fixture(scope="session", autouse=True)
 def _quiet():
-    from records.quiet import quieten
+    from cli.quiet import quieten
 
     quieten()
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from benchmarks.arguments import Parser, share, taken_out, whole
-from records.errors import UserError
+from cli.errors import UserError
 from tests.started import ROOT, start
 
 WRONG = [

@@ -9,11 +9,27 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.correction import holm
-from analysis.statistics.student import student_interval
-from benchmarks.null_families import friedman, holm_on_ranks, nemenyi, pairwise
-from benchmarks.null_intervals import INTERVALS, bca, bootstrap_t, covers, hodges_lehmann, percentile, t_interval
-from benchmarks.null_tests import all_tests, permutation, sign_test, t_test
-from benchmarks.null_worlds import BLOCK, SD, WORLDS, block_means, five_designs, read_spreads
+from analysis.statistics.intervals import student_interval
+from benchmarks.calibrate.null_intervals import (
+    INTERVALS,
+    bca,
+    bootstrap_t,
+    covers,
+    hodges_lehmann,
+    percentile,
+    t_interval,
+)
+from benchmarks.calibrate.null_tests import (
+    all_tests,
+    friedman,
+    holm_on_ranks,
+    nemenyi,
+    pairwise,
+    permutation,
+    sign_test,
+    t_test,
+)
+from benchmarks.calibrate.null_worlds import BLOCK, SD, WORLDS, block_means, five_designs, read_spreads
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
@@ -83,7 +99,7 @@ def test_t_is_the_interval_that_is_shipped():
 
 
 def test_bootstrap_t_is_scipys_with_a_studentised_statistic(monkeypatch):
-    monkeypatch.setattr("benchmarks.null_intervals.RESAMPLES", 39_999)
+    monkeypatch.setattr("benchmarks.calibrate.null_intervals.RESAMPLES", 39_999)
     d = np.random.default_rng(0).exponential(size=(3, 20))
     low, high = bootstrap_t(d)
     for k, row in enumerate(d):
@@ -159,7 +175,7 @@ def test_block_means():
 
 
 def test_the_command_runs(tmp_path):
-    words = [sys.executable, "-m", "benchmarks.calibration", "--quick", f"figure={tmp_path / 'power'}"]
+    words = [sys.executable, "-m", "benchmarks.calibrate.calibration", "--quick", f"figure={tmp_path / 'power'}"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     titles = [line for line in done.stdout.splitlines() if line.startswith("### ")]
     assert titles == [

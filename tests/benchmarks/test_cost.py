@@ -2,16 +2,16 @@
 
 import pytest
 
-from benchmarks.card import figures as figures_module
-from benchmarks.card.figures import Need
-from benchmarks.pricing import study
-from benchmarks.pricing.disk import disk_text, scored_text
-from benchmarks.pricing.growth import growth_text
-from benchmarks.pricing.inputs import NEWER, PAPER, Inputs, Scored
-from benchmarks.pricing.page import basis_text, cells_text, heads_text
-from benchmarks.pricing.study import Assumed, base_config, hours, measured_rate, needed, scoring_work, training_work
-from evaluation.text_volume import Volume
-from training.flops import Polynomial, TrainingFlops, Work
+from benchmarks.cost import study
+from benchmarks.cost.disk import disk_text, scored_text
+from benchmarks.cost.growth import growth_text
+from benchmarks.cost.inputs import NEWER, PAPER, Inputs, Scored
+from benchmarks.cost.page import basis_text, cells_text, heads_text
+from benchmarks.cost.study import Assumed, base_config, hours, measured_rate, needed, scoring_work, training_work
+from benchmarks.gpu_card import figures as figures_module
+from benchmarks.gpu_card.figures import Need
+from evaluation.plan.text_volume import Volume
+from training.cost.flops import Polynomial, TrainingFlops, Work
 
 ASSUMED = Assumed(bf16=1e12, fp32=1e11, tf32=5e11, utilisation=0.5)
 BACKBONE = TrainingFlops(Polynomial(0, 0, 1e9, 0), Polynomial(0, 0, 2e9, 0), again=1)

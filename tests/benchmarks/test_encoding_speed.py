@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.peer import sentence_transformer
-from benchmarks.step import encoder_of
-from benchmarks.work import texts_of
+from benchmarks.speed.sentence_transformers_step import sentence_transformer
+from benchmarks.speed.step import encoder_of
+from benchmarks.speed.work import texts_of
 from encoders.text_encoder import TextEncoder
 
 

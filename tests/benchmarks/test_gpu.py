@@ -6,20 +6,20 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks import gpu
-from benchmarks.card import figures as figures_module
-from benchmarks.card.cells import EXECUTIONS, Cell, Texts
-from benchmarks.card.contestants import Encoding, Training
-from benchmarks.card.figures import figures, flops_of
-from benchmarks.card.flops import counted, places_a_token, real_work
-from benchmarks.card.heat import Plan, cells, run_heat, until
-from benchmarks.card.lengths import batch_lengths, heaviest, share
-from benchmarks.card.model import Card, card_config, random_backbone
-from benchmarks.card.results import keep_record, read_records
-from benchmarks.card.section import described, explained, ratios
-from encoders.chunks import by_token_budget
+from benchmarks.gpu_card import figures as figures_module
+from benchmarks.gpu_card import gpu
+from benchmarks.gpu_card.cells import EXECUTIONS, Cell, Texts
+from benchmarks.gpu_card.contestants import Encoding, Training
+from benchmarks.gpu_card.figures import figures, flops_of
+from benchmarks.gpu_card.flops import counted, places_a_token, real_work
+from benchmarks.gpu_card.heat import Plan, cells, run_heat, until
+from benchmarks.gpu_card.lengths import batch_lengths, heaviest, share
+from benchmarks.gpu_card.model import Card, card_config, random_backbone
+from benchmarks.gpu_card.results import keep_record, read_records
+from benchmarks.gpu_card.section import described, explained, ratios
+from encoders.chunking import by_token_budget
 from encoders.text_encoder import TextEncoder
-from training.flops import Polynomial, TrainingFlops, Work, training_flops
+from training.cost.flops import Polynomial, TrainingFlops, Work, training_flops
 from training.large_batch import LargeBatch
 
 CARD = Card(torch.device("cpu"))

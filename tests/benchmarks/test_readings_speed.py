@@ -2,11 +2,11 @@
 
 import pytest
 
-from benchmarks.readings_speed import check
+from benchmarks.speed.readings_speed import check
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.load_readings import load_readings
 from encoders.loading import untrained
-from records.config import composed, plain
-from records.errors import UserError
 
 TEXTS = ["the sum of two arrays", "a new array", "type", "a new array"]
 

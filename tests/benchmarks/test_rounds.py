@@ -2,13 +2,14 @@
 
 import pytest
 
-from benchmarks import rounds, work
+from benchmarks import rounds
 from benchmarks.page import placed
 from benchmarks.rounds import in_turn, quickest, ratio, spread
-from benchmarks.startup import cost, starts
+from benchmarks.speed import work
+from benchmarks.speed.startup import cost, starts
+from cli.compose import check_overrides
+from cli.errors import UserError
 from corpora.triples import Triple
-from records.config import check_overrides
-from records.errors import UserError
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import torch
 
-from benchmarks.tensor_bytes import LiveBytes
+from benchmarks.speed.tensor_bytes import LiveBytes
 
 
 def test_peak_is_what_lives_at_once():

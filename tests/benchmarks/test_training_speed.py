@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from benchmarks.limit import DenseModel, DenseStep, flops_a_token
-from benchmarks.peer import PeerStep
-from benchmarks.reference_step import ReferenceStep
-from benchmarks.step import OurStep, encoder_of, start_alike
-from benchmarks.work import texts_of
+from benchmarks.speed.dense_limit import DenseModel, DenseStep, flops_a_token
+from benchmarks.speed.reference_step import ReferenceStep
+from benchmarks.speed.sentence_transformers_step import PeerStep
+from benchmarks.speed.step import OurStep, encoder_of, start_alike
+from benchmarks.speed.work import texts_of
 from encoders.tokens import Batch
-from poolers.base import TEXT
-from training.flops import Work, training_flops
+from poolers.shared.base import TEXT
+from training.cost.flops import Work, training_flops
 
 WORDS = ("objective.hard_negatives=1", "token_budget=200")
 CELLS = [("eos", "causal"), ("eos", "bi"), ("multilayer", "causal"), ("multilayer", "bi")]

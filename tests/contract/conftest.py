@@ -15,8 +15,8 @@ import torch
 from peft import PeftModel
 from torch._subclasses.fake_tensor import FakeTensor
 
-from encoders import fused_lora
 from encoders.encoder import Encoder
+from encoders.fast import fused_lora
 from encoders.loading import build_encoder, build_tokenizer, load_run
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS

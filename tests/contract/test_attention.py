@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from encoders.attention import sight
+from encoders.attention.pattern import sight
+from encoders.attention.unpadded import Segments
 from encoders.tokens import TextTokenizer
-from encoders.unpadded import Segments
 from tests.cells import ATTENTIONS
 from tests.contract.conftest import TEXTS, adapted
 

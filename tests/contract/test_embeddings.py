@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from cli.errors import UserError
 from encoders.loading import untrained
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
-from records.errors import UserError
 from tests.cells import CELLS, reads_routers
 from tests.contract.conftest import FLOAT32, TEXTS, apart, embed
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from encoders.encoder import Reading, Readings
 from encoders.load_readings import load_readings
 from encoders.loading import untrained
-from encoders.readings import Reading, Readings
-from poolers.base import Pooler
+from poolers.shared.base import Pooler
 from tests.contract.conftest import TEXTS
 
 

@@ -9,15 +9,15 @@ from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors.torch import load_file
 
 from encoders.backbone import load_backbone
-from encoders.fused_lora import fuse_lora
+from encoders.fast.fused_lora import fuse_lora
 from encoders.loading import build_encoder, build_tokenizer, load_run, untrained
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
-from evaluation.candidates import candidates
+from evaluation.candidates.candidates import candidates
 from tests.cells import CELLS, POOLERS
 from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed, is_read
-from training.checkpoints import LAST
-from training.saving import save_trained
+from training.loop import LAST
+from training.set_up import save_trained
 
 pytestmark = pytest.mark.slow  # trains every cell
 CPU = torch.device("cpu")

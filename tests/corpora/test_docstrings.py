@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
+from cli.errors import UserError
 from corpora.docstring_pairs import docstring_triples, training_side, training_triples
 from corpora.docstrings import package_versions, read_docstrings
-from records.errors import UserError
 
 SOURCE = '''"""What the module is for."""
 

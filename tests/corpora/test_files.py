@@ -8,11 +8,11 @@ import re
 
 import pytest
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from corpora.files import data_files
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from records.config import composed, plain
-from records.errors import UserError
 
 ROWS = [
     {"query": "what is a sum", "positive": "all, added", "negative": 'a "product"', "source": "maths"},

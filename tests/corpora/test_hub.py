@@ -7,11 +7,11 @@ import datasets
 import pytest
 from huggingface_hub import constants
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from corpora import hub
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from records.config import composed, plain
-from records.errors import UserError
 
 ROWS = [{"query": f"q{i}", "positive": f"p{i}", "negative": f"n{i}", "extra": i} for i in range(5)]
 TRIPLES = [Triple(f"q{i}", f"p{i}", (f"n{i}",), "ir_data") for i in range(5)]

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from cli.compose import composed, plain
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import shingles
 from corpora.readers import docstring_texts, docstrings
-from records.config import composed, plain
 from records.manifest import ROOT
 
 pytestmark = pytest.mark.slow  # reads every package of the study

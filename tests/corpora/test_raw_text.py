@@ -6,11 +6,11 @@ import json
 import datasets
 import pytest
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from corpora import hub
 from corpora.raw_text import read_texts
 from corpora.readers import docstring_sources, read_triples
-from records.config import composed, plain
-from records.errors import UserError
 
 
 def data(*words):

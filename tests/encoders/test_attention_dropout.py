@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from encoders import unpadded
-from encoders.unpadded import Segments, unpadded_attention
+from encoders.attention import unpadded
+from encoders.attention.unpadded import Segments, unpadded_attention
 
 LENGTHS = (5, 3, 5)
 HEADS, SHARED, WIDTH, P = 4, 2, 6, 0.4

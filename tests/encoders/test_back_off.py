@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from encoders.back_off import is_out_of_memory
+from cli.errors import UserError
+from encoders.chunking import is_out_of_memory
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
-from records.errors import UserError
 
 WORDS = ["the", "sum", "of", "two", "arrays"]
 TEXTS = [" ".join(WORDS[(i + k) % 5] for k in range(1 + 3 * i % 17)) for i in range(40)]

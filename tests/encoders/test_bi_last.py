@@ -7,14 +7,14 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from encoders.attention import probe, set_attention, sight, sight_of_layers
+from cli.errors import UserError
+from encoders.attention.pattern import probe, set_attention, sight, sight_of_layers
+from encoders.attention.unpadded import Segments
 from encoders.backbone import load_backbone, parts
-from encoders.cached_encoder import identity
 from encoders.encoder import Encoder
+from encoders.frozen.cached_encoder import identity
 from encoders.precision import PRECISIONS
 from encoders.tokens import TextTokenizer
-from encoders.unpadded import Segments
-from records.errors import UserError
 from tests.contract.conftest import TEXTS
 
 KERNELS = ["eager", "sdpa", "unpadded"]

@@ -5,12 +5,12 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from cli.compose import composed, plain
+from cli.limits import ENCODER, ENCODER_WORDS, check_limits
 from encoders.loading import untrained
-from evaluation.readings import pooler_config
-from poolers.base import BOS, EOS, INSTRUCTION, TEXT, TokenView
-from poolers.registry import build_pooler
-from records.config import composed, plain
-from records.limits import ENCODER, ENCODER_WORDS, check_limits
+from evaluation.candidates.readings import pooler_config
+from poolers.shared.base import BOS, EOS, INSTRUCTION, TEXT, TokenView
+from poolers.shared.registry import build_pooler
 
 TEXTS = ["One day a girl named Lily went out", "sun", "The dog and the cat were friends and played all day."]
 ROLES = torch.tensor([[BOS, INSTRUCTION, TEXT, TEXT, EOS]])

@@ -6,9 +6,9 @@ import os
 import pytest
 import torch
 
+from cli.errors import UserError, guard, refused_where_undetermined
 from encoders.loading import build_encoder, untrained
 from encoders.precision import PRECISIONS, WORKSPACES, be_deterministic
-from records.errors import UserError, guard, refused_where_undetermined
 from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS
 from tests.triples import write_triples

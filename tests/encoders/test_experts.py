@@ -11,7 +11,7 @@ from encoders.precision import PRECISIONS
 from tests.encoders.test_checkpoint import model_of
 from tests.encoders.test_families import SIZES, batch_of
 from tests.encoders.test_routers import FAMILIES
-from training.check import facts
+from training.cost.check import facts
 
 CPU = torch.device("cpu")
 

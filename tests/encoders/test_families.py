@@ -4,16 +4,16 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders import backbone as backbone_module
-from encoders.attention import probe, set_attention, sight
+from encoders.attention.pattern import probe, set_attention, sight
 from encoders.backbone import load_backbone, parts
 from encoders.encoder import Encoder
 from encoders.lora import add_lora
 from encoders.tokens import Batch
-from poolers.base import EOS, PAD, TEXT
-from poolers.registry import build_pooler
-from records.config import composed, plain
-from records.errors import UserError
+from poolers.shared.base import EOS, PAD, TEXT
+from poolers.shared.registry import build_pooler
 
 SIZES = {
     "hidden_size": 32,

@@ -9,7 +9,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel
 
 from encoders import loading
-from encoders.fewer_passes import spare_gates, spare_norms
+from encoders.fast.same_numbers import spare_gates, spare_norms
 from encoders.loading import untrained
 from tests.encoders.test_families import FAMILIES, SIZES
 

@@ -8,8 +8,8 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch import nn
 
-from encoders import fused_lora
-from encoders.fused_lora import fuse_lora
+from encoders.fast import fused_lora
+from encoders.fast.fused_lora import fuse_lora
 
 
 class Block(nn.Module):

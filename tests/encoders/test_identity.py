@@ -12,13 +12,13 @@ import torch
 from safetensors.numpy import save_file
 from transformers import MistralConfig, MistralModel
 
-import encoders.sources
-from encoders.cached_encoder import identity
+import encoders.identity
+from cli.errors import UserError
+from encoders.frozen.cached_encoder import identity
+from encoders.identity import sources
 from encoders.loading import base_fingerprints, build_encoder, untrained
 from encoders.precision import PRECISIONS
-from encoders.sources import sources
-from evaluation.embedding_store import open_store
-from records.errors import UserError
+from evaluation.embeddings.store import open_store
 from records.lineage import Stage, check_base
 
 CPU = torch.device("cpu")
@@ -118,13 +118,16 @@ def test_states_of_an_edited_configuration_have_a_cache_of_their_own(compose_cel
     assert one != other
 
 
+REPOSITORY = Path(encoders.identity.ROOT)
+
+
 @pytest.fixture
 def other_code(monkeypatch, tmp_path):
     """Make the digests of code read a copy of encoders/ and poolers/, and return a function that edits a file of it."""
-    root = Path(encoders.sources.ROOT)
+    root = REPOSITORY
     for package in ("encoders", "poolers"):
         shutil.copytree(root / package, tmp_path / package)
-    monkeypatch.setattr("encoders.sources.ROOT", tmp_path)
+    monkeypatch.setattr("encoders.identity.ROOT", tmp_path)
 
     def edit(name):
         path = tmp_path / name
@@ -134,12 +137,17 @@ def other_code(monkeypatch, tmp_path):
     return edit
 
 
-@pytest.mark.parametrize("name", ["encoders/attention.py", "encoders/attention/pattern.py"])
+@pytest.mark.parametrize("name", ["encoders/backbone.py", "encoders/attention/pattern.py"])
 def test_an_edit_of_the_encoders_code_is_another_cache(compose_cell, other_code, monkeypatch, name):
     """Of embeddings and of states, also of a file that a folder below encoders/ holds."""
     encoder = build_encoder(compose_cell("multilayer", "bi"), PRECISIONS["fp32"], CPU)
+    root = REPOSITORY
     for module in [module for key, module in sys.modules.items() if key.startswith("poolers.")]:
-        monkeypatch.setattr(module, "__file__", str(encoders.sources.ROOT / "poolers" / Path(module.__file__).name))
+        monkeypatch.setattr(
+            module,
+            "__file__",
+            str(encoders.identity.ROOT / "poolers" / Path(module.__file__).relative_to(root / "poolers")),
+        )
     before = sources(encoder.pooler), states_of(compose_cell)
     other_code(name)
     assert sources(encoder.pooler) != before[0]

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
+from cli.compose import composed, plain
 from encoders.backbone import empty_backbone, kernel_of, load_backbone, load_config
-from records.config import composed, plain
 from tests.encoders.test_families import EXPERTS, SIZES
 
 # sdpa is no function for these: their scores are soft-capped, or a sink stands beside the keys

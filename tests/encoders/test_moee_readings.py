@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.load_readings import load_readings
 from encoders.loading import untrained
-from records.config import composed, plain
-from records.errors import UserError
 from tests.encoders.test_readings import TEXTS
 
 NAMES = {

@@ -6,10 +6,10 @@ import torch
 from torch.nn import functional as F
 from transformers import AutoModel
 
+from cli.errors import UserError
 from encoders.load_readings import load_readings
 from encoders.loading import build_tokenizer, untrained
-from poolers.registry import build_pooler
-from records.errors import UserError
+from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
 from training.contrastive import check_sizes
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from transformers import AutoModel
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.load_readings import load_readings
 from encoders.loading import untrained
-from poolers.registry import build_pooler
-from records.config import composed, plain
-from records.errors import UserError
+from poolers.shared.registry import build_pooler
 
 TEXTS = [
     "the sum of two arrays",

@@ -6,11 +6,11 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel
 from transformers.models.olmoe import modeling_olmoe
 
+from cli.errors import UserError
 from encoders.load_readings import load_readings
 from encoders.loading import build_encoder, loaded
 from encoders.precision import PRECISIONS
 from encoders.routers import routers
-from records.errors import UserError
 from tests.contract.conftest import TEXTS
 from tests.encoders.test_families import SIZES
 from tests.encoders.test_routers import DEEPSEEK, FAMILIES

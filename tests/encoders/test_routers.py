@@ -5,14 +5,14 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 
-from encoders.attention import set_attention
+from cli.compose import composed, plain
+from cli.errors import UserError
+from encoders.attention.pattern import set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
 from encoders.routers import experts_of, routers
-from poolers.base import PAD
-from poolers.registry import build_pooler
-from records.config import composed, plain
-from records.errors import UserError
+from poolers.shared.base import PAD
+from poolers.shared.registry import build_pooler
 from tests.encoders.test_families import EXPERTS, SIZES, batch_of
 
 DEEPSEEK = {

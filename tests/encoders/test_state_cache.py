@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from encoders import cached_encoder, state_cache
-from encoders.cached_encoder import CachedEncoder, compute_states, identity, open_states
+from cli.errors import UserError
+from encoders.frozen import cached_encoder, state_cache
+from encoders.frozen.cached_encoder import CachedEncoder, compute_states, identity, open_states
+from encoders.frozen.state_cache import STATES, StateCache
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import PRECISIONS
-from encoders.state_cache import STATES, StateCache
 from encoders.tokens import Batch, TextTokenizer
-from records.errors import UserError
 
 TEXTS = ["the sum of two arrays", "its first argument", "a new array with the same shape and type of its argument"]
 CPU = torch.device("cpu")

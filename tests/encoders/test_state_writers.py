@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from encoders.state_cache import StateCache
+from encoders.frozen.state_cache import StateCache
 from encoders.tokens import Tokens
 from tests.started import start
 

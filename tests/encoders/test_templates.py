@@ -4,15 +4,15 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from cli.compose import CONF, composed, plain
+from cli.errors import UserError
 from corpora.triples import Triple
 from encoders.loading import untrained
 from encoders.templates import DEFAULT, GLUED, template_of
 from encoders.tokens import TextTokenizer
-from evaluation.candidates import candidates as evaluated
-from poolers.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
-from records.config import CONF, composed, plain
-from records.errors import UserError
-from training.infonce import candidates
+from evaluation.candidates.candidates import candidates as evaluated
+from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from training.objectives.infonce import candidates
 
 NAMES = sorted(p.stem for p in (CONF / "template").glob("*.yaml"))
 TEXTS = ["two arrays", "the sum of two arrays is returned as a new array.", "shape of the same type\nreturned "]

@@ -3,11 +3,11 @@
 import pytest
 from transformers import AutoTokenizer
 
-from encoders.chunks import by_token_budget
+from cli.errors import UserError
+from encoders.chunking import by_token_budget
 from encoders.templates import DEFAULT
 from encoders.tokens import TextTokenizer
-from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT
-from records.errors import UserError
+from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT
 
 
 @pytest.fixture(params=["small", "stories260K"])

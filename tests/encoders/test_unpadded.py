@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch.nn.attention import varlen
 
-from encoders.rows import arranged
+from encoders.attention.layout import arranged
+from encoders.attention.unpadded import SLACK, UNPADDED, Segments, _by_kernel, unpadded_attention
 from encoders.tokens import Batch
-from encoders.unpadded import SLACK, UNPADDED, Segments, _by_kernel, unpadded_attention
-from poolers.base import EOS, PAD, TEXT
+from poolers.shared.base import EOS, PAD, TEXT
 
 LENGTHS = (3, 9, 1, 8, 2, 9)
 HEADS, SHARED, WIDTH = 6, 2, 4

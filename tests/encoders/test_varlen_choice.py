@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn.attention import varlen
 
-from encoders import unpadded
-from encoders.unpadded import Segments, kernel_holds, may_run, unpadded_attention
+from encoders.attention import unpadded
+from encoders.attention.unpadded import Segments, kernel_holds, may_run, unpadded_attention
 
 TORCH = frozenset({"query", "key", "value", "scale", "window_size", "enable_gqa", "num_splits"})  # of 2.13
 CPU = torch.device("cpu")

@@ -4,12 +4,12 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from encoders.attention import probe, set_attention
+from cli.compose import composed, plain
+from cli.errors import UserError
+from encoders.attention.pattern import probe, set_attention
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder
 from encoders.precision import PRECISIONS
-from records.config import composed, plain
-from records.errors import UserError
 from tests.encoders.test_families import SIZES
 
 WINDOW = 8

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.candidates import Candidate
-from evaluation.measure import Measure
-from records.config import CONF
+from cli.compose import CONF
+from evaluation.candidates.candidates import Candidate
+from evaluation.candidates.text_lengths import Measure
 
 CACHE = CONF.parent / "cache"
 SHARED = CONF.parent.parent / "shared" / "data"

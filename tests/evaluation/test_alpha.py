@@ -2,8 +2,8 @@
 
 import pytest
 
+from cli.errors import UserError
 from evaluation.alpha import curve, main
-from records.errors import UserError
 
 
 def test_the_best_has_the_highest_mean_and_at_a_tie_is_the_smaller():

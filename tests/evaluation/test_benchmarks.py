@@ -2,9 +2,9 @@
 
 import pytest
 
-from evaluation.benchmarks import task_set
-from evaluation.mteb_statistics import columns_of
-from records.config import composed, plain
+from cli.compose import composed, plain
+from evaluation.plan.work import columns_of
+from evaluation.tasks.chosen import task_set
 
 DATA = composed("train", ["data=docstrings"]).data
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.candidates import candidates
-from records.config import composed, plain
-from records.errors import UserError
+from cli.compose import composed, plain
+from cli.errors import UserError
+from evaluation.candidates.candidates import candidates
+from records.manifest import sealed
 from records.run_folder import MANIFEST_VERSION
-from records.seal import sealed
 
 
 def make_run(root: Path, cell: str = "eos-causal", seed: int = 0, **changes) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.compose import CONF, composed
+from cli.errors import UserError
 from evaluation.command import main
 from evaluation.words import hydra_words
-from records.config import CONF, composed
-from records.errors import UserError
 
 
 @pytest.mark.parametrize(

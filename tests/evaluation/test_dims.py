@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.candidates import candidates, each_dim
+from cli.compose import composed, plain
+from cli.errors import UserError
+from evaluation.candidates.candidates import candidates, each_dim
+from evaluation.candidates.prefixes import Siblings
 from evaluation.command import run
-from evaluation.dims import Siblings
-from evaluation.embedding_cache import EmbeddingCache
+from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.results import MANIFEST
-from records.config import composed, plain
-from records.errors import UserError
 
 TEXTS = ["two arrays", "the sum of two arrays", "shape and type", "two arrays"]
 
@@ -74,7 +74,13 @@ def _with_dims(candidate, dims):
 
 
 def test_all_dimensions_are_scored_side_by_side(folder: Path, small_model, tmp_path):
-    words = ["pooler=mean", f"model.path={small_model}", "precision=fp32", "evaluation.dims=[4,32]", "progress=false"]
+    words = [
+        "pooler=mean",
+        f"model.path={small_model}",
+        "precision=fp32",
+        "evaluation.dims=[4,32]",
+        "progress=false",
+    ]
     words += ["~benchmark", f"tasks_dir='{folder}'", f"results='{tmp_path / 'scores'}'"]
     outcomes = run(plain(composed("evaluate", words)))
     (alone,) = run(plain(composed("evaluate", [w for w in words if "dims" not in w])))

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from datasets import Dataset
 
-from evaluation import docs_cache
-from evaluation.docs_cache import cached
-from evaluation.listed import Listed
-from evaluation.task_data import TaskData
+from evaluation.tasks import docs
+from evaluation.tasks.docs import cached
+from evaluation.tasks.mteb_task import Listed
+from evaluation.tasks.task_data import TaskData
 
 RETRIEVAL = {
     "corpus": {"d1": {"title": "", "text": "Käse"}, "d0": {"title": "t", "text": "bread"}},
@@ -40,7 +40,7 @@ def test_tasks_are_built_once_for_a_key(tmp_path):
 
 def test_other_code_builds_anew(tmp_path, monkeypatch):
     cached("key", tmp_path, lambda: TASKS)
-    monkeypatch.setattr(docs_cache, "_rules", lambda: "another")
+    monkeypatch.setattr(docs, "_rules", lambda: "another")
     assert cached("key", tmp_path, lambda: TASKS[:1]) == TASKS[:1]
 
 

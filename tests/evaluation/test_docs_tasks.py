@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from cli.compose import CONF, composed
+from cli.errors import UserError
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
-from evaluation.docs_selection import Sizes, cut, select, subpackages
-from evaluation.docs_tasks import neighbours, package_tasks
-from records.config import CONF, composed
-from records.errors import UserError
+from evaluation.tasks.docs import neighbours, package_tasks
+from evaluation.tasks.docs_documents import Sizes, cut, select, subpackages
 
 SIZES = Sizes(documents=120, queries=50, classes=5)
 PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages

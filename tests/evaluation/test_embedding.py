@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from evaluation.embedding_cache import EmbeddingCache
-from evaluation.embedding_memory import EmbeddingMemory
-from evaluation.folder_tasks import folder_tasks
+from cli.errors import UserError
+from evaluation.embeddings.cache import EmbeddingCache
+from evaluation.embeddings.memory import EmbeddingMemory
 from evaluation.instructions import read_instructions
-from evaluation.local_tasks import mteb_task
 from evaluation.scoring import Options, score
-from records.errors import UserError
+from evaluation.tasks.folder import folder_tasks
+from evaluation.tasks.mteb_task import mteb_task
 
 
 def test_rows_come_in_the_order_of_the_texts_and_each_text_is_encoded_once(bag) -> None:

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation import embedding_cache, embedding_shards, matrix
-from evaluation.asked import texts_of
-from evaluation.embedding_cache import EmbeddingCache
-from evaluation.embedding_keys import KeyIndex, keys_of
-from evaluation.embedding_shards import KEYS, VECTORS, EmbeddingShards
-from evaluation.embedding_store import open_store
-from evaluation.text_windows import windows
-from records.config import CONF
-from records.errors import UserError
+from cli.compose import CONF
+from cli.errors import UserError
+from evaluation.embeddings import cache as embedding_cache
+from evaluation.embeddings import cache as matrix
+from evaluation.embeddings import on_disk
+from evaluation.embeddings.cache import EmbeddingCache, windows
+from evaluation.embeddings.on_disk import KEYS, VECTORS, EmbeddingShards, KeyIndex, keys_of
+from evaluation.embeddings.store import open_store
+from evaluation.mteb_encoder import texts_of
 
 TEXTS = [f"apple pear {i}" for i in range(50)]
 
@@ -116,7 +116,7 @@ def test_a_damaged_shard_is_named(opened, tmp_path, file) -> None:
 
 
 def test_shards_are_written_when_enough_waits(opened, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(embedding_shards, "SHARD_BYTES", 20 * 512 * 4)
+    monkeypatch.setattr(on_disk, "SHARD_BYTES", 20 * 512 * 4)
     store = opened().store
     for k in range(0, 50, 10):
         store.add(keys_of("", TEXTS[k : k + 10]), np.ones((10, 512), dtype=np.float32))
@@ -141,7 +141,7 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from evaluation import embedding_shards
-from evaluation.embedding_cache import EmbeddingCache
+from evaluation.embeddings.cache import EmbeddingCache
 embedding_shards.SHARD_SECONDS = 0.0  # each part is a shard
 class Encoder:
     embedding_dim, done = 8, 0

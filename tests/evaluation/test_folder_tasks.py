@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.folder_tasks import folder_tasks
-from evaluation.local_tasks import mteb_task
+from cli.errors import UserError
 from evaluation.scoring import Options, score
-from records.errors import UserError
+from evaluation.tasks.folder import folder_tasks
+from evaluation.tasks.mteb_task import mteb_task
 
 
 def test_bag_of_words_is_perfect_on_all_seven_types(folder: Path, candidate) -> None:

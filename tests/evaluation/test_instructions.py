@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from cli.errors import UserError
 from evaluation.instructions import read_instructions
-from records.errors import UserError
 
 
 @pytest.mark.parametrize(("benchmark", "size"), [("MTEB(eng, v1)", 56), ("MTEB(eng, v2)", 41)])

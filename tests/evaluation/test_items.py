@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
-from evaluation.folder_tasks import folder_tasks
-from evaluation.local_tasks import mteb_task
 from evaluation.scoring import Options, Outcome, score
+from evaluation.tasks.folder import folder_tasks
+from evaluation.tasks.mteb_task import mteb_task
 
 NAMES = ["Asked", "Classes", "Clusters", "Graded", "Pairs", "Ranked"]
 FULL = "apple pear plum lime"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from evaluation.candidates import candidates
+from cli.compose import composed, plain
+from cli.errors import UserError
+from evaluation.candidates.candidates import candidates
+from evaluation.candidates.moee_readings import moee_word
+from evaluation.candidates.readings import check_readings, read_by
 from evaluation.command import main
-from evaluation.moee_readings import moee_word
-from evaluation.readings import check_readings, read_by
-from records.config import composed, plain
-from records.errors import UserError
 from tests.evaluation.test_readings import scores
 
 MEANT = {

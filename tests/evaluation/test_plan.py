@@ -5,21 +5,21 @@ import json
 import numpy as np
 import pytest
 
-from evaluation import embedding_place, forecast
-from evaluation.benchmarks import TaskSet, task_set
-from evaluation.candidates import candidates
+from cli.compose import composed, plain
+from cli.errors import UserError
+from evaluation.candidates.candidates import candidates
 from evaluation.command import main
-from evaluation.embedding_cache import EmbeddingCache
-from evaluation.folder_tasks import folder_tasks
+from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.instructions import read_instructions
-from evaluation.local_tasks import mteb_task
-from evaluation.pace import Pace
-from evaluation.plan import make_plan
-from evaluation.rates import DEFAULT, rate_of, remember
-from evaluation.scoring import Options, score
-from evaluation.task_texts import texts_of_task
-from records.config import composed, plain
-from records.errors import UserError
+from evaluation.plan import plan as embedding_place
+from evaluation.plan import work
+from evaluation.plan.plan import make_plan
+from evaluation.plan.speed import DEFAULT, rate_of, remember
+from evaluation.scoring import Options, Pace, score
+from evaluation.tasks.chosen import TaskSet, task_set
+from evaluation.tasks.folder import folder_tasks
+from evaluation.tasks.mteb_task import mteb_task
+from evaluation.tasks.task_data import texts_of_task
 
 CONFIG = {"model": {"path": "m"}, "attn": {"name": "bi"}, "precision": "fp32", "max_length": 64}
 
@@ -112,14 +112,14 @@ def test_templates_count_where_only_mtebs_metadata_are_known(small_model, tmp_pa
 
 
 def _sick_texts(tasks) -> int:
-    from evaluation.mteb_statistics import columns_of
+    from evaluation.plan.work import columns_of
 
     return sum(column.texts for column in columns_of(tasks.tasks[0]))
 
 
 def test_many_texts_are_counted_on_a_sample(ours, candidate, command, monkeypatch) -> None:
     exact = make_plan([candidate()], ours, command)
-    monkeypatch.setattr(forecast, "SAMPLE", 40)
+    monkeypatch.setattr(work, "SAMPLE", 40)
     sampled = make_plan([candidate()], ours, command)
     assert "(on a sample of " in sampled.text
     assert sampled.tokens[0] == pytest.approx(exact.tokens[0], rel=0.2)

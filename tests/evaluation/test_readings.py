@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.text_encoder import TextEncoder
-from evaluation import reading_group
-from evaluation.candidates import candidates
+from evaluation.candidates import group
+from evaluation.candidates.candidates import candidates
+from evaluation.candidates.readings import PLAIN, check_readings, read_by
 from evaluation.command import main
-from evaluation.embedding_shards import VECTORS
-from evaluation.readings import PLAIN, check_readings, read_by
+from evaluation.embeddings.on_disk import VECTORS
 from poolers.layer import POOLINGS
-from poolers.registry import pooler_names
-from records.config import composed, plain
-from records.errors import UserError
+from poolers.shared.registry import pooler_names
+from records.manifest import sealed
 from records.run_folder import MANIFEST_VERSION
-from records.seal import sealed
 
 NAMES = ["eos", "mean", "layer:0/mean", "layer:1/eos"]
 
@@ -40,7 +40,7 @@ def scores(root: Path) -> dict[str, dict]:
 def test_the_plain_readings_are_the_poolers_of_hidden_states_without_parameters() -> None:
     from importlib import import_module
 
-    from poolers.base import Pooler
+    from poolers.shared.base import Pooler
 
     free = []
     for name in pooler_names():
@@ -185,4 +185,4 @@ def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
     assert one[1].load().group is first.group
     second = two[0].load()
     assert second.group is not first.group
-    assert list(reading_group._held.values()) == [second.group]
+    assert list(group._held.values()) == [second.group]

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.folder_tasks import folder_tasks
-from evaluation.local_tasks import mteb_task
-from evaluation.plan import finished_names
+from cli.errors import UserError
+from evaluation.plan.plan import finished_names
 from evaluation.results import MANIFEST
 from evaluation.scoring import Options, Outcome, score
-from records.errors import UserError
+from evaluation.tasks.folder import folder_tasks
+from evaluation.tasks.mteb_task import mteb_task
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_predictions_are_kept_on_request(tasks: list, candidate) -> None:
 
 
 def test_the_plan_knows_what_is_finished(tasks: list, candidate) -> None:
-    from evaluation.benchmarks import TaskSet
+    from evaluation.tasks.chosen import TaskSet
 
     run = candidate()
     assert finished_names(run, TaskSet(tasks)) == set()

@@ -6,7 +6,7 @@ import mteb
 import pytest
 
 from evaluation.instructions import Instructions, read_instructions
-from evaluation.text_volume import Volume, text_volumes, tokens_of
+from evaluation.plan.text_volume import Volume, text_volumes, tokens_of
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-from poolers.base import EOS, PAD, TEXT, TokenView
-from poolers.cross_attention import CrossAttentionHead
-from poolers.head_size import head_parameters
+from cli.compose import composed, plain
+from cli.errors import UserError
 from poolers.multilayer import chosen_layers
-from poolers.registry import build_pooler
-from records.config import composed, plain
-from records.errors import UserError
+from poolers.shared.base import EOS, PAD, TEXT, TokenView
+from poolers.shared.cross_attention import CrossAttentionHead, head_parameters
+from poolers.shared.registry import build_pooler
 
 D, L = 32, 6
 

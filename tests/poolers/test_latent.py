@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT, TokenView
-from poolers.head_size import head_parameters
-from poolers.registry import build_pooler
-from records.config import composed, plain
+from cli.compose import composed, plain
+from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.shared.cross_attention import head_parameters
+from poolers.shared.registry import build_pooler
 
 D, L = 8, 3
 ROLES = torch.tensor(

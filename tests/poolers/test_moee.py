@@ -6,9 +6,9 @@ from scipy.spatial.distance import cosine
 from scipy.stats import zscore
 from torch.nn import functional as F
 
-from poolers.base import RoutedStates, TokenView
+from cli.errors import UserError
 from poolers.moee import MoEE
-from records.errors import UserError
+from poolers.shared.base import RoutedStates, TokenView
 from tests.poolers.test_poolers import EXPERTS, ROLES, D, L, pooler_of, real, run, states
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from poolers.base import EOS, INSTRUCTION, PAD, TEXT, TokenView, last_token, weighted_mean
-from poolers.packed import Packed
+from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView, last_token, weighted_mean
+from poolers.shared.packed import Packed
 
 
 @pytest.fixture(params=["left", "right"])

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT, RoutedStates, TokenView
-from poolers.cross_attention import CrossAttentionHead
-from poolers.registry import build_pooler, pooler_names
-from records.config import CONF, composed, plain
-from records.errors import UserError
+from cli.compose import CONF, composed, plain
+from cli.errors import UserError
+from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT, RoutedStates, TokenView
+from poolers.shared.cross_attention import CrossAttentionHead
+from poolers.shared.registry import build_pooler, pooler_names
 from tests.cells import CELLS
 
 D, L, T = 8, 3, 7

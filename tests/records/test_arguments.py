@@ -2,9 +2,9 @@
 
 import pytest
 
-from records.arguments import joined_late, quoted_files
-from records.config import check_overrides, composed
-from records.errors import UserError
+from cli.compose import check_overrides, composed
+from cli.errors import UserError
+from cli.quoting import joined_late, quoted_files
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from cli.errors import UserError
 from records.atomic import appearing, replacing, write_text
-from records.errors import UserError
 
 
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):

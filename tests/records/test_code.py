@@ -7,7 +7,7 @@ import pytest
 from records.code import PACKAGES, ROOT, modules_of
 from tests.started import start
 
-ROOTS = ("training.contrastive", "poolers.base")
+ROOTS = ("training.contrastive", "poolers.shared.base")
 
 
 def loaded(*modules):
@@ -28,13 +28,15 @@ def test_they_are_those_that_python_loads(pooler):
 
 
 def test_digests_are_of_the_sources_and_choices_do_not_share():
-    found = modules_of(ROOTS, {"pooler": "poolers.lastlayer", "data": "corpora.files", "objective": "training.mntp"})
-    for name in ("poolers.lastlayer", "encoders.attention"):
+    found = modules_of(
+        ROOTS, {"pooler": "poolers.lastlayer", "data": "corpora.files", "objective": "training.objectives.mntp"}
+    )
+    for name in ("poolers.lastlayer", "encoders.attention.pattern"):
         path = ROOT / f"{name.replace('.', '/')}.py"
         assert found["modules"][name] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert "poolers.lastlayer" in found["chosen"]["pooler"]
-    assert "training.masking" in found["chosen"]["objective"]
-    assert "corpora.rows" not in found["chosen"]["objective"], "the data would lead to it too"
+    assert "training.objectives.masking" in found["chosen"]["objective"]
+    assert "corpora.files" not in found["chosen"]["objective"], "the data would lead to it too"
     everywhere = set(modules_of(ROOTS, {})["modules"])
     assert not everywhere & {name for names in found["chosen"].values() for name in names}
     with pytest.raises(LookupError, match=r"poolers\.nothing is no module"):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from records.config import check_overrides, composed, flat
-from records.errors import UserError
+from cli.compose import check_overrides, composed, flat
+from cli.errors import UserError
 
 
 @pytest.mark.parametrize(

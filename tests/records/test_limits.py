@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from records.errors import UserError
-from records.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
+from cli.errors import UserError
+from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from records import remembered
+from records import fingerprint
 from records.code import ROOT
 from records.fingerprint import of_file
 
@@ -17,10 +17,10 @@ from records.fingerprint import of_file
 @pytest.fixture
 def memory(tmp_path, monkeypatch):
     """An empty memory below a cache_dir of its own."""
-    monkeypatch.setattr(remembered, "_here", {})
-    monkeypatch.setattr(remembered, "_places", [])
-    remembered.remember_below(tmp_path / "cache")
-    return tmp_path / "cache" / remembered.FOLDER
+    monkeypatch.setattr(fingerprint, "_here", {})
+    monkeypatch.setattr(fingerprint, "_places", [])
+    fingerprint.remember_below(tmp_path / "cache")
+    return tmp_path / "cache" / fingerprint.FOLDER
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def fresh(path):
 
 def forget(monkeypatch):
     """As a new process begins: what is on disk alone is known."""
-    monkeypatch.setattr(remembered, "_here", {})
+    monkeypatch.setattr(fingerprint, "_here", {})
 
 
 def test_it_is_remembered_on_disk_and_never_when_the_file_changed(counted, memory, large, monkeypatch):
@@ -81,20 +81,20 @@ def test_a_broken_entry_counts_as_none(memory, large, monkeypatch, text):
 
 
 def test_a_place_that_cannot_be_written_costs_the_memory_alone(large, tmp_path, monkeypatch):
-    monkeypatch.setattr(remembered, "_here", {})
+    monkeypatch.setattr(fingerprint, "_here", {})
     (tmp_path / "cache").write_text("a file is in the way")
-    monkeypatch.setattr(remembered, "_places", [tmp_path / "cache" / "digests"])
+    monkeypatch.setattr(fingerprint, "_places", [tmp_path / "cache" / "digests"])
     assert of_file(large) == fresh(large)
 
 
 @pytest.mark.slow
 def test_processes_that_start_at_once_leave_one_whole_entry(large, tmp_path):
     code = (
-        "import sys; from pathlib import Path; from records.remembered import remember_below;"
+        "import sys; from pathlib import Path; from records.fingerprint import remember_below;"
         "from records.fingerprint import of_file; remember_below(sys.argv[1]); print(of_file(Path(sys.argv[2])))"
     )
     words = [sys.executable, "-c", code, str(tmp_path / "cache"), str(large)]
     started = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     assert {process.communicate(timeout=60)[0].strip() for process in started} == {fresh(large)}
-    (entry,) = (tmp_path / "cache" / remembered.FOLDER).iterdir()
+    (entry,) = (tmp_path / "cache" / fingerprint.FOLDER).iterdir()
     assert json.loads(entry.read_text())["digest"] == fresh(large)

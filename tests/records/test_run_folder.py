@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from records.config import composed, plain
-from records.errors import UserError
+from cli.compose import composed, plain
+from cli.errors import UserError
 from records.run_folder import MANIFEST_VERSION, RunFolder, choices_of, fixed_words, run_folder
 
 

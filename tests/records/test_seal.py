@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from records.errors import UserError
+from cli.errors import UserError
+from records.manifest import check_seal, sealed
 from records.run_folder import RunFolder
-from records.seal import check_seal, sealed
 
 
 def test_a_seal_survives_the_way_through_a_file(tmp_path):

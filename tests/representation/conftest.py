@@ -2,8 +2,8 @@
 
 import pytest
 
-from records.config import composed, plain
-from representation.subject import subjects
+from cli.compose import composed, plain
+from representation.encoders_studied import subjects
 from representation.texts import read_texts
 
 TASKS = ["DocsNetworkxRetrieval", "DocsNetworkxClassification", "DocsNetworkxPairClassification"]

@@ -1,7 +1,7 @@
 """Settings of a question on the small mixture of experts of the tests, untrained, with the smoke benchmark."""
 
-from records.config import composed, plain
-from representation.subject import subjects
+from cli.compose import composed, plain
+from representation.encoders_studied import subjects
 from representation.texts import read_texts
 
 TASKS = ["DocsNetworkxClustering", "DocsNetworkxPairClassification"]

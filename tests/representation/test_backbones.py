@@ -2,10 +2,8 @@
 
 from types import SimpleNamespace
 
-from records.config import composed, plain
-from representation.backbones import by_design, distinct_backbones, over_seeds, start_of
-from representation.decoders import decoders
-from representation.subject import Subject
+from cli.compose import composed, plain
+from representation.encoders_studied import Subject, by_design, decoders, distinct_backbones, over_seeds, start_of
 
 
 def subject(design, attn="bi", trained=False, seed=0, stages=(), **further):

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from analysis.figures.drawing import Drawing
-from analysis.tables.grid import Cell, Grid
-from records.errors import UserError
-from representation import questions
+from analysis.drawings.drawing import Drawing
+from analysis.grids.grid import Cell, Grid
+from cli.errors import UserError
+from representation import command
 from representation.answer import Answer
 from representation.command import main
-from representation.subject import subjects
+from representation.encoders_studied import subjects
 from representation.write import markdown, write_answer
 
 
@@ -38,7 +38,7 @@ def test_labels_have_seed_study_or_place_where_they_are_needed(two_subjects, mon
     other_place = replace(bi, results=bi.results / "copy" / "scores")
 
     def labels(*found):
-        monkeypatch.setattr("representation.subject.candidates", lambda cfg: found)
+        monkeypatch.setattr("representation.encoders_studied.candidates", lambda cfg: found)
         return [(subject.label, subject.design) for subject in subjects({})]
 
     start = "multilayer-bi untrained"
@@ -114,7 +114,7 @@ def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_
         seen.extend(s.label for s in subjects)
         return toy()
 
-    monkeypatch.setitem(questions.QUESTIONS, "toy", "toy")
+    monkeypatch.setitem(command.QUESTIONS, "toy", "toy")
     monkeypatch.setattr("representation.command.question", lambda name: types.SimpleNamespace(answer=answer))
     main([*representation_words, "questions=[toy]", f"out={tmp_path}/a=b"])
     said = capsys.readouterr()
@@ -138,7 +138,7 @@ def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_
 )
 def test_errors_are_one_line(words, part, representation_words, monkeypatch):
     monkeypatch.setattr("representation.command.question", lambda name: None)
-    monkeypatch.setitem(questions.QUESTIONS, "toy", "toy")
+    monkeypatch.setitem(command.QUESTIONS, "toy", "toy")
     with pytest.raises(UserError, match=part) as caught:
         main([*(() if words[0].startswith(("run", "tasks")) else representation_words), *words])
     assert "\n" not in str(caught.value)

@@ -7,9 +7,9 @@ from threading import Event
 import pytest
 from transformers import AutoTokenizer
 
+from cli.errors import UserError
 from encoders.tokens import TextTokenizer
-from records.errors import UserError
-from training.ahead import Ahead
+from training.module import Ahead
 
 
 def test_each_step_is_made_once_and_none_beyond_the_last():

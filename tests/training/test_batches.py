@@ -2,8 +2,8 @@
 
 import pytest
 
+from cli.errors import UserError
 from corpora.files import triples
-from records.errors import UserError
 from tests.triples import write_triples
 from training.batches import BatchOrder, roll
 

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.backbone import empty_backbone
 from encoders.loading import build_encoder
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
-from records.config import composed, plain
-from records.errors import UserError
-from training.check import check, described, facts
+from training.cost.check import check, described, facts
 from training.set_up import check_devices
 
 SEVEN = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}

@@ -6,9 +6,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
-from training.bits import bits_per_byte, unigram_bits_per_byte
-from training.bpe import EOS, train_bpe
-from training.packing import PackedBatches
+from training.batches import PackedBatches
+from training.pretrain.bpe import EOS, train_bpe
+from training.pretrain.model_card import bits_per_byte, unigram_bits_per_byte
 
 DOCUMENTS = [[5, 6, 7], [8], [9, 10, 11, 12], [13, 14]]
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from records.config import composed, plain
-from records.errors import UserError
-from training.clm import CausalLM, pretrain
+from cli.compose import composed, plain
+from cli.errors import UserError
+from training.batches import PackedBatches
 from training.limits import check_clm
-from training.packing import PackedBatches
+from training.pretrain.clm import CausalLM, pretrain
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from records.config import composed
-from records.errors import UserError
-from training import clm
-from training.clm import CausalLM, pretrain
+from cli.compose import composed
+from cli.errors import UserError
+from training.pretrain import clm
+from training.pretrain.clm import CausalLM, pretrain
 
 
 @pytest.fixture(scope="module")

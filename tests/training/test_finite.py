@@ -10,15 +10,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from records.config import CONF
-from records.errors import UserError
+from cli.compose import CONF
+from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.checkpoints import LAST
 from training.contrastive import train_cell
-from training.mntp import train_mntp
+from training.loop import LAST
 from training.module import ContrastiveModule
-from training.simcse import train_simcse
+from training.objectives.mntp import train_mntp
+from training.objectives.simcse import train_simcse
 
 TRAINERS = {"infonce": train_cell, "mntp": train_mntp, "simcse": train_simcse}
 
@@ -127,7 +127,7 @@ def test_a_checkpoint_that_is_not_finite_is_refused_at_once(config, tmp_path, po
 
 DRIVER = """
 import os
-from records.errors import guard
+from cli.errors import guard
 from train import main
 from training.large_batch import LargeBatch, rank
 

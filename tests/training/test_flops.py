@@ -8,8 +8,8 @@ from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from encoders.tokens import Tokens
-from training import flops
-from training.flops import Work, training_flops
+from training.cost import flops
+from training.cost.flops import Work, training_flops
 from training.large_batch import ChunkPlan, LargeBatch
 
 TEXTS = [("", "the sum of two arrays " * k) for k in (1, 1, 2, 3, 5)]

@@ -8,18 +8,18 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel
 
-from encoders import cached_encoder
+from cli.errors import UserError
 from encoders.backbone import load_backbone
+from encoders.frozen import cached_encoder
 from encoders.loading import build_tokenizer, load_run
-from poolers.registry import build_pooler
-from records.errors import UserError
+from poolers.shared.registry import build_pooler
 from records.run_folder import RunFolder
 from records.streams import stream_seed
-from training import contrastive, frozen, set_up
+from training import contrastive, frozen_states, set_up
 from training.batches import BatchOrder
-from training.check import described, facts
 from training.contrastive import check_sizes, split_validation, train_cell
-from training.flops import Work, training_flops
+from training.cost.check import described, facts
+from training.cost.flops import Work, training_flops
 
 STEPS, BATCH = 4, 8
 
@@ -258,7 +258,7 @@ def test_several_processes_are_refused(cell):
 
 def test_a_full_disk_is_refused_before_anything_is_computed(cell, tmp_path, monkeypatch, capsys):
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(frozen.shutil, "disk_usage", lambda _: usage(10**6, 10**6 - 100, 100))
+    monkeypatch.setattr(frozen_states.shutil, "disk_usage", lambda _: usage(10**6, 10**6 - 100, 100))
     with pytest.raises(UserError, match=r"states need 0.00 GiB and .* has 0.00 GiB free.*cache_dir="):
         train_cell(cell(), RunFolder(tmp_path / "run"))
     assert "to compute, 0.00 GiB" in capsys.readouterr().out

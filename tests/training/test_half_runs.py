@@ -4,8 +4,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from cli.errors import UserError
 from encoders.loading import load_run
-from records.errors import UserError
 from records.run_folder import RunFolder
 from training.contrastive import train_cell
 

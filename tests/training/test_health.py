@@ -4,8 +4,7 @@ import math
 
 import torch
 
-from training.health import collapse, mean_cosine
-from training.validation import ndcg_at_10
+from training.validation import collapse, mean_cosine, ndcg_at_10
 
 
 def test_mean_cosine_equals_the_literal_mean():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from corpora.triples import Triple
-from training.infonce import candidates, infonce
+from training.objectives.infonce import candidates, infonce
 
 
 def literal(queries, documents, masked, temperature):

@@ -8,19 +8,19 @@ import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.backbone import load_backbone
-from encoders.lineage import merge_stages
 from encoders.loading import build_encoder, load_run, untrained
+from encoders.merge_stages import merge_stages
 from encoders.precision import PRECISIONS
-from evaluation.candidates import candidates
-from records.config import composed, plain
-from records.errors import UserError
+from evaluation.candidates.candidates import candidates
 from records.lineage import ADAPTER, label, read_stages, recorded_stages
 from records.run_folder import RunFolder, choices_of, run_folder
 from tests.training.raw_stages import quick_stage
 from training.contrastive import train_cell
-from training.mntp import train_mntp
-from training.simcse import train_simcse
+from training.objectives.mntp import train_mntp
+from training.objectives.simcse import train_simcse
 
 CPU = torch.device("cpu")
 OF_MISTRAL = ["model=mistral_7b", "study=mistral_7b"]

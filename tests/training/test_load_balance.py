@@ -6,8 +6,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.olmoe.modeling_olmoe import load_balancing_loss_func
 
 from tests.encoders.test_families import EXPERTS, SIZES
-from training.card import balance_table
-from training.load_balance import active_parameters, balance_loss, expert_shares
+from training.pretrain.load_balance import active_parameters, balance_loss, expert_shares
+from training.pretrain.model_card import balance_table
 
 
 @pytest.fixture(scope="module")

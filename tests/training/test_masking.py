@@ -5,11 +5,10 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from cli.errors import UserError
 from encoders.tokens import Batch, Tokens
-from poolers.base import BOS, EOS, INSTRUCTION, PAD, TEXT
-from records.errors import UserError
-from training.masked_batch import before
-from training.masking import Masked, Masking, mask_id, masking
+from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT
+from training.objectives.masking import Masked, Masking, before, mask_id, masking
 
 OTHERS = np.array([7])  # one id alone, so that a random replacement is known
 

@@ -6,13 +6,12 @@ from copy import deepcopy
 import pytest
 import torch
 
-from records.errors import UserError
+from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training.check import facts
 from training.contrastive import check_sizes, train_cell
-from training.infonce import infonce
-from training.matryoshka import matryoshka
+from training.cost.check import facts
+from training.objectives.infonce import infonce, matryoshka
 
 DIMS = [2, 3, 7]
 

@@ -9,16 +9,15 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+from cli.errors import UserError
 from corpora.triples import Triple
 from encoders.lm_head import lm_head
-from poolers.base import BOS
-from records.errors import UserError
+from poolers.shared.base import BOS
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.batches import BatchOrder
-from training.checkpoints import LAST
-from training.mntp import MaskedStage, check_mntp, masked_batch, train_mntp
-from training.packing import blocks
+from training.batches import BatchOrder, blocks
+from training.loop import LAST
+from training.objectives.mntp import MaskedStage, check_mntp, masked_batch, train_mntp
 from training.set_up import set_up
 
 TEXTS = ["the sum of two arrays", "a new array is returned with the same shape", "type of its first argument"]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file
 
+from cli.errors import UserError
 from encoders.loading import load_run, untrained
-from records.errors import UserError
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training import contrastive, standardise
-from training.frozen import check_frozen
+from training import contrastive, corpus_statistics
+from training.frozen_states import check_frozen
 
 TEXTS = ["the sum of two arrays", "a new array of the same shape", "type"]
 
@@ -47,7 +47,7 @@ def test_statistics_for_an_untrained_encoder(compose_cell, words, small_moe, tmp
         "reading.standardise=corpus",
     ]
     out = tmp_path / "moee.safetensors"
-    standardise.main([f"out={out}", *words])
+    corpus_statistics.main([f"out={out}", *words])
     assert "over 16 texts" in capsys.readouterr().out
     cfg = compose_cell("moee", "bi", "reading.standardise=corpus", f"pooler.statistics='{out}'")
     plain = untrained(compose_cell("moee", "bi"))
@@ -59,7 +59,7 @@ def test_statistics_for_an_untrained_encoder(compose_cell, words, small_moe, tmp
 @pytest.mark.parametrize("words", [[], ["out=a"], ["out=a", "pooler=mean"]])
 def test_what_is_lacking_is_named(words):
     with pytest.raises(UserError, match="Give one out="):
-        standardise.main(words)
+        corpus_statistics.main(words)
 
 
 def test_a_cache_of_hidden_states_has_no_routers(compose_cell):

@@ -7,8 +7,8 @@ import torch
 from corpora.triples import Triple
 from encoders.loading import build_tokenizer, untrained
 from encoders.templates import template_of
-from training.infonce import candidates
-from training.standardise import sample
+from training.corpus_statistics import sample
+from training.objectives.infonce import candidates
 from training.validation import Validation, ndcg_at_10
 
 OF_ALL = "find the type"

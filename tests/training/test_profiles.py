@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from records.config import CONF, composed, flat, plain
+from cli.compose import CONF, composed, flat, plain
 
 NAMES = sorted(p.stem for p in (CONF / "divergence").glob("*.yaml"))
 NOT_OF_THE_CODE = {"none", "isolated_attention", "one_source", "all"}  # two are turned round

@@ -3,7 +3,7 @@
 import re
 from types import SimpleNamespace
 
-from training.progress_lines import ProgressLines
+from training.loop import ProgressLines
 
 
 def test_six_lines_a_run_and_none_at_the_end(capsys):

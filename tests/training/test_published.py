@@ -6,13 +6,13 @@ from collections import Counter
 import pytest
 import yaml
 
-from evaluation.benchmarks import task_set
-from records.config import CONF, composed, flat, plain
-from records.errors import UserError
+from cli.compose import CONF, composed, flat, plain
+from cli.errors import UserError
+from evaluation.tasks.chosen import task_set
 from records.run_folder import choices_of, run_folder
 from training.contrastive import check_sizes
-from training.mntp import check_mntp
-from training.simcse import check_simcse
+from training.objectives.mntp import check_mntp
+from training.objectives.simcse import check_simcse
 
 NAMES = sorted(path.stem for path in (CONF / "published").glob("*.yaml"))
 MIXTURE = [name for name in NAMES if name.startswith("moee")]

@@ -9,12 +9,12 @@ from lightning_fabric import accelerators as fabric
 from pytorch_lightning.accelerators import MPSAccelerator
 from safetensors.torch import load_file
 
-from records.config import composed, plain
-from records.errors import UserError
+from cli.compose import composed, plain
+from cli.errors import UserError
 from records.run_folder import RunFolder
-from training.checkpoints import LAST
 from training.contrastive import check_sizes, train_cell
-from training.facts import MAY_CHANGE, continued, peak_memory
+from training.loop import LAST
+from training.manifest_facts import MAY_CHANGE, continued, peak_memory
 from training.module import ContrastiveModule
 
 
@@ -77,10 +77,10 @@ def test_an_interruption_with_other_data_or_code_is_noticed():
 def test_a_module_that_came_or_went_while_a_run_stood_still_is_noticed():
     before = {"data": {"sha256": "a"}, "base_weights_sha256": "b", "tokenizer_sha256": "c", "base_config_sha256": "d"}
     before |= {key: "x" for key in MAY_CHANGE if key != "code"}
-    before["code"] = {"commit": "1", "modules": {"encoders.attention": "old", "poolers.eos": "same"}}
+    before["code"] = {"commit": "1", "modules": {"encoders.attention.pattern": "old", "poolers.eos": "same"}}
     modules = {"encoders.pattern": "old", "poolers.eos": "same"}
     merged = continued({**before, "code": {"commit": "1", "modules": modules}}, before)
-    both = {"encoders.pattern": "absent -> old", "poolers.eos": "same", "encoders.attention": "old -> absent"}
+    both = {"encoders.pattern": "absent -> old", "poolers.eos": "same", "encoders.attention.pattern": "old -> absent"}
     assert merged["code"]["modules"] == both
 
 

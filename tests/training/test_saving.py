@@ -6,12 +6,12 @@ from safetensors.torch import load_file
 
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training import facts
-from training.checkpoints import LAST
+from training import manifest_facts
 from training.contrastive import train_cell
-from training.mntp import MaskedStage, train_mntp
+from training.loop import LAST
 from training.module import ContrastiveModule
-from training.simcse import SimCSE, train_simcse
+from training.objectives.mntp import MaskedStage, train_mntp
+from training.objectives.simcse import SimCSE, train_simcse
 from training.validation import Validation
 
 TRAINERS = {"infonce": train_cell, "mntp": train_mntp, "simcse": train_simcse}
@@ -49,7 +49,7 @@ def fails(*_):
 def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkeypatch, capsys, objective):
     cfg, train = config(objective), TRAINERS[objective]
     with monkeypatch.context() as patch:
-        patch.setattr(facts, "training_flops", fails)
+        patch.setattr(manifest_facts, "training_flops", fails)
         train(cfg, RunFolder(tmp_path / "gap"))
     train(cfg, RunFolder(tmp_path / "whole"))
     gap, whole = (RunFolder(tmp_path / name).manifest() for name in ("gap", "whole"))
@@ -68,7 +68,7 @@ def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkey
     ("objective", "failing"),
     [
         ("infonce", (Validation, "score")),  # within the last step: before the adapter is written
-        ("infonce", (facts, "collapse")),
+        ("infonce", (manifest_facts, "collapse")),
         ("mntp", (MaskedStage, "collapse")),
         ("simcse", (SimCSE, "collapse")),
     ],

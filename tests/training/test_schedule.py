@@ -3,7 +3,7 @@
 import pytest
 import pytorch_lightning as pl
 
-from records.errors import UserError
+from cli.errors import UserError
 from training.module import ContrastiveModule, decay_steps
 
 

@@ -6,14 +6,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from encoders.attention import set_attention_dropout
-from records.errors import UserError
+from cli.errors import UserError
+from encoders.attention.pattern import set_attention_dropout
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.infonce import infonce
 from training.large_batch import LargeBatch
+from training.objectives.infonce import infonce
+from training.objectives.simcse import alignment, check_simcse, train_simcse, twice, uniformity
 from training.set_up import set_up
-from training.simcse import alignment, check_simcse, train_simcse, twice, uniformity
 
 TEXTS = ["the sum of two arrays", "a new array", "type of its first argument"]
 

@@ -5,7 +5,7 @@ import torch
 
 from encoders.loading import load_run
 from encoders.templates import template_of
-from evaluation.embedding_cache import EmbeddingCache
+from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.instructions import Instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta
 from records.run_folder import RunFolder

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from analysis.control.__main__ import main, read_words
-from records.config import composed, plain
-from records.errors import UserError
+from cli.compose import composed, plain
+from cli.errors import UserError
 from tests.analysis.manifests import evaluation, manifest, seal, untrained
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,11 +6,11 @@ from itertools import combinations
 import pytest
 
 from analysis.control.rule import NotControlledError
-from analysis.tables.render_latex import latex_document
-from analysis.tables.render_markdown import document, markdown_grid
+from analysis.grids.latex import latex_document
+from analysis.grids.markdown import document, markdown_grid
 from analysis.tables.write import write_files
-from records.config import composed, plain
-from records.errors import UserError
+from cli.compose import composed, plain
+from cli.errors import UserError
 
 TEMPLATE = plain(composed("train"))["template"]
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them

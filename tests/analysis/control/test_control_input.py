@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from records.errors import UserError
-from records.seal import check_seal, sealed
+from cli.errors import UserError
+from records.manifest import check_seal, sealed
 
 
 def test_foreign_scores_prove_nothing(tmp_path, analyse_words, task_writer):

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.factorial.complete_grid import complete_grid
 from analysis.factorial.crossings import crossings, factor_table, varying
-from analysis.reading.rows import Design
+from analysis.manifests.designs import Design
 
 PLAIN, HEADS, TOKENS, ATTNS = (
     ["eos", "mean", "weightedmean"],

@@ -11,9 +11,9 @@ from analysis.factorial.crossings import Crossing
 from analysis.factorial.effect_tables import effect_grids, effects_grid, marginals_grid
 from analysis.factorial.effects import Factorial, effect_tests, effects_for_file, factorial_effects
 from analysis.factorial.marginals import marginal_means
+from analysis.grids.latex import latex_grid
+from analysis.grids.markdown import TITLES, document, markdown_grid
 from analysis.settings import Settings
-from analysis.tables.render_latex import latex_grid
-from analysis.tables.render_markdown import TITLES, document, markdown_grid
 from analysis.tables.write import write_files
 
 TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.drawings.drawing import figure_bytes, write_figures
+from analysis.drawings.fit import short_names
+from analysis.drawings.style import house_style
 from analysis.figures.critical_difference import diagram
 from analysis.figures.every import draw
-from analysis.figures.fit import short_names
 from analysis.figures.forest import forest
 from analysis.figures.heat_map import heat_map
-from analysis.figures.save import figure_bytes, write_figures
-from analysis.figures.style import house_style
 from analysis.pairs import compare_pairs
 from analysis.settings import Settings
 

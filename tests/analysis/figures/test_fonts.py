@@ -4,9 +4,9 @@ import warnings
 
 import pytest
 
+from analysis.drawings.drawing import figure_bytes
+from analysis.drawings.style import USUAL, absent, families, undrawn
 from analysis.figures.every import draw
-from analysis.figures.fonts import USUAL, absent, families, undrawn
-from analysis.figures.save import figure_bytes
 
 SCRIPT_G, NOBODY = "\u210a", "\U000f0000"  # STIX has the first, which comes with matplotlib; the second is private
 

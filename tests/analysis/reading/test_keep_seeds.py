@@ -2,7 +2,7 @@
 
 import pytest
 
-from records.errors import UserError
+from cli.errors import UserError
 
 
 def test_a_study_whose_last_seed_is_not_finished(planted, study, analyse_words, spread_scores):

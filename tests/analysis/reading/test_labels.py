@@ -1,7 +1,7 @@
 """What designs are called where they differ in more than pooler and attention."""
 
-from analysis.reading.labels import labels, usual_note
-from analysis.reading.rows import Design
+from analysis.manifests.designs import Design
+from analysis.scores.labels import labels, usual_note
 
 
 def designs(*factors):

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from analysis.reading.missing import complete, policy_for
-from analysis.reading.rows import Design, Run
-from records.errors import UserError
+from analysis.manifests.designs import Design, Run
+from analysis.scores.missing import complete, policy_for
+from cli.errors import UserError
 
 TYPES = {"s1": "STS", "s2": "STS", "r1": "Retrieval", "r2": "Retrieval"}
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from records.errors import UserError
+from cli.errors import UserError
 
 WIDE = "model,n_tasks,SciFact,BIOSSES,STS12,mean_all\nb,3,70,80,75,75\na,3,60,81,70,70.3\n"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from records.errors import UserError
+from cli.errors import UserError
 
 
 def by_task(result, design):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from records.errors import UserError
+from cli.errors import UserError
 
 
 def add(path, split, subsets):
@@ -62,8 +62,8 @@ def test_scores_are_those_of_mteb(tmp_path, benchmark):
     import numpy as np
     from mteb.results import TaskResult
 
-    from analysis.reading.definitions import benchmark_of
-    from analysis.reading.read_task import Wanted, read_task
+    from analysis.scores.definitions import benchmark_of
+    from analysis.scores.mteb_task import Wanted, read_task
 
     random = np.random.default_rng(0)
     definition = benchmark_of(benchmark)
@@ -88,7 +88,7 @@ def test_scores_are_those_of_mteb(tmp_path, benchmark):
 def test_definitions_are_those_of_the_installed_mteb():
     import mteb
 
-    from analysis.reading.definitions import benchmark_of, definition_of, parts_of
+    from analysis.scores.definitions import benchmark_of, definition_of, parts_of
 
     alias = benchmark_of("MTEB")
     assert (alias.name, alias.tasks["MSMARCO"].splits) == ("MTEB(eng, v1)", ("dev",))

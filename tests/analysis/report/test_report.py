@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from analysis.figures.every import draw
-from analysis.report import citing
-from analysis.report.html_grid import number
-from analysis.report.methods import methods
+from analysis.grids.html import number
+from analysis.report import references
+from analysis.report.methods import SENTENCES, methods
 from analysis.report.page import report_files
 from analysis.report.references import REFERENCES, bibtex
-from analysis.report.section_methods import SENTENCES
 
 NASTY = '<script>alert("x")</script>&_%'
 
@@ -118,7 +117,7 @@ def test_what_a_click_sorts_by(text, value):
 
 
 def test_methods_say_what_was_done_in_this_run(ours, foreign, analyse_words):
-    text = " ".join(map(citing.plain, methods(ours)))
+    text = " ".join(map(references.plain, methods(ours)))
     for words in (
         "3 designs on 16 tasks of 2 types (Retrieval: 8, STS: 8)",
         "(Tang and Yang, 2024)",
@@ -131,10 +130,12 @@ def test_methods_say_what_was_done_in_this_run(ours, foreign, analyse_words):
         assert words in text
     assert "Pratt" not in text
     scores = str(ours.settings.scores[0])
-    other = " ".join(map(citing.plain, methods(analyse_words(f"scores={scores}", "zeros=pratt", "correction=none"))))
+    other = " ".join(
+        map(references.plain, methods(analyse_words(f"scores={scores}", "zeros=pratt", "correction=none")))
+    )
     assert "(Pratt, 1959)" in other
     assert "No correction for the 9 tests was made" in other
-    theirs = " ".join(map(citing.plain, methods(foreign)))
+    theirs = " ".join(map(references.plain, methods(foreign)))
     assert "of MTEB (Muennighoff et al., 2023)" in theirs
     assert "manifest" not in theirs
     assert "Tang" not in theirs
@@ -161,7 +162,7 @@ def test_only_what_is_cited_is_in_the_bibliography(ours):
 
 
 def test_every_section_sentence_cites_known_works():
-    assert set(citing.keys_of(SENTENCES.values())) <= set(REFERENCES)
+    assert set(references.keys_of(SENTENCES.values())) <= set(REFERENCES)
     assert bibtex(REFERENCES).count("@") == len(REFERENCES)
     with pytest.raises(KeyError, match="nobody1900"):
         bibtex(["nobody1900"])

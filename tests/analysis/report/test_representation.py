@@ -7,11 +7,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from analysis.cli import read_arguments
-from analysis.figures.drawing import Drawing
+from analysis.drawings.drawing import Drawing
+from analysis.grids.grid import Cell, Grid
 from analysis.report.page import report_files
 from analysis.report.representation import representation_parts
-from analysis.tables.grid import Cell, Grid
-from records.errors import UserError
+from cli.errors import UserError
 from representation.answer import Answer
 from representation.write import write_answer
 

@@ -8,15 +8,15 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score
 
-from analysis.statistics.item_tests import compare_items
-from analysis.statistics.resample import bootstrap_counts
-from analysis.statistics.weighted import (
+from analysis.statistics.items import (
+    compare_items,
     row_average_precision,
     weighted_average_precision,
     weighted_midranks,
     weighted_spearman,
 )
-from records.errors import UserError
+from analysis.statistics.sign_flip import bootstrap_counts
+from cli.errors import UserError
 
 ONE, TWO = np.array([0]), np.array([1])
 

@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from analysis.sections.power import MOST_PAIRS
-from analysis.tables.render_markdown import document
+from analysis.grids.markdown import document
+from analysis.questions.power import MOST_PAIRS
 from analysis.tables.write import write_files
-from records.errors import UserError
+from cli.errors import UserError
 
 TASKS = [f"STS{k}" for k in range(12)] + [f"Retrieval{k}" for k in range(3)]
 

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from analysis.tables.render_latex import latex_document
-from analysis.tables.render_markdown import document
+from analysis.grids.latex import latex_document
+from analysis.grids.markdown import document
 from analysis.tables.write import write_files
 
 

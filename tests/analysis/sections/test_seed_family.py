@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, t
 
-from analysis.sections.section import Material
-from analysis.sections.seeds import seeds_section
+from analysis.questions.question import Material
+from analysis.questions.seeds import seeds_section
 from analysis.settings import Settings
 
 DESIGNS = ["control", "a", "b", "c", "d"]

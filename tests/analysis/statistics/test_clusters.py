@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.reading.sources import source_of
-from analysis.reading.task_types import known_types
+from analysis.scores.task_types import known_types, source_of
 from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
-from analysis.statistics.flip_means import flip_means
-from analysis.statistics.resample import bootstrap_counts
-from analysis.statistics.sign_flip import sign_flip
-from analysis.statistics.student import student_interval
-from benchmarks.cluster_coverage import resampled_means
-from records.errors import UserError
+from analysis.statistics.intervals import student_interval
+from analysis.statistics.sign_flip import bootstrap_counts, flip_means, sign_flip
+from benchmarks.calibrate.cluster_coverage import resampled_means
+from cli.errors import UserError
 
 LABELS = ["a", "a", "b", "c", "b", "a", "d", "e"]
 

@@ -9,10 +9,8 @@ from scipy import stats
 
 from analysis.statistics import cross_checks as module
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS, cross_checks, paired_t, sign_test
-from analysis.statistics.flip_means import flip_means
-from analysis.statistics.hodges_lehmann import hodges_lehmann, walsh_averages_at
-from analysis.statistics.sign_flip import RANDOM_FLIPS, sign_flip
-from analysis.statistics.student import student_interval
+from analysis.statistics.intervals import hodges_lehmann, student_interval, walsh_averages_at
+from analysis.statistics.sign_flip import RANDOM_FLIPS, flip_means, sign_flip
 
 
 def differences(count, n, seed=0, ties=False):

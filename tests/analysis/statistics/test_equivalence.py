@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics.bayes import mean_posterior
-from analysis.statistics.equivalence import equivalence
-from analysis.statistics.student import student_interval
-from records.errors import UserError
+from analysis.statistics.equivalence import equivalence, mean_posterior
+from analysis.statistics.intervals import student_interval
+from cli.errors import UserError
 from tests.analysis.two_designs import write_pairs
 
 MARGIN = 0.005

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import rank_permutation
-from analysis.statistics.friedman import friedman
-from analysis.statistics.rank_permutation import permutation_p
+from analysis.statistics import friedman as rank_permutation
+from analysis.statistics.friedman import friedman, permutation_p
 from analysis.statistics.ranks import task_ranks
 
 # Area under the curve of four classifiers on 14 data sets, Demsar 2006, table 6.

@@ -5,9 +5,8 @@ import pytest
 
 from analysis.statistics.borda import borda
 from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
-from analysis.statistics.flip_means import flip_means
 from analysis.statistics.power import MOST_TASKS, Shifted, critical_value, critical_values, detectable, power
-from analysis.statistics.sign_flip import RANDOM_FLIPS, flips_drawn, random_signs
+from analysis.statistics.sign_flip import RANDOM_FLIPS, flip_means, flips_drawn, random_signs
 
 
 def test_critical_values_of_the_normal_curve_agree_where_both_are_there():
@@ -39,7 +38,7 @@ def test_the_permutation_test_of_many_units_agrees_with_its_random_signs(monkeyp
     d = np.random.default_rng(2).standard_t(5, size=(6, 1200)) + np.linspace(0, 0.12, 6)[:, None]
     near = flip_means(d)
     assert (near.flips, near.exact) == (0, False)
-    monkeypatch.setattr("analysis.statistics.flip_means.DRAWN_UP_TO", 2000)
+    monkeypatch.setattr("analysis.statistics.sign_flip.DRAWN_UP_TO", 2000)
     drawn = flip_means(d)
     assert drawn.flips == 9999
     np.testing.assert_allclose(near.p, drawn.p, atol=4 * np.sqrt(0.25 / 9999))

@@ -8,8 +8,15 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.statistics.posthoc import against_control, nemenyi_p
-from analysis.statistics.ranks import cliques, critical_difference, letters, nemenyi_distance, task_ranks
+from analysis.statistics.ranks import (
+    against_control,
+    cliques,
+    critical_difference,
+    letters,
+    nemenyi_distance,
+    nemenyi_p,
+    task_ranks,
+)
 from tests.analysis.statistics.test_friedman import DEMSAR
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics.resample import bootstrap_counts, pair_intervals, percentile_interval
-from analysis.statistics.seed_pairs import model_intervals, seed_pairs
+from analysis.statistics.seeds import model_intervals, seed_pairs
+from analysis.statistics.sign_flip import bootstrap_counts, pair_intervals, percentile_interval
 from analysis.statistics.variance import REST, mean_squares
-from benchmarks.seed_coverage import resampled_means
+from benchmarks.calibrate.seed_coverage import resampled_means
 
 ONE, TWO = np.array([0]), np.array([1])
 

@@ -89,7 +89,7 @@ def fewest(d):
 
 
 def test_the_tasks_that_turn_the_mean_are_the_fewest():
-    from analysis.statistics.typical_difference import tipping_tasks
+    from analysis.statistics.intervals import tipping_tasks
 
     rng = np.random.default_rng(0)
     for _ in range(60):

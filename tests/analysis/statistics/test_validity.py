@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 
 from analysis.pairs import compare_pairs
-from analysis.sections.section import Material
-from analysis.sections.validity import heavy_tailed, validity_section
+from analysis.questions.question import Material
+from analysis.questions.validity import heavy_tailed, validity_section
 from analysis.settings import Settings
-from analysis.statistics.intraclass import intraclass
 from analysis.statistics.power import Shifted
 from analysis.statistics.validity import (
     COVERAGE,
@@ -20,8 +19,9 @@ from analysis.statistics.validity import (
     related_note,
     skew_note,
 )
-from benchmarks.calibration import Plan, coverage, false_positives
-from benchmarks.null_worlds import read_spreads
+from analysis.statistics.variance import intraclass
+from benchmarks.calibrate.calibration import Plan, coverage, false_positives
+from benchmarks.calibrate.null_worlds import read_spreads
 
 
 def test_constants_are_what_the_benchmark_measures():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.statistics import signed_rank_null
+from analysis.statistics import wilcoxon
 from analysis.statistics.wilcoxon import doubled_midranks, null_lower_tail, signed_rank
 
 RULES = ("wilcox", "pratt", "zsplit")
@@ -79,7 +79,7 @@ def test_at_the_switch_the_normal_curve_agrees_with_the_exact_p(monkeypatch, dec
     """1,000 tasks, without ties and with many: closer than 5 % of p where p is above .0001, and never too bold."""
     d = np.round(np.random.default_rng(3).normal(0, 1, size=(8, 1000)) + np.linspace(0, 0.12, 8)[:, None], decimals)
     exact = signed_rank(d)
-    monkeypatch.setattr(signed_rank_null, "EXACT_UP_TO", 999)
+    monkeypatch.setattr(wilcoxon, "EXACT_UP_TO", 999)
     near = signed_rank(d)
     assert (near.p != exact.p).any()
     large = exact.p > 1e-4
@@ -105,9 +105,9 @@ def test_doubled_midranks_are_scipys():
 
 
 def test_the_rank_below_which_the_level_lies_agrees_at_the_switch(monkeypatch):
-    exact = [signed_rank_null.largest_within(1000, level) for level in (0.025, 0.05, 0.005)]
-    monkeypatch.setattr(signed_rank_null, "EXACT_UP_TO", 999)
-    near = [signed_rank_null.largest_within(1000, level) for level in (0.025, 0.05, 0.005)]
+    exact = [wilcoxon.largest_within(1000, level) for level in (0.025, 0.05, 0.005)]
+    monkeypatch.setattr(wilcoxon, "EXACT_UP_TO", 999)
+    near = [wilcoxon.largest_within(1000, level) for level in (0.025, 0.05, 0.005)]
     for (k, below), (other, about) in zip(exact, near, strict=True):
         assert other == pytest.approx(k, rel=1e-4)  # of 232,346 averages two
         assert about == pytest.approx(below, rel=1e-2)

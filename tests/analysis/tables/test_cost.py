@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.formats import operations
-from analysis.reading.rows import Design, Run
-from analysis.tables.cost import cost_header, cost_texts, memory_kinds, memory_note, peak_memory, training_flops
+from analysis.grids.formats import operations
+from analysis.manifests.cost import cost_header, cost_texts, memory_kinds, memory_note, peak_memory, training_flops
+from analysis.manifests.designs import Design, Run
 
 
 def design(*manifests):

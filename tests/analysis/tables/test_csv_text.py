@@ -5,7 +5,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 
-from analysis.tables.csv_text import csv_text
+from analysis.grids.csv import csv_text
 
 TABLE = pd.DataFrame(
     {

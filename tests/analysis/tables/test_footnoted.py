@@ -1,8 +1,8 @@
 """Footnotes in the tables of the sections."""
 
-from analysis.control.footnotes import Footnote
+from analysis.control.rule import Footnote
+from analysis.grids.grid import Cell, Grid
 from analysis.tables.footnoted import footnoted
-from analysis.tables.grid import Cell, Grid
 
 DESIGNS = {"a", "b", "a - b", "c"}
 VALUES = {"a": frozenset({0}), "b": frozenset({1}), "a - b": frozenset({0}), "c": frozenset({0})}

@@ -7,9 +7,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from analysis.tables.grid import Cell, Grid
-from analysis.tables.latex_fit import PAGE, SIZES, fit, width, wrapped
-from analysis.tables.render_latex import latex_grid
+from analysis.grids.grid import Cell, Grid
+from analysis.grids.latex import latex_grid
+from analysis.grids.latex_fit import PAGE, SIZES, fit, width, wrapped
 
 DOCUMENT = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}%s\\end{document}"
 

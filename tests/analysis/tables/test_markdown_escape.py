@@ -5,9 +5,8 @@ from html import unescape
 
 import pytest
 
-from analysis.tables.grid import Cell, Grid
-from analysis.tables.markdown_escape import escape
-from analysis.tables.render_markdown import document, markdown_grid
+from analysis.grids.grid import Cell, Grid
+from analysis.grids.markdown import document, escape, markdown_grid
 
 markdown_it = pytest.importorskip("markdown_it")
 

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.grids.grid import Cell
+from analysis.grids.latex import latex_document
+from analysis.grids.markdown import document, markdown_grid
 from analysis.settings import Settings
-from analysis.tables.grid import Cell
 from analysis.tables.main import all_grids
 from analysis.tables.pair_caption import signed_rank_text
 from analysis.tables.paper_layout import paper_grid, star_levels
-from analysis.tables.render_latex import latex_document
-from analysis.tables.render_markdown import document, markdown_grid
 
 LIFT = {"a": 0.0, "b": 0.002, "c": 0.05, "d": 0.2}
 
@@ -161,7 +161,7 @@ def test_details_say_where_no_interval_is_to_be_had(csv, analyse_words):
 
 def test_long_details_are_cut_and_what_is_not_resampled_is_said(csv, analyse_words, monkeypatch):
     monkeypatch.setattr("analysis.statistics.cross_checks.RESAMPLED_PAIRS", 5)
-    monkeypatch.setattr("analysis.sections.pair_details.RESAMPLED_PAIRS", 5)
+    monkeypatch.setattr("analysis.questions.pair_details.RESAMPLED_PAIRS", 5)
     result = analyse_words(f"scores={csv}", "rows_shown=2")
     (grid,) = details(result).grids
     assert len(grid.rows) == 2

@@ -7,10 +7,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from analysis.formats import count, fraction, score, signed
-from analysis.tables.grid import Cell, Grid
-from analysis.tables.render_latex import escape, latex_document
-from analysis.tables.render_markdown import document, markdown_grid
+from analysis.grids.formats import count, fraction, score, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.grids.latex import escape, latex_document
+from analysis.grids.markdown import document, markdown_grid
 
 
 @pytest.fixture

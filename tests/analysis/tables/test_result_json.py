@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.sections.section import Section
+from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Section
 from analysis.tables import result_json
-from analysis.tables.grid import Cell, Grid
 from analysis.tables.result_json import result_json as as_json
 from analysis.tables.result_json import table
 

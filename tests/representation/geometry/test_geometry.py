@@ -8,11 +8,8 @@ import pytest
 
 from representation.geometry import geometry
 from representation.geometry.figure import geometry_figure
-from representation.geometry.own_vectors import own_vectors
-from representation.geometry.rank_correlation import spearman
-from representation.geometry.relation import relation, relation_grid, relation_notes
-from representation.geometry.scores_of import scores_of, type_scores
-from representation.geometry.tables import MEASURES
+from representation.geometry.geometry import own_vectors, scores_of, type_scores
+from representation.geometry.relation import MEASURES, relation, relation_grid, relation_notes, spearman
 from representation.geometry.vector_geometry import alignment, anisotropy
 
 
@@ -62,8 +59,8 @@ def test_without_scores_there_is_no_relation_and_it_is_said(answered):
 
 def test_scores_are_those_of_these_weights(settings, two_subjects):
     """Evaluation writes them, they are found again, and those of another attention are not."""
-    from evaluation.benchmarks import task_set
     from evaluation.scoring import Options, score
+    from evaluation.tasks.chosen import task_set
 
     subject = two_subjects[1]
     outcome = score(subject.candidate, task_set(settings).tasks[:2], Options())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr
 
-from representation.geometry.rank_correlation import least_told, spearman
+from representation.geometry.relation import least_told, spearman
 
 
 def test_rho_is_scipys_also_with_ties():

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from records.config import composed, plain
-from representation import subject as subject_module
+from cli.compose import composed, plain
+from representation import encoders_studied as subject_module
+from representation.encoders_studied import subjects
 from representation.heads import attribution
-from representation.heads.attributed import attributed
-from representation.heads.head_attention import attention_weights
-from representation.heads.token_classes import CLASSES, TokenClasses
-from representation.subject import subjects
+from representation.heads.attributed import CLASSES, TokenClasses, attention_weights, attributed
 
 
 @pytest.fixture

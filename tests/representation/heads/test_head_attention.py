@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
-from poolers.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
-from poolers.cross_attention import CrossAttentionHead
-from poolers.registry import build_pooler
-from records.config import composed, plain
-from representation.heads.head_attention import attention_weights, layer_attention, relative_entropy, token_attention
+from cli.compose import composed, plain
+from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.shared.cross_attention import CrossAttentionHead
+from poolers.shared.registry import build_pooler
+from representation.heads.attributed import attention_weights, layer_attention, relative_entropy, token_attention
 
 D, L, B, T = 12, 5, 3, 7
 ROLES = torch.tensor(

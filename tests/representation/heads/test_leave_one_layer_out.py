@@ -6,13 +6,12 @@ import pytest
 import torch
 from scipy import stats
 
+from cli.compose import composed, plain
 from evaluation.scoring import Options, score
-from poolers.base import EOS, PAD, TEXT, TokenView
-from poolers.registry import build_pooler
-from records.config import composed, plain
+from poolers.shared.base import EOS, PAD, TEXT, TokenView
+from poolers.shared.registry import build_pooler
 from representation.heads import leave_one_layer_out
-from representation.heads.layer_drops import drops, layer_drops
-from representation.heads.layer_left_out import LayerLeftOut, Reductions, vectors_without
+from representation.heads.leave_one_layer_out import LayerLeftOut, Reductions, drops, layer_drops, vectors_without
 
 D, L, B, T = 12, 4, 3, 6
 ROLES = torch.tensor([[TEXT] * 5 + [EOS], [TEXT, TEXT, EOS, PAD, PAD, PAD], [TEXT] * 5 + [EOS]])

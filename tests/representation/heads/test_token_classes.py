@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from cli.compose import CONF
 from encoders.backbone import load_tokenizer
 from encoders.tokens import TextTokenizer
-from records.config import CONF
-from representation.heads.token_classes import CLASSES, CONTENT, FUNCTION, PUNCTUATION, Piece, TokenClasses, kind_of
+from representation.heads.attributed import CLASSES, CONTENT, FUNCTION, PUNCTUATION, Piece, TokenClasses, kind_of
 
 
 @pytest.fixture(scope="module")

@@ -4,15 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evaluation.candidates import Candidate
-from representation.decoders import Decoder, decoders
+from evaluation.candidates.candidates import Candidate
+from representation.encoders_studied import Decoder, Subject, decoders, subjects
 from representation.layers import layers
-from representation.layers.likeness import layer_likeness, likeness_tables
+from representation.layers.figures import layer_grids, type_means
+from representation.layers.likeness import layer_likeness, likeness_tables, linear_cka, mean_cosine
 from representation.layers.scores import layer_scores
-from representation.layers.similarity import linear_cka, mean_cosine
-from representation.layers.tables import layer_grids, type_means
 from representation.layers.vectors import layer_vectors
-from representation.subject import Subject, subjects
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +19,7 @@ def scored(two_subjects, texts, settings):
 
 
 def with_pooler(settings, pooler):
-    from records.config import composed, plain
+    from cli.compose import composed, plain
 
     words = [f"model.path={settings['model']['path']}", "attn=bi", f"pooler={pooler}"]
     words += ["precision=fp32", "accelerator=cpu", "max_length=48", f"results={settings['results']}"]
@@ -56,7 +54,7 @@ def test_vectors_of_the_last_layer_are_those_of_the_poolers(settings, texts):
 def test_scores_are_what_evaluation_gives_a_layer_alone(scored, two_subjects, texts, tmp_path):
     from dataclasses import replace
 
-    from evaluation.readings import read_by
+    from evaluation.candidates.readings import read_by
     from evaluation.scoring import Options, score
 
     assert scored.groupby(["decoder", "pooling", "layer"]).ngroups == 2 * 2 * 3

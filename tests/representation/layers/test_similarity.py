@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from representation.layers.similarity import between_layers, linear_cka, mean_cosine
+from representation.layers.likeness import between_layers, linear_cka, mean_cosine
 
 N = 23
 

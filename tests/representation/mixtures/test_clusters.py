@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from representation.mixtures.clusters import agreement, contingency, pair_jaccard, partition
+from representation.moee.clusters import agreement, contingency, pair_jaccard, partition
 
 RNG = np.random.default_rng(0)
 CASES = [(RNG.integers(0, a, 30), RNG.integers(0, b, 30)) for a, b in ((3, 3), (4, 3), (2, 5), (5, 5))]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
+from cli.errors import UserError
 from encoders.loading import untrained
-from evaluation.readings import pooler_config
-from records.errors import UserError
-from representation.mixtures.clusters import agreement, partition
-from representation.mixtures.complementarity import answer, compared, correlated, failures
-from representation.mixtures.pair_tasks import pair_tasks
+from evaluation.candidates.readings import pooler_config
+from representation.moee.clusters import agreement, partition
+from representation.moee.complementarity import answer, compared, correlated, failures
+from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee_settings import asked
 
 WORDS = ["complementarity.starts=2", "complementarity.bootstraps=100", "complementarity.clusters=[3]", "attn=bi"]

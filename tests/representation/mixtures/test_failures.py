@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from representation.mixtures.failures import deviation, shares
+from representation.moee.clusters import deviation, shares
 
 
 def test_deviations_by_hand():

@@ -3,10 +3,9 @@
 import pandas as pd
 import pytest
 
+from cli.compose import composed, plain
 from evaluation.command import run
-from records.config import composed, plain
-from representation.mixtures.moee_readings import answer
-from representation.mixtures.moee_tables import ablation_grid, main_grid, type_means
+from representation.moee.moee_readings import ablation_grid, answer, main_grid, type_means
 from tests.representation.moee_settings import asked
 
 WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]

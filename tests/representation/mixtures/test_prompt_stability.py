@@ -7,10 +7,9 @@ import pytest
 from scipy.stats import norm, sem, spearmanr
 from sklearn.metrics import average_precision_score
 
-from evaluation.task_data import TaskData
-from representation.mixtures.pair_tasks import PairTask, pair_tasks
-from representation.mixtures.prompt_stability import correlation_matrix, difference, measured, over_tasks, value
-from representation.mixtures.resampled import draws, left_out, once
+from evaluation.tasks.task_data import TaskData
+from representation.moee.pair_tasks import PairTask, draws, left_out, once, pair_tasks
+from representation.moee.prompt_stability import correlation_matrix, difference, measured, over_tasks, value
 
 RNG = np.random.default_rng(0)
 N, PROMPTS = 20, 3

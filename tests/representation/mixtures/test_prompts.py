@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from cli.errors import UserError
 from encoders.loading import untrained
 from encoders.templates import pieces
-from records.errors import UserError
-from representation.mixtures.moee_vectors import worded
-from representation.mixtures.pair_tasks import pair_tasks
-from representation.mixtures.prompts import answer, prompt_templates, similarities
+from representation.moee.pair_tasks import pair_tasks
+from representation.moee.prompts import answer, prompt_templates, similarities
+from representation.moee.vectors import worded
 from representation.write import markdown
 from tests.representation.moee_settings import asked
 
@@ -70,7 +70,7 @@ def test_similarities_are_those_of_each_pooler_alone(moe):
 
 
 def _moee(subject):
-    from evaluation.readings import pooler_config
+    from evaluation.candidates.readings import pooler_config
 
     return pooler_config("moee:sum", subject.config)
 

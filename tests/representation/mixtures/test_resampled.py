@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import average_precision_score
 
-from representation.mixtures.resampled import average_precision, draws, interval, left_out, once, ranks, spearman
+from representation.moee.pair_tasks import average_precision, draws, interval, left_out, once, ranks, spearman
 
 RNG = np.random.default_rng(0)
 N = 23

@@ -6,10 +6,9 @@ from scipy.stats import zscore
 from sklearn.metrics import average_precision_score
 
 from encoders.loading import untrained
-from evaluation.readings import pooler_config
-from representation.mixtures.batch_zscore import answer, raw_parts
-from representation.mixtures.pair_tasks import pair_tasks
-from representation.mixtures.zscore import WHOLE, Batching, batches_of, harm, vectors_of
+from evaluation.candidates.readings import pooler_config
+from representation.moee.batch_zscore import WHOLE, Batching, answer, batches_of, harm, raw_parts, vectors_of
+from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee_settings import asked
 
 WORDS = ["batch_zscore.pairs=24", "batch_zscore.batches=[4,16]", "batch_zscore.orders=3"]

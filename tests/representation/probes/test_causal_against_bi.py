@@ -5,12 +5,11 @@ import torch
 from scipy.spatial.distance import cosine
 from transformers import AutoModel
 
-from encoders.attention import sight, sight_of_layers
+from cli.compose import composed, plain
+from encoders.attention.pattern import sight, sight_of_layers
 from encoders.loading import untrained
-from records.config import composed, plain
 from representation.probes import causal_against_bi
-from representation.probes.causal_against_bi import cosines
-from representation.probes.switched_attention import switched_attention
+from representation.probes.causal_against_bi import cosines, switched_attention
 
 TEXTS = ["the sum of two arrays", "type", "a new array is returned with the same shape and type of its first argument"]
 

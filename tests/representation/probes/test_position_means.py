@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from representation.probes.position_means import PositionMeans, bin_names, bin_starts
+from representation.probes.causal_against_bi import PositionMeans, bin_names, bin_starts
 
 
 def test_bins_double():

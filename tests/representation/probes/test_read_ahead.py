@@ -9,15 +9,13 @@ from scipy import stats
 from scipy.spatial.distance import cosine
 from transformers import AutoModel
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.loading import untrained
-from records.config import composed, plain
-from records.errors import UserError
+from representation.encoders_studied import Subject
 from representation.probes import read_ahead
-from representation.probes.read_ahead_gain import gains, gains_of, pooled_openings
-from representation.probes.read_ahead_tables import Ahead
-from representation.probes.read_ahead_texts import Quadruple
-from representation.probes.read_ahead_tokens import batches, trios
-from representation.subject import Subject
+from representation.probes.read_ahead_tables import Ahead, gains, gains_of, pooled_openings
+from representation.probes.read_ahead_texts import Quadruple, batches, trios
 
 MADE = [
     Quadruple(

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from representation.training.logged import logged_loss, smoothed
-from representation.training.loss import answer
+from representation.loss import answer, logged_loss, smoothed
 
 
 def write(folder, attempt, rows):

@@ -1,0 +1,1 @@
+"""Figures and their style. matplotlib is imported late."""

@@ -1,0 +1,51 @@
+"""Figures -> bytes: the same figure gives the same bytes, with no date in them."""
+
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.drawings.style import house_style
+from records.atomic import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`name` is the file's name; `title` a heading; `caption` what the figure shows; `alt` its content in words, for a
+    reader who cannot see it."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    figure: "Figure"
+
+
+METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None, "ModDate": None},
+    "svg": {"Date": None},
+    "png": {},
+}
+
+
+def figure_bytes(drawing: Drawing, kind: str) -> bytes:
+    """Return the figure as `pdf`, `svg` or `png`."""
+    buffer = BytesIO()
+    with house_style():
+        drawing.figure.savefig(buffer, format=kind, metadata={"Title": drawing.title, **METADATA[kind]})
+    return buffer.getvalue()
+
+
+def write_figures(drawings: list[Drawing], folder: Path) -> list[Path]:
+    """Write each figure as PDF and PNG to `folder`; return the paths."""
+    paths = []
+    for drawing in drawings:
+        for kind in ("pdf", "png"):
+            path = folder / f"{drawing.name}.{kind}"
+            with replacing(path) as draft:
+                draft.write_bytes(figure_bytes(drawing, kind))
+            paths.append(path)
+    return paths

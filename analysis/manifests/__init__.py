@@ -1,0 +1,1 @@
+"""Designs from manifests, and the keys in which manifests differ."""

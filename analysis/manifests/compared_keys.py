@@ -1,0 +1,119 @@
+"""The factors of a comparison: their values in a run, and the keys that they move by themselves."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from cli.compose import flat
+from cli.errors import UserError, nearest
+from records.fingerprint import of_value
+from records.identity import BASE, MEANT, below
+from records.run_folder import BOOKKEEPING
+
+SINGLE = (*BASE, "precision", "kernel", "device", "threads")
+NESTED = ("dtypes", "versions", "seeds")
+PARTS = {"data": ("sha256",), "machine": ("processor", "cores")}
+SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
+# One seed draws one order of batches, so these are compared between runs of the same seed only.
+SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters")
+# Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
+WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage")
+# What conf/evaluate.yaml adds to the configuration of a reference without a run; `evaluation` states its outcome.
+SCORING_WORDS = (
+    *("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions"),
+    *("plan", "embeddings", "readings"),
+)
+UNCOMPARED = (*BOOKKEEPING, *WISHES, *SCORING_WORDS, "progress")
+
+
+def profile(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return key -> value as text, for every key that is compared; what the manifest lacks is absent."""
+    keys = {key: value for key, value in flat(manifest["config"]).items() if not below(key, UNCOMPARED)}
+    return {key: as_text(value) for key, value in {**keys, **dict(_facts(manifest))}.items()}
+
+
+def as_text(value: Any) -> str:
+    """Return a value as one writes it on the command line, lists and objects as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key in (*SINGLE, "batch_order_sha256", "steps"):
+        if key in manifest:
+            yield key, manifest[key]
+    for group in (*NESTED, *PARTS):
+        for key, value in _object(manifest, group).items():
+            if key in PARTS.get(group, (key,)) and not (group == "dtypes" and value is None):
+                yield f"{group}.{key}", value
+    stages = manifest.get("lineage") or ()  # the runs that were merged into the base before
+    if stages:
+        yield "lineage.objectives", [stage["objective"] for stage in stages]
+        yield "lineage.adapters", [stage["adapter_sha256"] for stage in stages]
+    for module, digest in _object(_object(manifest, "code"), "modules").items():
+        yield f"code.modules.{module}", digest
+    evaluation = _object(manifest, "evaluation")
+    yield from ((f"evaluation.{key}", evaluation[key]) for key in SCORED if key in evaluation)
+    for part in ("encoder", "inputs", "tasks"):  # encoder: number formats, kernel, device, threads
+        yield from ((f"evaluation.{part}.{name}", value) for name, value in _object(evaluation, part).items())
+
+
+def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+NAMED = ("pooler", "attn")
+# configuration key -> facts that cannot stay the same when it is changed
+MOVES = {
+    "model": tuple(BASE),
+    "pooler": ("dtypes.head",),  # of a pooler without parameters there is none
+    "data": ("data.sha256", "batch_order_sha256", "steps"),
+    "trainer.max_steps": ("batch_order_sha256", "steps"),
+    "trainer.global_batch_size": ("batch_order_sha256",),
+    "trainer.threads": ("threads",),
+    "evaluation.autocast": ("evaluation.encoder",),
+    "evaluation.max_length_share": ("evaluation.max_length",),
+    "evaluation.instructions": ("evaluation.instructions", "evaluation.inputs"),
+    "precision": ("precision", "dtypes", "evaluation.encoder"),
+    "accelerator": ("device", "kernel", "precision", "dtypes", "evaluation.encoder"),
+    "max_length": ("evaluation.max_length",),
+}
+
+
+def factor_values(manifest: Mapping[str, Any], factors: tuple[str, ...]) -> dict[str, str]:
+    """Return factor -> its value in this run: a group's name (`pooler`: "eos"), a key's value (`lora.r`: "16")."""
+    return {factor: _value(manifest, factor) for factor in factors}
+
+
+def _value(manifest: Mapping[str, Any], factor: str) -> str:
+    if factor in NAMED:
+        return str(manifest[factor])
+    if factor == "lineage":  # what was done before, not where it lies
+        return "+".join(stage["objective"] for stage in manifest.get("lineage") or ()) or "none"
+    found: Any = manifest["config"]
+    for part in factor.split("."):
+        if not isinstance(found, dict) or part not in found:
+            return as_text(MEANT.get(factor, MEANT.get(f"{factor}.name", "absent")))
+        found = found[part]
+    if isinstance(found, dict):
+        return str(found.get("name") or of_value(found)[:8])
+    return as_text(found)
+
+
+def moved_by(factor: str) -> tuple[str, ...]:
+    """Return the facts that a change of this factor moves by itself: other data have another sha256."""
+    related = (facts for key, facts in MOVES.items() if below(key, (factor,)) or below(factor, (key,)))
+    return tuple(fact for facts in related for fact in facts)
+
+
+def check_factors(factors: tuple[str, ...], manifests: Iterable[Mapping[str, Any]]) -> None:
+    """Raise `UserError` for a factor that no run's configuration has, with the nearest keys."""
+    if "seed" in factors:
+        raise UserError("seed cannot be a factor: the scores of one cell are the mean over its seeds. Leave it out.")
+    known: set[str] = set()
+    for manifest in manifests:
+        keys = flat(manifest["config"])
+        known |= {*NAMED, *keys, *(key[:end] for key in keys for end, dot in enumerate(key) if dot == ".")}
+    unknown = [factor for factor in factors if factor not in known]
+    if known and unknown:
+        raise UserError(f"factors= names {unknown[0]!r}, a key that no run has. {nearest(unknown[0], known)}")

@@ -1,0 +1,90 @@
+"""What the readers hand over: one row a score, one `Design` a model, one `Run` a manifest."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's manifest, from its folder or from the copy beside its scores."""
+
+    seed: str
+    path: Path
+    manifest: dict[str, Any] = field(repr=False)
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is more than an untrained reference."""
+        return self.manifest["status"] != "untrained"
+
+    @cached_property
+    def profile(self) -> dict[str, str]:
+        """The keys that the control rule compares, as text."""
+        from analysis.manifests.compared_keys import profile
+
+        return profile(self.manifest)
+
+
+@dataclass(frozen=True)
+class Design:
+    """One thing to compare. `model` is its own name (folder or csv); the factors come from our manifest."""
+
+    model: str
+    study: str = ""
+    pooler: str = ""
+    attn: str = ""
+    trained: bool = True
+    parameters: int | None = None  # trainable: adapter and head
+    factors: dict[str, str] = field(default_factory=dict)  # factor -> its value, pooler and attn by name
+    runs: tuple[Run, ...] = ()  # one a seed; none for scores without a manifest
+    also: tuple[str, ...] = ()  # models of other studies whose seeds belong to the same design
+
+    @property
+    def short(self) -> str:
+        """`<pooler>-<attn>` where a manifest named them, else the model's own name."""
+        return self.named()
+
+    def named(self, further: dict[str, str] | None = None, usual: dict[str, str] | None = None) -> str:
+        """Return the name with the values of further factors after it: `lastlayer-bi tokens=mean`.
+
+        What a design does not have, such as lineage=none, is not named. further: key -> how the table calls it;
+        usual: key -> the value that needs no naming.
+        """
+        name = f"{self.pooler}-{self.attn}" if self.pooler else self.model
+        for key, word in (further or {}).items():
+            value = self.factors.get(key, "absent")
+            name += "" if value in NOTHING or value == (usual or {}).get(key) else f" {word}={value}"
+        return name if self.trained else f"{name} (untrained)"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One score: of a model, with a seed ("" where none is known), on a task."""
+
+    model: str
+    seed: str
+    task: str
+    score: float
+    source: str  # file, or file and line, for error messages
+    type: str = ""  # "" where the file does not say
+    split: str = ""  # what it is a score of, "" where the source does not say; of several: validation;test
+    subsets: str = ""  # of several, which are averaged: en-en;es-es
+    dataset: str = ""  # revision of the data set
+    problem: str = ""  # why the score, NaN then, cannot be used; an error if the row is among those compared
+    lacking: bool = False  # the problem is that what counts was not scored: a hole
+
+
+@dataclass
+class Reading:
+    """All that one `scores=` path holds. `types`: task -> type, from a tasks.json."""
+
+    source: str
+    rows: list[Row] = field(default_factory=list)
+    designs: dict[str, Design] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    other_seeds: set[str] = field(default_factory=set)  # those that seeds= left out

@@ -1,0 +1,85 @@
+"""A run's manifest -> the design and the run, once it is known to be whole."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from analysis.manifests.compared_keys import factor_values
+from analysis.manifests.designs import Design, Run
+from cli.errors import UserError
+from records.manifest import check_seal
+from records.run_folder import MANIFEST_VERSION
+
+
+def load_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in `path`. Raises UserError (file, line) where there is none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}). Score it again.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(value, dict):
+        raise UserError(f"{path} holds no JSON object. Remove the file, or score the task again.")
+    return value
+
+
+NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
+
+
+def read_manifest(path: Path) -> Run:
+    """Return the run that `manifest.json` describes.
+
+    Raises UserError for a key that is not there, and for a file that was edited by hand.
+    """
+    manifest = load_object(path)
+    lacking = [key for key in NEEDED if key not in manifest]
+    if lacking:
+        raise UserError(f"{path} has no key {', '.join(lacking)}. Score the run again with evaluate.py.")
+    if manifest.get("manifest_version") == MANIFEST_VERSION:  # older ones have no seal; `check_versions` refuses them
+        check_seal(manifest, path)
+    return Run(str(manifest["seed"]), path, manifest)
+
+
+def check_versions(runs: Iterable[Run]) -> None:
+    """Raise UserError where runs are of several manifest versions, or of one that this program does not read."""
+    first: dict[Any, Path] = {}
+    for run in runs:
+        first.setdefault(run.manifest.get("manifest_version"), run.path)
+    if len(first) > 1:
+        named = " and ".join(f"{path} is of version {version}" for version, path in list(first.items())[:2])
+        raise UserError(
+            f"Manifests of mixed versions: {named}. Their runs were made by different programs and do not compare;"
+            f" make all of them with this one, which writes version {MANIFEST_VERSION}."
+        )
+    for version, path in first.items():
+        if version != MANIFEST_VERSION:
+            raise UserError(
+                f"{path} is of version {version}; this program reads version {MANIFEST_VERSION}."
+                " Train and score the run again, or use the program's version that wrote it."
+            )
+
+
+def design_of(run: Run, model: str, factors: tuple[str, ...]) -> Design:
+    """Return the design that a run belongs to."""
+    manifest = run.manifest
+    return Design(
+        model=model,
+        study=str(manifest["study"]),
+        pooler=str(manifest["pooler"]),
+        attn=str(manifest["attn"]),
+        trained=run.trained,
+        parameters=_trainable(manifest.get("parameters")),
+        factors=factor_values(manifest, factors),
+        runs=(run,),
+    )
+
+
+def _trainable(parameters: Any) -> int | None:
+    """Adapter and head together; None where the manifest does not say."""
+    if not isinstance(parameters, dict):
+        return None
+    counts = [parameters.get(key) for key in ("adapter", "head")]
+    known = [count for count in counts if isinstance(count, int)]
+    return sum(known) if known else None

@@ -1,0 +1,1 @@
+"""The questions that an analysis asks of its scores, one per file."""

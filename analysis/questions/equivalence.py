@@ -1,0 +1,138 @@
+"""For every pair: told apart, equivalent within the margin, or not told."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis.family import corrected
+from analysis.grids.formats import equals, fraction, interval, percent, score
+from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Material, Section
+from analysis.settings import Settings
+from analysis.statistics.correction import correction_name
+from analysis.statistics.equivalence import equivalence, mean_posterior
+from analysis.tables.pair_caption import family_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOLD, EQUIVALENT, NOT_TOLD = "told apart", "equivalent", "not told"  # a text adds the margin to the second
+SURE = 0.95
+FEWEST = 6  # tasks: below it a probability is never bold
+
+
+def equivalence_section(material: Material) -> Section:
+    """Return the table `equivalence` for the last block (all tasks); equivalence.csv has all."""
+    settings = material.settings
+    table = equivalence_table(material)
+    last = table[table["type"] == list(material.blocks)[-1]]
+    about = {(row["first"], row["second"]): _sentence(row, settings) for row in last.to_dict("records")}
+    grid = equivalence_grid(last, settings)
+    return Section(
+        "equivalence", [grid], {"equivalence.csv": _for_file(table, settings)}, _notes(last, settings), about
+    )
+
+
+def within(settings: Settings) -> str:
+    """Return "equivalent within .005": the margin is stated wherever the word is said."""
+    return f"{EQUIVALENT} within {fraction(settings.rope)}"
+
+
+def equivalence_table(material: Material) -> "pd.DataFrame":
+    """Return one row per (type, pair): the tests of equivalence, corrected as those of the pairs are, and `outcome`.
+
+    `outcome`: told apart where the test of the difference passes after the correction, else equivalent where both
+    tests at the margin do, else not told. `within_margin` says the latter also of pairs that are told apart.
+    """
+    import pandas as pd
+
+    settings, parts = material.settings, []
+    for kind, tasks in material.blocks.items():
+        rows = material.pairs[material.pairs["type"] == kind]
+        scores = material.matrix.loc[tasks]
+        differences = (scores[rows["second"]].to_numpy() - scores[rows["first"]].to_numpy()).T
+        found = equivalence(differences, settings.rope, settings.alpha, settings.zeros, settings.decimals)
+        columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
+        columns |= {"n_tasks": len(tasks), "margin": settings.rope, "told_apart": rows["significant"].to_numpy()}
+        columns |= vars(found) | vars(mean_posterior(differences, settings.rope, settings.decimals))
+        parts.append(pd.DataFrame(columns))
+    table = corrected(pd.concat(parts, ignore_index=True), settings).rename(columns={"significant": "within_margin"})
+    outcomes = np.where(table["within_margin"], EQUIVALENT, NOT_TOLD)
+    return table.assign(outcome=np.where(table["told_apart"], TOLD, outcomes))
+
+
+def _for_file(table: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
+    """Leave out what repeats p_holm, p_bh or p, and say the margin in the outcome."""
+    words = table["outcome"].where(table["outcome"] != EQUIVALENT, within(settings))
+    kept = table.drop(columns=["told_apart", "p_adjusted"]).assign(outcome=words)
+    return kept.rename(columns={"p_min_adjusted": f"p_min_{settings.correction}"})
+
+
+def _sentence(row: dict[Any, Any], settings: Settings) -> str:
+    """What the tests of equivalence add to the verdict on one pair."""
+    after = "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
+    tests = f"two one-sided signed-rank tests, p {equals(row['p_adjusted'])}{after}"
+    if row["told_apart"]:
+        return f"The pair is {TOLD}, and yet {within(settings)} ({tests})." if row["within_margin"] else ""
+    if row["within_margin"]:
+        return f"The pair is {within(settings)} ({tests})."
+    if row["reachable"] != "yes":
+        least = f"the smallest p possible{after} is {fraction(row['p_min_adjusted'])}"
+        return f"The pair is {NOT_TOLD}: so few tasks cannot show it to be {within(settings)} either ({least})."
+    return f"The pair is {NOT_TOLD}: neither shown to differ nor to be {within(settings)} ({tests})."
+
+
+def _notes(last: "pd.DataFrame", settings: Settings) -> list[str]:
+    counts = {name: int((last["outcome"] == name).sum()) for name in (TOLD, EQUIVALENT, NOT_TOLD)}
+    small = int((last["told_apart"] & last["within_margin"]).sum())
+    yet = f" ({small} of them {within(settings)} all the same)" if small else ""
+    pairs = "pair" if len(last) == 1 else "pairs"
+    return [
+        f"Of {len(last):,} {pairs} on {last['type'].iloc[0]}: {TOLD} {counts[TOLD]:,}{yet}, {within(settings)}"
+        f" {counts[EQUIVALENT]:,}, {NOT_TOLD} {counts[NOT_TOLD]:,} (rope={settings.rope:g} is the margin; what is"
+        f" {NOT_TOLD} is neither shown to differ nor to be {EQUIVALENT})."
+    ]
+
+
+def equivalence_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
+    """One row per pair of one block: the outcome, the interval, p, and three probabilities, bold from .95 on."""
+    rows, kind, n = [], table["type"].iloc[0], int(table["n_tasks"].iloc[0])
+    for row in table.head(settings.rows_shown).to_dict("records"):
+        word = within(settings) if row["outcome"] == EQUIVALENT else row["outcome"]
+        both = (within(settings),) if row["told_apart"] and row["within_margin"] else ()
+        probabilities = [_probability(row[name], n) for name in ("worse", "equivalent", "better")]
+        interval_cell = Cell("n.a." if np.isinf(row["low"]) else interval(row["low"], row["high"]))
+        cells = [Cell(f"{row['second']} - {row['first']}"), Cell(word, below=both), interval_cell, _p(row, settings)]
+        rows.append([*cells, *probabilities])
+    rest = f"The first {len(rows)} of {len(table)} pairs; equivalence.csv has all." if len(table) > len(rows) else ""
+    level = percent(2 * settings.alpha)
+    header = ["Pair (second - first)", "Outcome", f"{level} HL", "p equivalent", "worse", "equivalent", "better"]
+    title = f"Practical equivalence of pairs, {kind}"
+    return Grid("equivalence", _caption(table, kind, n, settings), header, rows, rest=rest, title=title)
+
+
+def _probability(value: float, n: int) -> Cell:
+    return Cell("-" if np.isnan(value) else score(value, 3), "best" if value >= SURE and n >= FEWEST else "")
+
+
+def _p(row: dict[Any, Any], settings: Settings) -> Cell:
+    if row["reachable"] != "yes":
+        return Cell(fraction(row["p"]), below=(f"n.a.: p >= {fraction(row['p_min_adjusted'])}",))
+    return Cell(fraction(row["p"]), below=() if settings.correction == "none" else (fraction(row["p_adjusted"]),))
+
+
+def _caption(table: "pd.DataFrame", kind: str, n: int, settings: Settings) -> str:
+    margin, alpha, corrects = fraction(settings.rope), fraction(settings.alpha), settings.correction != "none"
+    after = f" after {correction_name(settings.correction)} over {family_text(table, settings)}" if corrects else ""
+    below = ", below it corrected" if corrects else ""
+    closed = " n.a.: so few tasks that it cannot be reached." if (table["reachable"] != "yes").any() else ""
+    return (
+        f"Pairs on {kind} (n = {n}), second minus first. Outcome: {TOLD}, where the signed-rank test of the table of"
+        f" pairs is significant; {within(settings)}, where two one-sided signed-rank tests, of the differences shifted"
+        f" by the margin {margin} (rope=) upwards and downwards, both pass at {alpha}{after}; else {NOT_TOLD}. p"
+        f" equivalent: the larger p of the two{below}.{closed} HL: the {percent(2 * settings.alpha)} Hodges-Lehmann"
+        " interval, which lies within the margin where both pass uncorrected. Worse, equivalent, better: posterior"
+        f" probability that the mean difference is below -{margin}, within the margin, above {margin} (Student's t"
+        f" about the mean, prior of Jeffreys), bold from {fraction(SURE)} on"
+        f"{f', with fewer than {FEWEST} tasks never' if n < FEWEST else ''}; these are no p-values and not corrected."
+    )

@@ -1,0 +1,111 @@
+"""Everything about each pair on all tasks together: sizes with intervals, the test, and the tests beside it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.grids.formats import fraction, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Material, Section
+from analysis.statistics.cross_checks import RESAMPLED_PAIRS
+from analysis.statistics.sign_flip import DRAWN_UP_TO, RANDOM_FLIPS
+from analysis.statistics.sign_flip import SEED as FLIP_SEED
+from analysis.statistics.wilcoxon import EXACT_UP_TO
+from analysis.tables.pair_caption import family_text, signed_rank_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADER = ["W+ (W-)", "n (zeros)", "p (Holm, BH)", "Permut. (p)", "Sign (p)", "t (p)", "r"]
+
+
+def pair_details(material: Material) -> Section:
+    """Return the table of the block `All`, or of the only type, and what a reader of pairs.csv must know."""
+    pairs, settings = material.pairs, material.settings
+    last = pairs[pairs["type"] == pairs["type"].iloc[-1]]
+    shown = last.head(settings.rows_shown)
+    level = f"({100 * (1 - settings.alpha):g} % CI)"
+    header = ["Pair (second - first)", f"Mean {level}", f"HL {level}", *HEADER]
+    rest = (
+        f"The first {len(shown)} of {len(last)} pairs; pairs.csv has all, on every type."
+        if len(last) > len(shown)
+        else ""
+    )
+    grid = Grid(
+        "pair-details",
+        _caption(material, last),
+        header,
+        [_row(row) for _, row in shown.iterrows()],
+        rest=rest,
+        title="Each pair in detail",
+    )
+    return Section("pair_details", grids=[grid], notes=_notes(pairs, 1 - settings.alpha))
+
+
+def _row(row: "pd.Series") -> list[Cell]:
+    """What belongs together stands in one cell, one below the other, so that the table fits a page."""
+    return [
+        Cell(f"{row['second']} - {row['first']}"),
+        Cell(signed(row["difference"]), below=_interval(row["mean_low"], row["mean_high"])),
+        Cell(signed(row["hodges_lehmann"]), below=_interval(row["hl_low"], row["hl_high"])),
+        Cell(f"{row['w_plus']:g}", below=(f"{row['w_minus']:g}",)),
+        Cell(str(row["n_pairs"]), below=(str(row["n_zero"]),)),
+        Cell(fraction(row["p"]), below=(fraction(row["p_holm"]), fraction(row["p_bh"]))),
+        *[Cell(_p(row[column])) for column in ("p_permutation", "p_sign", "p_t")],
+        Cell(signed(row["rank_biserial"], 2)),
+    ]
+
+
+def _p(value: float) -> str:
+    return "-" if np.isnan(value) else fraction(value)
+
+
+def _interval(low: float, high: float) -> tuple[str, ...]:
+    """The two ends, each on its line; n.a. where there is no finite one."""
+    if not np.isfinite(low) and not np.isfinite(high):
+        return ("n.a.",)
+    return tuple(signed(end) if np.isfinite(end) else "n.a." for end in (low, high))
+
+
+def _caption(material: Material, last: "pd.DataFrame") -> str:
+    """Name every column: what it estimates or tests, and how."""
+    settings, where = material.settings, last["type"].iloc[0]
+    finite = last.loc[np.isfinite(last["hl_low"]), "hl_confidence"]
+    attained = f"attained {100 * finite.min():.1f} %; it leaves out 0 exactly where the uncorrected test passes"
+    if finite.empty:
+        attained = "n.a.: so few tasks attain it with no finite interval"
+    left_out = ", differences of zero left out" if settings.zeros == "wilcox" and (last["n_zero"] > 0).any() else ""
+    n = int(last["n_pairs"].iloc[0])
+    flips = (
+        "all sign patterns"
+        if last["permutation_exact"].iloc[0]
+        else f"{RANDOM_FLIPS:,} sign patterns, seed {FLIP_SEED}"
+        if n <= DRAWN_UP_TO
+        else "normal curve"
+    )
+    return (
+        f"Pairs on {where}, second minus first. Mean: mean difference, with Student's t interval over tasks."
+        f" HL: Hodges-Lehmann, the median of the Walsh averages{left_out}, with the"
+        f" {'exact ' if n <= EXACT_UP_TO else ''}interval of the test ({attained})."
+        f" W+, W-, p and r: {signed_rank_text(last, settings)}."
+        f" Holm, BH (Benjamini-Hochberg): that p corrected over {family_text(last, settings)}. Uncorrected checks,"
+        f" two-sided: paired permutation test of the mean ({flips}), sign test, paired t test."
+        " r: matched-pairs rank-biserial (W+ - W-) / (W+ + W-)."
+    )
+
+
+def _notes(pairs: "pd.DataFrame", level: float) -> list[str]:
+    notes = []
+    count = int((pairs["type"] == pairs["type"].iloc[-1]).sum())
+    if count > RESAMPLED_PAIRS:
+        notes.append(
+            f"With more than {RESAMPLED_PAIRS} pairs (here {count:,}) the permutation test is left out; models= or"
+            " against= bring it back."
+        )
+    open_ended = pairs.loc[np.isinf(pairs["hl_low"]), "type"].unique().tolist()
+    if open_ended:
+        notes.append(
+            f"{', '.join(open_ended)}: so few tasks attain no distribution-free {100 * level:g} % interval, so the ends"
+            " of the Hodges-Lehmann interval are infinite."
+        )
+    return notes

@@ -1,0 +1,190 @@
+"""All designs at once: Friedman's test on every block, then which designs differ in average rank."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.factorial.effect_tables import f_value
+from analysis.grids.formats import equals, fraction, score
+from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Material, Section
+from analysis.settings import Settings
+from analysis.statistics.correction import passes
+from analysis.statistics.friedman import Friedman, friedman
+from analysis.statistics.ranks import against_control, cliques, letters, nemenyi_distance, nemenyi_p, task_ranks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+MOST_GROUPS = 8  # with more, a cell would hold a row of letters that nobody reads
+
+
+def friedman_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
+    """One row a task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD."""
+    rows = [_friedman_row(row, settings.alpha) for _, row in table.head(settings.rows_shown).iterrows()]
+    header = ["Task type", "n", "Friedman chi2", "Iman-Davenport F", "p by permutation", "Kendall's W", "CD"]
+    rest = f"The first {len(rows)} of {len(table)} rows; friedman.csv has all." if len(table) > len(rows) else ""
+    title = "All designs at once: Friedman's test"
+    return Grid("friedman", _friedman_caption(table, settings), header, rows, rest=rest, title=title)
+
+
+def _friedman_row(row: "pd.Series", alpha: float) -> list[Cell]:
+    """The star is with the p to report: of the permutations, or of F where none were made."""
+    permuted = not np.isnan(row["p_permutation"])
+    star = "*" if passes(np.array(row["p_permutation" if permuted else "p_f"]), alpha) else ""
+    chi2 = Cell(f_value(row["chi2"]), below=(f"df {row['df']}; p {equals(row['p_chi2'])}",))
+    below = (f"df {row['df1']}, {row['df2']}; p {equals(row['p_f'])}",)
+    f = Cell(f_value(row["f"]), mark="" if permuted else star, below=below)
+    exact = ("exact",) if row["exact"] else ()
+    if row["p_min"] > alpha * (1 + 1e-9):  # nan where it is not known, and then it is small
+        exact = (f"n.a.: p >= {fraction(row['p_min'])}",)
+    p = Cell(fraction(row["p_permutation"]), mark=star, below=exact) if permuted else Cell("-")
+    sizes = (Cell(score(row["w"], 3)), Cell(f"{row['cd']:.2f}"))
+    return [Cell(row["type"]), Cell(str(row["n_tasks"])), chi2, f, p, *sizes]
+
+
+def _friedman_caption(table: "pd.DataFrame", settings: Settings) -> str:
+    drawn = sorted({int(count) for count in table["permutations"]} - {0})
+    random = f"{' or '.join(f'{count:,}' for count in drawn)} random ones (seed 0)"
+    how = " and ".join((["all of them (exact)"] if table["exact"].any() else []) + ([random] if drawn else []))
+    none = "; - = more than 2,000 scores, for which F's p holds" if table["p_permutation"].isna().any() else ""
+    if (table["p_min"] > settings.alpha).any():
+        none += f"; n.a. = {fraction(settings.alpha)} cannot be reached, whatever the scores"
+    return (
+        f"Friedman's test of {table['n_designs'].iloc[0]} designs ranked within each task, ties by midranks and"
+        " corrected; F of Iman and Davenport; p by permutation of each task's ranks"
+        + (f": {how}" if how else "")
+        + f"; no correction over task types. Kendall's W: 0 = the tasks rank at random, 1 = all alike. CD: Nemenyi's"
+        f" critical difference of average ranks at {fraction(settings.alpha)}. * = p by permutation, or where there is"
+        f" none of F, at most {fraction(settings.alpha)}{none}."
+    )
+
+
+def ranks_grid(table: "pd.DataFrame", control: str, settings: Settings) -> Grid:
+    """One row per design, the best average rank on the last block first; below a rank the letters of its groups.
+
+    `control`: the design that `against=` names, from which others may differ by a star; without one there are no stars.
+    """
+    kinds = list(dict.fromkeys(table["type"]))
+    blocks = {kind: table[table["type"] == kind].set_index("design") for kind in kinds}
+    ordered = blocks[kinds[-1]]["average_rank"].sort_values(kind="stable").index.tolist()
+    lettered = bool((table["n_groups"] <= MOST_GROUPS).all())
+    levels = {kind: sorted(set(block["average_rank"]))[:2] for kind, block in blocks.items()}
+    rows = []
+    for design in ordered[: settings.rows_shown]:
+        cells = [_rank_cell(blocks[kind].loc[design], levels[kind], lettered, settings.alpha) for kind in kinds]
+        rows.append([Cell(design), *cells])
+    header = ["Design", *[f"{kind} (n = {blocks[kind]['n_tasks'].iloc[0]})" for kind in kinds]]
+    rest = f"The best {len(rows)} of {len(ordered)} designs; ranks.csv has all." if len(ordered) > len(rows) else ""
+    alpha = fraction(settings.alpha)
+    groups = (
+        f"Designs that share a letter differ by less than Nemenyi's critical difference at {alpha}."
+        if lettered
+        else "Two designs differ at that level where their ranks differ by the CD of the table before or more."
+    )
+    caption = f"Average rank over tasks (1 = best of {len(ordered)}), best first. {groups}"
+    if control:
+        caption += (
+            f" * = average rank differs from that of {control} at {alpha}: z of the rank difference (Demsar 2006), Holm"
+            f" over {len(ordered) - 1} comparisons with it."
+        )
+    return Grid("ranks", caption, header, rows, rest=rest, title="Average ranks")
+
+
+def _rank_cell(row: "pd.Series", levels: list[float], lettered: bool, alpha: float) -> Cell:
+    rank = row["average_rank"]
+    style = ("best", "second")[levels.index(rank)] if rank in levels and len(levels) > 1 else ""
+    # nan, of the control itself, does not pass
+    mark = "*" if passes(np.array(row.get("p_holm", np.nan)), alpha) else ""
+    return Cell(f"{rank:.2f}", style, mark, below=(row["groups"],) if lettered else ())
+
+
+MOST_PAIRS = 1_000  # a block; of more pairs only the critical difference is given, which says the same
+
+
+def rank_section(material: Material) -> Section | None:
+    """Return the tables `friedman` and `ranks`; with two designs only a note, as Friedman's is then a sign test."""
+    import pandas as pd
+
+    settings, matrix = material.settings, material.matrix
+    designs = [str(name) for name in matrix.columns]
+    if len(designs) < 3:
+        return Section("ranks", notes=["Friedman's test and average ranks need three designs; for two see the pairs."])
+    control = designs.index(material.control) if material.control else None  # none is taken that nobody named
+    few = len(designs) * (len(designs) - 1) // 2 <= MOST_PAIRS
+    tests, ranks, pairs = [], [], []
+    for kind, tasks in material.blocks.items():
+        n = len(tasks)
+        if n < 2:
+            continue
+        test = friedman(task_ranks(matrix.loc[tasks].to_numpy(dtype=float), settings.decimals))
+        cd = nemenyi_distance(len(designs), n, settings.alpha)
+        tests.append(_test_row(kind, n, test, cd))
+        ranks.append(_rank_table(kind, designs, n, test, cd=cd, control=control))
+        if few:
+            pairs.append(_pair_table(kind, designs, n, test))
+    table, by_design = pd.DataFrame(tests), pd.concat(ranks, ignore_index=True)
+    frames = {"friedman.csv": table, "ranks.csv": by_design}
+    if pairs:
+        frames["rank_pairs.csv"] = pd.concat(pairs, ignore_index=True)
+    grids = [friedman_grid(table, settings), ranks_grid(by_design, material.control, settings)]
+    return Section("ranks", grids, frames, list(_notes(material, table, few)))
+
+
+def _test_row(kind: str, n: int, test: Friedman, cd: float) -> dict[str, object]:
+    values = {name: value for name, value in vars(test).items() if name != "average_ranks"}
+    return {"type": kind, "n_tasks": n, "n_designs": len(test.average_ranks), **values, "cd": cd}
+
+
+def _rank_table(
+    kind: str, designs: list[str], n: int, test: Friedman, *, cd: float, control: int | None
+) -> "pd.DataFrame":
+    import pandas as pd
+
+    averages = test.average_ranks
+    groups = cliques(averages, cd)
+    columns = {"type": kind, "n_tasks": n, "design": designs, "average_rank": averages}
+    columns |= {"n_groups": len(groups), "groups": letters(groups, len(designs))}
+    if control is not None:
+        columns |= {"control": designs[control], **vars(against_control(averages, n, control))}
+    return pd.DataFrame(columns)
+
+
+def _pair_table(kind: str, designs: list[str], n: int, test: Friedman) -> "pd.DataFrame":
+    import pandas as pd
+
+    first, second = np.array(list(combinations(range(len(designs)), 2))).T
+    names, averages = np.array(designs, dtype=object), test.average_ranks
+    differences = averages[second] - averages[first]
+    columns = {"type": kind, "n_tasks": n, "first": names[first], "second": names[second]}
+    return pd.DataFrame(
+        columns | {"rank_difference": differences, "p_nemenyi": nemenyi_p(differences, len(designs), n)}
+    )
+
+
+def _notes(material: Material, table: "pd.DataFrame", listed: bool) -> Iterator[str]:
+    marks = "Nemenyi's groups and Holm's marks" if material.control else "Nemenyi's groups"
+    yield (
+        f"Average ranks compare a design with all the others in the table, so {marks} change with which designs are"
+        " compared, and keep their level only where all are alike (Benavoli, Corani, Mangili 2016). For two designs the"
+        " signed-rank test of the pair has the last word."
+    )
+    alpha = material.settings.alpha
+    p = table["p_permutation"].fillna(table["p_f"]).to_numpy()
+    open_blocks = table.loc[~passes(p, alpha), "type"].tolist()
+    if open_blocks:
+        yield (
+            f"Friedman's test does not reject at {fraction(alpha)} on {', '.join(open_blocks)}: there no difference of"
+            " average ranks is to be read as one of the designs."
+        )
+    wide = table.loc[table["cd"] > table["n_designs"] - 1, "type"].tolist()
+    if wide:
+        yield f"The critical difference is larger than any difference of ranks on {', '.join(wide)}: too few tasks."
+    single = [kind for kind, tasks in material.blocks.items() if len(tasks) < 2]
+    if single:
+        yield f"One task has no distribution of ranks: {', '.join(single)} left out of the rank tables."
+    if not listed:
+        yield "Nemenyi's p of each pair is left out with so many designs: the critical difference says the same."

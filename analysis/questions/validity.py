@@ -1,0 +1,34 @@
+"""Warnings of the calibration, where they apply to the data at hand: intervals, skewness, related tasks."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.questions.question import Material, Section
+from analysis.statistics.power import skewness
+from analysis.statistics.validity import coverage_note, related_note, skew_note
+from analysis.statistics.variance import intraclass
+
+HEAVY = 1.0  # excess kurtosis; published models 2.2 at the median, the embedded study 0.0
+
+
+def heavy_tailed(differences: NDArray[np.float64]) -> bool:
+    """Whether the median excess kurtosis of the rows of `differences` [P, n] is above 1; rows that vary only."""
+    centred = differences - differences.mean(axis=1, keepdims=True)
+    variance = (centred**2).mean(axis=1)
+    varies = variance > 1e-20
+    kurtosis = (centred[varies] ** 4).mean(axis=1) / variance[varies] ** 2 - 3
+    return bool(varies.any() and np.median(kurtosis) > HEAVY)
+
+
+def validity_section(material: Material) -> Section | None:
+    """Return the warnings for the last block, all tasks together, or None where there is nothing to warn of."""
+    tasks = list(material.blocks.values())[-1]
+    pairs = material.pairs[material.pairs["type"] == list(material.blocks)[-1]]
+    values = material.matrix.loc[tasks]
+    differences = values[pairs["second"]].to_numpy(dtype=float).T - values[pairs["first"]].to_numpy(dtype=float).T
+    place = {task: k for k, task in enumerate(tasks)}
+    groups = [[place[task] for task in own] for own in material.types.values()]
+    notes = skew_note(skewness(differences), len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
+    if pairs["mean_low"].notna().any() and heavy_tailed(differences):  # no word on an interval that is not there
+        notes += coverage_note("t", len(tasks))
+    return Section("validity", notes=notes) if notes else None

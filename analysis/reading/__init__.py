@@ -1,1 +1,0 @@
-"""Scores and manifests from disk, checked: results folders, csv files, our runs."""

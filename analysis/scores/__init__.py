@@ -1,0 +1,1 @@
+"""Scores from disk, checked: results folders, csv files, our runs."""

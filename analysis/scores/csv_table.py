@@ -1,0 +1,121 @@
+"""A csv, long or wide, plain or .gz -> rows."""
+
+import csv
+import gzip
+import math
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+from analysis.manifests.designs import Design, Reading, Row
+from analysis.names import suggest
+from analysis.scores.task_types import known_types
+from cli.errors import UserError
+
+# Columns that published tables carry beside the tasks: counts, means, ranks, remarks on the model.
+NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
+EMPTY = "leave the cell empty where there is no score"
+Cells = list[tuple[int, list[str]]]
+
+
+def read_csv(path: Path, own_types: dict[str, str]) -> Reading:
+    """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets) or wide (first column model,
+    then tasks).
+
+    An empty cell of a wide table is a gap. `own_types` names tasks that mteb does not know, for the wide form.
+    Raises UserError (file, line) for what cannot be read.
+    """
+    header, lines = _load(path)
+    columns = [name.strip() for name in header]
+    lower = [name.lower() for name in columns]
+    twice = next((name for k, name in enumerate(columns) if name in columns[:k]), None)
+    if twice is not None:
+        raise UserError(f"{path} has two columns {twice!r}. Remove one of them.")
+    if {"model", "task", "score"} <= set(lower):
+        return _read_long(path, lower, lines)
+    if "task" in lower:
+        raise UserError(f"{path} has a column task but lacks model or score. Its columns: {', '.join(columns)}.")
+    return _read_wide(path, columns, lines, own_types)
+
+
+def _load(path: Path) -> tuple[list[str], Cells]:
+    """Return the header and (line number, cells) of every line that is not blank."""
+    unpack = gzip.open if path.suffix == ".gz" else open
+    try:
+        with unpack(path, "rt", encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} cannot be read as a csv: {error}.") from error
+    if len(lines) < 2:
+        raise UserError(f"{path} holds no scores. It needs a header and at least one line below it.")
+    width = len(lines[0][1])
+    if width == 1:
+        other = next((name for sign, name in ((";", "semicolons"), ("\t", "tabs")) if sign in lines[0][1][0]), "")
+        held = f"separated by {other}" if other else "one column only"
+        raise UserError(f"{path}: the header is {held}. Separate the columns with commas, and decimals with points.")
+    for number, cells in lines:
+        if len(cells) != width:
+            raise UserError(f"{path}, line {number}: {len(cells)} cells where the header has {width}. Mend the line.")
+    return lines[0][1], lines[1:]
+
+
+def _read_long(path: Path, columns: list[str], lines: Cells) -> Reading:
+    reading = Reading(source=str(path))
+    for number, cells in lines:
+        cell = dict(zip(columns, cells, strict=True))
+        where = f"{path}, line {number}"
+        if not cell["model"] or not cell["task"]:
+            raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
+        reading.designs.setdefault(cell["model"], Design(model=cell["model"]))
+        score = _number(cell["score"], where, cell["task"], "remove the line")
+        further: dict[str, Any] = {key: cell.get(key, "") for key in ("type", "split", "subsets")}
+        reading.rows.append(Row(cell["model"], cell.get("seed", ""), cell["task"], score, where, **further))
+    return reading
+
+
+def _read_wide(path: Path, columns: list[str], lines: Cells, own_types: dict[str, str]) -> Reading:
+    if columns[0] in own_types or columns[0] in known_types():
+        raise UserError(f"{path}: the first column is the task {columns[0]}. Put a column with the models before it.")
+    tasks = _task_columns(path, columns, own_types)
+    reading = Reading(source=str(path))
+    ignored = [name for k, name in enumerate(columns) if k and k not in tasks]
+    if ignored:
+        reading.notes.append(f"{path.name}: columns that are no task were left out: {', '.join(ignored)}.")
+    for number, cells in lines:
+        model, where = cells[0], f"{path}, line {number}"
+        if not model:
+            raise UserError(f"{where}: the model has no name. Fill it in, or remove the line.")
+        if model in reading.designs:
+            raise UserError(f"{where}: model {model!r} is there twice. Remove one line.")
+        reading.designs[model] = Design(model=model)
+        filled = [(columns[k], cells[k]) for k in tasks if cells[k]]
+        reading.rows += [Row(model, "", task, _number(text, where, task, EMPTY), where) for task, text in filled]
+    return reading
+
+
+def _task_columns(path: Path, columns: list[str], own_types: dict[str, str]) -> list[int]:
+    """Return the positions of the task columns. Raises UserError for a column that is neither task nor known."""
+    tasks = []
+    for k, name in enumerate(columns[1:], start=1):
+        if name in own_types or name in known_types():
+            tasks.append(k)
+        elif not NO_TASK.match(name):
+            raise UserError(
+                f"{path}: column {name!r} is no task that is known. {suggest(name, known_types())} "
+                'For a task of your own give task_types=<file> with {"<task>": {"type": "Retrieval"}}.'
+            )
+    if not tasks:
+        raise UserError(f"{path} has no task columns. Long form: model, task, score. Wide form: model, then tasks.")
+    return tasks
+
+
+def _number(text: str, where: str, task: str, mend: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UserError(f"{where}: the score of {task} is {text!r}, not a number. Mend it, or {mend}.")
+    return value

@@ -1,0 +1,105 @@
+"""The item files that evaluate.py leaves beside its predictions -> one table of items a task, for all designs."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.manifests.read_manifest import load_object
+from cli.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = ("mean", "spearman", "average_precision")
+
+
+@dataclass
+class Items:
+    """The items of one task (and subset). `values`: (design, seed) -> [n] scores or predictions, in order of `ids`."""
+
+    task: str
+    type: str
+    subset: str  # "" where the task has one
+    statistic: str
+    kind: str
+    ids: list[str]
+    truth: NDArray[np.float64]  # [n]; empty for kind "mean"
+    source: Path
+    values: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
+
+
+def read_items(frame: "pd.DataFrame", folder: str = "") -> list[Items]:
+    """Return the items of every task of `frame` (columns of `scores.COLUMNS`) that has a file of them.
+
+    The scores <results>/results/<model>/<revision>/<task>.json have theirs in
+    <results>/predictions/<model>/<revision>/<task>_items.json, or below `folder` instead of predictions. Items are
+    those of the splits and subsets of which the score is.
+    Raises UserError for a broken file, and where two designs' items of a task differ.
+    """
+    found: dict[tuple[str, str], Items] = {}
+    of_files = frame["source"].str.endswith(".json").to_numpy(dtype=bool)  # a csv of a million scores has no items
+    for row in frame[of_files].itertuples():
+        path = item_file(Path(row.source), folder)
+        if path is None or not path.is_file():
+            continue
+        for name, entry in _entries(load_object(path), row.split.split(";"), row.subsets.split(";"), path).items():
+            own = _items(entry, row.task, row.type, name, path)
+            items = found.setdefault((row.task, name), own)
+            _same(items, own, path)
+            items.values[row.design, row.seed] = _numbers(entry, "values" if own.kind == "mean" else "predicted", path)
+    return list(found.values())
+
+
+def item_file(scores: Path, folder: str = "") -> Path | None:
+    """Return where the items of a score file lie, whether they are there or not; None for a score of a csv."""
+    if scores.suffix != ".json" or len(scores.parents) < 4:
+        return None
+    root = Path(folder) if folder else scores.parents[3] / "predictions"
+    return root / scores.parents[1].name / scores.parents[0].name / f"{scores.stem}_items.json"
+
+
+def _entries(about: dict[str, Any], splits: list[str], subsets: list[str], path: Path) -> dict[str, dict[str, Any]]:
+    """Return name -> entry of the splits and subsets; the name is "" where the splits hold one entry alone."""
+    every = about.get("splits")
+    if not isinstance(every, dict) or not every:
+        raise _broken(path)
+    held = {(split, subset): entry for split in splits for subset, entry in every.get(split, {}).items()}
+    kept = {place: entry for place, entry in held.items() if place[1] in subsets}
+    names = {(split, subset): subset if len(splits) == 1 else f"{subset} of {split}" for split, subset in kept}
+    return {"" if len(held) == 1 else names[place]: entry for place, entry in kept.items()}
+
+
+def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path) -> Items:
+    ids = entry.get("ids")
+    if entry.get("kind") not in KINDS or not isinstance(ids, list):
+        raise _broken(path)
+    truth = np.zeros(0) if entry["kind"] == "mean" else _numbers(entry, "truth", path)
+    return Items(task, kind, subset, str(entry.get("statistic")), entry["kind"], list(map(str, ids)), truth, path)
+
+
+def _numbers(entry: dict[str, Any], key: str, path: Path) -> NDArray[np.float64]:
+    try:
+        values = np.array(entry[key], dtype=np.float64)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path) from error
+    if values.shape != (len(entry["ids"]),) or not np.isfinite(values).all():
+        raise _broken(path)
+    return values
+
+
+def _same(one: Items, other: Items, path: Path) -> None:
+    alike = one.ids == other.ids and one.statistic == other.statistic and np.array_equal(one.truth, other.truth)
+    if not alike:
+        raise UserError(
+            f"The items of {one.task} differ between {one.source} and {path}, so they cannot be paired."
+            " Score both on the same data, or leave the items out with items=none."
+        )
+
+
+def _broken(path: Path) -> UserError:
+    return UserError(
+        f"{path} is no item file of evaluate.py. Score the task again, or leave the items out: items=none."
+    )

@@ -1,0 +1,138 @@
+"""One mteb TaskResult file -> one score: the plain mean of `main_score` over the splits and subsets that count."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from analysis.manifests.designs import Row
+from analysis.manifests.read_manifest import load_object
+from analysis.names import listed
+from analysis.scores.definitions import Benchmark, Definition, definition_of
+from cli.errors import UserError
+
+Entries = list[dict[str, Any]]
+
+
+class UnusableScoreError(UserError):
+    """A whole file whose score cannot be used. row: what it would be a score of; its `problem` is the message."""
+
+    def __init__(self, message: str, lacking: bool = False) -> None:
+        super().__init__(message)
+        self.lacking = lacking
+        self.row: Row | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which scores of a file count: those that the benchmark defines, or those of `split` and `subsets` (globs)."""
+
+    split: str = ""
+    subsets: tuple[str, ...] = ()
+    benchmark: Benchmark | None = None
+
+
+def read_task(path: Path, model: str, seed: str, wanted: Wanted = Wanted()) -> Row:
+    """Return the row of one task file.
+
+    Where `wanted` says nothing: all subsets of test, where the file has it and mteb's metadata of the task do not name
+    other splits alone, or of the only split. The mean over splits and subsets, each (split, subset) counting once, is
+    mteb's own rule (`TaskResult.get_score`).
+    Raises UserError for a file that is no result, `UnusableScoreError` where it has no such scores, or one that is no
+    finite number.
+    """
+    result = load_object(path)
+    splits = result.get("scores")
+    if not isinstance(splits, dict) or not splits:
+        raise UserError(f'{path} is no mteb result: it has no "scores". Remove the file, or score the task again.')
+    task = str(result.get("task_name") or path.stem)
+    row = Row(model, seed, task, math.nan, str(path), dataset=str(result.get("dataset_revision") or ""))
+    try:
+        found = _entries(path, task, splits, wanted)
+        values = [_main_score(path, entry) for own in found.values() for entry in own]
+    except UnusableScoreError as error:
+        error.row = replace(row, problem=str(error), lacking=error.lacking)
+        raise
+    names = sorted({_subset(entry) for own in found.values() for entry in own})
+    return replace(row, score=math.fsum(values) / len(values), split=";".join(found), subsets=";".join(names))
+
+
+def _entries(path: Path, task: str, splits: dict[str, Any], wanted: Wanted) -> dict[str, Entries]:
+    """Return split -> its scores that count."""
+    definition = wanted.benchmark.tasks.get(task) if wanted.benchmark else None
+    if wanted.benchmark and definition:
+        return _defined(path, f"{wanted.benchmark.name} scores {task} on", splits, definition)
+    name = _pick_split(path, task, splits, wanted.split)
+    return {name: _pick_subsets(path, _listed(path, splits[name]), wanted.subsets)}
+
+
+def _defined(path: Path, asks: str, splits: dict[str, Any], definition: Definition) -> dict[str, Entries]:
+    mend = "Score the task on it, or leave the task out with tasks=."
+    gone = [name for name in definition.splits if name not in splits]
+    if gone:
+        raise UnusableScoreError(f"{path}: {asks} {listed(gone)}, the file has {listed(splits)}. {mend}", lacking=True)
+    names = set(definition.subsets)
+    found = {name: [e for e in _listed(path, splits[name]) if _subset(e) in names] for name in definition.splits}
+    lacking = sorted({subset for own in found.values() for subset in names - {_subset(entry) for entry in own}})
+    if lacking:
+        have = f"{asks} {_many(names)}, the file has no score of {listed(lacking, 4)}"
+        raise UnusableScoreError(f"{path}: {have}. {mend}", lacking=True)
+    return found
+
+
+def _many(names: set[str]) -> str:
+    return f"{len(names)} subsets" if len(names) > 1 else f"the subset {next(iter(names))}"
+
+
+def _pick_split(path: Path, task: str, splits: dict[str, Any], wanted: str) -> str:
+    names = ", ".join(splits)
+    if wanted:
+        if wanted in splits:
+            return wanted
+        raise UnusableScoreError(
+            f"{path} has no split {wanted!r}, only {names}. Change split= or leave it out.", lacking=True
+        )
+    definition = definition_of(task)
+    known = [name for name in splits if definition and name in definition.splits] or list(splits)
+    if "test" in known:
+        return "test"
+    if len(known) > 1:
+        raise UnusableScoreError(
+            f"{path} has the splits {names} and no test. Say which counts with split=<name> or benchmark=<name>."
+        )
+    return known[0]
+
+
+def _listed(path: Path, entries: Any) -> Entries:
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise UnusableScoreError(f"{path} has an empty or odd list of scores. Score the task again.")
+    twice = [name for name, count in Counter(map(_subset, entries)).items() if count > 1]
+    if twice:
+        raise UnusableScoreError(f"{path} scores the subset {twice[0]!r} twice in one split. Score the task again.")
+    return entries
+
+
+def _pick_subsets(path: Path, entries: Entries, wanted: tuple[str, ...]) -> Entries:
+    if not wanted:
+        return entries
+    kept = [e for e in entries if any(fnmatchcase(_subset(e), glob) for glob in wanted)]
+    if not kept:
+        names = listed(sorted(map(_subset, entries)), 8)
+        have = f"{path} has none of subsets={','.join(wanted)}; it has {names}"
+        raise UnusableScoreError(f"{have}. Add one of them.", lacking=True)
+    return kept
+
+
+def _subset(entry: dict[str, Any]) -> str:
+    return str(entry.get("hf_subset", "default"))
+
+
+def _main_score(path: Path, entry: dict[str, Any]) -> float:
+    value = entry.get("main_score")
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        raise UnusableScoreError(
+            f"{path}: main_score of subset {_subset(entry)!r} is {value}, not a number. Score the task again."
+        )
+    return float(value)

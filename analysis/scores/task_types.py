@@ -1,0 +1,97 @@
+"""Which tasks share their texts: task -> source, by name or from a file of the user's."""
+
+import csv
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from analysis.manifests.read_manifest import load_object
+from analysis.names import suggest
+from cli.errors import UserError
+
+TABLE = Path(__file__).with_name("mteb_tasks.csv")
+# The order of mteb's own leaderboard; other types follow by name.
+LEADERBOARD = ("Classification", "Clustering", "PairClassification", "Reranking", "Retrieval", "STS", "Summarization")
+
+
+@cache
+def known_types() -> dict[str, str]:
+    """Return task -> type for the text tasks of mteb."""
+    with TABLE.open(encoding="utf-8", newline="") as lines:
+        return {row["task"]: row["type"] for row in csv.DictReader(lines)}
+
+
+def read_types(path: Path) -> dict[str, str]:
+    """Read a tasks.json: {task: {"type": ...}} or {task: type}. Raises UserError for an entry without a type."""
+    types = {}
+    for task, entry in load_object(path).items():
+        kind = entry.get("type") if isinstance(entry, dict) else entry
+        if not isinstance(kind, str) or not kind:
+            raise UserError(f'{path}: task {task!r} has no type. Write {{"{task}": {{"type": "Retrieval"}}}}.')
+        types[task] = kind
+    return types
+
+
+def type_of(task: str, own: dict[str, str], source: str) -> str:
+    """Return the type of a task. Raises UserError with the mend where neither `own` nor mteb's table knows it."""
+    found = own.get(task) or known_types().get(task)
+    if not found:
+        raise UserError(
+            f"{source}: the type of task {task!r} is not known. {suggest(task, known_types())} For a task of your own"
+            f' give task_types=<file> with {{"{task}": {{"type": "Retrieval"}}}}; a tasks.json beside results does too,'
+            " or a column type in a long csv."
+        )
+    return found
+
+
+def sort_types(types: set[str], wanted: tuple[str, ...] = ()) -> list[str]:
+    """Return the types in the order asked for, else in the leaderboard's."""
+    first = wanted or LEADERBOARD
+    return sorted(types, key=lambda kind: (first.index(kind) if kind in first else len(first), kind))
+
+
+RULES = Path(__file__).with_name("task_sources.csv")
+
+
+@cache
+def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
+    with RULES.open(encoding="utf-8", newline="") as lines:
+        return tuple((re.compile(row["pattern"]), row["becomes"]) for row in csv.DictReader(lines))
+
+
+def source_of(task: str) -> str:
+    """Return the source of a task by its name; task_sources.csv holds the rules, applied in turn to the whole name.
+
+    They take away .vN, HardNegatives, Nano, translations (-PL, -NL, -Fa, -VN) and Clustering with P2P or S2S; all parts
+    of CQADupstack are one source, so are both label sets of MASSIVE and of MTOP, STS12 to STS17 with STSBenchmark
+    (a selection of them, Cer et al. 2017), FEVER and Climate-FEVER (one corpus), and the tasks of one package of
+    benchmark=docs (Docs<Package><Type>). A name that says nothing is a source of its own.
+    """
+    for pattern, becomes in _rules():
+        match = pattern.fullmatch(task)
+        task = match.expand(becomes) if match else task
+    return task
+
+
+def read_clusters(path: Path, tasks: Iterable[str]) -> dict[str, str]:
+    """Return task -> cluster for `tasks` from a JSON object {task: cluster}; a task it does not name stands alone.
+
+    Raises UserError for a cluster that is no text, and where the file names none of the tasks.
+    """
+    named = load_object(path)
+    odd = next((task for task, cluster in named.items() if not isinstance(cluster, str) or not cluster), None)
+    if odd is not None:
+        raise UserError(f'{path}: the cluster of {odd!r} is no name. Write {{"{odd}": "its source"}}.')
+    wanted = list(tasks)
+    if not set(wanted) & set(named):
+        first = next(iter(named), "")
+        raise UserError(f"{path} names none of the {len(wanted)} tasks compared. {suggest(first, wanted)}")
+    return {task: named.get(task, f"{task} (alone)") for task in wanted}
+
+
+def clusters_of(cluster: str, tasks: Iterable[str]) -> dict[str, str]:
+    """Return task -> cluster as `cluster=` says: "source", or a file; "" is read as "source"."""
+    if cluster in ("", "source"):
+        return {task: source_of(task) for task in tasks}
+    return read_clusters(Path(cluster), tasks)

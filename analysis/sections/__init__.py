@@ -1,1 +1,0 @@
-"""Further questions put to the same scores, one file each."""

@@ -1,0 +1,196 @@
+"""The typical difference of a pair: the Hodges-Lehmann estimate and interval that belong to its signed-rank test."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.statistics.correction import passes
+from analysis.statistics.wilcoxon import EXACT_UP_TO, SignedRank, largest_within
+
+Floats = NDArray[np.float64]
+
+NOISE = 1e-12  # of the largest difference: a smaller spread is what rounding leaves of equal values
+
+
+def student_interval(differences: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Return the ends [P] of the interval of the mean of each row of `differences` [P, n] (Student 1908).
+
+    Nothing is drawn at random. The ends are nan for one task, and both are the mean where the differences do not vary.
+    """
+    from scipy.special import stdtrit
+
+    mean, error = mean_and_error(differences)
+    freedom = max(1, differences.shape[1] - 1)
+    reach = np.where(error > 0, stdtrit(freedom, (1 + level) / 2) * error, error)  # error is 0 or nan elsewhere
+    return mean - reach, mean + reach
+
+
+def mean_and_error(differences: Floats) -> tuple[Floats, Floats]:
+    """Return the mean [P] of each row of [P, n] and its standard error [P]: 0 without spread, nan for one task."""
+    count, n = differences.shape
+    mean = differences.mean(axis=1)
+    if n < 2:
+        return mean, np.full(count, np.nan)
+    spread = differences.std(axis=1, ddof=1)
+    spread = np.where(spread > NOISE * np.abs(differences).max(axis=1), spread, 0.0)
+    return mean, np.asarray(spread / np.sqrt(n), dtype=np.float64)
+
+
+AVERAGES_AT_ONCE = 4_000_000
+FEW = 4  # averages per value that are laid out, beyond EXACT_UP_TO values
+
+
+@dataclass(frozen=True)
+class HodgesLehmann:
+    """For P pairs: `estimate`, `low` and `high` [P]; `confidence`: what the interval attains, the same for all.
+
+    Where so few tasks attain the level with no finite interval, the ends are infinite and the confidence is 1.
+    """
+
+    estimate: Floats
+    low: Floats
+    high: Floats
+    confidence: float
+
+
+def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
+    """Estimate the centre of each row of `differences` [P, n], zeros included, and invert the signed-rank test.
+
+    A Walsh average is the mean of two differences, or one of them (n (n + 1) / 2 in all). With k the largest number
+    for which P(W+ <= k) <= (1 - level) / 2 without ties, the (k + 1)-th smallest and the (k + 1)-th largest average
+    bound the centre of any symmetric distribution with confidence 1 - 2 P(W+ <= k), with ties at least that
+    (Hodges and Lehmann 1963; Hollander and Wolfe 1973, section 3.3; ties: Noether 1967). Exact up to 1000 tasks;
+    beyond them k follows from the normal curve, and the averages sought are found without laying out all of them.
+    """
+    count, n = differences.shape
+    outside, below = largest_within(n, (1 - level) / 2)
+    total = n * (n + 1) // 2
+    places = [(total - 1) // 2, total // 2, *([outside, total - 1 - outside] if outside >= 0 else [])]
+    found = np.empty((count, len(places)))
+    if n > EXACT_UP_TO:
+        for row, own in enumerate(differences):
+            found[row] = walsh_averages_at(own, places)
+    else:
+        i, j = np.triu_indices(n)
+        block = max(1, AVERAGES_AT_ONCE // len(i))
+        for start in range(0, count, block):
+            rows = slice(start, start + block)
+            averages = np.sort((differences[rows][:, i] + differences[rows][:, j]) / 2, axis=1)
+            found[rows] = averages[:, places]
+    low, high = (found[:, 2], found[:, 3]) if outside >= 0 else (np.full(count, -np.inf), np.full(count, np.inf))
+    return HodgesLehmann((found[:, 0] + found[:, 1]) / 2, low, high, 1.0 - 2.0 * below)
+
+
+def walsh_averages_at(values: Floats, places: list[int]) -> list[float]:
+    """Return the Walsh averages of `values` [n] at these places (from 0) of their ascending order.
+
+    How many averages are at most v follows from sorted values in n log n steps. Two numbers are moved towards each
+    place until few averages lie between them, and those alone are laid out.
+    """
+    ordered = np.sort(values)
+    found: list[float] = []
+    below = up_to = 0  # averages at most low, at most high
+    for place in places:
+        if not below <= place < up_to:  # else the numbers of the place before serve again
+            low, high = -np.inf, float(ordered[-1])
+            below, up_to = 0, len(ordered) * (len(ordered) + 1) // 2
+        halve = False
+        while up_to - below > FEW * len(ordered):
+            start = float(ordered[0]) if np.isinf(low) else low
+            share = 0.5 if halve else (place + 0.5 - below) / (up_to - below)
+            middle = start + (high - start) * share
+            if not low < middle < high:
+                break
+            count = int((_reached(ordered, middle) - np.arange(len(ordered))).sum())
+            before = up_to - below
+            low, below, high, up_to = (low, below, middle, count) if count > place else (middle, count, high, up_to)
+            halve = up_to - below > before / 4
+        found.append(_between(ordered, low, high, place - below))
+    return found
+
+
+def _reached(ordered: Floats, v: float) -> NDArray[np.intp]:
+    """Return [n]: for each i the first j >= i with (x_i + x_j) / 2 above v; the values are ascending."""
+    return np.maximum(np.searchsorted(ordered, 2 * v - ordered, side="right"), np.arange(len(ordered)))
+
+
+def _between(ordered: Floats, low: float, high: float, place: int) -> float:
+    """Return the average at `place` of those above low and at most high; high where its equals are too many."""
+    start, stop = _reached(ordered, low), _reached(ordered, high)
+    counts = stop - start
+    if counts.sum() > FEW * len(ordered):
+        return high
+    first = np.repeat(np.arange(len(ordered)), counts)
+    second = np.arange(len(first)) + np.repeat(start - np.cumsum(counts) + counts, counts)
+    return float(np.partition((ordered[first] + ordered[second]) / 2, place)[place])
+
+
+@dataclass(frozen=True)
+class TypicalDifference:
+    """The estimate of P pairs that belongs to their signed-rank tests, with its interval; each field [P].
+
+    `confidence`: what the interval attains, without ties; 1 where the ends are infinite.
+    """
+
+    estimate: Floats
+    low: Floats
+    high: Floats
+    confidence: Floats
+
+
+def typical_difference(
+    differences: Floats, test: SignedRank, alpha: float = 0.05, zeros: str = "wilcox", decimals: int = 12
+) -> TypicalDifference:
+    """Return the Hodges-Lehmann difference of each row of `differences` [P, n], by the rule of `zeros` of its `test`.
+
+    Under "wilcox" the test drops differences of zero, so they are left out here too (as R's wilcox.test does); under
+    "pratt" and "zsplit" they count. Then W+ - W- is the number of Walsh averages above zero less that below it, and
+    the estimate never has the sign against which the test speaks. It is 0 under a significant test only where half of
+    the averages are not on the test's side: by ties, or by zeros under "pratt" and "zsplit".
+
+    The interval of level 1 - alpha leaves out 0 exactly where the test passes at `alpha`, uncorrected. Without ties and
+    zeros it does so by itself. With them the test at 0 knows of ties that the interval does not: where the two would
+    differ, the end is moved to 0, or, since it is open there, half a unit of `decimals` beyond it.
+    """
+    d: Floats = np.asarray(np.round(differences, decimals) + 0.0, dtype=np.float64)
+    dropped = test.n_zero if zeros == "wilcox" else np.zeros_like(test.n_zero)
+    found = TypicalDifference(np.zeros(len(d)), np.full(len(d), -np.inf), np.full(len(d), np.inf), np.ones(len(d)))
+    for count in np.unique(dropped[dropped < d.shape[1]]).tolist():
+        rows = np.flatnonzero(dropped == count)
+        kept = d[rows][d[rows] != 0].reshape(len(rows), -1) if count else d[rows]
+        own = hodges_lehmann(kept, 1 - alpha)
+        found.estimate[rows], found.low[rows], found.high[rows] = own.estimate, own.low, own.high
+        found.confidence[rows] = own.confidence
+    low, high = _agreeing_at_zero(found, test, alpha, 0.5 * 10.0**-decimals)
+    return TypicalDifference(found.estimate, low, high, found.confidence)
+
+
+def _agreeing_at_zero(found: TypicalDifference, test: SignedRank, alpha: float, step: float) -> tuple[Floats, Floats]:
+    """Return the ends, on the side of the test where it passes and with 0 between them where it does not."""
+    passed, up = passes(test.p, alpha), test.w_plus > test.w_minus
+    low = np.where(passed & up, np.maximum(found.low, step), found.low)
+    high = np.where(passed & ~up, np.minimum(found.high, -step), found.high)
+    low, high = np.where(passed, low, np.minimum(low, 0.0)), np.where(passed, high, np.maximum(high, 0.0))
+    return np.where(up, low, np.minimum(low, high)), np.where(up, np.maximum(low, high), high)
+
+
+def direction(estimate: Floats, test: SignedRank, alpha: float) -> Floats:
+    """Return 1, -1 or 0 [P]: the side on which the second design is ahead, by the test where it passes at `alpha`."""
+    by_test = np.sign(test.w_plus - test.w_minus)
+    return np.where(passes(test.p, alpha), by_test, np.sign(estimate))
+
+
+def tipping_tasks(differences: Floats, side: float, decimals: int = 12) -> list[int]:
+    """Return the positions in `differences` [n] of the fewest tasks that turn their mean against `side` (1 or -1).
+
+    Without them the mean of the others has the sign of `side`; the largest comes first. None where the mean does not
+    speak against it, or side is 0.
+    """
+    turned = np.round(differences, decimals) * side
+    if side == 0 or np.round(turned.mean(), decimals) >= 0:
+        return []
+    order = np.argsort(turned, kind="stable")
+    rest = np.cumsum(turned[order][::-1])[::-1]  # the sum of each and of those after it
+    count = int(np.argmax(rest > 0.5 * 10.0**-decimals)) if (rest > 0).any() else len(order)
+    return [int(task) for task in order[:count]]

@@ -1,0 +1,197 @@
+"""Paired tests over the items of one task: queries, pairs of texts, texts. What they say holds for this task alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.statistics.sign_flip import all_signs, bootstrap_counts, flip_means, pair_intervals, random_signs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def group_ends(ordered: Floats) -> tuple[Ints, Ints]:
+    """Return for each place of the last axis of sorted values the first and the last place of its group of ties."""
+    n = ordered.shape[-1]
+    places = np.arange(n)
+    new = np.ones(ordered.shape, dtype=bool)
+    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    last = np.ones(ordered.shape, dtype=bool)
+    last[..., :-1] = new[..., 1:]
+    start = np.maximum.accumulate(np.where(new, places, 0), axis=-1)
+    end = np.minimum.accumulate(np.where(last, places, n)[..., ::-1], axis=-1)[..., ::-1]
+    return start, end
+
+
+def weighted_midranks(values: Floats, counts: Floats) -> Floats:
+    """Return [B, n]: the midrank of each of `values` [n] in resamples in which it is there `counts` [B, n] times."""
+    order = np.argsort(values, kind="stable")
+    start, end = group_ends(values[order])
+    up_to = np.concatenate([np.zeros((len(counts), 1)), np.cumsum(counts[:, order], axis=1)], axis=1)
+    ranks = np.empty_like(counts)
+    ranks[:, order] = (up_to[:, start] + up_to[:, end + 1] + 1) / 2
+    return ranks
+
+
+def weighted_pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
+    """Return [B]: the correlation of x and y [B, n] weighted by `counts` [B, n]; 0 where one of them does not vary."""
+    total = counts.sum(axis=1, keepdims=True)
+    x = x - (counts * x).sum(axis=1, keepdims=True) / total
+    y = y - (counts * y).sum(axis=1, keepdims=True) / total
+    both, xx, yy = (counts * x * y).sum(axis=1), (counts * x * x).sum(axis=1), (counts * y * y).sum(axis=1)
+    spread = np.sqrt(xx * yy)
+    return np.divide(both, spread, out=np.zeros_like(both), where=spread > 1e-12)
+
+
+def weighted_spearman(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
+    """Return [B]: Spearman's rho of `predicted` and `truth` [n] in resamples given as `counts` [B, n]."""
+    return weighted_pearson(weighted_midranks(predicted, counts), weighted_midranks(truth, counts), counts)
+
+
+def weighted_average_precision(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
+    """Return [B]: average precision of `predicted` [n] for labels `truth` (1 or 0), as scikit-learn defines it.
+
+    The mean over the positives of the precision among all items scored as high or higher; 0 without positives.
+    """
+    order = np.argsort(-predicted, kind="stable")
+    _, end = group_ends(-predicted[order])
+    weights = counts[:, order]
+    return _precision(weights, weights * truth[order], np.broadcast_to(end, weights.shape))
+
+
+def row_average_precision(predicted: Floats, truth: Floats) -> Floats:
+    """Return [B]: the average precision of each row of `predicted` [B, n], every item once."""
+    order = np.argsort(-predicted, axis=1, kind="stable")
+    _, end = group_ends(-np.take_along_axis(predicted, order, axis=1))
+    return _precision(np.ones_like(predicted), truth[order], end)
+
+
+def _precision(weights: Floats, positive: Floats, end: Ints) -> Floats:
+    hits = np.take_along_axis(np.cumsum(positive, axis=1), end, axis=1)
+    seen = np.take_along_axis(np.cumsum(weights, axis=1), end, axis=1)
+    precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
+    total = positive.sum(axis=1)
+    return np.divide((positive * precision).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
+
+
+RANK_DRAWS = 1_999  # of statistics that are no mean, where a draw costs a pass over all items
+FEWEST, WORK = 199, 20_000_000  # with very many items fewer draws, so that a pair stays within seconds
+EXACT_UP_TO = 11  # items: 2^10 patterns are fewer than RANK_DRAWS
+ROWS = 2_000_000  # numbers held at once
+
+
+@dataclass(frozen=True)
+class ItemTest:
+    """`value` [D] of each design; for P pairs difference, p, p_min [P], `interval` [P, 2]; `draws`: swaps."""
+
+    value: Floats
+    difference: Floats
+    interval: Floats
+    p: Floats
+    p_min: Floats
+    draws: int
+    exact: bool
+
+
+def compare_items(
+    kind: str, items: Floats, truth: Floats, first: Ints, second: Ints, *, level: float = 0.95
+) -> ItemTest:
+    """Compare designs `second` minus `first` [P] over `items` [designs, seeds, n], with the seeds' mean as score.
+
+    kind "mean": items are scores of each item. The paired permutation test swaps the two designs on an item (Fisher
+    1935; for retrieval Smucker, Allan and Carterette 2007), for all seeds at once.
+    kind "spearman" or "average_precision": items are predictions, compared with `truth` [n]. The score is no mean, so
+    the predictions of an item are swapped, after each design's are replaced by their ranks, since two designs'
+    similarities have no common scale (Deutsch, Dror and Roth 2021); the statistic of a swapped set is Pearson's
+    correlation of these ranks with those of the truth, or the average precision. Intervals: percentile bootstrap of the
+    items, ranked anew in every resample.
+    """
+    return (
+        _means(items, first, second, level) if kind == "mean" else _ranked(kind, items, truth, (first, second), level)
+    )
+
+
+def _means(items: Floats, first: Ints, second: Ints, level: float) -> ItemTest:
+    values = items.mean(axis=1)
+    n = values.shape[1]
+    resampled = np.concatenate([counts @ values.T / n for counts in bootstrap_counts(n)]).T
+    differences = values[second] - values[first]
+    found = flip_means(np.round(differences, 12))
+    interval = pair_intervals(resampled, first, second, level)
+    value = values.mean(axis=1)
+    return ItemTest(value, value[second] - value[first], interval, found.p, found.p_min, found.flips, found.exact)
+
+
+def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], level: float) -> ItemTest:
+    first, second = pairs
+    n = items.shape[2]
+    draws = int(np.clip(WORK // n, FEWEST, RANK_DRAWS))
+    exact = n <= EXACT_UP_TO
+    flips = 2 ** (n - 1) if exact else draws
+    score = weighted_spearman if kind == "spearman" else weighted_average_precision
+    value = _over_seeds(score, items, truth, np.ones((1, n)))[:, 0]
+    resampled = np.concatenate([_over_seeds(score, items, truth, c) for c in bootstrap_counts(n, draws)], axis=1)
+    one = np.ones((1, n))
+    ranks = np.array([[weighted_midranks(seed, one)[0] for seed in design] for design in items])
+    target = weighted_midranks(truth, one)[0] if kind == "spearman" else truth
+    change = _swapped_correlation if kind == "spearman" else _swapped_precision
+    swap = partial(_swap, exact=exact, flips=flips)
+    p = np.array(
+        [
+            swap(partial(change, one=ranks[a], other=ranks[b], truth=target), n)
+            for a, b in zip(first, second, strict=True)
+        ]
+    )
+    least = 1 / flips if exact else 1 / (flips + 1)
+    p_min = np.full(len(first), max(least, 2.0 ** (1 - n)))
+    difference = value[second] - value[first]
+    return ItemTest(value, difference, pair_intervals(resampled, first, second, level), p, p_min, flips, exact)
+
+
+def _over_seeds(score: Callable[..., Floats], items: Floats, truth: Floats, counts: Floats) -> Floats:
+    """Return [designs, B]: the score of each resample, mean over seeds."""
+    return np.array([np.mean([score(seed, truth, counts) for seed in design], axis=0) for design in items])
+
+
+def _swap(change: Callable[[Floats], Floats], n: int, exact: bool, flips: int) -> float:
+    """Two-sided p: the share of swaps of n items whose `change` is as large as that of no swap at all."""
+    observed = abs(change(np.ones((1, n)))[0]) - 1e-10
+    rows = max(1, ROWS // n)
+    count = 0
+    for signs in all_signs(n) if exact else random_signs(n, flips):
+        parts = (signs[start : start + rows] for start in range(0, len(signs), rows))
+        count += sum(int((np.abs(change(part)) >= observed).sum()) for part in parts)
+    return count / flips if exact else (count + 1) / (flips + 1)
+
+
+def _swapped_correlation(signs: Floats, one: Floats, other: Floats, truth: Floats) -> Floats:
+    """Return [B]: correlation of `other` minus that of `one` with `truth` where -1 swaps an item; mean over seeds.
+
+    With m and h half the sum and the difference, the swapped ranks are m + s h and m - s h, so all their moments are
+    linear in the signs: one matrix product for all patterns.
+    """
+    n = len(truth)
+    target = truth - truth.mean()
+    total = np.zeros(len(signs))
+    for a, b in zip(one, other, strict=True):
+        middle, half = (a + b) / 2 - (n + 1) / 2, (b - a) / 2
+        moved = signs @ np.stack([half, 2 * middle * half, half * target], axis=1)
+        square = (middle**2 + half**2).sum()
+        for sign in (1, -1):
+            spread = square + sign * moved[:, 1] - (middle.sum() + sign * moved[:, 0]) ** 2 / n
+            product = middle @ target + sign * moved[:, 2]
+            size = np.sqrt(np.maximum(spread, 0) * (target @ target))
+            total += sign * np.divide(product, size, out=np.zeros_like(product), where=size > 1e-9)
+    return total / len(one)
+
+
+def _swapped_precision(signs: Floats, one: Floats, other: Floats, truth: Floats) -> Floats:
+    """Return [B]: the same for average precision."""
+    total = np.zeros(len(signs))
+    for a, b in zip(one, other, strict=True):
+        kept = signs > 0
+        total += row_average_precision(np.where(kept, b, a), truth) - row_average_precision(np.where(kept, a, b), truth)
+    return total / len(one)

@@ -1,0 +1,163 @@
+"""One pair of designs over tasks and seeds: intervals of its mean difference, and what the seeds add to its error."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.names import listed
+from analysis.statistics.intervals import student_interval
+from analysis.statistics.variance import NOISE, REST, mean_squares
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class SeedTable:
+    """`scores` [designs, tasks, seeds], complete; `note` says which designs or seeds are not in it, or is empty."""
+
+    designs: list[str]
+    tasks: list[str]
+    seeds: list[str]
+    scores: NDArray[np.float64]
+    note: str = ""
+
+    def block(self, tasks: list[str]) -> NDArray[np.float64]:
+        """Return the scores of these tasks, [designs, tasks, seeds]."""
+        place = {task: k for k, task in enumerate(self.tasks)}
+        return self.scores[:, [place[task] for task in tasks]]
+
+
+def seed_table(frame: "pd.DataFrame", designs: list[str], tasks: list[str]) -> SeedTable | None:
+    """Return the table over the seeds that all designs share; None where there are fewer than two.
+
+    frame: long, with design, seed, task, score. Designs with one seed are left out where two designs with more remain.
+    """
+    own = _seeds(frame, designs)
+    several = [design for design in designs if len(own[design]) > 1]
+    shared = [seed for seed in own[several[0]] if all(seed in own[d] for d in several)] if several else []
+    if len(several) < 2 or len(shared) < 2:
+        return None
+    wide = frame.pivot_table(index="task", columns=["design", "seed"], values="score")
+    scores = np.stack([wide[design].loc[tasks, shared].to_numpy(dtype=np.float64) for design in several])
+    return SeedTable(several, tasks, shared, scores, _note(own, several, shared))
+
+
+def _seeds(frame: "pd.DataFrame", designs: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {design: [] for design in designs}
+    for design, seed in frame[["design", "seed"]].drop_duplicates().itertuples(index=False):
+        if seed and design in found:
+            found[design].append(seed)
+    return {design: sorted(seeds, key=lambda seed: (len(seed), seed)) for design, seeds in found.items()}
+
+
+def _note(own: dict[str, list[str]], several: list[str], shared: list[str]) -> str:
+    single = [design for design in own if design not in several]
+    more = [design for design in several if len(own[design]) > len(shared)]
+    parts = [f"{listed(single, 4)} with fewer than two seeds left out"] if single else []
+    parts += [f"further seeds of {listed(more, 4)} not used"] if more else []
+    return f"only the seeds {', '.join(shared)}, which the designs share: {'; '.join(parts)}" if parts else ""
+
+
+Floats = NDArray[np.float64]
+
+
+def pair_mean_squares(differences: Floats) -> Floats:
+    """Return the mean squares [task | seed | rest, P] of the two-way tables `differences` [P, T tasks, S seeds]."""
+    _, tasks, seeds = differences.shape
+    mean = differences.mean(axis=(1, 2))[:, None]
+    by_task, by_seed = differences.mean(axis=2), differences.mean(axis=1)
+    left = differences - by_task[:, :, None] - by_seed[:, None, :] + mean[:, :, None]
+    found = np.stack(
+        [
+            seeds * ((by_task - mean) ** 2).sum(axis=1) / (tasks - 1),
+            tasks * ((by_seed - mean) ** 2).sum(axis=1) / (seeds - 1),
+            (left**2).sum(axis=(1, 2)) / ((tasks - 1) * (seeds - 1)),
+        ]
+    )
+    return np.where(found < NOISE, 0.0, found)
+
+
+def total_square(ms: Floats) -> Floats:
+    """Return T S times the squared error of the mean, [...], from mean squares `ms` [task | seed | rest, ...].
+
+    MS_task + MS_seed - MS_rest is without bias where tasks, seeds and rest are random; it is never taken to be less
+    than its largest part.
+    """
+    return np.maximum(ms[0] + ms[1] - ms[2], ms.max(axis=0))
+
+
+@dataclass(frozen=True)
+class SeedPairs:
+    """Results for P pairs; the intervals are [P, 2], the others [P]."""
+
+    difference: Floats
+    over_tasks: Floats
+    by_model: Floats
+    by_pooled: Floats
+    seed_share: Floats
+    seeds_agreeing: NDArray[np.int64]
+
+
+def seed_pairs(scores: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95) -> SeedPairs:
+    """Compare designs `second` minus `first` [P] of `scores` [designs, tasks, seeds], two tasks and seeds or more.
+
+    `over_tasks`: Student's interval over tasks, seed means as scores, as for the pairs. `by_model` (over tasks and the
+    pair's own seeds), `by_pooled`, `seed_share` (with the seeds of all designs): see `model_intervals`.
+    `seeds_agreeing`: seeds whose mean difference over tasks has the sign of the whole.
+    """
+    differences = scores[second] - scores[first]
+    per_seed = differences.mean(axis=1)
+    whole = differences.mean(axis=(1, 2))
+    model, _, pooled, share = model_intervals(scores, first, second, level)
+    return SeedPairs(
+        whole,
+        np.stack(student_interval(differences.mean(axis=2), level), axis=1),
+        model,
+        pooled,
+        share,
+        (np.sign(per_seed) == np.sign(whole)[:, None]).sum(axis=1),
+    )
+
+
+def model_intervals(
+    scores: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95
+) -> tuple[Floats, ...]:
+    """Return the intervals by the model [P, 2], the seeds' share [P], and the same with the seeds of all designs.
+
+    Model of a pair: difference = mean + task + seed + rest, all random, so the variance of the mean of T tasks and S
+    seeds is estimated without bias by (MS_task + MS_seed - MS_rest) / (T S). With few seeds the MS_seed of one pair is
+    worth little (S - 1 degrees of freedom); pooled, it is twice the mean square of design x seed over all designs, with
+    (designs - 1)(S - 1), which takes all designs to be as sensitive to the seed. The share is the part of the squared
+    standard error that more seeds would remove, (MS_seed / (T S)) / the whole: the seeds' own effect and the rest.
+    """
+    _, tasks, seeds = scores.shape
+    designs = len(scores) - 1
+    differences = scores[second] - scores[first]
+    own = pair_mean_squares(differences)
+    squares = mean_squares(scores)
+    pooled = np.stack([own[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
+    one, of_all = (
+        np.array([tasks - 1, n * (seeds - 1), n * (tasks - 1) * (seeds - 1)], dtype=np.float64) for n in (1, designs)
+    )
+    mean = differences.mean(axis=(1, 2))
+    size = tasks * seeds
+    return (*_interval(mean, own, one, size, level), *_interval(mean, pooled, of_all, size, level))
+
+
+def _interval(mean: Floats, ms: Floats, df: Floats, size: int, level: float) -> tuple[Floats, Floats]:
+    """Return the intervals [P, 2] and the seeds' share [P] from mean squares `ms` [3, P] with `df` [3].
+
+    Degrees of freedom of the sum by Satterthwaite (1946).
+    """
+    from scipy.stats import t as student
+
+    total = total_square(ms)
+    plain = ms[0] + ms[1] - ms[2] >= ms.max(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = np.where(plain, total**2 / (ms**2 / df[:, None]).sum(axis=0), df[ms.argmax(axis=0)])
+        reach = np.where(total > 0, student.ppf((1 + level) / 2, np.maximum(freedom, 1.0)) * np.sqrt(total / size), 0.0)
+        share = np.where(total > 0, np.minimum(1.0, ms[1] / total), 0.0)
+    return np.stack([mean - reach, mean + reach], axis=1), share

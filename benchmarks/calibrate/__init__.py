@@ -1,0 +1,1 @@
+"""Calibration of the statistics: levels, coverage and power by simulation."""

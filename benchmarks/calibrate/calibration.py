@@ -1,0 +1,279 @@
+"""Do the tests keep their level, and the intervals their coverage? docs/calibration.md quotes the tables.
+
+    python -m benchmarks.calibrate.calibration ../shared/data/mteb_results/mteb_eng_v2_wide.csv.gz  # published
+    python -m benchmarks.calibrate.calibration               # without the csv: spreads of the embedded study's designs
+    python -m benchmarks.calibrate.calibration --quick       # a smoke test of a few seconds
+    ... figure=docs/figures/power                          # also draw the power curves (pdf and png)
+
+    ... only=tests,families,intervals,equivalence,power    # some of these tables alone
+
+Prints Markdown tables; every rate in per cent with its Monte Carlo standard error.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from analysis.statistics.wilcoxon import p_above_zero
+from benchmarks.calibrate.null_intervals import INTERVALS, covers, t_interval
+from benchmarks.calibrate.null_tests import PROCEDURES, all_tests, pairwise, signed_rank_with
+from benchmarks.calibrate.null_worlds import (
+    BLOCK,
+    PSEUDOMEDIAN,
+    SD,
+    WORLDS,
+    Spreads,
+    block_means,
+    five_designs,
+    read_spreads,
+    symmetric,
+)
+from cli.errors import UserError, guard, nearest
+
+ALPHA = 0.05 * (1 + 1e-9)
+SIZES = (5, 8, 12, 20, 41, 60)
+DIFFERENCES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)
+SPREADS = (0.02, 0.06)  # standard deviation of the differences: designs of one study; published models
+FAMILY_WORLDS = (
+    "exchangeable",
+    "symmetric",
+    "real, as they are",
+    "exchangeable, rounded to .01",
+    "exchangeable, fifth design better",
+    "exchangeable, related, rho .6",
+)
+MARGIN = 0.005  # of the equivalence tests: the default of rope=
+CENTRES = {"at the margin": 1.0, "half the margin": 0.5, "no difference": 0.0}
+EQUIVALENCE_SIZES = (8, 20, 41, 60, 120, 240, 600)
+EQUIVALENCE_WORLDS = (
+    "symmetric",
+    "real, as they are",
+    "real, pseudomedian 0",
+    "unequal spread",
+    "heavy tails",
+    "skewed, mean 0",
+)
+Rates = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How often each rate is measured: tests, intervals and power; and at which numbers of tasks."""
+
+    reps: int = 10_000
+    interval_reps: int = 4_000
+    sizes: tuple[int, ...] = SIZES
+
+
+QUICK = Plan(60, 60, (5, 12))
+
+
+def false_positives(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
+    """Return test -> share rejected at 5 %; with related tasks also on the means of the blocks."""
+    d = WORLDS[world](_rng(world, n), spreads, plan.reps, n)
+    rates = {name: float((test(d) <= ALPHA).mean()) for name, test in all_tests().items()}
+    if world.startswith("related"):
+        rates["signed-rank on block means"] = float((signed_rank_with("wilcox")(block_means(d)) <= ALPHA).mean())
+    return rates
+
+
+def coverage(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
+    """Return interval -> share that holds the population mean; where the pseudomedian is 0, Hodges-Lehmann alone."""
+    d = WORLDS[world](_rng(world, n), spreads, plan.interval_reps, n)
+    mean = SD * (1 - float(np.log(2))) if world == "skewed, median 0" else 0.0
+    rates = {}
+    for name, interval in INTERVALS.items():
+        if world == "real, pseudomedian 0" and name != "Hodges-Lehmann":
+            continue  # their target, the mean, is another one for each pair
+        bounds = interval(d)
+        rates[name] = float(covers(bounds, mean).mean())
+        if name == "Hodges-Lehmann" and world == "skewed, mean 0":
+            rates["Hodges-Lehmann, of its own target"] = float(covers(bounds, SD * (PSEUDOMEDIAN - 1)).mean())
+    return rates
+
+
+def family_wise(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
+    """Return procedure -> share of repetitions with at least one false rejection among five designs."""
+    rng, reps = _rng(world, n), plan.reps
+    kind = world.partition(",")[0]
+    scores = five_designs(rng, spreads, reps, n, kind)
+    if world.endswith("rounded to .01"):
+        scores = np.round(scores, 2)
+    if world.endswith("rho .6"):
+        shared = np.repeat(five_designs(rng, spreads, reps, -(-n // BLOCK), kind), BLOCK, axis=1)[:, :n]
+        scores = np.sqrt(0.6) * shared + np.sqrt(0.4) * scores
+    if not world.endswith("better"):
+        return {name: float(procedure(scores).mean()) for name, procedure in PROCEDURES.items()}
+    scores[:, :, -1] += 2 * SD
+    rejected = pairwise(scores, signed_rank_with("wilcox"), better=1)
+    return {"signed-rank, Holm, the 6 equal pairs of 10": float(rejected.mean())}
+
+
+def power_of_tests(plan: Plan, spreads: Spreads, spread: str, n: int) -> Rates:
+    """Return "difference test" -> share rejected; symmetric differences of standard deviation `spread`."""
+    rates = {}
+    for difference in DIFFERENCES:
+        d = symmetric(_rng(spread, n), spreads, plan.interval_reps, n) * (float(spread) / SD) + difference
+        for name in ("signed-rank, wilcox", "sign test", "permutation of the mean", "paired t"):
+            rates[f"{difference} {name}"] = float((all_tests()[name](d) <= ALPHA).mean())
+    return rates
+
+
+def called_equivalent(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
+    """Return "centre, method" -> share called equivalent within .005 at 5 %; standard deviation .02, uncorrected.
+
+    The two one-sided signed-rank tests, and for comparison Student's 90 % interval within the margin.
+    """
+    d, rates = WORLDS[world](_rng(world, n), spreads, plan.interval_reps, n) * (SPREADS[0] / SD), {}
+    for name, share in CENTRES.items():
+        shifted = d + share * MARGIN
+        both = np.maximum(p_above_zero(shifted + MARGIN), p_above_zero(MARGIN - shifted))  # `equivalence`
+        rates[f"{name}, signed-rank"] = float((both <= ALPHA).mean())
+        low, high = t_interval(shifted, 0.9)
+        rates[f"{name}, t"] = float(((low > -MARGIN) & (high < MARGIN)).mean())
+    return rates
+
+
+def _rng(world: str, n: int) -> np.random.Generator:
+    return np.random.default_rng([n, *world.encode()])
+
+
+def measure(
+    job: Callable[[Plan, Spreads, str, int], Rates], plan: Plan, spreads: Spreads, worlds: Iterable[str]
+) -> dict[str, dict[int, Rates]]:
+    """Return world -> n -> rates, cell by cell in two processes."""
+    cells = [(world, n) for world in worlds for n in plan.sizes]
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        found = list(pool.map(partial(job, plan, spreads), *zip(*cells, strict=True)))
+    table: dict[str, dict[int, Rates]] = {}
+    for (world, n), rates in zip(cells, found, strict=True):
+        table.setdefault(world, {})[n] = rates
+    return table
+
+
+def print_table(title: str, table: dict[str, dict[int, Rates]], reps: int, bad: Callable[[float], bool]) -> None:
+    """Print one row a (world, method), one column an n; a rate that fails its criterion is bold."""
+    sizes = list(next(iter(table.values())))
+    print(f"\n### {title}\n\n| differences | method | {' | '.join(f'n = {n}' for n in sizes)} |")
+    print("|---|---|" + "---:|" * len(sizes))
+    for world, by_n in table.items():
+        rows: dict[tuple[float, ...], list[str]] = {}
+        for name in by_n[sizes[0]]:
+            rows.setdefault(tuple(by_n[n][name] for n in sizes), []).append(name)
+        for k, (rates, names) in enumerate(rows.items()):  # methods that agree in every repetition share a row
+            cells = [_cell(rate, reps, bad) for rate in rates]
+            print(f"| {world if k == 0 else ''} | {' = '.join(names)} | {' | '.join(cells)} |", flush=True)
+
+
+def _cell(rate: float, reps: int, bad: Callable[[float], bool]) -> str:
+    error = 100 * np.sqrt(max(rate * (1 - rate), 1 / reps) / reps)
+    text = f"{100 * rate:.1f} ± {error:.1f}"
+    return f"**{text}**" if bad(rate) else text
+
+
+def above(reps: int) -> Callable[[float], bool]:
+    """The criterion of a test: more than 5 % and three standard errors."""
+    return lambda rate: rate > 0.05 + 3 * np.sqrt(0.05 * 0.95 / reps)
+
+
+def below(rate: float) -> bool:
+    """The criterion of an interval: less than 94 %."""
+    return rate < 0.94
+
+
+def print_power(table: dict[str, dict[int, Rates]]) -> None:
+    """Print one row a (spread, difference, test), one column an n; per cent."""
+    sizes = list(next(iter(table.values())))
+    print(f"\n### Power at 5 %\n\n| SD | difference | test | {' | '.join(f'n = {n}' for n in sizes)} |")
+    print("|---|---|---|" + "---:|" * len(sizes))
+    for spread, by_n in table.items():
+        for name in by_n[sizes[0]]:
+            difference, test = name.split(" ", 1)
+            values = " | ".join(f"{100 * by_n[n][name]:.0f}" for n in sizes)
+            print(f"| {spread} | {difference} | {test} | {values} |")
+
+
+def print_tests(plan: Plan, spreads: Spreads) -> None:
+    """Print the false positives of the paired tests."""
+    tests = measure(false_positives, plan, spreads, WORLDS)
+    print_table("False positives at 5 %", tests, plan.reps, above(plan.reps))
+
+
+def print_families(plan: Plan, spreads: Spreads) -> None:
+    """Print the family-wise errors."""
+    families = measure(family_wise, plan, spreads, FAMILY_WORLDS)
+    print_table("Any false positive among five designs", families, plan.reps, above(plan.reps))
+
+
+def print_intervals(plan: Plan, spreads: Spreads) -> None:
+    """Print the coverage."""
+    print_table("Coverage of 95 % intervals", measure(coverage, plan, spreads, WORLDS), plan.interval_reps, below)
+
+
+def print_equivalence(plan: Plan, spreads: Spreads) -> None:
+    """Print how often pairs are called equivalent: a false claim at the margin, a right one elsewhere."""
+    sizes = EQUIVALENCE_SIZES if plan.sizes == SIZES else plan.sizes
+    table = measure(called_equivalent, replace(plan, sizes=sizes), spreads, EQUIVALENCE_WORLDS)
+    for name, share in CENTRES.items():
+        own = {
+            world: {
+                n: {k.partition(", ")[2]: v for k, v in rates.items() if k.startswith(name)} for n, rates in by.items()
+            }
+            for world, by in table.items()
+        }
+        bad = above(plan.interval_reps) if share == 1 else lambda _: False
+        print_table(f"Called equivalent within .005: {name}", own, plan.interval_reps, bad)
+
+
+TABLES = ("tests", "families", "intervals", "equivalence", "power")
+
+
+def main() -> None:
+    """Print the tables and, where it is asked for, draw the figure."""
+    words = sys.argv[1:]
+    plan = QUICK if "--quick" in words else Plan()
+    figure, only = (
+        next((word.partition("=")[2] for word in words if word.startswith(f"{key}=")), "") for key in ("figure", "only")
+    )
+    paths = [Path(word) for word in words if word != "--quick" and not word.startswith(("figure=", "only="))]
+    if paths and not paths[0].is_file():
+        raise UserError(f"{paths[0]} is not a file. Name the csv of published scores, or none for our own study.")
+    wanted = only.split(",") if only else list(TABLES)
+    unknown = [name for name in wanted if name not in TABLES]
+    if unknown:
+        raise UserError(f"only={only}: there is no table {unknown[0]!r}. {nearest(unknown[0], TABLES)}")
+    spreads = read_spreads(paths[0] if paths else None)
+    _head(plan, spreads)
+    printers = {
+        "tests": print_tests,
+        "families": print_families,
+        "intervals": print_intervals,
+        "equivalence": print_equivalence,
+    }
+    for name in wanted:
+        if name in printers:
+            printers[name](plan, spreads)
+    if "power" in wanted:
+        power = measure(power_of_tests, plan, spreads, [str(sd) for sd in SPREADS])
+        print_power(power)
+        if figure:
+            from benchmarks.calibrate.power_figure import draw
+
+            draw(power, Path(figure))
+
+
+def _head(plan: Plan, spreads: Spreads) -> None:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    print(f"{date.today()}, commit {commit.stdout.strip()}. Spreads: {spreads.source}, {len(spreads.pairs):,} pairs.")
+    print(f"{plan.reps:,} repetitions of each test, {plan.interval_reps:,} of each interval and power.")
+
+
+if __name__ == "__main__":
+    guard(main)

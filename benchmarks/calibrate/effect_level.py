@@ -1,0 +1,87 @@
+"""The level of tests of main effects and interactions: `python -m benchmarks.calibrate.effect_level [sets=2000]`
+
+Simulated tasks x (3 x 2) designs without the effect under test, with noise of several kinds and with strong main
+effects that are the same on every task; prints how often each test rejects at .05. docs/decisions/factorial-effects.md
+quotes it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.arguments import only
+from cli.errors import guard
+
+Floats = NDArray[np.float64]
+
+MAIN = np.array([0.0, 0.0, 3.0, 3.0, 9.0, 9.0]) + np.array([0.0, 4.0] * 3)  # no interaction
+
+
+def f_test(vectors: Floats) -> float:
+    """p of the repeated-measures F from orthonormal contrasts [n, df]."""
+    from scipy.stats import f
+
+    from analysis.factorial.effects import effect_test
+
+    test = effect_test(vectors)
+    return float(f.sf(test["F"], test["df"], test["df_error"]))
+
+
+def aligned_ranks(values: Floats, contrasts: Floats) -> Floats:
+    """Contrasts of ranks after alignment: cell and task means away, the estimated effect back, then all is ranked."""
+    from scipy.stats import rankdata
+
+    residual = values - values.mean(axis=0)
+    residual = residual - residual.mean(axis=1, keepdims=True)
+    effect = values.mean(axis=0) @ contrasts @ contrasts.T
+    aligned: Floats = np.asarray(rankdata(np.round(residual + effect, 10)), dtype=np.float64).reshape(values.shape)
+    return aligned @ contrasts
+
+
+def noises(rng: np.random.Generator, n: int) -> dict[str, Floats]:
+    """[n, 6] each: alike, skewed, tasks of unequal spread, designs of unequal spread, mixtures; each of mean zero."""
+    normal, spread = rng.normal(size=(n, 6)), np.exp(rng.normal(0, 1, (n, 1)))
+    skewed = np.exp(rng.normal(size=(n, 6))) - np.exp(0.5)
+    designs = np.array([0.3, 0.3, 1.0, 1.0, 3.0, 3.0])
+    return {
+        "normal": normal,
+        "skewed (lognormal)": skewed,
+        "unequal tasks": spread * normal,
+        "unequal designs": designs * normal,
+        "both unequal": spread * designs * normal,
+        "skewed, designs unequal": designs * skewed,
+    }
+
+
+def main() -> None:
+    """Print a Markdown table: rejections at .05 in per cent."""
+    from analysis.statistics.contrasts import effect_contrasts
+    from analysis.statistics.sign_flip import sign_flip
+
+    sets = only("sets", 2000)
+    contrasts = effect_contrasts({"pooler": 3, "attn": 2})
+    print("| n | noise | effect | sign flip | F | aligned ranks |\n|---|---|---|---|---|---|")
+    for n in (8, 12):
+        rng, counts = np.random.default_rng(0), dict[tuple[str, tuple[str, ...]], Any]()
+        for _ in range(sets):
+            for kind, noise in noises(rng, n).items():
+                for which in (["pooler"], ["pooler", "attn"]):
+                    effect = tuple(which)
+                    columns = contrasts[effect]
+                    values = noise + rng.normal(size=(n, 1)) + MAIN - MAIN @ columns @ columns.T
+                    tests: list[Callable[[], float]] = [
+                        lambda v=values @ columns: sign_flip(v).p,  # type: ignore[misc]
+                        lambda v=values @ columns: f_test(v),  # type: ignore[misc]
+                        lambda v=values, c=columns: f_test(aligned_ranks(v, c)),  # type: ignore[misc]
+                    ]
+                    rejected = np.array([test() <= 0.05 for test in tests])
+                    counts[kind, effect] = counts.get((kind, effect), 0) + rejected
+        for (kind, effect), count in counts.items():
+            shares = " | ".join(f"{100 * share:.1f}" for share in count / sets)
+            print(f"| {n} | {kind} | {' x '.join(effect)} | {shares} |")
+
+
+if __name__ == "__main__":
+    guard(main)

@@ -1,0 +1,1 @@
+"""The cost of the published study: FLOPs over measured or assumed rates."""

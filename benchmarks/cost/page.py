@@ -1,0 +1,103 @@
+"""docs/tables/cost.md: what is assumed, and the five cells on both bases in GPU hours. All figures are computed."""
+
+from datetime import date
+
+from benchmarks.cost.disk import disk_text, scored_text
+from benchmarks.cost.growth import growth_text
+from benchmarks.cost.inputs import PAPER, PARTS, Inputs
+from benchmarks.cost.study import ASSUMED_SIGN, CELLS, HOUR, Hours, base_config, coefficients, needed, training_work
+from benchmarks.gpu_card.model import MODELS
+from benchmarks.page import table
+from records.manifest import code
+
+TERA, PETA = 1e12, 1e15
+PARTS_OF_ONE = {2: "half", 3: "third", 4: "quarter", 8: "eighth"}
+HEAD = ["base", "cell", "training, PFLOP", "scoring, PFLOP", "of them the head", "training, GPU h", "scoring, GPU h"]
+HEAD += ["together", "together, head in TF32"]
+
+
+def page(inputs: Inputs) -> str:
+    """The whole page."""
+    commit = (code()["commit"] or "unknown")[:7]
+    made = f"Made by `python -m benchmarks.cost.cost --write` on {date.today()}, commit {commit}"
+    parts = [
+        "# What the published study costs",
+        f"{made}; not written by hand. {ASSUMED_SIGN}: rests on assumed rates.",
+        basis_text(inputs),
+        f"## The five cells on both bases\n\n{cells_text(inputs)}",
+        f"## The heads\n\n{heads_text(inputs)}",
+        f"## How it grows\n\n{growth_text(inputs)}",
+        f"## What scoring embeds\n\n{scored_text(inputs.sets[PAPER])}",
+        f"## On disk\n\n{disk_text(inputs)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def basis_text(inputs: Inputs) -> str:
+    """What is counted, and what is assumed."""
+    a, config = inputs.assumed, base_config(MODELS[0])
+    t, work = config["trainer"], training_work(config)
+    negatives, asked = config["objective"]["hard_negatives"], config["evaluation"]["instructions"]
+    documents = f"a positive and {negatives} hard negatives each" if negatives else "a positive each"
+    bf16, fp32, tf32 = (f"{rate / TERA:,.0f}" for rate in (a.bf16, a.fp32, a.tf32))
+    measured = any(not record["small"] for record in inputs.records)
+    where = f", where there is {ASSUMED_SIGN}" if measured else " (no GPU was at hand)"
+    return f"""* Training, `experiment=paper/<base>`: {t["max_steps"]:,} steps of {t["global_batch_size"]:,} queries
+  with {documents}, at most {config["max_length"]} tokens, GradCache, no padding:
+  {work.texts / 1e6:.2f} M texts, {work.tokens / 1e6:,.0f} M tokens. The published data set was not at hand: **its
+  lengths are assumed to be those of the docstring triples** (benchmarks/card/lengths.json).
+* Scoring, `benchmark="{PAPER}" instructions={asked}`: each distinct text once, by mteb's descriptive statistics, at
+  {inputs.characters:g} characters a token (**assumed**: the embedded tokenizer's on docstrings).
+* FLOPs by the closed form of `training/cost/flops.py`: the backbone's products in bf16, a trained head's in float32.
+* **Assumed, not measured**{where}: large products reach {bf16} TFLOP/s in bf16, {fp32} in float32, {tf32} in TF32, and
+  a run gets {a.utilisation:.0%} of that. `python -m benchmarks.gpu_card.gpu` measures it; `--rate`, `--utilisation` and
+  so on assume otherwise.
+* Not in it: tokenising, mteb's own work (clustering, nearest neighbours, classifiers), loading."""
+
+
+def cells_text(inputs: Inputs) -> str:
+    """FLOPs and hours of each cell, of all five, of all ten."""
+    rows: list[list[str]] = []
+    sums = [Hours(0, True)] * 4
+    for model in MODELS:
+        of_base = [Hours(0, True)] * 4
+        work = inputs.works(model)
+        for cell, (pooler, attn) in CELLS.items():
+            (training, scoring), tf32 = (inputs.hours(model, cell, work, t) for t in (False, True))
+            found = [training, scoring, training + scoring, tf32[0] + tf32[1]]
+            of_base = [a + b for a, b in zip(of_base, found, strict=True)]
+            flops = [needed(model, cell, part, work[part]) for part in PARTS]
+            head = sum(f.head for f in flops) / sum(f.total for f in flops)
+            peta = [f"{f.total / PETA:,.0f}" for f in flops]
+            rows.append([model, f"{cell}: {pooler} x {attn}", *peta, f"{head:.0%}", *map(str, found)])
+        rows.append([model, "**all five**", "", "", "", *(f"**{h}**" for h in of_base)])
+        sums = [a + b for a, b in zip(sums, of_base, strict=True)]
+    rows.append(["**both**", "**all ten**", "", "", "", *(f"**{h}**" for h in sums)])
+    part = PARTS_OF_ONE.get(inputs.gpus, f"{inputs.gpus}th")
+    clock = f"""On {inputs.gpus} GPUs (`trainer.devices={inputs.gpus}`) training takes at best one {part} of its GPU
+hours by the clock, {sums[0].hours / inputs.gpus:,.0f} h for all ten. `evaluate.py` uses one GPU a process: cells are
+scored beside one another."""
+    return f"{table(HEAD, rows)}\n\n{clock}"
+
+
+def heads_text(inputs: Inputs) -> str:
+    """How much of a cell's time its head takes."""
+    a = inputs.assumed
+    lines = []
+    for model in MODELS:
+        count, plain = coefficients(model, "m5").forward, coefficients(model, "m1").forward
+        flops = needed(model, "m5", "training", inputs.works(model)["training"])
+        seconds = flops.seconds(a.bf16, a.fp32)
+        lines.append(
+            f"* {model}: {count.text / 1e9:,.0f} GFLOP a text and forward pass, as many as the backbone's for "
+            f"{count.text / plain.token:,.0f} tokens. In float32 at the assumed rates that is "
+            f"{1 - flops.backbone / a.bf16 / seconds:.0%} of the time of training m5 "
+            f"({seconds / a.utilisation / HOUR:,.0f} GPU h)."
+        )
+    factor = a.bf16 / a.fp32
+    text = f"""The paper's head runs an MLP on each of its queries for each text, and the program computes it in
+float32, where the card's products are taken to be {factor:.0f} times as slow as in bf16."""
+    end = """With TF32 the last column of the table holds. The program does not use it: TF32 keeps ten bits of a
+mantissa, so that each factor of a product is off by up to 2^-11 of its size.
+`benchmarks.gpu_card.gpu` measures both."""
+    return "\n\n".join([text, "\n".join(lines), end])

@@ -1,0 +1,1 @@
+"""The published models' shapes with random weights on one GPU."""

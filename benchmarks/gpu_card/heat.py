@@ -1,0 +1,133 @@
+"""One heat: the cells of a model, in training or in encoding, in turn with the card's matrix products."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from benchmarks.gpu_card.cells import EXECUTIONS, Cell, Texts
+from benchmarks.gpu_card.contestants import Contestant, Encoding, Training
+from benchmarks.gpu_card.flops import places_a_token, real_work
+from benchmarks.gpu_card.lengths import batch_lengths, heaviest, share
+from benchmarks.gpu_card.model import Card, card_config
+from benchmarks.gpu_card.products import Products
+from benchmarks.rounds import one_round
+
+PARTS = {"training": Training, "encoding": Encoding}
+POOLERS = ("eos", "lastlayer", "multilayer", "mean")
+ATTENTIONS = ("causal", "bi")
+HEADS = ("lastlayer", "multilayer")  # whose head has matrix products of its own, in float32
+FORMATS = ("bf16", "tf32", "fp32")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run. tokens: of a turn, about. seconds: no round is begun that would end later. small: see `SMALL`."""
+
+    model: str
+    part: str
+    poolers: tuple[str, ...]
+    tokens: int
+    rounds: int
+    seconds: float
+    small: bool = False
+
+
+def cells(poolers: Iterable[str]) -> list[Cell]:
+    """Every pooler x attention x execution, and the trained heads once more with TF32."""
+    grid = [Cell(p, a, e) for p in poolers for a in ATTENTIONS for e in EXECUTIONS]
+    return [*grid, *(Cell(p, "bi", EXECUTIONS[-1], tf32=True) for p in poolers if p in HEADS)]
+
+
+def run_heat(plan: Plan, backbone: PreTrainedModel, card: Card, keep: Callable[[dict[str, Any]], None]) -> None:
+    """Run the rounds of `plan`; after each one `keep` gets the record of all so far."""
+    runs = {c.name: PARTS[plan.part](c, _config(plan, c), backbone, card) for c in cells(plan.poolers)}
+    turns: dict[str, Any] = {**runs, **{name: Products(name, card) for name in FORMATS}}
+    config = next(iter(runs.values())).config
+    budget, most = config["token_budget"], config["trainer"]["chunk_size"] if plan.part == "training" else None
+    negatives = config["objective"]["hard_negatives"]
+    lengths = batch_lengths(config["trainer"]["global_batch_size"], config["max_length"], config["seed"], negatives)
+    vocabulary = backbone.config.get_text_config().vocab_size
+    hardest = Texts.of(heaviest(lengths, budget, most), len(lengths), vocabulary)
+    done: dict[str, Any] = {"works": [], "places_a_token": [], "rates": {name: [] for name in turns}}
+    with entered(turns) as enter:
+
+        def before(name: str) -> None:
+            """Let it in, and let it take its memory; here it finds out what fits."""
+            enter(name)
+            turns[name](hardest)
+
+        for number in until(range(plan.rounds), plan.seconds):
+            chosen = share(lengths, budget, most, plan.tokens, number)
+            texts = Texts.of(chosen, len(lengths), vocabulary)
+            for name, rate in one_round(turns, texts, number, before).items():
+                done["rates"][name].append(rate)
+            done["works"].append(asdict(real_work(chosen, budget, most)))
+            done["places_a_token"].append(places_a_token(chosen, budget, most))
+            enter(None)
+            keep({**_facts(plan, config, lengths), **done, "cells": _cells(runs)})
+
+
+@contextmanager
+def entered(turns: dict[str, Any]) -> Iterator[Callable[[str | None], None]]:
+    """Yield a function that leaves whoever is in and lets the named one in; nobody is in afterwards."""
+    inside: list[str] = []
+
+    def enter(name: str | None) -> None:
+        if inside:
+            turns[inside.pop()].leave()
+        if name is not None:
+            turns[name].enter()
+            inside.append(name)
+
+    try:
+        yield enter
+    finally:
+        enter(None)
+
+
+def until(numbers: Iterable[int], seconds: float, clock: Callable[[], float] = time.monotonic) -> Iterator[int]:
+    """Yield numbers as long as one more round, if it takes as long as the longest so far, ends within `seconds`.
+
+    The first is always yielded: a card that is too slow for one round shall at least give one.
+    """
+    start = before = clock()
+    longest = 0.0
+    for number in numbers:
+        now = clock()
+        longest = max(longest, now - before)
+        before = now
+        if longest and now + longest > start + seconds:
+            return
+        yield number
+
+
+def _config(plan: Plan, cell: Cell) -> dict[str, Any]:
+    return card_config(plan.model, cell.pooler, cell.attn, plan.small)
+
+
+def _facts(plan: Plan, config: dict[str, Any], lengths: list[int]) -> dict[str, Any]:
+    return {
+        **asdict(plan),
+        "max_length": config["max_length"],
+        "token_budget": config["token_budget"],
+        "chunk_size": config["trainer"]["chunk_size"],
+        "batch": {"queries": len(lengths) // 3, "texts": len(lengths), "tokens": sum(lengths)},
+    }
+
+
+def _cells(runs: dict[str, Contestant]) -> dict[str, Any]:
+    return {
+        name: {
+            **asdict(run.cell),
+            "token_budget": run.budget,
+            "chunk_size": run.most,
+            "out_of_memory": run.failed,
+            "peak_bytes": run.peak_bytes,
+            "held_bytes": run.held_bytes,
+        }
+        for name, run in runs.items()
+    }

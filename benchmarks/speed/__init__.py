@@ -1,0 +1,1 @@
+"""Speed of training, encoding and start-up against peers and limits of the same run."""

@@ -1,0 +1,167 @@
+"""What further readings of one forward pass cost, and what the cache saves an evaluation of the docs benchmark.
+
+    python -m benchmarks.speed.readings_speed --quick       # a smoke test
+    python -m benchmarks.speed.readings_speed --write       # into docs/tables/performance.md
+
+As benchmarks/speed/encoding_speed.py: ratios within a round, on the same texts, in one process, from texts to float32
+unit vectors in numpy. Before anything is timed, each reading must be bit-equal to its pooler run alone.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+
+from benchmarks.page import publish, stamp, table
+from benchmarks.rounds import Contestant, in_turn, ratio, spread
+from benchmarks.speed.setting import MODELS, Setting
+from benchmarks.speed.work import batches, texts_of
+from cli.compose import composed, plain
+from cli.errors import UserError, guard
+from cli.quiet import quieten
+from corpora.triples import Triple
+from encoders.load_readings import LoadedReadings, load_readings
+from encoders.loading import untrained
+from evaluation.candidates.candidates import Candidate, candidates
+from evaluation.candidates.readings import PLAIN, ReadingCandidate, read_by
+from evaluation.scoring import Options, Outcome, score
+from evaluation.tasks.chosen import task_set
+
+HEAD = ["model, readings", "K", "texts/s", "time / one reading (mean)", "time / K encoders alone"]
+DOCS_HEAD = ["docs benchmark", "seconds", "encoding s", "cache s", "mteb s", "time / cold, one reading"]
+EXPLAINED = """Queries, positives and negatives of docstrings in one list. Ratios of seconds, taken in turn in one
+process: median over rounds (10th to 90th percentile). The docs benchmark: all its tasks by mteb, with an empty cache of
+embeddings (cold) and with all of them there (warm); all readings: mteb runs once for each of them."""
+NAMES = ["layer:*/mean", *PLAIN]
+
+
+def main() -> None:
+    """Measure and print two tables."""
+    quieten()
+    args = arguments()
+    torch.set_num_threads(args.threads)
+    taken = stamp()
+    work = batches("docstrings", 8 if args.quick else args.queries, 2 if args.quick else args.rounds)
+    rows = [row for model in args.models[: 1 if args.quick else None] for row in encoding(model, args, work)]
+    docs = evaluation("docs_smoke" if args.quick else args.benchmark, 1 if args.quick else args.docs_rounds)
+    how = f"attn=bi, max_length={args.max_length}, precision={args.precision}. {EXPLAINED}"
+    publish(
+        "readings_speed",
+        "Readings and the cache",
+        "\n\n".join([taken, how, table(HEAD, rows), table(DOCS_HEAD, docs)]),
+        args.write,
+    )
+
+
+def encoding(model: str, args: argparse.Namespace, work: list[list[Triple]]) -> list[list[str]]:
+    """Table lines of one model: K readings against one, and against K encoders run one after the other."""
+    cfg = Setting(model, "mean", "bi", args.max_length, args.precision).config()
+    found = read_by([Candidate({**ABOUT, "config": cfg}, Path())], NAMES)
+    readings = {r.reading: r for r in found if isinstance(r, ReadingCandidate)}
+    poolers = {name: r.manifest["config"]["pooler"] for name, r in readings.items()}
+    alone = {name: untrained({**cfg, "pooler": pooler}) for name, pooler in poolers.items()}
+    sets = {"one (mean)": ["mean"], "three plain": list(PLAIN), "all": list(poolers)}
+    loaded = {n: load_readings(cfg, None, {k: poolers[k] for k in names}) for n, names in sets.items()}
+    check(loaded["all"], alone, texts_of(work[0]))
+    contestants: dict[str, Contestant] = {name: together(found) for name, found in loaded.items()}
+    contestants |= {f"alone {n}": in_line([alone[k] for k in names]) for n, names in sets.items()}
+    rates = in_turn(contestants, work, work[0])
+    return [
+        [
+            f"{model}, {name}",
+            str(len(names)),
+            f"{spread(rates[name]).median:,.0f}",
+            str(ratio(rates, "one (mean)", name)),
+            str(ratio(rates, f"alone {name}", name)),
+        ]
+        for name, names in sets.items()
+    ]
+
+
+ABOUT = {"study": "benchmark", "pooler": "mean", "attn": "bi", "seed": 0, "status": "untrained"}
+
+
+def together(loaded: LoadedReadings) -> Contestant:
+    """All readings from one pass; returns the number of texts."""
+
+    def run(batch: Sequence[Triple]) -> float:
+        return float(sum(len(indices) for indices, _ in loaded.parts(list(dict.fromkeys(texts_of(batch))))))
+
+    return run
+
+
+def in_line(encoders: Sequence) -> Contestant:
+    """Each reading by a forward pass of its own; returns the number of texts."""
+
+    def run(batch: Sequence[Triple]) -> float:
+        texts = list(dict.fromkeys(texts_of(batch)))
+        for encoder in encoders:
+            for _ in encoder.parts(texts):
+                pass
+        return float(len(texts))
+
+    return run
+
+
+def check(loaded: LoadedReadings, alone: dict, texts: list[str]) -> None:
+    """Raise `UserError` where a reading's vectors are not those of its pooler alone."""
+    distinct = list(dict.fromkeys(texts))
+    for name, encoder in alone.items():
+        pairs = zip(loaded.parts(distinct), encoder.parts(distinct), strict=True)
+        if not all(np.array_equal(found[name], wanted) for (_, found), (_, wanted) in pairs):
+            raise UserError(f"Reading {name} differs from its pooler run alone.")
+
+
+def evaluation(benchmark: str, rounds: int) -> list[list[str]]:
+    """Table lines: one reading cold, warm; nine readings cold, warm; each round in fresh folders."""
+    taken: dict[str, list[tuple[float, ...]]] = {}
+    for _ in range(rounds):
+        for names in (["mean"], NAMES):
+            with TemporaryDirectory() as folder:
+                for state in ("cold", "warm"):
+                    label = f"{'one reading' if len(names) == 1 else 'all readings'}, {state}"
+                    taken.setdefault(label, []).append(scored(benchmark, names, Path(folder), state))
+    base = [seconds[0] for seconds in taken["one reading, cold"]]
+    lines = []
+    for label, found in taken.items():
+        medians = [f"{spread(column).median:.1f}" for column in zip(*found, strict=True)]
+        lines.append([label, *medians, str(spread([f[0] / b for f, b in zip(found, base, strict=True)]))])
+    return lines
+
+
+def scored(benchmark: str, names: list[str], folder: Path, state: str) -> tuple[float, ...]:
+    """Seconds in all with loading, in the encoder, in the cache, and in mteb."""
+    words = [f"benchmark={benchmark}", "attn=bi", f"results='{folder / state}'", "accelerator=cpu"]
+    cfg = plain(composed("evaluate", words))
+    tasks = task_set(cfg).tasks
+    start = time.perf_counter()
+    found: list[Outcome] = [
+        score(candidate, tasks, Options(cache_dir=folder)) for candidate in read_by(candidates(cfg), names)
+    ]
+    whole = time.perf_counter() - start
+    encoding, caching = sum(o.encoding for o in found), sum(o.caching for o in found)
+    return whole, encoding, caching, sum(o.seconds for o in found) - encoding - caching
+
+
+def arguments() -> argparse.Namespace:
+    """What to measure, and how."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.readings_speed")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    parser.add_argument("--queries", type=int, default=128, help="of a round, with a positive and a negative each")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--benchmark", default="docs", choices=("docs", "docs_dev", "docs_smoke"))
+    parser.add_argument("--docs-rounds", type=int, default=3)
+    parser.add_argument("--max-length", type=int, default=128)
+    parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="a few texts, two rounds: does it run?")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/tables/performance.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    guard(main)

@@ -1,0 +1,62 @@
+"""One setting that is measured: model, cell, data, batch, number format; and its configuration."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cli.compose import composed, plain
+from records.streams import stream_seed
+
+MODELS = ("tiny", "random")  # 256 x 6, the embedded base; 512 x 12 of the same family, random weights
+
+
+@dataclass(frozen=True)
+class Setting:
+    """precision: fp32, mixed or bf16. dropout: LoRA's. gradcache: chunks run twice, memory of one."""
+
+    model: str = "tiny"
+    pooler: str = "eos"
+    attn: str = "causal"
+    max_length: int = 128
+    precision: str = "mixed"
+    dropout: float = 0.1
+    gradcache: bool = False
+    head: str = "small"
+
+    @property
+    def cell(self) -> str:
+        """pooler x attn."""
+        return f"{self.pooler} x {self.attn}" + ("" if self.head == "small" else f", head={self.head}")
+
+    def config(self) -> dict[str, Any]:
+        """The composed configuration of train.py, one hard negative a query."""
+        words = [f"pooler={self.pooler}", f"attn={self.attn}", f"head={self.head}", f"max_length={self.max_length}"]
+        words += [f"precision={self.precision}", f"lora.dropout={self.dropout}", "objective.hard_negatives=1"]
+        words += [f"trainer.gradcache={str(self.gradcache).lower()}", "accelerator=cpu"]
+        cfg = plain(composed("train", words))
+        if self.model != "tiny":
+            cfg["model"]["path"] = str(random_model(cfg["model"]["path"], Path(cfg["cache_dir"])))
+        return cfg
+
+
+def random_model(base: str, cache_dir: Path) -> Path:
+    """The folder of a decoder of the family of `base`, twice as wide and twice as deep, with random weights."""
+    from transformers import AutoModel
+
+    from encoders.backbone import load_config, load_tokenizer
+
+    folder = cache_dir.resolve() / "benchmarks" / "random_512x12"
+    if not (folder / "model.safetensors").exists():
+        model = {"path": base, "trust_remote_code": False, "sliding_window": False}
+        config = load_config(model)
+        for name in ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"):
+            setattr(config, name, 2 * getattr(config, name))
+        config.num_hidden_layers *= 2
+        config.layer_types = ["full_attention"] * config.num_hidden_layers
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(stream_seed(0, "random model"))
+            AutoModel.from_config(config, dtype=torch.float32).save_pretrained(folder)
+        load_tokenizer(model).save_pretrained(folder)
+    return folder

@@ -1,0 +1,135 @@
+"""Seconds until work begins: `train.py`, `evaluate.py`, `python -m analysis --help`, and their floors.
+
+    python -m benchmarks.speed.startup [--rounds 7] [--quick] [--write]
+
+Pairs of fresh processes, one after the other: the command, and a bare interpreter that imports what the command cannot
+do without. Files are warm: each is run once before anything is timed, so docstrings are cached and bytecode written.
+Processor seconds are user and system time of all threads: what the same start takes on a core that nobody else uses.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import torch
+
+from benchmarks.arguments import Parser, whole
+from benchmarks.page import ROOT, publish, stamp, table
+from benchmarks.rounds import spread
+from cli.errors import UserError, guard
+
+HEAD = ["command", "seconds", "processor s", "floor", "seconds", "processor s", "command / floor (processor s)"]
+LIBRARIES = "import torch, transformers, peft, pytorch_lightning, hydra"
+SCORING = "import mteb, hydra"
+
+
+@dataclass(frozen=True)
+class Start:
+    """A command that is timed.
+
+    words: after the interpreter. until: what the line holds at which it counts as started; None: it runs to its end.
+    floor: what a bare interpreter runs beside it.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    until: str | None
+    floor: str
+
+
+def main() -> None:
+    """Measure and print one table."""
+    args = arguments()
+    torch.set_num_threads(args.threads)
+    taken, rows = stamp(), []
+    with TemporaryDirectory() as folder:
+        for start in starts(Path(folder)):
+            pairs = [paired(start, args.threads) for _ in range((1 if args.quick else args.rounds) + 1)][1:]
+            command, floor = zip(*pairs, strict=True)
+            rate = spread([a.processor / b.processor for a, b in pairs])
+            rows.append([start.name, *medians(command), f"`{start.floor}`", *medians(floor), str(rate)])
+    publish(
+        "startup",
+        "Start",
+        "\n\n".join([taken, (__doc__ or "").split("\n\n")[-1].strip(), table(HEAD, rows)]),
+        args.write,
+    )
+
+
+def starts(folder: Path) -> list[Start]:
+    """What is timed; runs go into `folder`, each resumed from nothing."""
+    quiet = [
+        "trainer.progress=lines",
+        "logging.csv=false",
+        "logging.tensorboard=false",
+        "trainer.checkpoint_every=1000",
+    ]
+    train = ("train.py", "trainer.max_steps=2", "resume=false", f"runs_dir={folder}", *quiet)
+    evaluate = ("evaluate.py", "run=null", "benchmark=docs", "progress=false", f"results={folder}")
+    return [
+        Start("`train.py` to the end of its first step", train, "step 1 of 2", LIBRARIES),
+        Start("`evaluate.py` to its plan, the 40 docs tasks built", evaluate, "= 40 scores; 0 are there", SCORING),
+        Start("`python -m analysis --help`", ("-m", "analysis", "--help"), None, "pass"),
+    ]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one process on the clock, and of processors."""
+
+    clock: float
+    processor: float
+
+
+def medians(costs: Sequence[Cost]) -> list[str]:
+    """Cells of the table."""
+    return [f"{median(c.clock for c in costs):.2f}", f"{median(c.processor for c in costs):.2f}"]
+
+
+def paired(start: Start, threads: int) -> tuple[Cost, Cost]:
+    """What the command and its floor cost."""
+    return cost(start.words, start.until, threads), cost(("-c", start.floor), None, threads)
+
+
+def cost(words: tuple[str, ...], until: str | None, threads: int) -> Cost:
+    """From the start of a process to a line of its output that holds `until`, where it is ended, or to its own end."""
+    start, before, taken = time.perf_counter(), getrusage(RUSAGE_CHILDREN), None
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    output = []
+    with subprocess.Popen(
+        [sys.executable, *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            output.append(line)
+            if until and until in line and taken is None:
+                taken = time.perf_counter() - start
+                process.kill()
+    if until is None and process.returncode == 0:
+        taken = time.perf_counter() - start
+    if taken is None:
+        raise UserError(f"{' '.join(words)} did not start: {' '.join(output[-3:])}")
+    after = getrusage(RUSAGE_CHILDREN)
+    return Cost(taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def arguments() -> argparse.Namespace:
+    """How often, with how many threads."""
+    parser = Parser(prog="python -m benchmarks.speed.startup")
+    parser.add_argument("--rounds", type=whole, default=7)
+    parser.add_argument("--threads", type=whole, default=2)
+    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    guard(main)

@@ -1,0 +1,114 @@
+"""Bytes of tensors that live at once: in encoding, every pooler against eos; in a step with GradCache, by global batch.
+
+    python -m benchmarks.speed.tensor_bytes [--model tiny] [--queries 64] [--max-length 128] [--write]
+
+Exact, not sampled: after each operation the storages that are alive are added up, weights left out.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from benchmarks.arguments import Parser, whole
+from benchmarks.page import publish, stamp, table
+from benchmarks.speed.setting import MODELS, Setting
+from benchmarks.speed.step import OurStep, encoder_of
+from benchmarks.speed.work import batches, texts_of
+from cli.errors import guard
+from cli.quiet import quieten
+from encoders.text_encoder import TextEncoder
+
+POOLERS = ("mean", "weightedmean", "linear", "lastlayer", "multilayer")
+ATTENTIONS = ("causal", "bi")
+BATCHES = (16, 32, 64, 128)  # queries, each with a positive and a negative
+MIB = 2**20
+
+
+class LiveBytes(TorchDispatchMode):
+    """Within it, `peak` is the largest sum of the bytes of all storages that operations have made and that live."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.peak = 0
+        self._live: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run the operation, then count."""
+        out = func(*args, **(kwargs or {}))
+        given = {id_of(t) for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        for tensor in tree_leaves(out):
+            if isinstance(tensor, torch.Tensor) and id_of(tensor) not in given:
+                storage = tensor.untyped_storage()
+                self._live[id_of(tensor)] = StorageWeakRef(storage), storage.nbytes()
+        self._live = {key: held for key, held in self._live.items() if not held[0].expired()}
+        self.peak = max(self.peak, sum(size for _, size in self._live.values()))
+        return out
+
+
+def id_of(tensor: torch.Tensor) -> int:
+    """The same for all tensors on one storage."""
+    return tensor.untyped_storage()._cdata
+
+
+def main() -> None:
+    """Count and print one table."""
+    quieten()
+    args = arguments()
+    taken, rows = stamp(), []
+    texts = texts_of(batches("docstrings", args.queries, 1)[0])
+    for attn in ATTENTIONS:
+        base = Setting(args.model, "eos", attn, args.max_length)
+        usual = peak_bytes(base, texts)
+        rows.append([base.cell, f"{usual / MIB:.1f}", "1.000"])
+        for pooler in POOLERS:
+            setting = replace(base, pooler=pooler)
+            peak = peak_bytes(setting, texts)
+            rows.append([setting.cell, f"{peak / MIB:.1f}", f"{peak / usual:.3f}"])
+    encoding = table(["encoding", "MiB of tensors at most", "against eos"], rows)
+    steps = table(["a step's queries", "MiB with GradCache", "MiB without"], by_batch(args))
+    publish("tensor_bytes", "Bytes of tensors", f"{taken}\n\n{encoding}\n\n{steps}", args.write)
+
+
+def peak_bytes(setting: Setting, texts: Sequence[str]) -> int:
+    """The most that encoding `texts` holds at once, weights left out."""
+    encoder, tokenizer = encoder_of(setting.config())
+    model = TextEncoder(encoder.eval(), tokenizer, "", setting.config()["token_budget"])
+    with LiveBytes() as live:
+        model.encode(texts)
+    return live.peak
+
+
+def by_batch(args: argparse.Namespace) -> list[list[str]]:
+    """Lines of a table: the most that a training step holds, forward, loss and backward, for growing batches."""
+    rows = []
+    for size in BATCHES:
+        batch = batches("docstrings", size, 1)[0]
+        peaks = []
+        for gradcache in (True, False):
+            setting = Setting(args.model, "eos", "causal", args.max_length, gradcache=gradcache)
+            step = OurStep(setting.config())
+            with LiveBytes() as live:
+                step.backward(batch)
+            peaks.append(f"{live.peak / MIB:,.0f}")
+        rows.append([str(size), *peaks])
+    return rows
+
+
+def arguments() -> argparse.Namespace:
+    """What to encode."""
+    parser = Parser(prog="python -m benchmarks.speed.tensor_bytes")
+    parser.add_argument("--model", choices=MODELS, default="tiny")
+    parser.add_argument("--queries", type=whole, default=64)
+    parser.add_argument("--max-length", type=whole, default=128)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    guard(main)

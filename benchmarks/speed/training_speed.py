@@ -1,0 +1,165 @@
+"""Real tokens a second of a training step: ours, sentence-transformers', the reference trainer's, and the limits.
+
+    python -m benchmarks.speed.training_speed --quick       # a smoke test
+    python -m benchmarks.speed.training_speed --write       # the plan below, into docs/tables/performance.md
+    ... --models tiny --data docstrings --batches 64 --heats eos multilayer --precision fp32 --dropout 0 --rounds 9
+
+Each figure is a ratio within a round, both on the same batch in the same process, and its spread over rounds. Before a
+heat is timed, the loss of the first batch in float32 without dropout must agree between trainers to 1e-3.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from benchmarks.arguments import Parser, share, whole
+from benchmarks.page import publish, stamp, table
+from benchmarks.rounds import in_turn, quickest, ratio, spread
+from benchmarks.speed.comparisons import HEATS, Heat, heat
+from benchmarks.speed.dense_limit import MatrixRate, flops_a_token
+from benchmarks.speed.setting import MODELS, Setting
+from benchmarks.speed.step import OurStep, start_alike
+from benchmarks.speed.work import SOURCES, batches, described, missing
+from cli.errors import UserError, guard
+from cli.quiet import quieten
+from corpora.triples import Triple
+
+TOLERANCE = 1e-3
+SLICE = 32  # queries of the batch on which losses are compared, variants chosen and all are warmed up
+MATRICES = "matrix products"
+HEAD = ["model, data, batch", "this", "tokens/s", "compared with", "tokens/s", "this / compared", "of matrix rate"]
+EXPLAINED = """A step tokenises, embeds, computes InfoNCE with one hard negative a query, goes backward, clips and
+updates, in one plain loop for all trainers. sentence-transformers brings its model, LoRA (`add_adapter`), collator,
+padding, `collect_features` and loss; it and the dense limit run with the attention kernel and chunking that were
+quickest for them. The dense limit is the stock model with the same LoRA on texts of one length, as many tokens.
+Ratio: median over rounds (10th to 90th percentile), in turn in one process, on the same texts. Of matrix rate: FLOPs
+that the first needs for the real tokens, over what large square products in the same number format reach in the same
+round; the first at its speed, then at the speed of what it is compared with."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the plan."""
+
+    model: str
+    batch: int
+    data: tuple[str, ...]
+    heats: tuple[str, ...]
+    rounds: int
+
+
+PLAN = (
+    Row("tiny", 64, SOURCES, ("eos", "multilayer", "reference"), 7),
+    Row("tiny", 256, SOURCES, ("eos", "multilayer"), 5),
+    Row("tiny", 2048, SOURCES[:1], ("gradcache",), 3),
+    Row("random", 32, SOURCES, ("eos",), 3),  # 64 padded with all its graphs is more than 16 GiB
+    Row("random", 256, SOURCES[:1], ("gradcache",), 3),  # without GradCache its graphs would need 40 GB
+)
+QUICK = (Row("tiny", 6, SOURCES[:1], HEATS, 2), Row("tiny", 6, SOURCES[1:], HEATS[:1], 2))
+
+
+def main() -> None:
+    """Run the chosen part of the plan and print a table for each line of it."""
+    quieten()
+    args = arguments()
+    torch.set_num_threads(args.threads)
+    base = Setting(max_length=args.max_length, precision=args.precision, dropout=args.dropout)
+    for row in QUICK if args.quick else PLAN:
+        if row.model in args.models and (not args.batches or row.batch in args.batches):
+            measure_row(row, base, args)
+
+
+def measure_row(row: Row, base: Setting, args: argparse.Namespace) -> None:
+    """Measure one line of the plan, into a section of its own: what is measured later leaves it as it is."""
+    taken, lines, notes = stamp(), list[list[str]](), list[str]()
+    how = f"max_length={args.max_length}, precision={args.precision}, LoRA dropout {args.dropout}. {EXPLAINED}"
+    for source, kind in ((s, k) for s in row.data for k in row.heats if s in args.data and k in args.heats):
+        reason = missing(source)
+        start = time.perf_counter()
+        if reason:
+            notes.append(f"* {source}: skipped, {reason}.")
+        else:
+            more, note = one_heat(kind, replace(base, model=row.model), source, row.batch, args.rounds or row.rounds)
+            lines += more
+            notes.append(note)
+            body = "\n\n".join([taken, how, table(HEAD, lines), "\n".join(notes)])
+            title = f"Training speed: {row.model}, batches of {row.batch}"
+            # after each heat: a long run that is cut loses one
+            publish(f"training_speed_{row.model}_{row.batch}", title, body, args.write)
+        done = f"skipped, {reason}" if reason else f"{time.perf_counter() - start:.0f} s"
+        print(f"{row.model}, {source}, {row.batch}, {kind}: {done}", flush=True)
+
+
+def one_heat(kind: str, setting: Setting, source: str, batch: int, rounds: int) -> tuple[list[list[str]], str]:
+    """Check the losses of a heat and time it: table lines and a note."""
+    work = batches(source, batch, rounds)
+    losses = check_losses(heat(kind, replace(setting, precision="fp32")), work[0][:SLICE])
+    lines, note = measured(heat(kind, setting), f"{setting.model}, {source}, {batch}", work)
+    return lines, f"{note} {losses}"
+
+
+def measured(this: Heat, where: str, work: list[list[Triple]]) -> tuple[list[list[str]], str]:
+    """Table lines of a heat, and a note with the texts and the variants that were quickest."""
+    sample = work[0][:SLICE]
+    steps, kept = {}, []
+    for name, variants in this.contestants.items():
+        best = quickest({v: make() for v, make in variants.items()}, sample, again=1) if len(variants) > 1 else ""
+        steps[name] = variants[best]()
+        kept += [f"{name}: {best}"] if best else []
+    subject = steps[this.subject]
+    assert isinstance(subject, OurStep)
+    start_alike(subject, *(steps[name] for name in this.alike))
+    rates = in_turn({**steps, MATRICES: MatrixRate(this.setting.precision)}, work, sample)
+    need = flops_a_token(this.setting.config(), [n for batch in work for n in subject.lengths(batch)])
+    lines = []
+    for name in this.contestants:
+        if name != this.subject:
+            shares = [f"{100 * need * ratio(rates, n, MATRICES).median:.0f} %" for n in (this.subject, name)]
+            speeds = [f"{spread(rates[n]).median:,.0f}" for n in (this.subject, name)]
+            against = str(ratio(rates, this.subject, name))
+            lines.append([where, this.subject, speeds[0], name, speeds[1], against, ", ".join(shares)])
+    return lines, f"* {where}, {this.subject}: {described(subject.tokenizer, work[0])}. Quickest: {'; '.join(kept)}."
+
+
+def check_losses(this: Heat, sample: Sequence[Triple]) -> str:
+    """Compare losses without dropout, of all variants; raise `UserError` where they differ by more than `TOLERANCE`.
+
+    this: the heat in float32. In bf16 the losses of two exact trainers differ by rounding.
+    """
+    subject = this.contestants[this.subject][""]()
+    start_alike(subject)
+    own, _ = subject.without_dropout(sample)
+    largest = 0.0
+    for name in this.alike:
+        for variant, make in this.contestants[name].items():
+            step = make()
+            start_alike(subject, step)
+            loss, _ = step.without_dropout(sample)
+            largest = max(largest, abs(loss - own))
+            if not abs(loss - own) <= TOLERANCE:
+                raise UserError(f"{name} ({variant}) has the loss {loss:.5f} where {this.subject} has {own:.5f}.")
+    return f"Loss of the first {len(sample)} queries, float32: {own:.4f}, the others' within {largest:.0e}."
+
+
+def arguments() -> argparse.Namespace:
+    """What to measure, and how."""
+    parser = Parser(prog="python -m benchmarks.speed.training_speed", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    parser.add_argument("--data", nargs="+", choices=SOURCES, default=SOURCES)
+    parser.add_argument("--heats", nargs="+", choices=HEATS, default=HEATS)
+    parser.add_argument("--batches", nargs="+", type=whole, help="those of the plan with so many queries")
+    parser.add_argument("--rounds", type=whole, help="of each heat; default: as the plan says")
+    parser.add_argument("--max-length", type=whole, default=128)
+    parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
+    parser.add_argument("--dropout", type=share, default=0.1, help="of LoRA")
+    parser.add_argument("--threads", type=whole, default=2)
+    parser.add_argument("--quick", action="store_true", help="six queries, two rounds: does it run?")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    guard(main)

@@ -1,0 +1,77 @@
+"""The texts that speed is measured on: batches of (query, positive, negative) of docstrings and of real pairs."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cli.compose import composed, plain
+from cli.errors import UserError
+from corpora.readers import read_triples
+from corpora.triples import Triple
+from encoders.tokens import TextTokenizer
+
+PAIRS = Path(__file__).resolve().parents[3] / "shared" / "data" / "pairs"
+SOURCES = ("docstrings", "pairs")
+
+
+def missing(source: str) -> str | None:
+    """Why `source` cannot be measured here; None where it can."""
+    if source == "pairs" and not sorted(PAIRS.glob("*.jsonl.gz")):
+        return "there is no ../shared/data/pairs/*.jsonl.gz beside the checkout"
+    return None
+
+
+def batches(source: str, size: int, count: int, seed: int = 0) -> list[list[Triple]]:
+    """Return `count` batches of `size` triples with one hard negative each, drawn without replacement.
+
+    No text occurs twice in a batch: there, leaving out repeats and masking false negatives change nothing, so that
+    every trainer computes the same loss. Raises `UserError` where `source` holds too few.
+    """
+    pool = _triples(source)
+    found: list[list[Triple]] = []
+    chosen: list[Triple] = []
+    seen: set[str] = set()
+    for i in np.random.default_rng(seed).permutation(len(pool)):
+        texts = {pool[i].query, pool[i].positive, pool[i].negatives[0]}
+        if len(texts) == 3 and seen.isdisjoint(texts):
+            chosen.append(pool[i])
+            seen |= texts
+        if len(chosen) == size:
+            found.append(chosen)
+            chosen, seen = [], set()
+        if len(found) == count:
+            return found
+    raise UserError(f"{source} holds {len(found)} batches of {size}, not {count}. Lower the batch or the rounds.")
+
+
+def texts_of(batch: Sequence[Triple]) -> list[str]:
+    """Queries, then positives, then negatives."""
+    return [*(t.query for t in batch), *(t.positive for t in batch), *(t.negatives[0] for t in batch)]
+
+
+def described(tokenizer: TextTokenizer, batch: Sequence[Triple]) -> str:
+    """Real tokens of a batch, and how many places three padded forward passes have for them."""
+    n = len(batch)
+    lengths = np.array([len(row) for row in tokenizer(texts_of(batch))]).reshape(3, n)
+    padded = int((lengths.max(axis=1) * n).sum())
+    return (
+        f"{lengths.sum():,} real tokens ({lengths.mean():.0f} a text, median {np.median(lengths):.0f}, "
+        f"longest {lengths.max()}), {padded / lengths.sum():.2f} places a token in three padded passes"
+    )
+
+
+@cache
+def _triples(source: str) -> list[Triple]:
+    words = [f"data={'docstrings' if source == 'docstrings' else 'jsonl'}"]
+    if source == "pairs":
+        words.append(f"data.path='{PAIRS}/*.jsonl.gz'")
+    cfg: dict[str, Any] = plain(composed("train", words))
+    return [t for t in read_triples(cfg["data"], cfg["cache_dir"]) if t.negatives and _ordinary(t)]
+
+
+def _ordinary(triple: Triple) -> bool:
+    """Whether no text spells a special token: trainers differ in what they make of one."""
+    return not any("<|" in text for text in (triple.query, triple.positive, triple.negatives[0]))

@@ -1,0 +1,1 @@
+"""Sweeps whose runs are compared: recipe, divergences, frozen probes."""

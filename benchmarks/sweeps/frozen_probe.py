@@ -1,0 +1,89 @@
+"""What frozen probe mode saves: seconds of a step, normal LoRA training against a head on cached states, one process.
+
+python -m benchmarks.sweeps.frozen_probe [steps=40] [key=value of train.yaml ...]
+
+Each line is a whole run by `training.contrastive.train_cell` in a folder of its own; a step is its training_step, the
+cold cache's with its share of computing the states. CPU seconds do not count what other programs took of the cores.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from benchmarks.arguments import taken_out
+from cli.compose import composed, plain
+from cli.errors import guard
+from cli.quiet import quieten
+from records.run_folder import RunFolder
+from training import contrastive
+from training.module import ContrastiveModule
+
+Clocks = tuple[float, float]  # wall and CPU seconds
+POOLERS = ("lastlayer", "multilayer")
+
+
+def main() -> None:
+    """Print one table a pooler: median step, and its ratio to the normal one."""
+    quieten()
+    steps, words = taken_out(sys.argv[1:], "steps", 40)
+    for pooler in POOLERS:
+        contrastive.check_sizes(configured(pooler, steps, [*words, "backbone.frozen=true"]))
+    print(f"{steps} steps, {torch.get_num_threads()} threads, median step {' '.join(words)}\n", flush=True)
+    lines = ["| pooler | | wall s | normal / this | CPU s | normal / this |", "|---|---|---|---|---|---|"]
+    for pooler in POOLERS:
+        with TemporaryDirectory() as folder:
+            rows = measured(pooler, steps, words, Path(folder))
+        (wall, cpu) = rows["LoRA"]
+        for name, (w, c) in rows.items():
+            lines.append(f"| {pooler} | {name} | {w:.3f} | {wall / w:.1f} | {c:.3f} | {cpu / c:.1f} |")
+    print("\n".join(["", *lines]))
+
+
+def measured(pooler: str, steps: int, words: list[str], folder: Path) -> dict[str, Clocks]:
+    """Train normally, with an empty cache and with a full one; return the seconds of a step of each."""
+    docstrings = Path(configured(pooler, steps, words)["cache_dir"]).resolve() / "docstrings"
+    docstrings.mkdir(parents=True, exist_ok=True)
+    (folder / "docstrings").symlink_to(docstrings)  # read once, not again in each fresh cache
+    rows: dict[str, Clocks] = {}
+    for name, frozen in (("LoRA", "false"), ("frozen, cold cache", "true"), ("frozen, warm cache", "true")):
+        cfg = configured(pooler, steps, [*words, f"backbone.frozen={frozen}", f"cache_dir='{folder}'"])
+        with clocked(ContrastiveModule, "training_step") as each, clocked(contrastive, "fill_states") as fill:
+            contrastive.train_cell(cfg, RunFolder(folder / name))
+        filled = fill[0] if fill else (0.0, 0.0)
+        rows[name] = tuple(median(t[k] for t in each) + filled[k] / steps for k in (0, 1))  # type: ignore[assignment]
+    return rows
+
+
+def configured(pooler: str, steps: int, words: list[str]) -> dict[str, Any]:
+    """The composed configuration of one run, without logs."""
+    usual = [f"pooler={pooler}", "attn=bi", f"trainer.max_steps={steps}", "trainer.progress=false"]
+    return plain(composed("train", [*usual, "logging.csv=false", "logging.tensorboard=false", *words]))
+
+
+@contextmanager
+def clocked(owner: Any, name: str) -> Iterator[list[Clocks]]:
+    """Note the (wall, CPU) seconds of every call of `owner.name` while the block runs."""
+    real, seconds = getattr(owner, name), []
+
+    def timed(*args: Any) -> Any:
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = real(*args)
+        seconds.append((time.perf_counter() - wall, time.process_time() - cpu))
+        return result
+
+    setattr(owner, name, timed)
+    try:
+        yield seconds
+    finally:
+        setattr(owner, name, real)
+
+
+if __name__ == "__main__":
+    guard(main)

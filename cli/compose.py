@@ -1,0 +1,145 @@
+"""conf/ composed by Hydra; a misspelt key or group becomes one line with the nearest valid names."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import lru_cache
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import ConfigCompositionException, HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from cli.errors import UserError, nearest
+from cli.hydra_flags import read_flags
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # conf/published/echo_long.yaml
+SWEEP_PROBES = 32  # a sweep is checked value by value before its first run, up to this many
+
+
+@contextmanager
+def composer() -> Iterator[Callable[..., DictConfig]]:
+    """Yield Hydra's `compose` on conf/, also from within a Hydra job, whose own state is put back afterwards."""
+    state = GlobalHydra.instance()
+    outer = state.hydra
+    state.clear()
+    try:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            yield compose
+    finally:
+        state.hydra = outer
+
+
+def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """Compose conf/<name>.yaml with Hydra overrides, without running anything.
+
+    Raises `UserError`, one line with the nearest valid names, for an unknown key, group or group member.
+    """
+    try:
+        return deepcopy(_composed(name, tuple(overrides)))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_explained(error, name, overrides)) from error
+
+
+@lru_cache(maxsize=256)  # a tenth of a second each; a run composes the same words for its folder and its checks
+def _composed(name: str, overrides: tuple[str, ...]) -> DictConfig:
+    with composer() as compose_:
+        return compose_(name, overrides=list(overrides))
+
+
+def check_overrides(name: str, arguments: Sequence[str]) -> list[str]:
+    """Compose once for every value that the command line asks for, so that a sweep fails before its first run.
+
+    Returns the keys and groups that have several values.
+    """
+    flags = read_flags(arguments)
+    words: list[str] = flags.overrides
+    words = [*_params_of_sweeps(words), *words]  # a word of the command line comes last, and counts
+    try:
+        parsed = OverridesParser.create().parse_overrides(words)
+    except HydraException as error:
+        raise UserError(
+            f"An override cannot be read: {_first_line(error)} Write key=value, in quotes where the value has spaces."
+        ) from error
+    fixed, swept = [], {}
+    for word, override in zip(words, parsed, strict=True):
+        if override.is_sweep_override():
+            swept[override.get_key_element()] = list(override.sweep_string_iterator())
+        else:
+            fixed.append(word)
+    if swept and not flags.multirun and not any(w.startswith("sweep=") for w in words):
+        raise UserError(f"{', '.join(swept)} has several values. Add -m to run them all: python {name}.py -m ...")
+    first = [f"{key}={values[0]}" for key, values in swept.items()]
+    composed(name, [*fixed, *first])
+    probes = [[*fixed, *first, f"{key}={value}"] for key, values in swept.items() for value in values[1:]]
+    for probe in probes[:SWEEP_PROBES]:
+        composed(name, probe)
+    return [key.lstrip("+") for key, values in swept.items() if len(values) > 1]
+
+
+def _params_of_sweeps(words: Sequence[str]) -> list[str]:
+    """The axes of `sweep=<name>` as words: only with a cell of theirs does a key such as pooler.mlp exist."""
+    files = [CONF / "sweep" / f"{word.partition('=')[2]}.yaml" for word in words if word.startswith("sweep=")]
+    sweeps = [OmegaConf.load(file) for file in files if file.is_file()]
+    params = [OmegaConf.select(sweep, "hydra.sweeper.params") or {} for sweep in sweeps]
+    return [f"{key}={value}" for own in params for key, value in own.items()]
+
+
+def plain(cfg: DictConfig) -> dict:
+    """Return the resolved config as plain dictionaries and lists."""
+    return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=False)  # type: ignore[return-value]
+
+
+def flat(value: object, prefix: str = "") -> dict[str, object]:
+    """Flatten nested dictionaries to dotted keys: {"lora": {"r": 16}} -> {"lora.r": 16}."""
+    if not isinstance(value, dict) or (not value and prefix):
+        return {prefix: value}
+    return {k: v for key, sub in value.items() for k, v in flat(sub, f"{prefix}.{key}" if prefix else str(key)).items()}
+
+
+def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
+    text = str(error)
+    group = re.search(r"Could not find '(\w+)/([^']+)'", text)
+    if group:
+        folder, member = group.groups()
+        return f"There is no {folder} '{member}' in conf/{folder}. {nearest(member, _members(folder))}"
+    key = re.search(r"Could not override '([^']+)'", text)
+    if key and isinstance(error, ConfigCompositionException) and "not in struct" in text + str(error.__cause__):
+        owners = _owners(key.group(1))
+        mend = f"It belongs to {', '.join(owners)}." if owners else nearest(key.group(1), _keys(name, overrides))
+        return f"There is no key '{key.group(1)}' in conf/{name}.yaml. {mend}"
+    if key and "No match in the defaults list" in text:
+        return f"There is no group '{key.group(1)}' in conf/. {nearest(key.group(1), _groups())}"
+    return f"The configuration cannot be composed: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    parts = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(parts[:2]) if parts else type(error).__name__
+
+
+def _members(folder: str) -> list[str]:
+    return [str(p.relative_to(CONF / folder).with_suffix("")) for p in (CONF / folder).rglob("*.yaml")]
+
+
+def _groups() -> list[str]:
+    return [p.name for p in CONF.iterdir() if p.is_dir()]
+
+
+def _owners(key: str) -> list[str]:
+    """The members of a group that do have `key`: data.path belongs to data=jsonl and data=ir_data."""
+    group, _, rest = key.partition(".")
+    files = sorted((CONF / group).rglob("*.yaml")) if group and rest else []
+    return [f"{group}={f.stem}" for f in files if rest in flat(OmegaConf.to_container(OmegaConf.load(f)))]
+
+
+def _keys(name: str, overrides: Sequence[str]) -> Iterable[str]:
+    chosen = [o for o in overrides if o.partition("=")[0] in _groups()]
+    base = flat(OmegaConf.to_container(composed(name, chosen), resolve=False))
+    parents = {key.rsplit(".", 1)[0] for key in base if "." in key}
+    return {*base, *parents}

@@ -1,0 +1,1 @@
+"""Attention masks and kernels: the pattern of a design, padded or without padding."""

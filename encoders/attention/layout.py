@@ -1,0 +1,72 @@
+"""How the tokens of a batch lie in the decoder: padded texts under a mask, or one row of texts without padding."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from cli.errors import UserError
+from encoders.attention.unpadded import UNPADDED, Segments
+from encoders.backbone import NO_PADDING
+from encoders.tokens import Batch
+from poolers.shared.base import TEXT, Pooler
+from poolers.shared.packed import Packed
+
+
+def is_unpadded(backbone: PreTrainedModel) -> bool:
+    """Whether the decoder takes its texts as one row (`model.attn_implementation=unpadded`)."""
+    return backbone.config._attn_implementation == UNPADDED
+
+
+def check_padding(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
+    """Raise `UserError` where one of `poolers` reads states of padding and the decoder has none, so zeros."""
+    if is_unpadded(backbone) and any(getattr(pooler, "reads_padding", False) for pooler in poolers):
+        raise UserError(NO_PADDING)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch as a decoder's inputs, and the way back. places: [N] of the row's tokens in [B * T]; None: padded."""
+
+    inputs: dict[str, Any]
+    shape: tuple[int, int]
+    places: Tensor | None
+
+    def packed(self, states: Tensor) -> Tensor | Packed:
+        """The states without padding where the decoder has none."""
+        return states if self.places is None else Packed(states[0], self.places, self.shape)
+
+    def padded(self, states: Tensor) -> Tensor:
+        """[B, T, D] of the decoder's own [1, N, D] or [B, T, D]; zeros stand at padding that was left out."""
+        if self.places is None:
+            return states
+        count, width = self.shape
+        empty = states.new_zeros(count * width, states.shape[-1])
+        return empty.index_copy(0, self.places, states[0]).view(count, width, -1)
+
+
+def arranged(backbone: PreTrainedModel, batch: Batch) -> Rows:
+    """`batch` as `backbone` wants it."""
+    shape = (batch.roles.shape[0], batch.roles.shape[1])
+    if not is_unpadded(backbone):
+        positions = {"attention_mask": batch.attention_mask, "position_ids": batch.position_ids}
+        return Rows({"input_ids": batch.input_ids, **positions, "use_cache": False}, shape, None)
+    real = batch.view.real
+    places = real.flatten().nonzero().squeeze(1)
+    segments = Segments(tuple(real.sum(dim=1).tolist()), bool(backbone.config.is_causal), real.device)
+    row = {name: getattr(batch, name).flatten()[places][None] for name in ("input_ids", "position_ids")}
+    return Rows({**row, "use_cache": False, "segments": segments}, shape, places)
+
+
+def last_states(backbone: PreTrainedModel, batch: Batch) -> Tensor:
+    """[B, T, D] states of the last layer after the final norm."""
+    rows = arranged(backbone, batch)
+    return rows.padded(backbone(**rows.inputs).last_hidden_state)
+
+
+def one_text_each(ids: Tensor) -> Batch:
+    """[B, T] ids without any padding as a batch of plain text."""
+    return Batch(ids, torch.full_like(ids, TEXT), torch.arange(ids.shape[1], device=ids.device).expand_as(ids))

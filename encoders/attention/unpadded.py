@@ -1,0 +1,260 @@
+"""Attention without padding: the texts of a batch stand one after another in one row, and each sees only itself."""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from inspect import signature
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from encoders.fast.dropout import draw_kept
+
+UNPADDED = "unpadded"  # model.attn_implementation
+SLACK = 1.3  # places a token that a group of texts may take in attention; linear layers take one always
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Where the texts lie in a row of N tokens: `lengths` of each, in order. is_causal: tokens see none after them."""
+
+    lengths: tuple[int, ...]
+    is_causal: bool
+    device: torch.device
+
+    def of(self, module: nn.Module) -> "Segments":
+        """These texts as an attention module sees them, where it says whether it is causal."""
+        own = getattr(module, "is_causal", self.is_causal)
+        return self if own == self.is_causal else self._other_way
+
+    @cached_property
+    def _other_way(self) -> "Segments":
+        return Segments(self.lengths, not self.is_causal, self.device)
+
+    @cached_property
+    def groups(self) -> list["Group"]:
+        """Texts of like length, attended together; longest first."""
+        order = sorted(range(len(self.lengths)), key=lambda i: -self.lengths[i])
+        members: list[list[int]] = []
+        tokens = 0
+        for i in order:
+            n = self.lengths[i]
+            if members and self.lengths[members[-1][0]] * (len(members[-1]) + 1) <= SLACK * (tokens + n):
+                members[-1].append(i)
+                tokens += n
+            else:
+                members.append([i])
+                tokens = n
+        starts = [0, *accumulate(self.lengths)]
+        return [Group.of([starts[i] for i in m], [self.lengths[i] for i in m], self) for m in members]
+
+    @cached_property
+    def bounds(self) -> Tensor:
+        """[B + 1] int32: where each text begins, and the end of the last."""
+        ends = torch.tensor([0, *self.lengths]).cumsum(0)
+        return ends.to(self.device, torch.int32)
+
+
+@dataclass(frozen=True)
+class Group:
+    """b texts as a block of t = `width` tokens each. places: [b * t] numbers of tokens in the row.
+
+    Padding repeats a token of its text. real: [b * t] numbers of the places that are no padding; None: all are.
+    bias: [b or 1, 1, t, t] float32, minus infinity where a query must not see a key, else zero; None: all may.
+    """
+
+    places: Tensor
+    real: Tensor | None
+    bias: Tensor | None
+    texts: int
+    width: int
+
+    @staticmethod
+    def of(starts: list[int], lengths: list[int], segments: Segments) -> "Group":
+        """The block of the texts that begin at `starts`."""
+        first, count = torch.tensor(starts)[:, None], torch.tensor(lengths)[:, None]
+        column = torch.arange(max(lengths))
+        real = column < count
+        hidden = None if real.all() else ~real[:, None, None, :]
+        if segments.is_causal:
+            later = torch.ones(len(column), len(column), dtype=torch.bool).triu(1)[None, None]
+            hidden = later if hidden is None else hidden | later
+        bias = None if hidden is None else torch.zeros(hidden.shape).masked_fill(hidden, -torch.inf)
+        places = (first + column.minimum(count - 1)).flatten().to(segments.device)
+        numbers = None if real.all() else real.flatten().nonzero().squeeze(1).to(segments.device)
+        return Group(places, numbers, None if bias is None else bias.to(segments.device), len(starts), len(column))
+
+    def block(self, x: Tensor, shared: int, real_only: bool = False) -> Tensor:
+        """[s, b, g * t, d] of x: [H, N, d]: the g = H / s heads that share a key head are rows of one product.
+
+        real_only: zeros stand at padding.
+        """
+        heads, _, width = x.shape
+        rows = x.index_select(1, self.places)
+        if real_only and self.real is not None:
+            rows = torch.zeros_like(rows).index_copy_(1, self.real, rows.index_select(1, self.real))
+        rows = rows.view(shared, heads // shared, self.texts, self.width, width).transpose(1, 2)
+        return rows.reshape(shared, self.texts, -1, width)
+
+    def put(self, out: Tensor, block: Tensor) -> None:
+        """Write a block [s, b, g * t, d] to its tokens in out: [N, H, d]."""
+        rows = block.unflatten(2, (-1, self.width)).permute(1, 3, 0, 2, 4).reshape(-1, *out.shape[1:])
+        if self.real is None:
+            out.index_copy_(0, self.places, rows)
+        else:
+            out.index_copy_(0, self.places[self.real], rows[self.real])
+
+
+def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    segments: Segments | None = None,
+    dropout: float = 0.0,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """dropout(softmax(scaling Q K^T)) V inside each text. query: [1, H, N, d]; key, value: [1, H / g, N, d].
+
+    Returns ([1, N, H, d], None). Query head h reads key head h // g, as in grouped-query attention. dropout: the
+    probability with which a weight of attention is dropped; transformers gives zero outside training.
+    """
+    assert segments is not None, "a row of texts comes with its segments"
+    assert attention_mask is None, "a row of texts has no mask"
+    segments = segments.of(module)
+    is_16_bit = value.dtype in (torch.bfloat16, torch.float16)
+    if query.is_cuda and is_16_bit and not dropout and kernel_holds(query.device, value.dtype, query.shape[-1]):
+        return _by_kernel(query, key, value, scaling, segments), None
+    return _RowAttention.apply(query, key, value, scaling, segments, dropout), None
+
+
+class _RowAttention(torch.autograd.Function):
+    """(M * softmax(scaling Q K^T + bias)) V, text by text, the weights P kept in the format of V.
+
+    As eager attention in transformers computes it: products in the format of V, the softmax in float32. M: 1 / (1 - p)
+    where dropout keeps a weight, else zero; all ones without dropout.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        """Return [1, N, H, d]. inputs: query, key, value, scaling, segments, dropout."""
+        query, key, value, scaling, segments, dropout = inputs
+        heads, count, width = query.shape[1:]
+        shared = key.shape[1]
+        q, k, v = (query[0] * scaling).to(value.dtype), key[0].to(value.dtype), value[0]
+        out = v.new_empty(count, heads, width)
+        kept, masks = [], []
+        for group in segments.groups:
+            of_q, of_k, of_v = group.block(q, shared), group.block(k, shared), group.block(v, shared)
+            scores = (of_q @ of_k.transpose(2, 3)).float()
+            if group.bias is not None:
+                scores.view(shared, group.texts, heads // shared, group.width, group.width).add_(group.bias)
+            weights = scores.softmax(dim=-1).to(v.dtype)
+            if dropout:
+                masks.append(draw_kept(weights, dropout))
+            group.put(out, _dropped(weights, masks, dropout) @ of_v)
+            kept.append(weights)
+        ctx.save_for_backward(q, k, v, out, *kept, *masks)
+        ctx.scaling, ctx.segments, ctx.dtypes, ctx.dropout = scaling, segments, (query.dtype, key.dtype), dropout
+        return out[None]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """dS = P (M dP - sum of dO O), as in FlashAttention (Dao et al. 2022, arXiv 2205.14135, appendix B.2).
+
+        dP = dO V^T. The sum over keys of M P dP is dO O with dropout too, since O = (M P) V.
+        """
+        q, k, v, out, *saved = ctx.saved_tensors
+        count = len(ctx.segments.groups)
+        kept, masks, p = saved[:count], saved[count:], ctx.dropout
+        shared, g = k.shape[0], gradients[0][0]
+        sums = (g * out).sum(dim=-1, keepdim=True)
+        of_q, of_k, of_v = (x.new_empty(x.shape[1], x.shape[0], x.shape[2]) for x in (q, k, v))
+        for i, (group, weights) in enumerate(zip(ctx.segments.groups, kept, strict=True)):
+            own = masks[i : i + 1]
+            of_out, of_sum = (group.block(x.transpose(0, 1), shared, real_only=True) for x in (g, sums))
+            group.put(of_v, _dropped(weights, own, p).transpose(2, 3) @ of_out)
+            of_scores = _dropped(of_out @ group.block(v, shared).transpose(2, 3), own, p).sub_(of_sum).mul_(weights)
+            group.put(of_q, of_scores @ group.block(k, shared))
+            group.put(of_k, of_scores.transpose(2, 3) @ group.block(q, shared))
+        of_q, of_k, of_v = (x.transpose(0, 1)[None] for x in (of_q, of_k, of_v))
+        return (of_q * ctx.scaling).to(ctx.dtypes[0]), of_k.to(ctx.dtypes[1]), of_v, None, None, None
+
+
+def _dropped(x: Tensor, masks: list[Tensor], p: float) -> Tensor:
+    """x times the last of `masks` (zeros and ones) / (1 - p); x itself where there is none."""
+    return x * (masks[-1].to(x.dtype) / (1 - p)) if masks else x
+
+
+@cache
+@torch.no_grad()
+def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
+    """Whether torch's kernel for texts of any length runs on `device` for heads of `width` and gives what groups give.
+
+    Tried once on two short texts, before it is first used; where it does not hold, attention goes by groups.
+    """
+    try:
+        from torch.nn.attention import varlen
+
+        if not may_run(frozenset(signature(varlen.varlen_attn).parameters), _capability(device), width):
+            return False
+        draw = torch.Generator().manual_seed(0)
+        q, k, v = (torch.randn(1, heads, 12, width, generator=draw).to(device, dtype) for heads in (4, 2, 2))
+        for is_causal in (True, False):
+            segments, scaling = Segments((7, 5), is_causal, device), width**-0.5
+            own, groups = (f(q, k, v, scaling, segments).float() for f in (_by_kernel, _by_groups))
+            if (own - groups).abs().max() > 8 * torch.finfo(dtype).eps * groups.abs().max():
+                return False
+    except (ImportError, RuntimeError, TypeError, ValueError, NotImplementedError):
+        return False
+    return True
+
+
+def may_run(parameters: frozenset[str], capability: tuple[int, int], width: int) -> bool:
+    """Whether a GPU of compute `capability` runs FlashAttention on heads of `width` by a function of `parameters`.
+
+    It needs Ampere or newer and a width of at most 256 that 8 divides (Dao 2023, arXiv 2307.08691, and torch's checks).
+    Without `num_splits` torch cuts sums as the batch has it, without `enable_gqa` it knows no shared key heads.
+    """
+    needed = {"scale", "window_size", "enable_gqa", "num_splits"}
+    return needed <= parameters and capability >= (8, 0) and width <= 256 and width % 8 == 0
+
+
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)
+
+
+def _by_groups(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:
+    out: Tensor = _RowAttention.apply(query, key, value, scaling, segments, 0.0)
+    return out
+
+
+def _by_kernel(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:
+    """[1, N, H, d] by torch's kernel for texts of any length (FlashAttention; GPUs, 16 bits)."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    q, k, v = (x[0].transpose(0, 1).to(value.dtype) for x in (query, key, value))
+    longest = max(segments.lengths)
+    out = varlen_attn(
+        q,
+        k,
+        v,
+        segments.bounds,
+        segments.bounds,
+        longest,
+        longest,
+        scale=scaling,
+        window_size=(-1, 0) if segments.is_causal else (-1, -1),
+        enable_gqa=query.shape[1] != key.shape[1],
+        num_splits=1,  # or a text's sums would be cut according to its batch mates
+    )
+    assert isinstance(out, Tensor)
+    return out[None]
+
+
+AttentionInterface.register(UNPADDED, unpadded_attention)
+AttentionMaskInterface.register(UNPADDED, lambda *_, **__: None)

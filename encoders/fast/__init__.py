@@ -1,0 +1,1 @@
+"""Faster layers with the same numbers: LoRA, dropout, and passes over memory."""

@@ -1,0 +1,149 @@
+"""LoRA layers that read the same input, computed as one function: PEFT's numbers in fewer passes over memory."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from encoders.fast.dropout import draw_kept
+
+TOGETHER = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))  # read one input, one after another
+ADAPTER = "default"
+
+
+def fuse_lora(model: nn.Module) -> int:
+    """Let the plain LoRA layers of `model` compute by `fused_lora`; return how many do. The others stay as they are.
+
+    PEFT's modules keep their parameters, so that saving, merging and the optimiser see nothing of it.
+    """
+    fused = 0
+    for parent in model.modules():
+        children = {name: child for name, child in parent.named_children() if _is_plain(child)}
+        groups = [[children.pop(n) for n in names if n in children] for names in TOGETHER]
+        for group in [*groups, *([child] for child in children.values())]:
+            fused += len(group)
+            for alike in _alike(group):
+                siblings = Siblings(alike)
+                for i, layer in enumerate(alike):
+                    layer.forward = partial(siblings.call, i)
+    return fused
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether `module` is a linear layer with one adapter that is LoRA as published and nothing beside it."""
+    from peft.tuners.lora import Linear
+
+    return (
+        type(module) is Linear
+        and type(module.base_layer) is nn.Linear
+        and list(module.lora_A) == [ADAPTER]
+        and not module.lora_variant
+        and not module.lora_bias[ADAPTER]
+        and not module.fan_in_fan_out
+        and not module.base_layer.weight.requires_grad
+    )
+
+
+def _alike(layers: list[Any]) -> list[list[Any]]:
+    """`layers`, those of one rate of dropout and one scaling together."""
+    groups: dict[tuple[float, float], list[Any]] = {}
+    for layer in layers:
+        groups.setdefault((_dropout(layer), layer.scaling[ADAPTER]), []).append(layer)
+    return list(groups.values())
+
+
+def _dropout(layer: Any) -> float:
+    return getattr(layer.lora_dropout[ADAPTER], "p", 0.0)  # nn.Identity where it is zero
+
+
+class Siblings:
+    """LoRA layers that a decoder calls one after another on the same tensor: q, k and v; or gate and up.
+
+    The first that is called computes all; the others hand out what is theirs.
+    """
+
+    def __init__(self, layers: list[Any]) -> None:
+        self.layers = layers
+        self.waiting: dict[int, tuple[Tensor, Tensor]] = {}  # of layer i: the input, its output
+
+    def call(self, number: int, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Output [..., D_i] of layer `number` for x: [..., D]."""
+        layer = self.layers[number]
+        if args or kwargs or layer.merged or layer.disable_adapters:
+            return type(layer).forward(layer, x, *args, **kwargs)
+        held = self.waiting.pop(number, None)
+        if held is not None and held[0] is x:
+            return held[1]
+        outputs = fused_lora(x, self.layers)
+        self.waiting = {i: (x, y) for i, y in enumerate(outputs) if i != number}
+        return outputs[number]
+
+
+def fused_lora(x: Tensor, layers: Sequence[Any]) -> tuple[Tensor, ...]:
+    """W x + b + scaling B A dropout(x) of each layer, as `peft.tuners.lora.Linear` computes it.
+
+    Hu et al. 2021 (arXiv 2106.09685), equation 3, and dropout before A as in its section 4. x: [..., D]; returns
+    [..., D_i] of each layer i, in the format of autocast, or of the weights. Layers share dropout rate and scaling.
+    """
+    kind = x.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else layers[0].weight.dtype
+    p = _dropout(layers[0]) if layers[0].training else 0.0
+    kept = [draw_kept(x, p).view(-1, x.shape[-1]) for _ in layers] if p else [None] * len(layers)
+    tensors: list[Tensor | None] = []
+    for layer, keep in zip(layers, kept, strict=True):
+        lora_a, lora_b = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
+        tensors += [keep, layer.weight, layer.bias, lora_a, lora_b]
+    return _FusedLora.apply(x, dtype, layers[0].scaling[ADAPTER] / (1 - p), *tensors)
+
+
+class _FusedLora(torch.autograd.Function):
+    """y_i = W_i x + b_i + s B_i A_i (m_i x), m_i a mask of zeros and ones; s holds the 1 / (1 - p) of dropout.
+
+    A mask is kept as bytes; a product with it has the other factor's format.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, dtype: torch.dtype, scale: float, *tensors: Tensor | None) -> tuple[Tensor, ...]:
+        with torch.autocast(x.device.type, enabled=False):
+            flat = x.reshape(-1, x.shape[-1]).to(dtype)
+            saved: list[Tensor | None] = [flat]
+            outputs = []
+            for keep, *of_layer in _by_layer(tensors):
+                w, b, lora_a, lora_b = (t if t is None else t.to(dtype) for t in of_layer)
+                assert w is not None and lora_a is not None and lora_b is not None  # noqa: PT018
+                y = flat @ w.T if b is None else torch.addmm(b, flat, w.T)
+                z = _masked(flat, keep) @ lora_a.T
+                outputs.append(y.addmm_(z, lora_b.T, alpha=scale).view(*x.shape[:-1], -1))
+                saved += [keep, w, lora_a, lora_b, z]
+        ctx.save_for_backward(*saved)
+        ctx.input, ctx.adapter, ctx.scale = (x.dtype, x.shape), tensors[3].dtype, scale  # type: ignore[union-attr]
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """dB_i = s g_i^T z_i; dA_i = s (g_i B_i)^T (m_i x); dx = sum over i of g_i W_i + m_i (s g_i B_i A_i)."""
+        flat, *saved = ctx.saved_tensors
+        of_x: Tensor | None = None
+        of_tensors: list[Tensor | None] = []
+        with torch.autocast(flat.device.type, enabled=False):
+            for gradient, (keep, w, lora_a, lora_b, z) in zip(gradients, _by_layer(saved), strict=True):
+                g = gradient.reshape(-1, gradient.shape[-1])
+                of_z = (g @ lora_b).mul_(ctx.scale)
+                of_a, of_b = of_z.T @ _masked(flat, keep), (g.T @ z).to(ctx.adapter).mul_(ctx.scale)
+                of_tensors += [None, None, None, of_a.to(ctx.adapter), of_b]
+                if ctx.needs_input_grad[0]:
+                    part = of_z @ lora_a
+                    part = (part if keep is None else part.mul_(keep)).addmm_(g, w)
+                    of_x = part.to(ctx.input[0]) if of_x is None else of_x.add_(part)
+        return (None if of_x is None else of_x.view(ctx.input[1]), None, None, *of_tensors)
+
+
+def _by_layer(tensors: Sequence[Any]) -> list[Sequence[Any]]:
+    """(mask, W, b, A, B), or what was saved, of each layer."""
+    return [tensors[i : i + 5] for i in range(0, len(tensors), 5)]
+
+
+def _masked(x: Tensor, keep: Tensor | None) -> Tensor:
+    return x if keep is None else x * keep

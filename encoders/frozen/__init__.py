@@ -1,0 +1,1 @@
+"""States of a frozen backbone, computed once and kept on disk."""

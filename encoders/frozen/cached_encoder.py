@@ -1,0 +1,123 @@
+"""An encoder whose backbone is frozen: its states come from a cache, only the pooler computes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from encoders.chunking import by_token_budget
+from encoders.encoder import Encoder
+from encoders.frozen.state_cache import SHARD_BYTES, StateCache
+from encoders.identity import deciding, rounding
+from encoders.precision import Precision
+from encoders.tokens import Batch, TextTokenizer, Tokens
+from poolers.shared.base import States
+
+Config = dict[str, Any]
+FORMAT = 1  # of the cache's files
+
+
+class CachedEncoder(Encoder):
+    """Gives the pooler what `Encoder` would give it, read from `cache`; a text that is not there is an error.
+
+    The backbone is in evaluation mode always: a state is computed once, so it can know no dropout.
+    """
+
+    def __init__(self, encoder: Encoder, cache: StateCache) -> None:
+        super().__init__(encoder.backbone, encoder.pooler, encoder.normalize, encoder.compute)
+        self.cache = cache
+        self.lineage = encoder.lineage
+
+    def train(self, mode: bool = True) -> "CachedEncoder":
+        """Set the mode of the pooler."""
+        super().train(mode)
+        self.backbone.eval()
+        return self
+
+    def states(self, batch: Batch) -> States:
+        """What the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
+        places = self.cache.places(batch)
+        if self.pooler.consumes == "last":
+            return self.cache.padded(self.cache.layers - 1, places, batch)
+        with torch.autocast(batch.roles.device.type, enabled=False):
+            return [
+                self.pooler.reduce(layer, self.cache.padded(layer, places, batch), batch.view)
+                for layer in self.pooler.layers
+            ]
+
+
+def open_states(encoder: Encoder, cfg: Config, precision: Precision) -> CachedEncoder:
+    """Return `encoder` on the cache of its states below cfg["cache_dir"], which is made where there is none."""
+    shape = encoder.backbone.config.get_text_config()
+    cache = StateCache(
+        Path(cfg["cache_dir"]),
+        identity(encoder, cfg, precision),
+        shape.num_hidden_layers,
+        shape.hidden_size,
+        precision.weights,
+    )
+    return CachedEncoder(encoder, cache)
+
+
+def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
+    """All that a state depends on, besides the text's own tokens: what differs here never shares a cache."""
+    return {
+        "format": FORMAT,
+        **deciding(encoder, cfg, precision),
+        **rounding(encoder.backbone),
+        "max_length": cfg["max_length"],
+    }
+
+
+def compute_states(
+    encoder: CachedEncoder,
+    tokenizer: TextTokenizer,
+    rows: Sequence[Tokens],
+    budget: int,
+    told: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Compute and keep the states of those of `rows` that the cache lacks; `told` gets the number of tokens done.
+
+    Chunks and shards are cut from one order by a rule that looks only ahead, so that work which was stopped after
+    any shard goes on with the chunks, and thus the very numbers, that it would have had.
+    """
+    cache = encoder.cache
+    most = max(1, SHARD_BYTES // cache.bytes_a_token)
+    for chunks in _shards(cache.missing(rows), budget, most):
+        texts = [row for chunk in chunks for row in chunk]
+        if not cache.appeared(texts):
+            cache.write(texts, np.concatenate([_states(encoder, tokenizer.batch(c), told) for c in chunks], axis=1))
+
+
+def _shards(rows: Sequence[Tokens], budget: int, most: int) -> Iterator[list[list[Tokens]]]:
+    """Cut `rows`, longest first, into chunks of `budget` padded tokens, and these into shards of `most` tokens."""
+    shard: list[list[Tokens]] = []
+    tokens = 0
+    for chunk in by_token_budget([len(r) for r in rows], budget):
+        texts = [rows[i] for i in chunk]
+        size = sum(map(len, texts))
+        if shard and tokens + size > most:
+            yield shard
+            shard, tokens = [], 0
+        shard.append(texts)
+        tokens += size
+    if shard:
+        yield shard
+
+
+def _states(encoder: CachedEncoder, batch: Batch, told: Callable[[int], None]) -> np.ndarray:
+    """[L, N, D] states of the real tokens of a batch, text by text, in the stored format."""
+    dtype = encoder.cache.dtype
+    batch = batch.to(next(encoder.backbone.parameters()).device)
+
+    def real(_layer: int, hidden: Tensor) -> Tensor:
+        assert torch.promote_types(hidden.dtype, dtype) is dtype, f"{hidden.dtype} states do not fit into {dtype}"
+        return hidden[batch.view.real].to(dtype)
+
+    with torch.inference_mode():
+        states = torch.stack(encoder.each_layer(batch, range(encoder.cache.layers), real)).cpu()
+    told(states.shape[1])
+    return states.numpy() if dtype is torch.float32 else states.view(torch.int16).numpy()

@@ -1,0 +1,148 @@
+"""Hidden states of a frozen decoder on disk: each text's once, all layers, memory-mapped, the same for every head."""
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cli.errors import UserError
+from encoders.tokens import Batch, Tokens
+from poolers.shared.base import PAD
+from records.atomic import appearing, write_json
+from records.fingerprint import of_value
+
+SHARD_BYTES = 256 * 2**20  # computed in memory (twice that while joined), then written; what a killed process loses
+STORED: dict[torch.dtype, Any] = {
+    torch.float32: np.dtype(np.float32),
+    torch.bfloat16: np.dtype(np.int16),
+}  # numpy has no bf16: its bits
+TEXTS, STATES = "texts.json", "states.npy"
+OPEN_MAPS = 512  # each holds a file descriptor
+LEFT_BEHIND = 24 * 3600  # seconds after which a draft belongs to a process that was killed
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a text's states lie: rows [start, start + length) of every layer in a shard."""
+
+    shard: Path
+    start: int
+    length: int
+
+
+def text_key(ids: Sequence[int], roles: Sequence[int]) -> str:
+    """Name of a tokenised text: 128 bits of the sha256 of its ids and roles."""
+    return hashlib.sha256(np.asarray([ids, roles], dtype=np.int32).tobytes()).hexdigest()[:32]
+
+
+class StateCache:
+    """The states of one decoder under one setting: <root>/states/<sha256 of `identity`>.
+
+    A shard is a folder with `states.npy` [L, N, D] (N: tokens of all its texts) and `texts.json` (key and length of
+    each, in order); it is whole or absent, and never changed: where two processes write the same one, the first stays.
+    Layers come first, so that a head that reads one layer touches 1/L of the file. States are kept in the format in
+    which the decoder computes them, so no number changes.
+    """
+
+    def __init__(self, root: Path, identity: dict[str, Any], layers: int, width: int, dtype: torch.dtype) -> None:
+        self.identity = of_value(identity)
+        self.folder = Path(root) / "states" / self.identity[:24]
+        self.layers, self.width, self.dtype = layers, width, dtype
+        self._places: dict[str, Place] = {}
+        if not (self.folder / "identity.json").is_file():
+            write_json(self.folder / "identity.json", identity)
+        self._remove_drafts()
+        for shard in sorted(self.folder.glob(f"*/{TEXTS}")):
+            self._enter(shard.parent)
+
+    @property
+    def bytes_a_token(self) -> int:
+        """Size of one token's states in all layers."""
+        return self.layers * self.width * STORED[self.dtype].itemsize
+
+    def missing(self, rows: Sequence[Tokens]) -> list[Tokens]:
+        """The distinct texts of `rows` that are not here, longest first: an order that depends on nothing else."""
+        lacking = {text_key(r.ids, r.roles): r for r in rows}
+        return [r for key, r in sorted(lacking.items(), key=lambda kr: (-len(kr[1]), kr[0])) if key not in self._places]
+
+    def appeared(self, rows: Sequence[Tokens]) -> bool:
+        """Whether another process has meanwhile written the shard of `rows`; it is taken up then."""
+        shard = self._shard(rows)
+        if shard.is_dir():
+            self._enter(shard)
+        return shard.is_dir()
+
+    def write(self, rows: Sequence[Tokens], states: np.ndarray) -> None:
+        """Add one shard. states: [L, N, D] in the stored format, the texts of `rows` one after another."""
+        texts = _texts(rows)
+        shard = self._shard(rows)
+        with appearing(shard) as draft:
+            draft.mkdir()
+            write_json(draft / TEXTS, texts)
+            with (draft / STATES).open("wb") as file:  # not np.save, which hides that the disk is full
+                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(states))
+                file.write(np.ascontiguousarray(states).data)
+        self._enter(shard)
+
+    def places(self, batch: Batch) -> list[tuple[Place, int]]:
+        """For each text of `batch` its place, and the column of its first token.
+
+        Raises `LookupError` for a text whose states were not computed.
+        """
+        ids, roles = batch.input_ids.cpu().numpy(), batch.roles.cpu().numpy()
+        found = []
+        for i, r in zip(ids, roles, strict=True):
+            (real,) = np.nonzero(r != PAD)
+            place = self._places.get(text_key(i[real], r[real]))
+            if place is None:
+                raise LookupError(f"The states of a text of {len(real)} tokens are not in {self.folder}.")
+            found.append((place, int(real[0])))
+        return found
+
+    def padded(self, layer: int, places: Sequence[tuple[Place, int]], batch: Batch) -> Tensor:
+        """[B, T, D] states of one layer (0 is the first) on the batch's device, zero where there is padding."""
+        out = np.zeros((*batch.roles.shape, self.width), dtype=STORED[self.dtype])
+        for i, (place, column) in enumerate(places):
+            states = _mapped(place.shard / STATES)[layer, place.start : place.start + place.length]
+            out[i, column : column + place.length] = states
+        return torch.from_numpy(out).view(self.dtype).to(batch.roles.device)
+
+    def _shard(self, rows: Sequence[Tokens]) -> Path:
+        return self.folder / of_value(_texts(rows))[:24]
+
+    def _enter(self, shard: Path) -> None:
+        try:
+            texts = json.loads((shard / TEXTS).read_text(encoding="utf-8"))
+            found = _mapped(shard / STATES)
+            wanted = (self.layers, sum(length for _, length in texts), self.width)
+            if found.shape != wanted or found.dtype != STORED[self.dtype]:
+                raise ValueError(f"shape {found.shape} instead of {wanted}")
+        except (OSError, ValueError) as error:
+            raise UserError(f"The cached states in {shard} are damaged ({error}). Delete that folder.") from error
+        start = 0
+        for key, length in texts:
+            self._places[key] = Place(shard, start, length)
+            start += length
+
+    def _remove_drafts(self) -> None:
+        for draft in self.folder.glob(".*"):
+            if draft.is_dir() and time.time() - draft.stat().st_mtime > LEFT_BEHIND:
+                shutil.rmtree(draft, ignore_errors=True)
+
+
+def _texts(rows: Sequence[Tokens]) -> list[tuple[str, int]]:
+    return [(text_key(r.ids, r.roles), len(r)) for r in rows]
+
+
+@lru_cache(maxsize=OPEN_MAPS)
+def _mapped(path: Path) -> np.ndarray:
+    return np.load(path, mmap_mode="r")

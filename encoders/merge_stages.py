@@ -1,0 +1,72 @@
+"""Earlier stages merged into the base: W + sum of scaling B A, summed in float32 and rounded once."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from cli.errors import UserError
+from encoders.checkpoint import check_names
+from records.lineage import ADAPTER, Stage
+
+PREFIX = "base_model.model."  # PEFT's, before the decoder's own names
+PLAIN = ("use_rslora", "use_dora", "fan_in_fan_out", "rank_pattern", "alpha_pattern")
+
+
+@torch.no_grad()
+def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
+    """Add the adapters of `stages` to the weights of `backbone`, in place.
+
+    Each sum is taken in float32, over all stages, and is then rounded once to the format of the weights. Float32
+    weights (precision fp32 and mixed) keep it all. A bf16 base keeps eight bits of each weight, so a change below half
+    of the last bit is lost. What that takes from the change as a whole is returned: the norm of the rounding error
+    over the norm of the stages' change (0 in float32). A later run is trained and scored on these same rounded
+    weights, so nothing differs between the two; a float32 base has the more exact stages.
+    Raises `UserError` where an adapter does not fit the decoder.
+    """
+    changes: dict[str, list[tuple[float, Tensor, Tensor]]] = defaultdict(list)
+    layers = dict(backbone.named_modules())
+    for stage in stages:
+        for name, change in _adapter(stage, backbone).items():
+            changes[name].append(change)
+    lost = total = 0.0
+    for name, parts in changes.items():
+        weight = getattr(layers.get(name), "weight", None)
+        if not isinstance(weight, Tensor) or any(weight.shape != (len(b), a.shape[1]) for _, a, b in parts):
+            raise UserError(f"The stage {stages[0].folder} does not fit its base model: {name} has another shape.")
+        before = weight.float().cpu()  # on every device the CPU's sums
+        merged = before.clone()
+        for scaling, a, b in parts:
+            merged += scaling * (b @ a)
+        weight.copy_(merged)
+        lost += float((weight.float().cpu() - merged).double().square().sum())
+        total += float((merged - before).double().square().sum())
+    return (lost / total) ** 0.5 if total else 0.0
+
+
+def _adapter(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tensor, Tensor]]:
+    """(scaling, A [r, D_in], B [D_out, r]) of each adapted layer, float32, by the decoder's own names.
+
+    Raises `UserError` where the file has not A and B of every layer that the adapter's configuration names.
+    """
+    from peft import PeftConfig
+    from peft.tuners.tuners_utils import check_target_module_exists
+
+    settings: dict[str, Any] = json.loads((stage.folder / ADAPTER).with_name("adapter_config.json").read_text())
+    unknown = [key for key in PLAIN if settings.get(key)]
+    if unknown:
+        raise UserError(
+            f"The stage {stage.folder} is no plain LoRA ({unknown[0]}); such an adapter cannot be merged here."
+        )
+    tensors = load_file(stage.folder / ADAPTER)
+    named = PeftConfig.from_pretrained(str((stage.folder / ADAPTER).parent))
+    names = [name for name, _ in backbone.named_modules() if check_target_module_exists(named, name)]
+    wanted = [f"{PREFIX}{name}.lora_{part}.weight" for name in names for part in "AB"]
+    check_names(f"{stage.folder / ADAPTER}", wanted, tensors, "Train the stage again.")
+    scaling = settings["lora_alpha"] / settings["r"]
+    a, b = ({name: tensors[f"{PREFIX}{name}.lora_{part}.weight"].float() for name in names} for part in "AB")
+    return {name: (scaling, a[name], b[name]) for name in names}

@@ -1,0 +1,1 @@
+"""The encoders that a command scores."""

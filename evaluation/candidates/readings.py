@@ -1,0 +1,121 @@
+"""`readings=[eos,mean,layer:3/mean]`: the same checkpoint read by several poolers, each a candidate of its own."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from cli.compose import CONF
+from cli.errors import UserError
+from evaluation.candidates.candidates import Candidate, pooler_word
+from evaluation.candidates.group import group_of
+from evaluation.candidates.moee_readings import CHOICES as OF_ROUTERS
+from evaluation.candidates.moee_readings import is_moee, moee_pooler
+from evaluation.embeddings.cache import Encoder, Store
+
+Config = dict[str, Any]
+PLAIN = ("eos", "mean", "weightedmean")  # poolers without parameters
+LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")
+CHOICES = (
+    f"{', '.join(PLAIN)}, layer:<number>/<{'|'.join(PLAIN)}>, and layer:*/... for every layer; of a mixture of experts "
+    f"{OF_ROUTERS}"
+)
+
+
+@dataclass(frozen=True)
+class ReadingCandidate(Candidate):
+    """A candidate whose vectors come from forward passes that all readings of `of` share. `poolers`: those of all."""
+
+    reading: str = ""
+    of: Candidate | None = None
+    poolers: dict[str, Config] = field(default_factory=dict)
+
+    @property
+    def checkpoint(self) -> str:
+        """See `Candidate`."""
+        assert self.of is not None
+        return self.of.checkpoint
+
+    def load(self) -> Encoder:
+        """Return this reading's encoder; the checkpoint is loaded with the first of its readings."""
+        assert self.of is not None
+        return group_of(self.of, self.poolers).encoders[self.reading]
+
+    def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
+        """Return this reading's store; the others' are opened with it, since every pass fills all of them."""
+        assert self.of is not None
+        return group_of(self.of, self.poolers).stores(cache_dir)[self.reading]
+
+
+def check_readings(names: Any) -> list[str]:
+    """Return `names` as a list without repeats. Raises `UserError`, naming the choices, for one that there is not."""
+    listed = [names] if isinstance(names, str) else list(names or [])
+    for name in listed:
+        if name not in PLAIN and not LAYER.fullmatch(str(name)) and not is_moee(str(name)):
+            raise UserError(f"There is no reading '{name}'. Choices: {CHOICES}.")
+    return list(dict.fromkeys(listed))
+
+
+def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
+    """Return a candidate for each of `found` and each reading; what is the same encoder twice is there once.
+
+    Raises `UserError` where candidates are prefixes already (evaluation.dims).
+    """
+    if any(candidate.dim for candidate in found):
+        raise UserError("readings and evaluation.dims do not go together. Leave one of them out.")
+    made: dict[str, Candidate] = {}
+    for candidate in found:
+        config = candidate.manifest["config"]
+        poolers = {name: pooler_config(name, config) for name in _each(names, config)}
+        for name in poolers:
+            reading = _reading(candidate, name, poolers)
+            made.setdefault(f"{reading.results} {reading.title} {candidate.folder}", reading)
+    return list(made.values())
+
+
+def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCandidate:
+    """Its manifest is that of the checkpoint, but for the pooler: a factor, so that readings compare with one another.
+
+    A trained run's own pooler is the run itself. Another reading of it is named after both, since it is none of the
+    designs that were trained with that pooler.
+    """
+    manifest, trained = of.manifest, of.trained
+    if not trained or poolers[name] != manifest["config"]["pooler"]:
+        own, word = manifest["config"]["pooler"], pooler_word(poolers[name])
+        manifest = {
+            **manifest,
+            "pooler": f"{word}_of_{manifest['pooler']}" if trained else word,
+            "config": {**manifest["config"], "pooler": poolers[name]},
+        }
+        if trained:
+            manifest |= {"trained_with": own, "parameters": {**manifest.get("parameters", {}), "head": 0}}
+    return ReadingCandidate(manifest, of.results, of.folder, reading=name, of=of, poolers=poolers)
+
+
+def _each(names: Sequence[str], config: Config) -> list[str]:
+    """The names with layer:*/... written out."""
+    count = _layers(config) if any("*" in name for name in names) else 0
+    each = [name.replace("*", str(i)) for name in names for i in (range(count) if "*" in name else range(1))]
+    return list(dict.fromkeys(each))
+
+
+def _layers(config: Config) -> int:
+    from encoders.backbone import load_config
+
+    return int(load_config(config["model"]).num_hidden_layers)
+
+
+def pooler_config(name: str, config: Config) -> Config:
+    """Return the configuration of a reading's pooler, as pooler=<name> would compose it within `config`."""
+    match = LAYER.fullmatch(name)
+    kind = "layer" if match else "moee" if is_moee(name) else name
+    file = CONF / "pooler" / f"{kind}.yaml"
+    reading = {"pool_bos": True, **config["reading"]}  # runs made before there was the key pooled BOS
+    whole = OmegaConf.create({**config, "reading": reading, "pooler": OmegaConf.load(file)})
+    pooler: Config = OmegaConf.to_container(whole.pooler, resolve=True)  # type: ignore[assignment]
+    if kind == "moee":
+        return moee_pooler(name, pooler)
+    return {**pooler, "layer": int(match[1]), "pooling": match[2]} if match else pooler

@@ -1,0 +1,1 @@
+"""Vectors by encoder, instruction and text: in memory or on disk."""

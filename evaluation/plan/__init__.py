@@ -1,0 +1,1 @@
+"""The work, time and space of a command before it runs."""

@@ -1,0 +1,171 @@
+"""What a command is about to do, before it does it: how many scores, how many are there, what the rest costs."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.errors import UserError, nearest
+from evaluation.candidates.candidates import Candidate
+from evaluation.embeddings.store import FOLDER
+from evaluation.instructions import read_instructions
+from evaluation.plan.speed import rate_of
+from evaluation.plan.work import Forecast, forecast
+from evaluation.results import MANIFEST, as_json, finished, model_folder, read_object
+from evaluation.tasks.chosen import TaskSet
+from records.manifest import SEAL
+
+MODES = ("auto", "disk", "memory")
+SHARE = 10  # of the free disk, auto takes one part in so many
+
+
+@dataclass(frozen=True)
+class EmbeddingPlace:
+    """`cache_dir`: below which they are kept on disk; None keeps them in memory. `said`: for people."""
+
+    cache_dir: Path | None
+    said: str
+
+
+def embedding_place(mode: str, size: int | None, cache_dir: Path) -> EmbeddingPlace:
+    """Return where embeddings of `size` bytes go; None where the size is not known.
+
+    auto is disk where they take at most a tenth of what is free there. Raises `UserError` for another mode, and for
+    mode "disk" where they do not fit.
+    """
+    check_mode(mode)
+    free = free_bytes(cache_dir)
+    need = "an unknown size" if size is None else f"at most {in_bytes(size)}"
+    room = f"{in_bytes(free)} are free"
+    if mode == "disk" and size is not None and size > free:
+        raise UserError(f"The embeddings take {need}, and {room} at {cache_dir}. Give embeddings=memory or free some.")
+    if mode == "disk" or (mode == "auto" and size is not None and size <= free / SHARE):
+        return EmbeddingPlace(cache_dir, f"Embeddings: {need} on disk in {cache_dir / FOLDER}, where {room}")
+    why = "" if mode == "memory" else f"; on disk they take {need}, and {room} at {cache_dir}"
+    return EmbeddingPlace(None, f"Embeddings: in memory for this command alone (embeddings={mode}{why})")
+
+
+def check_mode(mode: str) -> None:
+    """Raise `UserError`, with the nearest names, for a mode that there is not."""
+    if mode not in MODES:
+        raise UserError(f"There is no embeddings={mode}. {nearest(str(mode), MODES)}")
+
+
+def free_bytes(folder: Path) -> int:
+    """Return what is free on the disk of a folder, which need not be there yet."""
+    here = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.is_dir())
+    return shutil.disk_usage(here).free
+
+
+def in_bytes(size: float) -> str:
+    """A size for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} TB"
+
+
+Config = dict[str, Any]
+# keys of conf/evaluate.yaml that say what a command does, not what an encoder is
+OF_THE_COMMAND = (
+    *("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions"),
+    *("plan", "embeddings", "readings", "progress"),
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`text`: for people. `tokens`: of each candidate, None where not known. `place`: of the embeddings."""
+
+    text: str
+    tokens: list[int | None]
+    place: EmbeddingPlace
+
+
+def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -> Plan:
+    """Count what is to do. cfg: the keys cache_dir, embeddings and threads of conf/evaluate.yaml."""
+    cache_dir = Path(cfg["cache_dir"])
+    todo = [_unfinished(c, task_set) for c in candidates]
+    left = sum(map(len, todo))
+    total = len(candidates) * len(task_set.tasks)
+    many = "s" * (len(candidates) > 1)
+    first = f"{len(candidates)} encoder{many} x {len(task_set.tasks)} tasks = {total} scores; {total - left} are there."
+    if not left:
+        return Plan(first, [0 for _ in candidates], embedding_place(cfg["embeddings"], 0, cache_dir))
+    found = _forecasts(candidates, todo, task_set)
+    known = [f for f in found if f is not None]
+    size = sum(f.bytes for f in known) if len(known) == len(found) else None
+    place = embedding_place(cfg["embeddings"], size, cache_dir)
+    tokens = [None if f is None else f.tokens for f in found]
+    if size is None:
+        return Plan(f"{first} mteb does not say how long the others' texts are. {place.said}.", tokens, place)
+    texts, runs = _shared(candidates, known)
+    rate = rate_of(cache_dir, candidates[0].manifest["config"], cfg["threads"])
+    lines = [
+        first,
+        f"To encode: {texts:,} distinct texts, {runs:,} tokens ({known[0].how}).",
+        f"Time: at most {in_time(runs / rate.tokens)} of encoding at {rate.tokens:,.0f} tokens/s ({rate.how}); "
+        "mteb's own work comes on top.",
+        f"{place.said}.",
+    ]
+    return Plan("\n".join(lines), tokens, place)
+
+
+def _unfinished(candidate: Candidate, task_set: TaskSet) -> list[Any]:
+    done = finished_names(candidate, task_set)
+    return [task for task in task_set.tasks if task.metadata.name not in done]
+
+
+def _forecasts(candidates: Sequence[Candidate], todo: list[list[Any]], task_set: TaskSet) -> list[Forecast | None]:
+    """One for each candidate; those that are measured alike and have the same to do are counted once."""
+    held: dict[tuple[str, ...], Forecast | None] = {}
+    found: list[Forecast | None] = []
+    for candidate, tasks in zip(candidates, todo, strict=True):
+        mode = candidate.manifest["config"].get("evaluation", {}).get("instructions", "none")
+        key = (candidate.measured_alike, mode, *(task.metadata.name for task in tasks))
+        if key not in held:
+            held[key] = forecast(candidate.measure(), read_instructions(mode), tasks, task_set)
+        found.append(held[key])
+    return found
+
+
+def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> tuple[int, int]:
+    """Texts and tokens over all, where candidates of one checkpoint share their forward passes."""
+    most: dict[str, Forecast] = {}
+    for candidate, own in zip(candidates, found, strict=True):
+        held = most.get(candidate.checkpoint)
+        if held is None or own.tokens > held.tokens:
+            most[candidate.checkpoint] = own
+    return sum(f.texts for f in most.values()), sum(f.tokens for f in most.values())
+
+
+def finished_names(candidate: Candidate, task_set: TaskSet) -> set[str]:
+    """Return the tasks that are scored for this candidate, as far as can be told without loading it.
+
+    It goes by the copies of the manifest beside the scores.
+    """
+    best: set[str] = set()
+    for path in model_folder(candidate).glob(f"*/{MANIFEST}"):
+        beside = read_object(path) or {}
+        if _bare(beside) == _bare(as_json(candidate.manifest)):
+            done = {task.metadata.name for task in task_set.tasks if finished(path.parents[1], task)}
+            best = max(best, done, key=len)
+    return best
+
+
+def _bare(manifest: Config) -> Config:
+    """A manifest without what is added when it is written, or written beside scores, and without the command's keys."""
+    bare = {k: v for k, v in manifest.items() if k not in ("evaluation", SEAL, "manifest_version")}
+    config = bare.get("config")
+    if isinstance(config, dict):
+        bare["config"] = {k: v for k, v in config.items() if k not in OF_THE_COMMAND}
+    return bare
+
+
+def in_time(seconds: float) -> str:
+    """A time for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

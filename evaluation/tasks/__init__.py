@@ -1,0 +1,1 @@
+"""The tasks of a benchmark: of mteb, of docstrings, of folders."""

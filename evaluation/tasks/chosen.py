@@ -1,0 +1,92 @@
+"""`benchmark=`, `tasks_dir=`, `tasks=` -> the mteb tasks to run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from cli.compose import CONF
+from cli.errors import UserError, nearest
+from evaluation.tasks.docs import docs_tasks
+from evaluation.tasks.docs_documents import Sizes
+from evaluation.tasks.folder import folder_tasks
+from evaluation.tasks.mteb_task import mteb_task
+from evaluation.tasks.task_data import TaskData
+
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TaskSet:
+    """The tasks of one command, in order. `data`: content of tasks of ours by name; mteb's own are not read here."""
+
+    tasks: list[Any]  # mteb.AbsTask
+    data: dict[str, TaskData] = field(default_factory=dict)
+
+
+def task_set(cfg: Config) -> TaskSet:
+    """Return the tasks that the configuration asks for; `tasks` narrows a benchmark or a folder down.
+
+    Raises `UserError` with the nearest names for an unknown benchmark or task.
+    """
+    benchmark, folder = cfg.get("benchmark"), cfg["tasks_dir"]
+    only = [cfg["tasks"]] if isinstance(cfg["tasks"], str) else cfg["tasks"]
+    if benchmark and folder:
+        raise UserError("benchmark= and tasks_dir= are both given. Give one of them.")
+    if folder:
+        return _ours(folder_tasks(Path(folder), only))
+    if benchmark and benchmark["kind"] == "docs":
+        sizes = Sizes(**{f.name: benchmark[f.name] for f in fields(Sizes)})
+        return _ours(_narrowed(docs_tasks(benchmark["packages"], sizes, cfg["cache_dir"]), only))
+    if benchmark:
+        return TaskSet(_of_benchmark(benchmark["name"], only or benchmark.get("tasks")))
+    return TaskSet(_by_name(only))
+
+
+def _ours(tasks: list[TaskData]) -> TaskSet:
+    return TaskSet([mteb_task(task) for task in tasks], {task.name: task for task in tasks})
+
+
+def _narrowed(tasks: list[TaskData], only: Sequence[str] | None) -> list[TaskData]:
+    known = {task.name: task for task in tasks}
+    return [known[_known(name, known, "in this benchmark")] for name in only] if only else tasks
+
+
+def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
+    import mteb
+
+    names = {b.name for b in mteb.get_benchmarks()}
+    try:
+        benchmark = mteb.get_benchmark(name)  # knows short aliases too
+    except KeyError as error:
+        ours = {p.stem for p in (CONF / "benchmark").glob("*.yaml")} - {"mteb"}
+        raise UserError(f"There is no benchmark '{name}'. {_both(name, ours, names)}") from error
+    tasks = {task.metadata.name: task for task in benchmark.tasks}
+    return [tasks[_known(n, tasks, f"in {name}")] for n in only] if only else list(tasks.values())
+
+
+def _both(name: str, ours: set[str], theirs: set[str]) -> str:
+    hint = nearest(name, ours | theirs)
+    return (
+        hint
+        if hint.startswith("Nearest")
+        else f"Ours: {', '.join(sorted(ours))}; mteb has {len(theirs)} more, such as MTEB(eng, v2)."
+    )
+
+
+def _by_name(names: Sequence[str] | None) -> list[Any]:
+    import mteb
+    from mteb.get_tasks import _TASKS_REGISTRY
+
+    if not names:
+        raise UserError("Nothing to score on. Give benchmark=docs, tasks_dir=<folder> or tasks=[<mteb task>, ...].")
+    for name in names:
+        _known(name, _TASKS_REGISTRY, "in mteb")
+    return [mteb.get_task(name, languages=["eng"], exclusive_language_filter=True) for name in names]
+
+
+def _known(name: str, known: Any, where: str) -> str:
+    if name not in known:
+        hint = nearest(name, known)
+        raise UserError(f"There is no task '{name}' {where}. {hint if len(hint) < 400 else 'No name is near.'}")
+    return name

@@ -1,0 +1,115 @@
+"""Docstrings of one held-out package -> the documents of its five tasks, chosen by hash, with their subpackage."""
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from cli.errors import UserError
+from corpora.docstrings import Docstring
+from corpora.near_copies import distinct
+
+SUMMARY_CHARS = (20, 400)  # as on the training side: shorter says nothing, longer is no summary
+BODY_CHARS = 80
+MODULE_SHARE = 10  # documents of one module, so that a query meets neighbours of its own answer
+TOO_BIG = 1 / 3  # a subpackage with a larger share of the package is divided one level deeper
+VENDORED = {"externals", "_lib", "extern", "_vendored"}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many of what a package gives; the same for all packages of a benchmark."""
+
+    documents: int = 320  # of the retrieval corpus; all other tasks use texts of these documents only
+    queries: int = 160  # of retrieval, reranking and, with one true and one false pair each, pair classification
+    candidates: int = 10  # documents to rerank for a query, its own among them
+    classes: int = 8  # largest subpackages that are told apart
+    class_members: int = 24  # smallest subpackage that makes a class
+    train_per_class: int = 16  # classification: texts to draw the few shots from
+    body_chars: int = 600  # documents are cut here, at a word
+    experiments: int = 5  # classification: draws of 8 shots a class
+    bootstraps: int = 10  # clustering: samples that are clustered
+
+
+@dataclass(frozen=True)
+class Document:
+    """One docstring: `summary` asks, `body` answers. `label` is "" where its subpackage is too small for a class."""
+
+    key: str  # first 16 hex of the sha256 of its text: id and order
+    module: str
+    label: str
+    summary: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        """Summary and rest as one text."""
+        return f"{self.summary}\n\n{self.body}"
+
+
+def select(docstrings: Iterable[Docstring], sizes: Sizes) -> list[Document]:
+    """Return the documents of a package, ordered by key: equal shares of the largest subpackages, module by module.
+
+    No two summaries and no two bodies are near-copies, so that a query has one answer. Nothing depends on the order
+    of `docstrings`. Raises `UserError` where too little is left.
+    """
+    usable = _unambiguous(docstrings, sizes.body_chars)
+    labels = subpackages([d.module for d in usable])
+    usable = [replace(d, label=labels[d.module]) for d in usable]
+    count = Counter(d.label for d in usable)
+    classes = sorted((c for c in count if count[c] >= sizes.class_members), key=lambda c: (-count[c], c))
+    classes = classes[: sizes.classes]
+    if len(classes) < 2:
+        raise UserError(
+            "A package has fewer than two subpackages with enough docstrings. Lower benchmark.class_members."
+        )
+    chosen: list[Document] = []
+    for name in classes:
+        members = [d for d in usable if d.label == name]
+        chosen += _by_module(members)[: sizes.documents // len(classes)]
+    modules = {d.module for d in chosen}
+    rest = sorted(set(usable) - set(chosen), key=lambda d: (d.module not in modules, d.key))
+    chosen += rest[: sizes.documents - len(chosen)]
+    kept = [d if d.label in classes else replace(d, label="") for d in chosen]
+    return sorted(kept, key=lambda d: d.key)
+
+
+def subpackages(modules: Sequence[str]) -> dict[str, str]:
+    """Map each module to its subpackage: two levels ("scipy.stats"); one more where that holds over a third of all."""
+    depth = dict.fromkeys(modules, 2)
+    while True:
+        labels = {m: ".".join(m.split(".")[: depth[m]]) for m in depth}
+        count = Counter(labels[m] for m in modules)
+        big = [m for m in depth if count[labels[m]] > TOO_BIG * len(modules) and m.count(".") >= depth[m]]
+        if not big:
+            return labels
+        for module in big:
+            depth[module] += 1
+
+
+def _unambiguous(docstrings: Iterable[Docstring], body_chars: int) -> list[Document]:
+    found = []
+    for d in docstrings:
+        vendored = VENDORED.intersection(d.module.split("."))
+        if not vendored and SUMMARY_CHARS[0] <= len(d.summary) <= SUMMARY_CHARS[1] and len(d.body) > BODY_CHARS:
+            key = hashlib.sha256(d.text.encode()).hexdigest()[:16]
+            found.append(Document(key, d.module, "", d.summary, cut(d.body, body_chars)))
+    found.sort(key=lambda d: (d.key, d.module))
+    found = [found[i] for i in distinct([d.body for d in found])]
+    return [found[i] for i in distinct([d.summary for d in found])]
+
+
+def cut(text: str, chars: int) -> str:
+    """Return the beginning of `text`, at most `chars` characters, ending with a whole word."""
+    return text if len(text) <= chars else re.sub(r"\s+\S*$", "", text[: chars + 1])
+
+
+def _by_module(members: Sequence[Document]) -> list[Document]:
+    """Order documents so that a prefix holds whole groups: ten of a module, ten of the next; last what is left."""
+    groups: dict[str, list[Document]] = defaultdict(list)
+    for d in members:
+        groups[d.module].append(d)
+    order = sorted(groups, key=lambda module: hashlib.sha256(module.encode()).hexdigest())
+    first = [d for module in order for d in groups[module][:MODULE_SHARE]]
+    return first + [d for module in order for d in groups[module][MODULE_SHARE:]]

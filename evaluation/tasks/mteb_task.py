@@ -1,0 +1,81 @@
+"""TaskData -> a real mteb task: mteb's own class of that type, with our data in place of a hub data set."""
+
+from typing import Any
+
+from datasets import Dataset
+
+from evaluation.tasks.task_data import TaskData
+
+
+class Listed(Dataset):
+    """`data["label"]` is a list, not a view that fetches row by row whenever it is read.
+
+    mteb gives the column of true labels to a dozen functions of scikit-learn for each experiment, and each of them
+    reads it several times: most of what a classification task took beside encoding. The values are the same.
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column by its name, as a list; rows as ever."""
+        found = super().__getitem__(key)
+        return list(found) if isinstance(key, str) else found
+
+
+CATEGORY = {"Classification": "t2c", "Clustering": "t2c"}
+
+
+def mteb_task(data: TaskData) -> Any:
+    """Return an `mteb.AbsTask` for `data`. Its dataset revision is the beginning of the content's sha256, so that
+    a score of other content under the same name is never taken for this one's."""
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    metadata = TaskMetadata(
+        dataset={"path": f"local/{data.name}", "revision": data.sha256[:12]},
+        name=data.name,
+        description=data.source,
+        prompt=data.prompt,  # type: ignore[arg-type]
+        type=data.type,  # type: ignore[arg-type]
+        category=CATEGORY.get(data.type, "t2t"),  # type: ignore[arg-type]
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score=data.main_score,
+    )
+
+    def load_data(self: Any, num_proc: int | None = None, **_: Any) -> None:
+        if not self.data_loaded:
+            self.dataset = _dataset(data)
+            self.data_loaded = True
+
+    members = {"metadata": metadata, "load_data": load_data, "__doc__": data.source, "left_out": data.left_out}
+    members |= data.settings
+    return type(data.name, (_base(data.type),), members)()
+
+
+def _base(kind: str) -> type:
+    from mteb import abstasks
+    from mteb.abstasks.text.summarization import AbsTaskSummarization
+
+    return {
+        "Retrieval": abstasks.AbsTaskRetrieval,
+        "Reranking": abstasks.AbsTaskRetrieval,  # mteb 2: reranking is retrieval among `top_ranked`
+        "Classification": abstasks.AbsTaskClassification,
+        "Clustering": abstasks.AbsTaskClustering,
+        "PairClassification": abstasks.AbsTaskPairClassification,
+        "STS": abstasks.AbsTaskSTS,
+        "Summarization": AbsTaskSummarization,
+    }[kind]
+
+
+def _dataset(data: TaskData) -> Any:
+    from datasets import DatasetDict
+
+    if data.type not in ("Retrieval", "Reranking"):
+        return DatasetDict({split: Listed.from_dict(columns) for split, columns in data.content.items()})
+    corpus = [{"id": key, "title": doc["title"], "text": doc["text"]} for key, doc in data.content["corpus"].items()]
+    queries = [{"id": key, "text": text} for key, text in data.content["queries"].items()]
+    split = {
+        "corpus": Listed.from_list(corpus),
+        "queries": Listed.from_list(queries),
+        "relevant_docs": {query: dict(grades) for query, grades in data.content["qrels"].items()},
+        "top_ranked": data.content["top_ranked"],
+    }
+    return {"default": {"test": split}}

@@ -1,0 +1,87 @@
+"""The texts of a task of ours that mteb may ask to embed, each with its side: queries and documents."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+TYPES = ("Retrieval", "Reranking", "Classification", "Clustering", "PairClassification", "STS", "Summarization")
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """One task. `content` is, by type:
+
+    * Retrieval, Reranking: {"corpus": {id: {"title", "text"}}, "queries": {id: text}, "qrels": {query: {doc: grade}},
+      "top_ranked": {query: [doc]} or None};
+    * the others: {split: {column: [value, one a row]}}, columns as in mteb's data sets of that type.
+
+    `settings` are attributes of the mteb task class (`n_experiments`, `min_score`, ...): they belong to the content,
+    since another value gives another score.
+    """
+
+    name: str
+    type: str
+    main_score: str
+    source: str
+    content: dict[str, Any]
+    prompt: str | dict[str, str] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)  # what its files lack or hold empty -> how many
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of all that decides the score, whatever the order of dictionaries."""
+        text = json.dumps([self.type, self.main_score, self.content, self.settings], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def texts(self) -> set[str]:
+        """The distinct texts to encode, for a forecast of the cost (short labels and ids are among them)."""
+        content = {k: v for k, v in self.content.items() if k not in ("qrels", "top_ranked")}
+        return set(strings(content))
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield the strings of a nested value, in order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from strings(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from strings(part)
+
+
+COLUMNS = {
+    "Classification": ("text",),
+    "Clustering": ("sentences",),
+    "PairClassification": ("sentence1", "sentence2"),
+    "STS": ("sentence1", "sentence2"),
+    "Summarization": ("human_summaries", "machine_summaries"),
+}
+
+
+def texts_of_task(data: TaskData) -> Iterator[tuple[str, str]]:
+    """Yield (side, text) as mteb hands them over, with repeats.
+
+    Some are never asked for: mteb draws shots from the training part of a classification, and documents of a clustering
+    where `settings` limit them. Symmetric tasks have queries only.
+    """
+    if data.type in ("Retrieval", "Reranking"):
+        for doc in data.content["corpus"].values():
+            yield "document", joined(doc)
+        for query in data.content["queries"].values():
+            yield "query", query
+        return
+    for columns in data.content.values():
+        for name in COLUMNS[data.type]:
+            for text in strings(columns[name]):
+                yield "query", text
+
+
+def joined(doc: dict[str, Any]) -> str:
+    """Title and text as mteb joins them."""
+    return f"{doc['title']} {doc['text']}".strip() if doc["title"] else doc["text"].strip()

@@ -1,0 +1,37 @@
+"""States of real tokens alone, text after text, with the two reductions that a pooler may ask of them."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Packed:
+    """states: [N, D] of the real tokens of B texts, in order. places: [N] of them in a padded [B * T]; shape: (B, T).
+
+    What a decoder that runs without padding has (encoders/attention/layout.py).
+    Padding it for a mean or a last token would cost
+    more than either, layer by layer.
+    """
+
+    states: Tensor
+    places: Tensor
+    shape: tuple[int, int]
+
+    @property
+    def owner(self) -> Tensor:
+        """[N] number of each token's text."""
+        return self.places // self.shape[1]
+
+    def weighted_mean(self, weights: Tensor) -> Tensor:
+        """[B, D] float32 mean under weights [B, T] of the tokens."""
+        own = weights.flatten()[self.places].float()[:, None]
+        empty = self.states.new_zeros(self.shape[0], self.states.shape[1], dtype=torch.float32)
+        sums = empty.index_add(0, self.owner, self.states.float() * own)
+        return sums / weights.float().sum(dim=1, keepdim=True)
+
+    def last(self) -> Tensor:
+        """[B, D] float32 state of each text's last token."""
+        ends = torch.bincount(self.owner, minlength=self.shape[0]).cumsum(0) - 1
+        return self.states[ends].float()

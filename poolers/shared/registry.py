@@ -1,0 +1,68 @@
+"""From conf/pooler/<name>.yaml to the pooler in poolers/<name>.py; nothing but this package is ever imported."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cli.errors import UserError, nearest
+from poolers.shared.base import Pooler
+
+DESIGNS = Path(__file__).resolve().parent.parent
+OUTSIDE = {"name", "normalize", "trainable"}  # keys of the YAML that are not the pooler's own
+
+
+def pooler_names() -> list[str]:
+    """Return the names of all poolers, sorted."""
+    return sorted(p.stem for p in DESIGNS.glob("*.py") if p.stem != "__init__")
+
+
+def pooler_class(name: str) -> type[Pooler]:
+    """The class of the pooler of that name, which must be one of `pooler_names`."""
+    module = import_module(f"poolers.{name}")
+    (cls,) = [
+        v
+        for v in vars(module).values()
+        if isinstance(v, type) and issubclass(v, Pooler) and v.__module__ == module.__name__
+    ]
+    return cls
+
+
+def reads_padding(config: Mapping[str, Any]) -> bool:
+    """Whether the pooler of `config`, as in conf/pooler, reads states of padding. An unknown name reads none."""
+    return config["name"] in pooler_names() and pooler_class(config["name"]).needs_padding(config)
+
+
+def build_pooler(
+    config: dict[str, Any], hidden_size: int, num_layers: int, seed: int, experts: Sequence[int] = ()
+) -> Pooler:
+    """Build the pooler of `config`, its parameters drawn from a random stream of its own.
+
+    experts: the number of experts of each MoE layer of the decoder, none in a dense one.
+
+    Raises `UserError` for an unknown name or for settings that the pooler refuses.
+    """
+    name = config["name"]
+    if name not in pooler_names():
+        raise UserError(f"There is no pooler '{name}'. {nearest(name, pooler_names())}")
+    cls = pooler_class(name)
+    settings = {k: v for k, v in config.items() if k not in OUTSIDE}
+    if settings.get("tokens", "all") not in ("last", "mean", "all"):
+        raise UserError(f"pooler.tokens is '{settings['tokens']}'; it must be last, mean or all.")
+    if cls.consumes == "routers":
+        if not experts:
+            raise UserError(
+                f"pooler={name} reads the routers of a mixture of experts, and this decoder is dense. Give "
+                "model=tiny_moe or another MoE decoder, or a pooler that reads hidden states alone."
+            )
+        settings["experts"] = list(experts)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            pooler = cls(hidden_size, num_layers, **settings).requires_grad_(config.get("trainable", True))
+        except TypeError as error:
+            raise UserError(f"The pooler '{name}' cannot be built from its settings: {error}.") from error
+    pooler.reads_padding = reads_padding(config)
+    return pooler

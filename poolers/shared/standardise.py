@@ -1,0 +1,57 @@
+"""Standardisation of vectors by means and standard deviations of a corpus that are stored with the run."""
+
+import torch
+from torch import Tensor, nn
+
+from cli.errors import UserError
+
+KINDS = ("none", "corpus", "batch")
+
+
+class Standardise(nn.Module):
+    """(x - mean) / standard deviation, entry by entry.
+
+    kind: "none" leaves x as it is. "corpus" takes what `fit` was given: buffers, saved and loaded with the head.
+    "batch" takes the batch's own, as the published code of MoEE does, so that a vector depends on its batch mates
+    (docs/reference_divergences.md, M1); a text alone becomes zeros, as there.
+    """
+
+    mean: Tensor
+    std: Tensor
+    texts: Tensor  # how many texts the statistics are over; 0 before `fit`
+
+    def __init__(self, width: int, kind: str) -> None:
+        super().__init__()
+        if kind not in KINDS:
+            raise UserError(f"pooler.standardise is '{kind}'; it must be one of {', '.join(KINDS)}.")
+        self.kind = kind
+        if kind == "corpus":
+            self.register_buffer("mean", torch.zeros(width))
+            self.register_buffer("std", torch.ones(width))
+            self.register_buffer("texts", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: [B, width] float32; the same shape comes back."""
+        if self.kind == "none":
+            return x
+        if self.kind == "corpus":
+            return (x - self.mean) / self.std
+        if len(x) == 1:
+            return torch.zeros_like(x)
+        return (x - x.mean(dim=0)) / (x.std(dim=0) + 1e-8)
+
+    def fit(self, x: Tensor) -> None:
+        """Take mean and standard deviation (of the sample, n - 1) of x: [texts, width], at least two texts.
+
+        An entry that does not vary is divided by one.
+        """
+        double = x.double()
+        std = double.std(dim=0)
+        self.mean.copy_(double.mean(dim=0))
+        self.std.copy_(torch.where(std > 1e-12, std, torch.ones_like(std)))
+        self.texts.fill_(len(x))
+
+    @property
+    def lacks_statistics(self) -> bool:
+        """Whether corpus statistics are wanted and not there."""
+        return self.kind == "corpus" and int(self.texts) == 0

@@ -1,0 +1,160 @@
+"""Small heat maps side by side on one scale, a panel for each encoder."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import inches, short_names
+from analysis.drawings.style import BLACK, families, house_style
+from analysis.figures.every import settle
+from analysis.grids.formats import score, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
+
+
+def student(values: NDArray[np.float64], level: float) -> tuple[float, float]:
+    """Return the ends of the interval of the mean of values [n] at `level`; nan with fewer than two values."""
+    from scipy.stats import t
+
+    n = len(values)
+    if n < 2:
+        return np.nan, np.nan
+    half = float(t.ppf((1 + level) / 2, n - 1)) * float(values.std(ddof=1)) / n**0.5
+    return float(values.mean()) - half, float(values.mean()) + half
+
+
+@dataclass(frozen=True)
+class Words:
+    """Name of the file, heading, caption and description of a figure that is yet to be drawn; see `Drawing`."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+
+    def drawing(self, figure: "Figure", left_out: Iterable[str] = ()) -> Drawing:
+        """The figure with its words. left_out: names that found no room, which the caption then says."""
+        left = list(left_out)
+        said = f" Not drawn: {'; '.join(left)}." if left else ""
+        return Drawing(self.name, self.title, self.caption + said, self.alt, figure)
+
+
+def styled(labels: Iterable[str], make: Callable[[], Drawing]) -> Drawing:
+    """Return the drawing that `make` draws, its layout settled. labels: names whose letters need a font."""
+    with house_style(families(sorted(labels))):
+        drawing = make()
+        settle(drawing.figure)
+    return drawing
+
+
+Floats = NDArray[np.float64]
+MOST_PANELS = 12
+MOST_NUMBERS = 110  # cells of a panel with their numbers in them
+ACROSS = 3
+
+
+@dataclass(frozen=True)
+class Panel:
+    """values: [rows, columns], nan where there is nothing."""
+
+    values: Floats
+    rows: list[str]
+    columns: list[str]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Names of the axes and of the scale. centre: the value that is white, on either side of which colours differ;
+    None: one colour that darkens. digits: of the numbers in the cells."""
+
+    rows: str
+    columns: str
+    scale: str
+    centre: float | None = None
+    digits: int = 2
+
+
+def heat_panels(words: Words, panels: "Mapping[str, Panel]", look: Look) -> Drawing:
+    """At most twelve panels on a scale that all share; the caption names what is left out."""
+    return styled(panels, lambda: _drawn(words, panels, look))
+
+
+def _drawn(words: Words, panels: "Mapping[str, Panel]", look: Look) -> Drawing:
+    from matplotlib.figure import Figure
+
+    shown = dict(list(panels.items())[:MOST_PANELS])
+    names = short_names(shown)
+    across = 2 if len(shown) == 4 else min(ACROSS, len(shown))
+    down = -(-len(shown) // across)
+    high, wide = (max(p.values.shape[axis] for p in shown.values()) for axis in (0, 1))
+    label = inches(row for p in shown.values() for row in p.rows)
+    numbered = high * wide <= MOST_NUMBERS
+    width = across * (wide * (0.36 if numbered else 0.14) + label + 0.5) + 1.0
+    height = down * (high * (0.22 if numbered else 0.1) + 0.9)
+    figure = Figure(figsize=(min(14.0, width), min(18.0, height)), layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False).ravel()
+    reach = _reach(list(shown.values()), look)
+    for axes, (name, panel) in zip(grid, shown.items(), strict=False):
+        quads = _cells(axes, panel, look, reach)
+        axes.set_title(names[name])
+        _numbers(axes, panel, look, numbered)
+    for axes in grid[len(shown) :]:
+        axes.set_visible(False)
+    for axes in grid[::across]:
+        axes.set_ylabel(look.rows)
+    for axes in grid[max(0, len(shown) - across) : len(shown)]:
+        axes.set_xlabel(look.columns)
+    bar = figure.colorbar(quads, ax=list(grid), shrink=0.8, pad=0.02)
+    bar.set_label(look.scale)
+    bar.outline.set_visible(False)
+    return words.drawing(figure, list(panels)[MOST_PANELS:])
+
+
+def _reach(panels: list[Panel], look: Look) -> tuple[float, float]:
+    values = np.concatenate([panel.values.ravel() for panel in panels])
+    values = values[np.isfinite(values)]
+    if look.centre is not None:
+        far = float(np.abs(values - look.centre).max()) or 0.01
+        return look.centre - far, look.centre + far
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if high > low else (low - 0.01, high + 0.01)
+
+
+def _cells(axes: Any, panel: Panel, look: Look, reach: tuple[float, float]) -> Any:
+    """Quads, not an image, so that vector files stay sharp."""
+    rows, columns = panel.values.shape
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    style: dict[str, Any] = {"vmin": reach[0], "vmax": reach[1], "edgecolors": "white", "linewidth": 0.4}
+    quads = axes.pcolormesh(*edges, np.ma.masked_invalid(panel.values), cmap=_colours(look), **style)
+    every = max(1, rows // 16)  # a label for each row of a small map, for some of a large one
+    axes.set_yticks(range(0, rows, every), panel.rows[::every])
+    axes.set_xticks(range(columns), panel.columns, rotation=90)
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return quads
+
+
+def _colours(look: Look) -> Any:
+    """Without the darkest ends, on which no black text can be read. Purple and orange, for readers who see no red."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    name, low, high = ("PuOr_r", 0.16, 0.84) if look.centre is not None else ("YlGnBu", 0.0, 0.6)
+    return ListedColormap(colormaps[name](np.linspace(low, high, 256)))
+
+
+def _numbers(axes: Any, panel: Panel, look: Look, numbered: bool) -> None:
+    if not numbered:
+        return
+    for row, column in np.argwhere(np.isfinite(panel.values)):
+        value = float(panel.values[row, column])
+        text = signed(value, look.digits) if look.centre == 0 else score(value, look.digits)
+        axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=6)

@@ -1,1 +1,0 @@
-"""Routing weights of mixtures of experts beside hidden states: the studies of MoEE."""

@@ -1,0 +1,1 @@
+"""Routing weights of mixtures of experts and hidden states: the studies of MoEE."""

@@ -1,0 +1,203 @@
+"""What the published standardisation by batch does to vectors and scores (docs/reference_divergences.md, M1).
+
+The public code of MoEE (arXiv 2410.10814) subtracts the mean of each batch of texts and divides by its standard
+deviation, so a vector depends on which other texts were encoded with it. Everything else here is held fixed.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional as F
+
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.style import house_style, mark
+from analysis.grids.formats import score
+from analysis.grids.grid import Cell, Grid
+from cli.limits import Limit, real
+from poolers.shared.standardise import Standardise
+from representation.answer import Answer
+from representation.encoders_studied import Subject
+from representation.moee.pair_tasks import PairTask, measures, once, pair_tasks, said
+from representation.moee.vectors import Vectors, check_sizes, encode, mixtures, readings_of
+from representation.progress import each
+from representation.texts import Texts
+
+Places = NDArray[np.int64]
+WHOLE = 10**9
+
+
+@dataclass(frozen=True)
+class Batching:
+    """`reading`: routing, concat or sum; `alpha`: of the sum; `size`: texts in a batch, 0 for no standardisation,
+    `WHOLE` for all texts in one; `orders`: random orders of the texts; one where the order cannot matter."""
+
+    reading: str
+    alpha: float
+    size: int
+    orders: int
+
+
+@dataclass(frozen=True)
+class Harm:
+    """Of a score over orders: mean, standard deviation (n - 1), lowest and highest. Of a text's vector (unit length) in
+    one order and in the next: the largest difference of an entry, and the mean cosine."""
+
+    mean: float
+    spread: float
+    low: float
+    high: float
+    entry: float
+    cosine: float
+
+
+def harm(task: PairTask, parts: Vectors, batching: Batching) -> Harm:
+    """Score the task under each order. parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised."""
+    count = len(task.texts)
+    orders = range(batching.orders if 0 < batching.size < count else 1)
+    cuts = [batches_of(count, batching.size, seed) if batching.size else None for seed in orders]
+    found = [vectors_of(parts, cut, batching) for cut in cuts]
+    scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in found]
+    apart = list(pairwise(found))
+    return Harm(
+        mean=float(np.mean(scores)),
+        spread=float(np.std(scores, ddof=1)) if apart else 0.0,
+        low=min(scores),
+        high=max(scores),
+        entry=max((float(np.abs(a - b).max()) for a, b in apart), default=0.0),
+        cosine=float(np.mean([(a * b).sum(axis=1).mean() for a, b in apart])) if apart else 1.0,
+    )
+
+
+def vectors_of(parts: Vectors, cut: list[Places] | None, batching: Batching) -> NDArray[np.float32]:
+    """[N, E] of unit length, the texts at each of `cut`'s places standardised by themselves; None: as they are."""
+    hidden, routing = (_standardised(torch.from_numpy(parts[name]), cut) for name in ("HS", "RW"))
+    if batching.reading == "sum":
+        hidden, routing = F.normalize(hidden, dim=-1), batching.alpha**0.5 * F.normalize(routing, dim=-1)
+    joined = routing if batching.reading == "routing" else torch.cat([hidden, routing], dim=1)
+    found: NDArray[np.float32] = F.normalize(joined, dim=-1).numpy()
+    return found
+
+
+def _standardised(raw: torch.Tensor, cut: list[Places] | None) -> torch.Tensor:
+    if cut is None:
+        return raw
+    by_batch, found = Standardise(raw.shape[1], "batch"), torch.empty_like(raw)
+    for places in cut:
+        found[places] = by_batch(raw[places])
+    return found
+
+
+def batches_of(count: int, size: int, seed: int) -> list[Places]:
+    """Places of `count` texts in random order, cut into batches; a last text alone joins the batch before it."""
+    order = np.random.default_rng(seed).permutation(count)
+    cut = [order[i : i + size] for i in range(0, count, size)]
+    if len(cut) > 1 and len(cut[-1]) == 1:
+        cut[-2:] = [np.concatenate(cut[-2:])]
+    return cut
+
+
+@house_style()
+def score_figure(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
+    """A panel an encoder: for each size of batch the mean score and its range over orders, by reading."""
+    from matplotlib.figure import Figure
+
+    encoders, sizes = list(frame["encoder"].unique()), list(frame["batch"].unique())
+    figure = Figure(figsize=(1.4 + 2.6 * len(encoders), 2.6), layout="constrained")
+    panels = figure.subplots(1, len(encoders), sharey=True, squeeze=False)[0]
+    for axes, encoder in zip(panels, encoders, strict=True):
+        for k, (reading, own) in enumerate(frame[frame["encoder"] == encoder].groupby("reading", sort=False)):
+            look, xs = mark(k), [sizes.index(size) + 0.15 * (k - 1) for size in own["batch"]]
+            axes.vlines(xs, own["low"], own["high"], color=look.colour)
+            axes.plot(xs, own["mean"], look.shape, color=look.colour, markersize=4, label=reading)
+        axes.set_xticks(range(len(sizes)), [{0: "none", WHOLE: "all"}.get(size, str(size)) for size in sizes])
+        axes.set_xlabel("texts in a batch")
+        axes.set_title(encoder)
+        axes.grid(axis="y")
+    panels[0].set_ylabel("score")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right upper")
+    caption = (
+        f"Score of MoEE's readings standardised by batch as in the published code, mean over tasks; {over}. Marks: "
+        f"mean over {orders} random orders of the same texts, lines: lowest to highest; none: not standardised."
+    )
+    widest = frame.assign(width=frame["high"] - frame["low"]).nlargest(1, "width").iloc[0]
+    said = f"The widest range is {widest['width']:.4f}: {widest['reading']}, batches of {widest['batch']}."
+    return Drawing("batch_zscore", "Scores over orders of the same texts", caption, said, figure)
+
+
+Config = dict[str, Any]
+LIMITS = {"batch_zscore.pairs": Limit(8), "batch_zscore.orders": Limit(2), "batch_zscore.alpha": real(0)}
+READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
+
+
+def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | None:
+    """None where no encoder is a mixture of experts, or no task is of pairs."""
+    own = settings["batch_zscore"]
+    check_sizes("batch_zscore.batches", own["batches"])
+    found = mixtures(subjects)
+    tasks = pair_tasks(list(texts.task_set.data.values()), own["pairs"], settings["texts_seed"])
+    if not found or not tasks:
+        return None
+    rows = []
+    for subject in each(found, "batch_zscore", settings):
+        parts = [raw_parts(subject, task) for task in tasks]
+        for size in (0, *own["batches"], WHOLE):
+            for reading in READINGS:
+                batching = Batching(reading, own["alpha"], size, own["orders"])
+                harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
+                rows.append({"encoder": subject.label, "reading": reading, "batch": size, **_over_tasks(harms)})
+    frame = pd.DataFrame(rows)
+    over = f"{said(tasks)} of {texts.benchmark}"
+    return Answer(
+        "batch_zscore",
+        "The published z-score by batch",
+        [grid(frame, own, f"{measures(tasks)}); {over}")],
+        [score_figure(frame, own["orders"], over)],
+        {"batch_zscore": frame},
+        [
+            "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",
+            "All texts of a task as one batch: what standardisation by fixed statistics would be, as "
+            "reading.standardise=corpus has them of the training texts.",
+        ],
+    )
+
+
+def _over_tasks(harms: list[Harm]) -> dict[str, float]:
+    """Means over tasks; of entries the largest."""
+    means = {key: float(np.mean([getattr(h, key) for h in harms])) for key in vars(harms[0])}
+    return means | {"entry": max(h.entry for h in harms)}
+
+
+def raw_parts(subject: Subject, task: PairTask) -> Vectors:
+    """HS [N, D] and RW [N, sum N_l] of the task's texts as they come, neither standardised nor of unit length."""
+    names = {"HS": "moee:hidden", "RW": "moee:routing"}
+    readings = readings_of(subject, names, standardise="none", normalize=False)
+    return encode(readings, subject.encoder(), task.texts, "")
+
+
+def grid(frame: pd.DataFrame, own: Config, over: str) -> Grid:
+    """One row an encoder, reading and size of batch."""
+    rows = []
+    for r in frame.sort_values(["encoder", "reading"], kind="stable", key=_order(frame)).to_dict("records"):
+        batch = {0: "none", WHOLE: "all texts"}.get(r["batch"], f"{r['batch']} texts")
+        cells = [score(r["mean"]), score(r["spread"]), f"{score(r['low'])} to {score(r['high'])}"]
+        cells += [score(r["entry"], 3), score(r["cosine"], 3)]
+        rows.append([Cell(str(r["encoder"])), Cell(str(r["reading"])), Cell(batch), *map(Cell, cells)])
+    caption = (
+        f"Scores over {own['orders']} random orders of the same texts, mean over tasks "
+        f"({over}. Entry, cosine: of a text's vector of unit length in one order and "
+        "in the next, the largest difference of an entry and the mean cosine."
+    )
+    head = ["Encoder", "Reading", "Standardised by", "Score", "SD", "Range", "Entry", "Cosine"]
+    return Grid("batch-zscore", caption, head, rows, left=3, title="Standardised by batch")
+
+
+def _order(frame: pd.DataFrame) -> Any:
+    """Keep encoders and readings in their order, batches together below each."""
+    places = {key: {name: i for i, name in enumerate(frame[key].unique())} for key in ("encoder", "reading")}
+    return lambda column: column.map(places[column.name])

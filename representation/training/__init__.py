@@ -1,1 +1,0 @@
-"""How training went: the loss of every step, and held-out figures before and after."""

@@ -1,0 +1,78 @@
+"""Statistics of training texts for a pooler that standardises, where nothing is trained.
+
+python -m training.corpus_statistics out=moee.safetensors model=tiny_moe pooler=moee reading.standardise=corpus
+python evaluate.py run=null model=tiny_moe pooler=moee reading.standardise=corpus pooler.statistics=moee.safetensors
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cli.errors import UserError, guard
+from corpora.triples import Triple
+from encoders.attention.layout import is_unpadded
+from encoders.chunking import by_token_budget
+from encoders.encoder import Encoder
+from encoders.tokens import TextTokenizer, Tokens
+from poolers.moee import MoEE
+from training.objectives.infonce import asked_of
+
+
+@torch.no_grad()
+def fit_statistics(encoder: Encoder, tokenizer: TextTokenizer, rows: Sequence[Tokens], budget: int) -> None:
+    """Set the statistics of `encoder`'s pooler to those of `rows`, encoded as it stands, without dropout."""
+    pooler, training = encoder.pooler, encoder.training
+    assert isinstance(pooler, MoEE)
+    device = next(encoder.backbone.parameters()).device
+    encoder.eval()
+    parts = []
+    for chunk in by_token_budget([len(r) for r in rows], budget, padded=not is_unpadded(encoder.backbone)):
+        batch = tokenizer.batch([rows[i] for i in chunk]).to(device)
+        parts.append(pooler.parts(encoder.states(batch)))
+    pooler.fit(parts)
+    encoder.train(training)
+
+
+Config = dict[str, Any]
+
+
+def sample(config: Config, triples: Sequence[Triple], tokenizer: TextTokenizer) -> list[Tokens]:
+    """Queries and positives of every k-th triple, `pooler.standardise_texts` texts in all or as many as there are."""
+    pairs = max(1, config["pooler"]["standardise_texts"] // 2)
+    chosen = triples[:: max(1, len(triples) // pairs)][:pairs]
+    template, instruction = tokenizer.template, config["data"].get("instruction")
+    queries = [(asked_of(t, instruction, template), t.query) for t in chosen]
+    return tokenizer.pairs([*queries, *((template.asked("", "document"), t.positive) for t in chosen)])
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Fit the untrained encoder that the words describe, and write its statistics to `out`."""
+    from safetensors.torch import save_file
+
+    from cli.compose import composed, plain
+    from corpora.readers import read_triples
+    from encoders.loading import build_encoder, build_tokenizer
+    from encoders.precision import best_device, resolve_precision
+    from records.atomic import replacing
+    from records.fingerprint import remember_below
+
+    out = [a.partition("=")[2] for a in arguments if a.startswith("out=")]
+    config = plain(composed("train", [a for a in arguments if not a.startswith("out=")]))
+    if len(out) != 1 or config["pooler"].get("standardise") != "corpus":
+        raise UserError("Give one out=<file> and a pooler that standardises: pooler=moee reading.standardise=corpus.")
+    remember_below(config["cache_dir"])
+    device = best_device(config["accelerator"])
+    encoder = build_encoder(config, resolve_precision(config["precision"], device), device)
+    tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
+    rows = sample(config, read_triples(config["data"], config["cache_dir"]), tokenizer)
+    fit_statistics(encoder, tokenizer, rows, config["token_budget"])
+    with replacing(Path(out[0])) as draft:
+        save_file(encoder.pooler.state_dict(), draft)
+    print(f"{out[0]}: means and standard deviations of {encoder.pooler.embedding_dim} entries over {len(rows)} texts.")
+
+
+if __name__ == "__main__":
+    guard(lambda: main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What a run costs, before it starts and as it is counted."""

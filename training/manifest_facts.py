@@ -1,0 +1,191 @@
+"""What a run's manifest says: before the first step, after the last, and in words at the start."""
+
+from typing import Any
+
+import torch
+
+from cli.compose import flat
+from cli.errors import UserError
+from corpora.docstrings import package_versions
+from corpora.triples import Triple, described
+from encoders.encoder import Encoder
+from encoders.identity import base_fingerprints
+from encoders.precision import Precision
+from records.code import modules_of
+from records.identity import BASE
+from records.manifest import code, environment, peak_memory_bytes, stream_seeds
+from records.run_folder import RunFolder
+from training.cost.flops import training_flops
+from training.module import ContrastiveModule
+from training.validation import Validation, collapse
+
+Config = dict[str, Any]
+SAME = {"data.sha256": "training data", **BASE}
+# Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
+SHARED = ("base", "cross_attention", "packed", "registry", "standardise")
+ROOTS = ("training.jobs", "training.contrastive", *(f"poolers.shared.{name}" for name in SHARED))
+ABSENT = "absent"
+MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "precision", "dtypes")
+
+
+def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Triple], precision: Precision) -> Config:
+    """What is known before the first step."""
+    data = {**described(triples), "trained_on": len(module.triples)}
+    if "packages" in config["data"]:
+        data["packages"] = package_versions(config["data"]["packages"])
+    encoder = module.encoder
+    return {
+        "study": config["study"],
+        "pooler": config["pooler"]["name"],
+        "attn": config["attn"]["name"],
+        "seed": config["seed"],
+        "status": "running",
+        "config": config,
+        "data": data,
+        **base_fingerprints(config["model"]),
+        **_lineage(encoder),
+        "precision": precision.name,
+        "dtypes": {"weights": name_of(precision.weights), "compute": name_of(precision.compute), "head": "float32"},
+        "device": device_name(encoder),
+        "kernel": encoder.backbone.config._attn_implementation,
+        "parameters": {
+            "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
+            "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
+            "base": sum(p.numel() for p in encoder.backbone.parameters() if not p.requires_grad),
+        },
+        "seeds": stream_seeds(config["seed"]),
+        "threads": torch.get_num_threads(),
+        **environment(),
+        "code": {**code(), **modules(config)},
+    }
+
+
+def modules(config: Config) -> Config:
+    """Return the sources that the run of `config` goes through, and which of them are there for one choice alone."""
+    reader = config["data"].get("reader") or config["data"].get("texts")
+    chosen = {"objective": _module(config["objective"]["run"]), "pooler": f"poolers.{config['pooler']['name']}"}
+    return modules_of(ROOTS, chosen | ({"data": _module(reader)} if reader else {}))
+
+
+def _module(function: str) -> str:
+    return function.rpartition(".")[0]
+
+
+def _lineage(encoder: Encoder) -> Config:
+    """The stages that the base was merged with, and what rounding took of them; nothing where there are none."""
+    if not encoder.lineage:
+        return {}
+    return {"lineage": encoder.lineage, "merge_rounding": encoder.merge_rounding}
+
+
+def continued(manifest: Config, interrupted: Config) -> Config:
+    """The opening manifest of a run that goes on after an interruption.
+
+    Raises `UserError` where data or base are other ones. Code, versions, machine and threads that have changed are
+    written down as "before -> now", so that the control rule sees a run of two halves for what it is.
+    """
+    check_same(manifest, interrupted, "this run was interrupted", "Put it back, or delete the run folder.")
+    if manifest.get("lineage") != interrupted.get("lineage"):
+        raise UserError(
+            "The stages of lineage= changed since this run was interrupted. Put them back, or delete the run folder."
+        )
+    return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
+
+
+def check_same(now: Config, before: Config, when: str, mend: str) -> None:
+    """Refuse data or a base other than those that the manifest `before` states, or does not state.
+
+    now: the facts of `SAME` as they are, nested as in a manifest. when, mend: the end of the message's sentences.
+    """
+    found, stated = flat(now), flat(before)
+    for key, what in SAME.items():
+        if key not in stated and key in found:
+            raise UserError(
+                f"The {what} was not written down when {when} ({key}): an older version of this program wrote the "
+                f"manifest, so nothing shows that it is the same. {mend}"
+            )
+        if found.get(key) != stated.get(key):
+            raise UserError(f"The {what} changed since {when} ({key}). {mend}")
+
+
+def _both(before: Any, now: Any) -> Any:
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = [*now, *(key for key in before if key not in now)]
+        return {key: _both(before.get(key, ABSENT), now.get(key, ABSENT)) for key in keys}
+    return now if before == now else f"{before} -> {now}"
+
+
+def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config) -> str:
+    """What is about to be trained, and how much work it is; the progress bar then tells the time left."""
+    steps, batch = module.cfg["trainer"]["max_steps"], module.cfg["trainer"]["global_batch_size"]
+    layout = module.lay_out(module.order.batch(0))
+    tokens = sum(map(len, module.work.tokenize(layout.texts)))
+    parameters = manifest["parameters"]
+    unused = 0 if module.cfg["objective"]["hard_negatives"] != 0 else sum(bool(t.negatives) for t in module.triples)
+    left_out = f" {unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them." if unused else ""
+    return (
+        f"{folder.path}: {steps} steps of {batch} queries and {len(layout.documents)} documents from "
+        f"{len(module.triples):,} triples, about {steps * tokens / 1e3:,.0f} k tokens; "
+        f"{parameters['adapter']:,} adapter and {parameters['head']:,} head parameters train.{left_out}"
+    )
+
+
+def closing_facts(module: ContrastiveModule, validation: Validation, opening: Config) -> Config:
+    """What is known after the last step of a contrastive run."""
+    facts = step_facts(module, opening)
+    return {
+        **facts,
+        "validation_ndcg_at_10": validation.ndcg,
+        "collapse": collapse(facts["loss"], module.candidates, validation.vectors),
+    }
+
+
+def step_facts(module: ContrastiveModule, opening: Config) -> Config:
+    """What the steps say. Tokens, FLOPs and seconds are those of the steps, of all attempts together."""
+    return {
+        "batch_order_sha256": module.batch_order_sha256,
+        "steps": module.cfg["trainer"]["max_steps"],
+        "tokens": module.tokens,
+        **_counted(module),
+        "seconds": round(module.seconds, 2),
+        "tokens_per_second": round(module.tokens / module.seconds, 1),
+        **peak_memory(next(module.encoder.parameters()).device),
+        "loss": sum(module.recent_losses) / len(module.recent_losses),
+    }
+
+
+def _counted(module: ContrastiveModule) -> Config:
+    """FLOPs of the steps; null, and why, where counting fails: what was trained is worth more than its count."""
+    try:
+        return {"flops": round(training_flops(module.cfg).of(module.work_done, module.work_spared))}
+    except Exception as error:  # an operator without a shape-only form, no memory for the probes, ...
+        return {"flops": None, "flops_gap": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+
+
+def warn(folder: RunFolder, closing: Config) -> None:
+    """Say what is wrong with a finished run, and what its manifest lacks."""
+    if closing["collapse"]:
+        print(f"warning: {folder.path} collapsed: {closing['collapse']}.")
+    if "flops_gap" in closing:
+        print(f"warning: {folder.path}: the FLOPs were not counted ({closing['flops_gap']}); tables show '-'.")
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """ "float32" for torch.float32."""
+    return str(dtype).removeprefix("torch.")
+
+
+def device_name(encoder: torch.nn.Module) -> str:
+    """ "cpu", or the GPU's name."""
+    device = next(encoder.parameters()).device
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def peak_memory(device: torch.device) -> Config:
+    """Most memory that training held: of the GPU where it ran on one, else of this process since it began; and which.
+
+    They are not comparable: a process counts Python and its libraries, a GPU the tensors that torch allocated there.
+    """
+    if device.type == "cuda":
+        return {"peak_memory_bytes": torch.cuda.max_memory_allocated(device), "peak_memory_of": "gpu"}
+    return {"peak_memory_bytes": peak_memory_bytes(), "peak_memory_of": "process"}

@@ -1,0 +1,1 @@
+"""One objective per file: its checks, data, batches, loss and held-out scores."""

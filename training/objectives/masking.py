@@ -1,0 +1,161 @@
+"""The loss of MNTP over a global batch: chunk by chunk, since it is a sum over tokens."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import PreTrainedTokenizerBase
+
+from cli.errors import UserError
+from encoders.lm_head import logits_at
+from encoders.tokens import Batch, Tokens
+from poolers.shared.base import TEXT
+from records.streams import stream_seed
+from training.large_batch import LargeBatch, rank, world_size
+
+UNDERSCORE = "_"  # what LLM2Vec takes for decoders that were trained without a mask token
+
+
+@dataclass(frozen=True)
+class Masked:
+    """A text with tokens replaced. places: of the masked tokens; targets: what stood there."""
+
+    tokens: Tokens
+    places: list[int]
+    targets: list[int]
+
+
+@dataclass(frozen=True)
+class Masking:
+    """share: of the tokens that can be predicted. by_mask, by_random: of the masked ones; the rest stay as they are.
+
+    mask: the mask token's id. others: [W] ids that a random replacement is drawn from, uniformly.
+    """
+
+    mask: int
+    others: np.ndarray
+    share: float
+    by_mask: float
+    by_random: float
+    seed: int
+
+    def __call__(self, rows: Sequence[Tokens], *position: int | str) -> list[Masked]:
+        """Mask each row. position: the step, or a word; with the seed it decides what is drawn.
+
+        Each token of the text that has a token before it is masked with probability `share`, independently (Devlin et
+        al. 2018, arXiv 1810.04805, appendix A.1, for the replacements). BOS, EOS and instruction are never masked.
+        """
+        seed = stream_seed(self.seed, "mask", *position)  # type: ignore[arg-type]  # words count as numbers do
+        random = np.random.default_rng(seed)
+        return [self._masked(row, random) for row in rows]
+
+    def _masked(self, row: Tokens, random: np.random.Generator) -> Masked:
+        chosen, how, other = (
+            random.random(len(row)),
+            random.random(len(row)),
+            random.integers(len(self.others), size=len(row)),
+        )
+        ids = list(row.ids)
+        places = [i for i in range(1, len(row)) if row.roles[i] == TEXT and chosen[i] < self.share]
+        for i in places:
+            if how[i] < self.by_mask:
+                ids[i] = self.mask
+            elif how[i] < self.by_mask + self.by_random:
+                ids[i] = int(self.others[other[i]])
+        return Masked(Tokens(ids, row.roles), places, [row.ids[i] for i in places])
+
+
+def masking(objective: dict, tokenizer: PreTrainedTokenizerBase, vocabulary: int, seed: int) -> Masking:
+    """Return the masking of `objective`. vocabulary: rows of the base's embeddings.
+
+    Raises `UserError` for a mask token that is none of the vocabulary, and for shares above one.
+    """
+    by_mask, by_random = objective["replaced_by_mask"], objective["replaced_by_random"]
+    if by_mask + by_random > 1:
+        raise UserError(
+            f"objective.replaced_by_mask={by_mask} and objective.replaced_by_random={by_random} add up to more than 1. "
+            "Lower one of them."
+        )
+    special = set(tokenizer.all_special_ids)
+    others = np.array([i for i in range(min(len(tokenizer), vocabulary)) if i not in special])
+    mask = mask_id(objective["mask_token"], tokenizer, vocabulary)
+    return Masking(mask, others, objective["mask_share"], by_mask, by_random, seed)
+
+
+def mask_id(token: str | None, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> int:
+    """Return the id of `token`; of None: the tokenizer's own mask token, or that of "_" where it has none."""
+    word = token or tokenizer.mask_token or UNDERSCORE
+    found = tokenizer.get_vocab().get(str(word))
+    if found is None or found >= vocabulary:
+        raise UserError(
+            f"objective.mask_token={word} is no token of the base's vocabulary. Give one that is, such as '_' or '~'."
+        )
+    return found
+
+
+class MaskedBatch(LargeBatch):
+    """Cross entropy of masked tokens, each predicted from the state of the token before it. Set `head`: [V, D].
+
+    Every text is a sequence of its own in every kernel, so no token sees, or is predicted from, another text.
+    """
+
+    head: Tensor
+
+    def masked_backward(self, rows: Sequence[Masked], step: int) -> Tensor:
+        """Add the gradient of the mean loss over all masked tokens of `rows` to the parameters; return the loss."""
+        total = max(1, sum(len(r.places) for r in rows))
+        loss = torch.zeros((), device=self.head.device)
+        chunks = self.chunks([r.tokens for r in rows])
+        for k in range(rank(), len(chunks), world_size()):
+            torch.manual_seed(stream_seed(self.seed, "dropout", step, k))
+            chunk = [rows[i] for i in chunks[k]]
+            if any(r.places for r in chunk):
+                part = F.cross_entropy(self.logits(chunk), self.targets(chunk), reduction="sum") / total
+                part.backward()
+                loss += part.detach()
+        if world_size() > 1:
+            dist.all_reduce(loss)
+        self._sum_gradients()
+        return loss
+
+    def logits(self, rows: Sequence[Masked]) -> Tensor:
+        """[M, V] float32 logits for the masked tokens of `rows`, text by text: from the states at i - 1 for token i."""
+        batch = self.tokenizer.batch([r.tokens for r in rows]).to(self.head.device)
+        states = self.encoder.run_backbone(batch)
+        text, place = before(batch, rows)
+        with self.encoder.precision(batch):
+            return logits_at(states[text, place], self.head)
+
+    def targets(self, rows: Sequence[Masked]) -> Tensor:
+        """[M] ids of the masked tokens."""
+        return torch.tensor([t for r in rows for t in r.targets], device=self.head.device)
+
+    @torch.no_grad()
+    def scores(self, rows: Sequence[Masked]) -> tuple[float, float]:
+        """Mean loss (nats) and accuracy over all masked tokens of `rows`, without dropout."""
+        training = self.encoder.training
+        self.encoder.eval()
+        found = list(self._scored(rows))
+        self.encoder.train(training)
+        total = sum(count for _, _, count in found)
+        return sum(loss for loss, _, _ in found) / total, sum(right for _, right, _ in found) / total
+
+    def _scored(self, rows: Sequence[Masked]) -> Iterator[tuple[float, int, int]]:
+        for chunk in self.chunks([r.tokens for r in rows]):
+            chosen = [rows[i] for i in chunk]
+            if any(r.places for r in chosen):
+                logits, targets = self.logits(chosen), self.targets(chosen)
+                right = int((logits.argmax(dim=-1) == targets).sum())
+                yield float(F.cross_entropy(logits, targets, reduction="sum")), right, len(targets)
+
+
+def before(batch: Batch, rows: Sequence[Masked]) -> tuple[Tensor, Tensor]:
+    """(text, column) of the state that predicts each masked token: the token before it, padding on the left counted."""
+    starts = batch.attention_mask.argmax(dim=1).tolist()
+    places = [(b, starts[b] + i - 1) for b, row in enumerate(rows) for i in row.places]
+    pairs = torch.tensor(places, dtype=torch.long, device=batch.roles.device).view(-1, 2)
+    return pairs[:, 0], pairs[:, 1]

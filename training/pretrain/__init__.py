@@ -1,0 +1,1 @@
+"""Pretraining of small decoders: objective clm, its tokenizer and its model card."""
