@@ -4,11 +4,11 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.started import start
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTEND = ROOT / "docs" / "extend"
@@ -44,10 +44,7 @@ def run(tree, words):
     """What a command prints that must succeed."""
     python, *rest = shlex.split(words, comments=True)
     assert python == "python"
-    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, *rest], cwd=tree, env=env, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = start(*rest, cwd=tree, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
