@@ -105,12 +105,12 @@ lint: $(VENV)/.installed ## style and types
 	$(VENV)/bin/mypy
 
 bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits, into docs/tables/performance.md (BENCH=--quick: printed, a smoke test)
-	$(RUN) -m benchmarks.invariance
-	$(RUN) -m benchmarks.startup $(BENCH)
-	$(RUN) -m benchmarks.encoding_speed $(BENCH)
-	$(RUN) -m benchmarks.readings_speed $(BENCH)
-	$(RUN) -m benchmarks.tensor_bytes $(if $(findstring --write,$(BENCH)),--write)
-	$(RUN) -m benchmarks.training_speed $(BENCH)
+	$(RUN) -m benchmarks.speed.invariance
+	$(RUN) -m benchmarks.speed.startup $(BENCH)
+	$(RUN) -m benchmarks.speed.encoding_speed $(BENCH)
+	$(RUN) -m benchmarks.speed.readings_speed $(BENCH)
+	$(RUN) -m benchmarks.speed.tensor_bytes $(if $(findstring --write,$(BENCH)),--write)
+	$(RUN) -m benchmarks.speed.training_speed $(BENCH)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'

@@ -22,6 +22,8 @@ COMMAND = re.compile(r"^    python (train\.py|evaluate\.py|-m representation|-m 
 TARGET = re.compile(r"^    make (\w+)|`make (\w+)", re.MULTILINE)
 OTHER_TREES = {DOCS / "log.md", *DOCS.glob("extend/*.md")}  # the words of the day, and of what a page adds
 
+OURS = "analysis|benchmarks|cli|conf|corpora|encoders|evaluation|poolers|records|representation|training"
+
 
 def named(path):
     return str(path.relative_to(ROOT))
@@ -61,6 +63,19 @@ def test_pages_that_sources_name_exist(folder):
         if file.suffix in (".py", ".yaml"):
             for page in re.findall(r"docs/[\w/-]+\.md", file.read_text(encoding="utf-8")):
                 assert (ROOT / page).is_file(), f"{named(file)} names {page}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in OTHER_TREES], ids=named)
+def test_sources_that_pages_name_exist(page):
+    """Paths of our packages, names of test files, and modules that are run."""
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(rf"(?<![\w/])(?:{OURS})/[\w/]+\.(?:py|yaml|csv)\b", text):
+        assert "/test_" in path or (ROOT / path).exists(), path
+    for name in re.findall(r"\btest_\w+\.py\b", text):
+        assert any((ROOT / "tests").rglob(name)), name
+    for module in re.findall(r"python -m (\w+(?:\.\w+)*)", text):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
 
 
 def test_the_readme_is_short():

@@ -45,7 +45,7 @@ def basis_text(inputs: Inputs) -> str:
     return f"""* Training, `experiment=paper/<base>`: {t["max_steps"]:,} steps of {t["global_batch_size"]:,} queries
   with {documents}, at most {config["max_length"]} tokens, GradCache, no padding:
   {work.texts / 1e6:.2f} M texts, {work.tokens / 1e6:,.0f} M tokens. The published data set was not at hand: **its
-  lengths are assumed to be those of the docstring triples** (benchmarks/card/lengths.json).
+  lengths are assumed to be those of the docstring triples** (benchmarks/gpu_card/lengths.json).
 * Scoring, `benchmark="{PAPER}" instructions={asked}`: each distinct text once, by mteb's descriptive statistics, at
   {inputs.characters:g} characters a token (**assumed**: the embedded tokenizer's on docstrings).
 * FLOPs by the closed form of `training/cost/flops.py`: the backbone's products in bf16, a trained head's in float32.
