@@ -8,6 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from cli.compose import CONF, composed
+from tests.started import start
 
 ENTRY_POINTS = {
     "train.py": ["train.py"],
@@ -19,17 +20,22 @@ ENTRY_POINTS = {
 }
 
 
-def run(*words, **settings):
-    """Start an entry point of this checkout."""
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, stderr=subprocess.PIPE, text=True, check=False, timeout=120, cwd=CONF.parent, **settings
-    )
+def unread(*words):
+    """Start an entry point whose output nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return subprocess.run(
+            [sys.executable, *words],
+            stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=120, cwd=CONF.parent,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
 
 
 def refused(*words):
     """The one line with which a command line is refused."""
-    done = run(*words, stdout=subprocess.PIPE)
+    done = start(*words)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
@@ -40,24 +46,14 @@ def refused(*words):
 @pytest.mark.parametrize("words", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 def test_a_reader_who_has_gone_is_no_fault(words):
     """As in `python train.py --help | head`, where head has read enough."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        done = run(*words, "--help", stdout=writing)
-    finally:
-        os.close(writing)
+    done = unread(*words, "--help")
     assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["--cfg", "job"], ["--cfg", "all", "-p", "hydra.job"], ["--info", "defaults"]])
 def test_nor_is_it_where_hydra_prints(words):
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        done = run("train.py", *words, stdout=writing)
-    finally:
-        os.close(writing)
+    done = unread("train.py", *words)
     assert (done.returncode, done.stderr) == (141, "")
 
 
@@ -65,7 +61,7 @@ def test_nor_is_it_where_hydra_prints(words):
 @pytest.mark.parametrize("flag", [["--cfg", "job"], ["-c", "job"], ["--cfg=job"]])
 def test_train_prints_its_configuration_as_hydra_does(flag):
     words = ["pooler=multilayer", "seed=3"]
-    done = run("train.py", "attn=bi", *flag, *words, stdout=subprocess.PIPE)
+    done = start("train.py", "attn=bi", *flag, *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == OmegaConf.to_yaml(composed("train", ["attn=bi", *words]))
 
@@ -75,21 +71,21 @@ def test_what_is_printed_is_hydras_own_text():
     """Hydra's own program, run on the same conf/."""
     program = f"import hydra\nhydra.main(config_path={str(CONF)!r}, config_name='train', version_base='1.3')(print)()"
     words = ["pooler=multilayer", "--cfg", "job", "-p", "pooler"]
-    theirs, ours = (run(*p, *words, stdout=subprocess.PIPE) for p in (["-c", program], ["train.py"]))
+    theirs, ours = (start(*p, *words) for p in (["-c", program], ["train.py"]))
     assert theirs.stdout.startswith("# @package pooler\n")
     assert ours.stdout == theirs.stdout
 
 
 @pytest.mark.slow
 def test_a_part_is_printed_resolved():
-    done = run("train.py", "--cfg", "job", "--resolve", "--package", "lora", stdout=subprocess.PIPE)
+    done = start("train.py", "--cfg", "job", "--resolve", "--package", "lora")
     assert done.stderr == ""
     assert "- q_proj" in done.stdout.splitlines()
 
 
 @pytest.mark.slow
 def test_evaluate_prints_its_configuration_too():
-    done = run("evaluate.py", "pooler=mean", "-c", "job", "tasks=[SciFact]", stdout=subprocess.PIPE)
+    done = start("evaluate.py", "pooler=mean", "-c", "job", "tasks=[SciFact]")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == OmegaConf.to_yaml(composed("evaluate", ["pooler=mean", "tasks=[SciFact]", "~benchmark"]))
 

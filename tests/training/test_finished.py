@@ -2,13 +2,10 @@
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.started import start
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +26,7 @@ def command(small_model, pairs, tmp_path_factory):
     ]
 
     def run():
-        done = subprocess.run(
-            [sys.executable, "train.py", *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-        )
+        done = start("train.py", *words)
         return done.returncode, done.stdout + done.stderr
 
     assert run()[0] == 0

@@ -1,8 +1,6 @@
 """A number that is not finite stops a run before it reaches weights or checkpoint; the same command then goes on."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -13,6 +11,7 @@ from safetensors.torch import load_file
 from cli.compose import CONF
 from cli.errors import UserError
 from records.run_folder import RunFolder
+from tests.started import start
 from tests.training.raw_stages import quick_stage
 from training.contrastive import train_cell
 from training.loop import LAST
@@ -163,8 +162,7 @@ def test_processes_stop_together_where_one_has_a_gradient_that_is_not_finite(sma
 
     def run(spoil):
         env = {**os.environ, "SPOIL": spoil, "PYTHONPATH": str(CONF.parent), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, str(tmp_path / "driver.py"), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, env=env, cwd=tmp_path)
+        return start(str(tmp_path / "driver.py"), *words, cwd=tmp_path, env=env)
 
     stopped = run("1")
     assert stopped.returncode == 2, stopped.stderr[-2000:]

@@ -1,13 +1,10 @@
 """`study=<name>`: a folder of that name, one configuration per cell and seed in it, and sweeps side by side."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.started import start
 
 
 @pytest.mark.slow
@@ -19,14 +16,7 @@ def test_a_named_study(small_model, pairs, tmp_path):
     words += ["logging.tensorboard=false", f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}", "study=held"]
 
     def run(*more):
-        done = subprocess.run(
-            [sys.executable, "train.py", *more, *words],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        done = start("train.py", *more, *words)
         return done.returncode, done.stdout + done.stderr
 
     def r_of(study):

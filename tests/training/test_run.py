@@ -1,6 +1,5 @@
 """A whole run: an interrupted one ends bit-equal, a stopped one is not finished; tests/contract holds the rest."""
 
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +11,7 @@ from safetensors.torch import load_file
 from cli.compose import composed, plain
 from cli.errors import UserError
 from records.run_folder import RunFolder
+from tests.started import start
 from training.contrastive import check_sizes, train_cell
 from training.loop import LAST
 from training.manifest_facts import MAY_CHANGE, continued, peak_memory
@@ -180,10 +180,7 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
     words += ["accelerator=cpu", "trainer.max_steps=4", "trainer.global_batch_size=8", "trainer.checkpoint_every=2"]
     words += ["data=jsonl", f"data.path='{cfg['data']['path']}'", "data.validation=4", "trainer.validate_every=2"]
     words += ["objective.warmup=1", "logging.tensorboard=false", "trainer.progress=false", "trainer.threads=1"]
-    done = subprocess.run(
-        [sys.executable, "train.py", "-m", *words, "trainer.devices=2,1", f"runs_dir={tmp_path / 'two'}"],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    done = start("train.py", "-m", *words, "trainer.devices=2,1", f"runs_dir={tmp_path / 'two'}")
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("loss") == 2, "each run ends once, in one process"
     both = (tmp_path / "two").glob("*/multilayer-bi/seed=0")
