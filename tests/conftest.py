@@ -4,21 +4,15 @@ import gc
 import hashlib
 import os
 import shutil
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
-from hydra._internal import config_loader_impl as loader
-from transformers import LlamaConfig, LlamaModel, OlmoeConfig, OlmoeModel
 
-from cli.compose import composed, plain
-from tests.cells import reads_routers
-from training.pretrain.bpe import train_bpe
+# The fixtures import torch, transformers and hydra: the process that hands out the tests reads this file too.
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-MERGER = loader.ConfigLoaderImpl
 WORDS = [
     "the",
     "sum",
@@ -46,6 +40,8 @@ WORDS = [
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
+    import torch
+
     torch.set_num_threads(1)  # the test processes share the cores
 
 
@@ -61,7 +57,10 @@ def _each_choice_of_groups_once():
 
     Hydra itself parses all words, and applies those that are no groups to a copy.
     """
-    choose, merge, chosen, merged = loader.create_defaults_list, MERGER._compose_config_from_defaults_list, {}, {}
+    from hydra._internal import config_loader_impl as loader
+
+    merger = loader.ConfigLoaderImpl
+    choose, merge, chosen, merged = loader.create_defaults_list, merger._compose_config_from_defaults_list, {}, {}
 
     def choose_once(repo, config_name, overrides_list, **settings):
         is_group = [repo.group_exists(o.key_or_group) and not isinstance(o.value(), dict) for o in overrides_list]
@@ -80,13 +79,41 @@ def _each_choice_of_groups_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loader, "create_defaults_list", choose_once)
-        patch.setattr(MERGER, "_compose_config_from_defaults_list", merge_once)
+        patch.setattr(merger, "_compose_config_from_defaults_list", merge_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _each_model_folder_once():
+    """Read each model and tokenizer once and hand out copies: reading a small model takes eight times as long."""
+    from encoders import backbone
+
+    real, read = backbone._loaded, {}
+
+    def once(path, auto, **settings):
+        if not os.path.isdir(path) or settings.get("device_map"):
+            return real(path, auto, **settings)
+        files = sorted((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in os.scandir(path))
+        words = {k: v.to_json_string(use_diff=False) if k == "config" else str(v) for k, v in settings.items()}
+        key = str((path, files, auto, auto.from_pretrained, words))
+        if key not in read:
+            read[key] = real(path, auto, **settings)
+        tokenizer = "Tokenizer" in auto.__name__  # its vocabulary, which no one changes, takes long to copy
+        return (copy if tokenizer else deepcopy)(read[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backbone, "_loaded", once)
         yield
 
 
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory) -> Path:
     """A folder with a Llama of two layers (random weights) and a BPE tokenizer, in transformers' format."""
+    import torch
+    from transformers import LlamaConfig, LlamaModel
+
+    from training.pretrain.bpe import train_bpe
+
     folder = tmp_path_factory.mktemp("model")
     texts = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
     tokenizer = train_bpe(texts, 320, 128)
@@ -112,6 +139,9 @@ def small_model(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def small_moe(tmp_path_factory, small_model) -> Path:
     """A folder with an OLMoE of three layers of four experts, two to a token (random), and the same tokenizer."""
+    import torch
+    from transformers import LlamaConfig, OlmoeConfig, OlmoeModel
+
     folder = tmp_path_factory.mktemp("moe")
     for file in small_model.glob("*token*"):
         shutil.copy(file, folder)
@@ -141,6 +171,8 @@ def compose_cell(small_model, small_moe):
 
     A pooler that reads routers gets the small mixture of experts.
     """
+    from cli.compose import composed, plain
+    from tests.cells import reads_routers
 
     def compose(pooler: str, attn: str, *overrides: str) -> dict:
         words = [f"pooler={pooler}", f"attn={attn}", "precision=fp32", "max_length=48"]

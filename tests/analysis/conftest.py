@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.manifests import evaluation, manifest, seal, untrained
+from tests.analysis.published import REAL, Published, real, write_published
 
 TASKS = {f"{kind}{k}": kind for kind in ("Retrieval", "STS") for k in range(8)}
 
@@ -61,7 +62,13 @@ def study(tmp_path: Path) -> Study:
     return Study(tmp_path / "runs")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def new_study(tmp_path_factory) -> Callable[[], Study]:
+    """Return a function that makes an empty study, to be filled once for the tests of a file."""
+    return lambda: Study(tmp_path_factory.mktemp("study") / "runs")
+
+
+@pytest.fixture(scope="session")
 def analyse_words() -> Callable:
     """Return a function: override words -> result."""
     from analysis.analyse import analyse
@@ -75,14 +82,20 @@ def spread(base: float, step: float = 0.001) -> dict[str, float]:
     return {task: round(base + step * k, 6) for k, task in enumerate(TASKS)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def spread_scores() -> Callable:
     return spread
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def task_writer() -> Callable:
     return write_task
+
+
+@pytest.fixture(scope="session", params=["made", *(["real"] if REAL.is_file() else [])])
+def published(request, tmp_path_factory) -> Published:
+    """The scores of published models: made, and the real ones where they lie beside the checkout."""
+    return real() if request.param == "real" else write_published(tmp_path_factory.mktemp("published") / "wide.csv.gz")
 
 
 @pytest.fixture

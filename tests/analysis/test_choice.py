@@ -8,12 +8,18 @@ from cli.errors import UserError
 DESIGNS = ["multilayer-bi", "eos-bi", "mean-causal", "eos-causal", "zeta-causal"]
 
 
-@pytest.fixture
-def filled(study, spread_scores):
+def fill(study, spread_scores):
+    """Write five designs, of which one was scored before training too."""
     for k, design in enumerate(DESIGNS):
         study.run(design, spread_scores(0.3 + 0.01 * k))
     study.run("eos-causal", spread_scores(0.1), trained=False)
     return study
+
+
+@pytest.fixture(scope="module")
+def filled(new_study, spread_scores):
+    """Not to be changed."""
+    return fill(new_study(), spread_scores)
 
 
 def test_config_order_not_the_scores_nor_the_folder(filled, analyse_words):
@@ -78,7 +84,8 @@ def test_types_and_tasks(filled, analyse_words):
     assert list(one.means.columns) == ["STS"]
 
 
-def test_missing_cells(filled, analyse_words, spread_scores):
+def test_missing_cells(study, analyse_words, spread_scores):
+    filled = fill(study, spread_scores)
     folder = filled.run("lastlayer-bi", spread_scores(0.4), seed=0)
     (folder / "STS3.json").unlink()
     with pytest.raises(
@@ -100,7 +107,8 @@ def test_too_few_common_tasks(study, analyse_words):
         analyse_words(f"scores={study.root}", "missing=intersection")
 
 
-def test_before_and_after(filled, analyse_words, spread_scores):
+def test_before_and_after(study, analyse_words, spread_scores):
+    filled = fill(study, spread_scores)
     filled.run("eos-bi", {"STS0": 0.1}, trained=False)
     for design in DESIGNS:
         filled.run(design, spread_scores(0.33), seed=1)

@@ -1,9 +1,9 @@
-"""The published scores of 269 models: real gaps, real ties, real names."""
+"""Scores as a leaderboard publishes them, made and (where they are at hand) real: gaps, ties, names."""
 
 import time
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -12,38 +12,31 @@ from analysis.cli import read_arguments
 from analysis.statistics.wilcoxon import signed_rank
 from cli.errors import UserError
 
-PUBLISHED = Path(__file__).resolve().parents[3] / "shared/data/mteb_results/mteb_eng_v2_wide.csv.gz"
-pytestmark = pytest.mark.skipif(not PUBLISHED.is_file(), reason="../shared/data/mteb_results is not there")
 MODELS = "models=[BAAI__bge-small-en-v1.5,BAAI__bge-base-en-v1.5,BAAI__bge-large-en-v1.5]"
 
 
-def test_named_models_agree_with_scipy_and_with_the_published_means():
-    result = analyse(read_arguments([f"scores={PUBLISHED}", MODELS]))
+def test_named_models_agree_with_scipy_and_with_the_published_means(published):
+    result = analyse(read_arguments([f"scores={published.path}", MODELS]))
     assert result.matrix.shape == (41, 3)
     for row in result.pairs.itertuples():
         tasks = result.types.get(row.type, list(result.matrix.index))
         d = np.round((result.matrix.loc[tasks, row.second] - result.matrix.loc[tasks, row.first]).to_numpy(), 12)
         if len(set(np.abs(d))) == len(d) and d.all():
             assert row.p == pytest.approx(stats.wilcoxon(d, method="exact").pvalue, abs=1e-12)
-    line = _published_line("BAAI__bge-large-en-v1.5")
+    line = pd.read_csv(published.path).set_index("model").loc["BAAI__bge-large-en-v1.5"]
     assert result.means.loc["BAAI__bge-large-en-v1.5", "STS"] == pytest.approx(float(line["mean_STS"]) / 100, abs=1e-4)
     assert result.means.loc["BAAI__bge-large-en-v1.5"].iloc[-2] == pytest.approx(
         float(line["mean_all"]) / 100, abs=1e-4
     )
 
 
-def _published_line(model):
-    import pandas as pd
-
-    return pd.read_csv(PUBLISHED).set_index("model").loc[model]
-
-
-def test_gaps_are_dropped_or_refused_with_the_mend():
-    with pytest.raises(UserError, match=r"task sets differ: .* and 10 more; .*missing=drop_models"):
-        analyse(read_arguments([f"scores={PUBLISHED}", "missing=fail"]))
-    with pytest.raises(UserError, match=r"269 designs share 0 of 41 .*missing=drop_models keeps all 41 tasks and 183 "):
-        analyse(read_arguments([f"scores={PUBLISHED}"]))
-    whole = analyse(read_arguments([f"scores={PUBLISHED}", "missing=drop_models", "models=[BAAI__*,intfloat__*]"]))
+def test_gaps_are_dropped_or_refused_with_the_mend(published):
+    with pytest.raises(UserError, match=r"task sets differ: .* and \d+ more; .*missing=drop_models"):
+        analyse(read_arguments([f"scores={published.path}", "missing=fail"]))
+    told = f"{published.models} designs share 0 of 41 .*missing=drop_models keeps all 41 tasks and {published.whole} "
+    with pytest.raises(UserError, match=told):
+        analyse(read_arguments([f"scores={published.path}"]))
+    whole = analyse(read_arguments([f"scores={published.path}", "missing=drop_models", "models=[BAAI__*,intfloat__*]"]))
     assert len(whole.matrix) == 41
     (note,) = [note for note in whole.notes if note.startswith("missing=drop_models")]
     assert f"{note.count('(') - 1} of {len(whole.designs) + note.count('(') - 1} designs were dropped" in note
@@ -59,9 +52,8 @@ def test_all_pairs_of_269_models_are_quick():
     assert 0.03 < (test.p <= 0.05).mean() < 0.08  # pairs share models, so the share strays from .05
 
 
-def test_a_crossing_of_published_models_agrees_with_statsmodels():
+def test_a_crossing_of_published_models_agrees_with_statsmodels(published):
     """Twelve models are a crossing: family (e5, bge) x size x version; F of all seven effects over 27 shared tasks."""
-    import pandas as pd
     from statsmodels.stats.anova import AnovaRM
 
     from analysis.factorial.effects import factorial_effects
@@ -74,8 +66,8 @@ def test_a_crossing_of_published_models_agrees_with_statsmodels():
         for size in ("small", "base", "large")
         for k in (0, 1)
     }
-    frame = pd.read_csv(PUBLISHED).set_index("model").filter(regex="^(?!mean_|n_)")
-    matrix = frame.loc[list(rows)].dropna(axis=1).T / 100
+    matrix = published.frame().loc[list(rows)].dropna(axis=1).T / 100
+    assert len(matrix) == 27
     (found,), notes = factorial_effects(
         matrix, pd.DataFrame.from_dict(rows, orient="index"), {"All": list(matrix.index)}, Settings(scores=())
     )

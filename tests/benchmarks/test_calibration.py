@@ -10,6 +10,7 @@ from scipy import stats
 
 from analysis.statistics.correction import holm
 from analysis.statistics.intervals import student_interval
+from benchmarks.calibrate import calibration
 from benchmarks.calibrate.null_intervals import (
     INTERVALS,
     bca,
@@ -30,6 +31,7 @@ from benchmarks.calibrate.null_tests import (
     t_test,
 )
 from benchmarks.calibrate.null_worlds import BLOCK, SD, WORLDS, block_means, five_designs, read_spreads
+from cli.errors import guard
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
@@ -189,9 +191,12 @@ def test_the_command_runs(tmp_path):
     ]
     assert (tmp_path / "power.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "power.png").stat().st_size > 5000
-    missing = subprocess.run([*words[:3], "none.csv"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert missing.returncode == 2
-    assert "none.csv is not a file" in missing.stderr
-    wrong = subprocess.run([*words[:4], "only=intervalls"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert wrong.returncode == 2
-    assert "there is no table 'intervalls'" in wrong.stderr
+
+
+def test_words_of_the_command_are_checked(monkeypatch, capsys):
+    for word, message in (("none.csv", "none.csv is not a file"), ("only=intervalls", "no table 'intervalls'")):
+        monkeypatch.setattr("sys.argv", ["calibration", "--quick", word])
+        with pytest.raises(SystemExit) as left:
+            guard(calibration.main)
+        assert left.value.code == 2
+        assert message in capsys.readouterr().err

@@ -19,18 +19,26 @@ from analysis.pairs import compare_pairs
 from analysis.settings import Settings
 
 
-@pytest.fixture
-def wide(tmp_path, analyse_words):
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory, analyse_words):
     """Return a function: scores [designs, tasks] and names -> result; tasks are mteb's, of two types."""
+    folder = tmp_path_factory.mktemp("wide")
     tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R", "SciFact", "ArguAna", "FiQA2018"]
 
     def make(values, names, *words):
         own = tasks[: values.shape[1]]
         rows = [",".join([f'"{n}"', *map(repr, row)]) for n, row in zip(names, values.tolist(), strict=True)]
-        (tmp_path / "wide.csv").write_text("\n".join([f"model,{','.join(own)}", *rows]) + "\n")
-        return analyse_words(f"scores={tmp_path / 'wide.csv'}", *words)
+        (folder / "wide.csv").write_text("\n".join([f"model,{','.join(own)}", *rows]) + "\n")
+        return analyse_words(f"scores={folder / 'wide.csv'}", *words)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def three(wide):
+    """Three designs, and their figures: not to be changed."""
+    result = wide(random(3), "abc")
+    return result, draw(result)
 
 
 def random(count, tasks=10):
@@ -56,9 +64,9 @@ def inside(drawing):
     return box.x0 >= -0.01 and box.y0 >= -0.01 and box.x1 <= width + 0.01 and box.y1 <= height + 0.01
 
 
-def test_the_forest_draws_the_differences_of_the_table(wide):
-    result = wide(random(3), "abc")
-    figure = named(draw(result))["forest"].figure
+def test_the_forest_draws_the_differences_of_the_table(three):
+    result, drawings = three
+    figure = named(drawings)["forest"].figure
     drawn = sorted(
         float(x) for line in figure.axes[0].lines for x in line.get_xdata() if line.get_marker() not in ("None", "")
     )
@@ -194,9 +202,9 @@ def test_the_critical_difference_diagram_draws_its_ranks_and_bars():
     assert inside(drawing)
 
 
-def test_files_are_the_same_bytes_and_embed_their_fonts(wide, tmp_path):
-    result = wide(random(3), "abc")
-    one, other = draw(result)[0], draw(result)[0]
+def test_files_are_the_same_bytes_and_embed_their_fonts(three, tmp_path):
+    result, (one, *_) = three
+    other = draw(result)[0]
     for kind in ("pdf", "png", "svg"):
         assert figure_bytes(one, kind) == figure_bytes(other, kind), kind
     paths = write_figures([one], tmp_path / "figures")
@@ -209,10 +217,10 @@ def test_files_are_the_same_bytes_and_embed_their_fonts(wide, tmp_path):
         assert all("yes yes" in line for line in listed.splitlines()[2:])
 
 
-def test_the_users_matplotlibrc_changes_nothing(wide):
+def test_the_users_matplotlibrc_changes_nothing(three):
     import matplotlib
 
-    result = wide(random(3), "abc")
-    plain = figure_bytes(draw(result)[0], "svg")
+    result, drawings = three
+    plain = figure_bytes(drawings[0], "svg")
     with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "axes.facecolor": "red"}):
         assert figure_bytes(draw(result)[0], "svg") == plain

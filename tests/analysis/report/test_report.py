@@ -48,8 +48,9 @@ def read(page):
     return reader
 
 
-@pytest.fixture
-def ours(study, spread_scores, analyse_words):
+@pytest.fixture(scope="module")
+def ours(new_study, spread_scores, analyse_words):
+    study = new_study()
     for k, design in enumerate(("eos-causal", "lastlayer-bi", "mean-bi")):
         for trained in (True, False):
             scores = {
@@ -59,23 +60,25 @@ def ours(study, spread_scores, analyse_words):
     return analyse_words(f"scores={study.root}")
 
 
-@pytest.fixture
-def foreign(tmp_path, analyse_words):
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory, analyse_words):
+    path = tmp_path_factory.mktemp("foreign") / "wide.csv"
     names = ["plain", NASTY.replace('"', '""'), "third"]
     rows = [f'"{name}",{",".join(str(0.4 + 0.01 * k * (j + 1)) for k in range(8))}' for j, name in enumerate(names)]
     tasks = "SciFact,ArguAna,FiQA2018,NFCorpus,STS12,STS13,STS14,STS15"
-    (tmp_path / "wide.csv").write_text("\n".join([f"model,{tasks}", *rows]) + "\n")
-    return analyse_words(f"scores={tmp_path / 'wide.csv'}")
+    path.write_text("\n".join([f"model,{tasks}", *rows]) + "\n")
+    return analyse_words(f"scores={path}")
 
 
 def test_the_page_is_whole_and_accessible(ours):
-    page = report_files(ours, draw(ours))["report.html"]
+    drawings = draw(ours)
+    page = report_files(ours, drawings)["report.html"]
     reader = read(page)
     tags = [tag for tag, _ in reader.tags]
     assert dict(reader.tags)["html"]["lang"] == "en"
     assert tags.count("caption") == tags.count("table") >= 5
     images = [attributes for tag, attributes in reader.tags if tag == "img"]
-    assert len(images) == len(draw(ours))
+    assert len(images) == len(drawings)
     assert all(image["alt"] and image["src"].startswith("data:image/svg+xml;base64,") for image in images)
     assert base64.b64decode(images[0]["src"].partition(",")[2]).startswith(b"<?xml")
     ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]

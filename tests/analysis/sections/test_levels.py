@@ -9,16 +9,22 @@ import pytest
 DESIGNS = ("eos-causal", "eos-bi", "lastlayer-causal", "lastlayer-bi")
 
 
-@pytest.fixture
-def words(study, spread_scores):
+@pytest.fixture(scope="module")
+def words(new_study, spread_scores):
     """Four designs, two seeds, sixteen tasks of eight sources."""
-    rng = np.random.default_rng(0)
+    study, rng = new_study(), np.random.default_rng(0)
     for k, (design, seed) in enumerate(product(DESIGNS, (0, 1))):
         scores = {task: value + rng.normal(0, 0.02) for task, value in spread_scores(0.3 + 0.005 * (k // 2)).items()}
         study.run(design, scores, seed=seed)
     path = study.root / "sources.json"
     path.write_text(json.dumps({f"{kind}{k}": f"source {k}" for kind in ("Retrieval", "STS") for k in range(8)}))
     return [f"scores={study.root}", f"cluster={path}"]
+
+
+@pytest.fixture(scope="module")
+def usual_and_strict(words, analyse_words):
+    """The results at alpha .05 and .01."""
+    return [analyse_words(*words, f"alpha={alpha}") for alpha in (0.05, 0.01)]
 
 
 def named(result):
@@ -29,8 +35,8 @@ def named(result):
     }
 
 
-def test_intervals_are_of_the_level_that_alpha_leaves(words, analyse_words):
-    usual, strict = (named(analyse_words(*words, f"alpha={alpha}")) for alpha in (0.05, 0.01))
+def test_intervals_are_of_the_level_that_alpha_leaves(usual_and_strict):
+    usual, strict = map(named, usual_and_strict)
     for name in ("seeds", "clusters", "borda"):
         assert ("95 %" in usual[name][0], "99 %" in usual[name][0]) == (True, False), name
         assert ("95 %" in strict[name][0], "99 %" in strict[name][0]) == (False, True), name
@@ -47,8 +53,8 @@ def test_intervals_are_of_the_level_that_alpha_leaves(words, analyse_words):
     assert (after["rank_high"] - after["rank_low"]).sum() > (before["rank_high"] - before["rank_low"]).sum()
 
 
-def test_so_are_the_marginal_means_and_the_verdict(words, analyse_words):
-    usual, strict = (analyse_words(*words, f"alpha={alpha}") for alpha in (0.05, 0.01))
+def test_so_are_the_marginal_means_and_the_verdict(usual_and_strict):
+    usual, strict = usual_and_strict
     before, after = (result.effects[0].marginals for result in (usual, strict))
     assert (after["high"] - after["low"] > before["high"] - before["low"]).all()
     assert "its 95 % interval is" in usual.verdict

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,8 @@ from analysis.tables.paper_layout import paper_grid, star_levels
 LIFT = {"a": 0.0, "b": 0.002, "c": 0.05, "d": 0.2}
 
 
-@pytest.fixture
-def csv(tmp_path):
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory):
     """Four models on 14 STS tasks, 3 of pair classification and 4 of reranking; c and d are far ahead."""
     rng = np.random.default_rng(2)
     lines = ["model,task,score,type"]
@@ -29,12 +30,12 @@ def csv(tmp_path):
         for k in range(size):
             base = rng.uniform(0.3, 0.5)
             lines += [f"{m},{kind}{k},{base + v + rng.normal(0, 0.01):.4f},{kind}" for m, v in LIFT.items()]
-    path = tmp_path / "scores.csv"
+    path = tmp_path_factory.mktemp("scores") / "scores.csv"
     path.write_text("\n".join(lines))
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def result(csv, analyse_words):
     return analyse_words(f"scores={csv}", "layout=paper")
 
@@ -65,9 +66,8 @@ def test_types_that_cannot_reach_alpha_are_marked_in_every_row(result):
     assert "n.a. so few tasks that .05 cannot be reached" in paper_grid(result).caption
 
 
-def test_a_dagger_is_for_what_passes_only_before_the_correction(csv, analyse_words):
-    whole = analyse_words(f"scores={csv}", "layout=paper")
-    p = float(whole.pairs.loc[whole.pairs["type"] == "STS", "p"].max())  # of a with b
+def test_a_dagger_is_for_what_passes_only_before_the_correction(csv, result, analyse_words):
+    p = float(result.pairs.loc[result.pairs["type"] == "STS", "p"].max())  # of a with b
     result = analyse_words(f"scores={csv}", "layout=paper", f"alpha={p}", "family=table")
     row = result.pairs[(result.pairs["type"] == "STS")].iloc[0]
     assert row["p"] <= p < row["p_holm"]
@@ -93,8 +93,9 @@ def test_a_dagger_is_for_what_passes_only_before_the_correction(csv, analyse_wor
     ],
 )
 def test_captions_name_test_zeros_correction_and_family(csv, analyse_words, words, said):
+    result = analyse_words(f"scores={csv}", *words)
     for layout in ("grid", "paper"):
-        grids = all_grids(analyse_words(f"scores={csv}", f"layout={layout}", *words))
+        grids = all_grids(replace(result, settings=replace(result.settings, layout=layout)))
         (caption,) = [grid.caption for grid in grids if grid.name == "pairs"]
         assert all(part in caption for part in said), caption
 

@@ -13,16 +13,22 @@ from analysis.grids.latex import escape, latex_document
 from analysis.grids.markdown import document, markdown_grid
 
 
-@pytest.fixture
-def result(study, analyse_words):
-    rng = np.random.default_rng(0)
+@pytest.fixture(scope="module")
+def filled(new_study):
+    """Three designs on eleven tasks, before and after training: not to be changed."""
+    study, rng = new_study(), np.random.default_rng(0)
     tasks = [f"STS{k}" for k in range(8)] + [f"Retrieval{k}" for k in range(3)]
     for k, design in enumerate(("eos-causal", "mean-bi", "multilayer-bi")):
         for trained in (True, False):
             scores = {t: float(s) for t, s in zip(tasks, rng.uniform(0.2, 0.3, 11), strict=True)}
             lift = {t: s + (0.2 * k if trained else 0) for t, s in scores.items()}
             study.run(design, lift, trained=trained)
-    return analyse_words(f"scores={study.root}")
+    return study
+
+
+@pytest.fixture(scope="module")
+def result(filled, analyse_words):
+    return analyse_words(f"scores={filled.root}")
 
 
 def tables(markdown):
@@ -70,8 +76,8 @@ def test_verdict(result):
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
 
 
-def test_verdict_against_a_control(study, result, analyse_words):
-    line = analyse_words(f"scores={study.root}", "against=eos-causal").verdict
+def test_verdict_against_a_control(filled, result, analyse_words):
+    line = analyse_words(f"scores={filled.root}", "against=eos-causal").verdict
     lead = result.matrix.mean()["multilayer-bi"] - result.matrix.mean()["eos-causal"]
     assert f" and {score(lead)} above eos-causal. On the typical task multilayer-bi is " in line
     assert " ahead of eos-causal (Hodges-Lehmann, 95 % interval [+" in line
@@ -79,8 +85,8 @@ def test_verdict_against_a_control(study, result, analyse_words):
     assert "Holm over 2 pairs: p = .00195" in line
 
 
-def test_verdict_where_nothing_can_be_shown(result, study, analyse_words):
-    line = analyse_words(f"scores={study.root}", "types=[Retrieval]").verdict
+def test_verdict_where_nothing_can_be_shown(filled, analyse_words):
+    line = analyse_words(f"scores={filled.root}", "types=[Retrieval]").verdict
     assert "the 3 Retrieval tasks" in line
     assert "cannot be shown to be more than chance with so few tasks after Holm over 3 pairs" in line
     assert "the smallest p they allow is .25, corrected .75; p = " in line
@@ -100,8 +106,8 @@ def test_the_rule_of_a_narrow_column_is_one_that_markdown_reads():
     assert markdown_grid(grid).splitlines()[1] == "| --------- | --: |"
 
 
-def test_raw_p_is_kept_where_the_correction_closes_the_row(result, study, analyse_words):
-    text = document(analyse_words(f"scores={study.root}", "types=[STS]", "alpha=0.01"))
+def test_raw_p_is_kept_where_the_correction_closes_the_row(filled, analyse_words):
+    text = document(analyse_words(f"scores={filled.root}", "types=[STS]", "alpha=0.01"))
     assert (
         "A family of 3 needs 10 tasks a type, or fewer pairs: against=\\<design>." in text
     )  # 3 x 2/2^9 > .01 > 3 x 2/2^10
@@ -141,8 +147,8 @@ def test_latex_compiles(result, tmp_path):
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-def test_long_lists_are_cut(result, study, analyse_words):
-    text = document(analyse_words(f"scores={study.root}", "rows_shown=2"))
+def test_long_lists_are_cut(filled, analyse_words):
+    text = document(analyse_words(f"scores={filled.root}", "rows_shown=2"))
     by_type, gain, pairs, details, *_ = tables(text)
     assert [row[0] for row in by_type[2:]] == ["mean-bi", "multilayer-bi"]
     assert len(gain) == 2 + 10

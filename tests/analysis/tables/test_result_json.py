@@ -15,8 +15,9 @@ from analysis.tables.result_json import result_json as as_json
 from analysis.tables.result_json import table
 
 
-@pytest.fixture
-def result(study, spread_scores, analyse_words):
+@pytest.fixture(scope="module")
+def result(new_study, spread_scores, analyse_words):
+    study = new_study()
     for k, design in enumerate(("eos-causal", "eos-bi", "mean-causal", "mean-bi")):
         for trained in (True, False):
             scores = {t: s + 0.01 * k * (i % 3) + 0.1 * trained for i, (t, s) in enumerate(spread_scores(0.3).items())}
