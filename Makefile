@@ -76,7 +76,7 @@ $(NUMBERS:%=designs-%): designs-%:
 	$(RUN) train.py sweep=llm2vec_mntp study=designs attn=bi seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=llm2vec_simcse study=designs attn=bi stages=mntp seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) train.py published=echo_long study=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
+	$(RUN) train.py design=echo_long study=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=designs_moe seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) evaluate.py run=[$(call own,,$*),$(call own,$(comma)[!o]*,$*),$(call own,$(comma)objective.*,$*)] benchmark=docs \
 	    results="$$RUNS/designs/scores" progress=false

@@ -10,7 +10,7 @@ from cli.errors import UserError, nearest
 CONF = Path(__file__).resolve().parent.parent / "conf"
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation")
-OF_A_GROUP = "benchmark="  # Hydra would look for a file in conf/benchmark/, which is evaluation's
+OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's
 
 USAGE = """\
 Paired significance tables from embedding scores.

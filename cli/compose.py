@@ -6,20 +6,49 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import yaml
 from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException, HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf._utils import get_yaml_loader
 from omegaconf.errors import OmegaConfBaseException
 
 from cli.errors import UserError, nearest
 from cli.hydra_flags import read_flags
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
-OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # conf/published/echo_long.yaml
+OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # design=echo_long
+RENAMED = {"cell": "design", "published": "design", "reading": "token_choice"}
 SWEEP_PROBES = 32  # a sweep is checked value by value before its first run, up to this many
+
+
+@lru_cache
+def options(group: str) -> dict[str, dict[str, Any]]:
+    """Return option -> its keys as written: those of conf/tables/<group>.yaml, or the files of conf/<group>."""
+    table, folder = CONF / "tables" / f"{group}.yaml", CONF / group
+    if table.is_file():
+        return _read(table)
+    return {str(file.relative_to(folder).with_suffix("")): _read(file) for file in sorted(folder.rglob("*.yaml"))}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    return yaml.load(file.read_text(encoding="utf-8"), get_yaml_loader())  # as OmegaConf.load, in a third of the time
+
+
+def _store_tables() -> None:
+    """Make each key of conf/tables/<group>.yaml an option of the group, as each file of conf/<group> is one."""
+    for table in (CONF / "tables").glob("*.yaml"):
+        package = "_global_" if table.read_text(encoding="utf-8").startswith("# @package _global_") else None
+        for name, keys in options(table.stem).items():
+            ConfigStore.instance().store(name, keys, table.stem, package)
+
+
+_store_tables()
 
 
 @contextmanager
@@ -84,9 +113,8 @@ def check_overrides(name: str, arguments: Sequence[str]) -> list[str]:
 
 def _params_of_sweeps(words: Sequence[str]) -> list[str]:
     """The axes of `sweep=<name>` as words: only with a cell of theirs does a key such as pooler.mlp exist."""
-    files = [CONF / "sweep" / f"{word.partition('=')[2]}.yaml" for word in words if word.startswith("sweep=")]
-    sweeps = [OmegaConf.load(file) for file in files if file.is_file()]
-    params = [OmegaConf.select(sweep, "hydra.sweeper.params") or {} for sweep in sweeps]
+    names = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]
+    params = [options("sweep")[name]["hydra"]["sweeper"]["params"] for name in names if name in options("sweep")]
     return [f"{key}={value}" for own in params for key, value in own.items()]
 
 
@@ -107,14 +135,18 @@ def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
     group = re.search(r"Could not find '(\w+)/([^']+)'", text)
     if group:
         folder, member = group.groups()
-        return f"There is no {folder} '{member}' in conf/{folder}. {nearest(member, _members(folder))}"
+        place = folder if (CONF / folder).is_dir() else f"tables/{folder}.yaml"
+        return f"There is no {folder} '{member}' in conf/{place}. {nearest(member, options(folder))}"
     key = re.search(r"Could not override '([^']+)'", text)
+    first = key.group(1).split(".")[0] if key else ""
+    if key and first in RENAMED:
+        return f"There is no '{first}' in conf/. It is called {RENAMED[first]}."
     if key and isinstance(error, ConfigCompositionException) and "not in struct" in text + str(error.__cause__):
         owners = _owners(key.group(1))
         mend = f"It belongs to {', '.join(owners)}." if owners else nearest(key.group(1), _keys(name, overrides))
         return f"There is no key '{key.group(1)}' in conf/{name}.yaml. {mend}"
     if key and "No match in the defaults list" in text:
-        return f"There is no group '{key.group(1)}' in conf/. {nearest(key.group(1), _groups())}"
+        return f"There is no group '{key.group(1)}' in conf/. {nearest(key.group(1), groups())}"
     return f"The configuration cannot be composed: {_first_line(error)}"
 
 
@@ -123,23 +155,20 @@ def _first_line(error: BaseException) -> str:
     return " ".join(parts[:2]) if parts else type(error).__name__
 
 
-def _members(folder: str) -> list[str]:
-    return [str(p.relative_to(CONF / folder).with_suffix("")) for p in (CONF / folder).rglob("*.yaml")]
-
-
-def _groups() -> list[str]:
-    return [p.name for p in CONF.iterdir() if p.is_dir()]
+def groups() -> list[str]:
+    """The groups of conf/, by name."""
+    folders = [path.name for path in CONF.iterdir() if path.is_dir() and path.name != "tables"]
+    return sorted([*folders, *(path.stem for path in (CONF / "tables").glob("*.yaml"))])
 
 
 def _owners(key: str) -> list[str]:
     """The members of a group that do have `key`: data.path belongs to data=jsonl and data=ir_data."""
     group, _, rest = key.partition(".")
-    files = sorted((CONF / group).rglob("*.yaml")) if group and rest else []
-    return [f"{group}={f.stem}" for f in files if rest in flat(OmegaConf.to_container(OmegaConf.load(f)))]
+    return [f"{group}={name}" for name, keys in options(group).items() if rest in flat(keys)] if group and rest else []
 
 
 def _keys(name: str, overrides: Sequence[str]) -> Iterable[str]:
-    chosen = [o for o in overrides if o.partition("=")[0] in _groups()]
+    chosen = [o for o in overrides if o.partition("=")[0] in groups()]
     base = flat(OmegaConf.to_container(composed(name, chosen), resolve=False))
     parents = {key.rsplit(".", 1)[0] for key in base if "." in key}
     return {*base, *parents}

@@ -77,8 +77,10 @@ ENCODER_WORDS = {
         ),
         SWITCH,
     ),
-    **dict.fromkeys(("reading.last_real", "reading.pool_eos", "reading.mask_padding", "evaluation.glued"), SWITCH),
-    **dict.fromkeys(("reading.pool_bos", "pooler.pool_bos", "pooler.pool_eos", "pooler.pool_instruction"), SWITCH),
+    **dict.fromkeys(
+        ("token_choice.last_real", "token_choice.pool_eos", "token_choice.mask_padding", "evaluation.glued"), SWITCH
+    ),
+    **dict.fromkeys(("token_choice.pool_bos", "pooler.pool_bos", "pooler.pool_eos", "pooler.pool_instruction"), SWITCH),
 }
 
 

@@ -28,8 +28,9 @@ def _quoted(argument: str) -> str:
 def joined_late(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a sweep with each plain `pooler.<key>=<value>` as `choice(<value>)`.
 
-    Hydra first composes the sweep's frame without the words that are swept: for `-m cell=m4,m5 pooler.mlp=false` that
-    is the default pooler, which has no `mlp`. A sweep over one value waits for the job, as the cell does.
+    Hydra first composes the sweep's frame without the words that are swept: for `-m design=model4,model5
+    pooler.mlp=false` that is the default pooler, which has no `mlp`. A sweep over one value waits for the job, as the
+    design does.
     """
     if not any(a in ("-m", "--multirun") or a.startswith("sweep=") for a in arguments):
         return list(arguments)

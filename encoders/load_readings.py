@@ -56,7 +56,7 @@ def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) 
         if pooler.lacks_statistics:
             raise UserError(
                 f"The reading {name} would be standardised by statistics of a corpus, which readings have none of. "
-                "Leave reading.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
+                "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
     readings = {name: Reading(pooler, poolers[name]["normalize"]) for name, pooler in built.items()}
     fingerprints = {name: identity.fingerprint(pooler, poolers[name]) for name, pooler in built.items()}

@@ -35,7 +35,7 @@ def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict
     """Alpha and its scores by task type; from one forward pass for all, unless words set the pooler or its reading."""
     from evaluation.command import type_means
 
-    if not any(word.startswith(("pooler", "reading.")) for word in words):
+    if not any(word.startswith(("pooler", "token_choice.")) for word in words):
         readings = ",".join(f"moee:sum@{alpha:.9f}" for alpha in alphas)
         return [
             (alpha, type_means(outcome))

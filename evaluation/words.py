@@ -1,9 +1,8 @@
 """The command line before Hydra reads it: values that people write without quotes get them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from cli.compose import CONF
+from cli.compose import CONF, options
 from cli.errors import UserError
 
 PATHS = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "=", which Hydra stops at
@@ -12,7 +11,7 @@ OF_THE_RUN = (
     "model",
     "attn",
     "pooler",
-    "reading",
+    "token_choice",
     "head",
     "seed",
     "study",
@@ -63,7 +62,7 @@ def _quoted(value: str) -> str:
 
 
 def _ours(name: str) -> bool:
-    return (CONF / "benchmark" / f"{Path(name).name}.yaml").is_file() and name != "mteb"
+    return name in options("benchmark") and name != "mteb"
 
 
 def manual() -> str:

@@ -18,14 +18,7 @@ from records.manifest import check_seal, sealed
 MANIFEST_VERSION = 2
 # keys that cannot change a number, so runs that differ in them are the same run
 BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress")
-UNNAMED = (
-    "encoder",
-    "cell",
-    "design",
-    "published",
-    "sweep",
-    "logging",
-)  # groups that only list other groups, or change no number
+UNNAMED = ("encoder", "design", "sweep")  # groups that only list other groups: what they set is named
 CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members of others: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage")
@@ -155,7 +148,7 @@ def _lineage(config: dict[str, Any]) -> str:
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
-    """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "cell": None, ...}."""
+    """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "design": None, ...}."""
     return dict(_choices(tuple(overrides)))
 
 

@@ -68,8 +68,9 @@ def test_train_prints_its_configuration_as_hydra_does(flag):
 
 @pytest.mark.slow
 def test_what_is_printed_is_hydras_own_text():
-    """Hydra's own program, run on the same conf/."""
-    program = f"import hydra\nhydra.main(config_path={str(CONF)!r}, config_name='train', version_base='1.3')(print)()"
+    """Hydra's own program, run on the same conf/; cli.compose makes its tables known."""
+    main = f"hydra.main(config_path={str(CONF)!r}, config_name='train', version_base='1.3')"
+    program = f"import hydra, cli.compose\n{main}(print)()"
     words = ["pooler=multilayer", "--cfg", "job", "-p", "pooler"]
     theirs, ours = (start(*p, *words) for p in (["-c", program], ["train.py"]))
     assert theirs.stdout.startswith("# @package pooler\n")

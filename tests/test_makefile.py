@@ -124,8 +124,8 @@ def test_designs_of_every_seed_are_scored_after_their_stages(study, tmp_path):
     done, calls = study("SEEDS=2", "JOBS=1", target="designs")
     assert done.returncode == 0, done.stderr
     trained = [call[1:] for call in calls if call[0] == "train.py"]
-    words = [next(w for w in call if w.startswith(("sweep=", "published="))) for call in trained]
-    names = ["sweep=llm2vec_mntp", "sweep=llm2vec_simcse", "sweep=designs", "published=echo_long", "sweep=designs_moe"]
+    words = [next(w for w in call if w.startswith(("sweep=", "design="))) for call in trained]
+    names = ["sweep=llm2vec_mntp", "sweep=llm2vec_simcse", "sweep=designs", "design=echo_long", "sweep=designs_moe"]
     assert words == [*names, *names]
     assert [f"seed={k}" for k in (0, 1) for _ in names] == [
         next(w for w in call if w.startswith("seed=")) for call in trained

@@ -62,7 +62,9 @@ def main(arguments: Sequence[str]) -> None:
     out = [a.partition("=")[2] for a in arguments if a.startswith("out=")]
     config = plain(composed("train", [a for a in arguments if not a.startswith("out=")]))
     if len(out) != 1 or config["pooler"].get("standardise") != "corpus":
-        raise UserError("Give one out=<file> and a pooler that standardises: pooler=moee reading.standardise=corpus.")
+        raise UserError(
+            "Give one out=<file> and a pooler that standardises: pooler=moee token_choice.standardise=corpus."
+        )
     remember_below(config["cache_dir"])
     device = best_device(config["accelerator"])
     encoder = build_encoder(config, resolve_precision(config["precision"], device), device)

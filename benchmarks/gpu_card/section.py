@@ -13,7 +13,7 @@ NOT_MEASURED = f"""Not measured: no GPU was at hand. {COMMAND}
 fill this section in; the first takes eight minutes. The code path is tested on a CPU (tests/benchmarks/test_gpu.py).
 docs/tables/cost.md computes with assumed rates until then."""
 HOW = """Random weights in the published shapes (conf/model), bf16, LoRA r 16 with dropout on all linear layers,
-heads as in `conf/head/paper.yaml`, float32. Lengths: those of the docstring triples ({mix}). A turn of training is a
+heads as `head=paper` has them, float32. Lengths: those of the docstring triples ({mix}). A turn of training is a
 share of the chunks of a batch of {queries:,} queries with a positive and a hard negative each ({texts:,} texts,
 {tokens:,} tokens): every k-th chunk in order of length, so that the composition is that of all; GradCache's time is
 proportional to the chunks, and its memory is that of one. The loss is over the whole batch; clipping and AdamW are in

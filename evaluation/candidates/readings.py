@@ -113,8 +113,8 @@ def pooler_config(name: str, config: Config) -> Config:
     match = LAYER.fullmatch(name)
     kind = "layer" if match else "moee" if is_moee(name) else name
     file = CONF / "pooler" / f"{kind}.yaml"
-    reading = {"pool_bos": True, **config["reading"]}  # runs made before there was the key pooled BOS
-    whole = OmegaConf.create({**config, "reading": reading, "pooler": OmegaConf.load(file)})
+    tokens = {"pool_bos": True, **config["token_choice"]}  # runs made before there was the key pooled BOS
+    whole = OmegaConf.create({**config, "token_choice": tokens, "pooler": OmegaConf.load(file)})
     pooler: Config = OmegaConf.to_container(whole.pooler, resolve=True)  # type: ignore[assignment]
     if kind == "moee":
         return moee_pooler(name, pooler)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cli.compose import CONF
+from cli.compose import options
 from cli.errors import UserError, nearest
 from evaluation.tasks.docs import docs_tasks
 from evaluation.tasks.docs_documents import Sizes
@@ -59,7 +59,7 @@ def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
     try:
         benchmark = mteb.get_benchmark(name)  # knows short aliases too
     except KeyError as error:
-        ours = {p.stem for p in (CONF / "benchmark").glob("*.yaml")} - {"mteb"}
+        ours = set(options("benchmark")) - {"mteb"}
         raise UserError(f"There is no benchmark '{name}'. {_both(name, ours, names)}") from error
     tasks = {task.metadata.name: task for task in benchmark.tasks}
     return [tasks[_known(n, tasks, f"in {name}")] for n in only] if only else list(tasks.values())

@@ -1,18 +1,18 @@
 """Whether routing weights are steadier than hidden states when the prompt is worded in other ways.
 
 MoEE (Li and Zhou, arXiv 2410.10814, sections 3.2 and 4.4, figures 4 and 5). The same pairs of texts are embedded under
-every prompt of conf/prompts; the score is that of each prompt, the agreement that of two prompts' similarities.
+every prompt of conf/tables/prompts.yaml; the score is that of each prompt, the agreement that of two prompts'
+similarities.
 """
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from omegaconf import OmegaConf
 
 from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
-from cli.compose import CONF
+from cli.compose import options
 from cli.errors import UserError, nearest
 from cli.limits import Limit, real
 from encoders.templates import Form, Template
@@ -70,13 +70,14 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
 
 
 def prompt_templates(name: str) -> dict[str, Template]:
-    """Return name -> template of the prompts in conf/prompts. Raises `UserError` for a file that there is not."""
-    file = CONF / "prompts" / f"{name}.yaml"
-    if not file.is_file():
-        known = sorted(p.stem for p in file.parent.glob("*.yaml"))
-        raise UserError(f"There is no conf/prompts/{name}.yaml for prompts.wordings={name}. {nearest(name, known)}")
-    held: Any = OmegaConf.to_container(OmegaConf.load(file))
-    forms = {name: Form(wording, wording) for name, wording in held["wordings"].items()}
+    """Return name -> template of a list of prompts in conf/tables/prompts.yaml.
+
+    Raises `UserError` for a list that there is not.
+    """
+    lists = options("prompts")
+    if name not in lists:
+        raise UserError(f"There is no prompts.wordings={name} in conf/tables/prompts.yaml. {nearest(name, lists)}")
+    forms = {name: Form(wording, wording) for name, wording in lists[name].items()}
     return {name: Template(f"prompt {name}", form, form, eos=False) for name, form in forms.items()}
 
 

@@ -60,7 +60,7 @@ def test_positions_are_counted_from_the_first_token_of_the_text(vectors, stories
 
 
 def test_with_the_key_it_is_pooled(vectors, stories):
-    kept = vectors("mean", "bi", "reading.pool_bos=true")
+    kept = vectors("mean", "bi", "token_choice.pool_bos=true")
     np.testing.assert_allclose(kept, by_hand(stories, "bi", lambda n: [1] * (n + 2)), atol=2e-6)
     assert np.abs(kept - vectors("mean", "bi")).max() > 0.01, "it makes a difference on this decoder"
 
@@ -83,7 +83,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_designs_pool_what_their_code_pools(name):
     """A constant at each token's place: what the pooler makes of it says which were read."""
-    cfg = plain(composed("train", [f"published={name}", "reading.pool_bos=true", "study=designs"]))
+    cfg = plain(composed("train", [f"design={name}", "token_choice.pool_bos=true", "study=designs"]))
     pooler = build_pooler(cfg["pooler"], 8, 2, seed=0)
     kept = pooler.pooled(TokenView(ROLES))[0]
     words = ("bos", "instruction", "text", "text", "eos")
@@ -106,7 +106,7 @@ def test_a_run_from_before_the_key_reads_as_it_was_trained(compose_cell):
         assert build_pooler(pooler, 8, 2, seed=0).pooled(TokenView(ROLES))[0, 0]
 
 
-@pytest.mark.parametrize("key", ["reading.pool_bos", "pooler.pool_bos"])
+@pytest.mark.parametrize("key", ["token_choice.pool_bos", "pooler.pool_bos"])
 def test_what_is_no_switch_is_refused(key):
     cfg = plain(composed("train", ["pooler=mean", f"{key}=maybe"]))
     with pytest.raises(Exception, match=rf"{key}=maybe must be true or false"):

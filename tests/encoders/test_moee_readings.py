@@ -57,4 +57,4 @@ def test_routers_of_a_dense_decoder_are_refused(composed_as, small_model):
 
 def test_readings_without_their_statistics_are_refused(composed_as):
     with pytest.raises(UserError, match="reading sum would be standardised by statistics"):
-        shared(composed_as, "bi", ["sum"], "reading.standardise=corpus")
+        shared(composed_as, "bi", ["sum"], "token_choice.standardise=corpus")

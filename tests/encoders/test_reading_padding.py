@@ -14,7 +14,7 @@ from records.streams import stream_seed
 from training.contrastive import check_sizes
 
 TEXTS = ["the sum of two arrays is returned as a new array", "type", "a new array of the same shape"]
-BY_POSITION, UNMASKED = "reading.last_real=false", "reading.mask_padding=false"
+BY_POSITION, UNMASKED = "token_choice.last_real=false", "token_choice.mask_padding=false"
 CELLS = [
     ("eos", "causal", BY_POSITION),
     ("eos", "bi", BY_POSITION),

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from cli.compose import CONF, composed, plain
+from cli.compose import composed, options, plain
 from cli.errors import UserError
 from corpora.triples import Triple
 from encoders.loading import untrained
@@ -14,7 +14,7 @@ from evaluation.candidates.candidates import candidates as evaluated
 from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
 from training.objectives.infonce import candidates
 
-NAMES = sorted(p.stem for p in (CONF / "template").glob("*.yaml"))
+NAMES = sorted(options("template"))
 TEXTS = ["two arrays", "the sum of two arrays is returned as a new array.", "shape of the same type\nreturned "]
 LONG = "the sum of two arrays is returned as a new array " * 40
 INSTRUCTIONS = ["", "find the sum"]

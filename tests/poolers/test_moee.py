@@ -68,7 +68,7 @@ def test_corpus_statistics_are_stored_and_independent_of_the_batch(tmp_path):
     from safetensors.torch import save_file
 
     whole = random_states(40)
-    pooler = of("pooler.reading=concat", "reading.standardise=corpus")
+    pooler = of("pooler.reading=concat", "token_choice.standardise=corpus")
     assert pooler.lacks_statistics
     half = [
         RoutedStates([x[s] for x in whole.hidden], [x[s] for x in whole.routing]) for s in (slice(25), slice(25, 40))
@@ -79,14 +79,14 @@ def test_corpus_statistics_are_stored_and_independent_of_the_batch(tmp_path):
     assert abs(pooler(half[1], TokenView(ROLES)).numpy() - wanted[25:]).max() < 1e-5
     save_file(pooler.state_dict(), tmp_path / "head.safetensors")
     again = of(
-        "pooler.reading=concat", "reading.standardise=corpus", f"pooler.statistics='{tmp_path}/head.safetensors'"
+        "pooler.reading=concat", "token_choice.standardise=corpus", f"pooler.statistics='{tmp_path}/head.safetensors'"
     )
     assert torch.equal(again(half[1], TokenView(ROLES)), pooler(half[1], TokenView(ROLES)))
     with pytest.raises(UserError, match="was made for another reading"):
         of(
             "pooler.reading=sum",
             "pooler.hidden_layers=all",
-            "reading.standardise=corpus",
+            "token_choice.standardise=corpus",
             f"pooler.statistics='{tmp_path}/head.safetensors'",
         )
 
@@ -94,7 +94,7 @@ def test_corpus_statistics_are_stored_and_independent_of_the_batch(tmp_path):
 def test_an_entry_that_does_not_vary_stays_finite():
     whole = random_states(10)
     whole.routing[0][:, 0] = 0.25
-    pooler = of("reading.standardise=corpus")
+    pooler = of("token_choice.standardise=corpus")
     pooler.fit([pooler.parts(whole)])
     assert torch.isfinite(pooler(whole, TokenView(ROLES))).all()
 

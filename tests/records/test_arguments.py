@@ -64,9 +64,12 @@ def test_the_nearest_key_is_of_the_chosen_member():
 @pytest.mark.parametrize(
     ("words", "ready"),
     [
-        (["-m", "cell=m4,m5", "pooler.mlp=false"], ["-m", "cell=m4,m5", "pooler.mlp=choice(false)"]),
+        (
+            ["-m", "design=model4,model5", "pooler.mlp=false"],
+            ["-m", "design=model4,model5", "pooler.mlp=choice(false)"],
+        ),
         (["sweep=matched", "pooler.tokens=last"], ["sweep=matched", "pooler.tokens=choice(last)"]),
-        (["-m", "cell=m4,m5", "pooler.heads=1,4"], ["-m", "cell=m4,m5", "pooler.heads=1,4"]),
+        (["-m", "design=model4,model5", "pooler.heads=1,4"], ["-m", "design=model4,model5", "pooler.heads=1,4"]),
         (["-m", "pooler=eos,mean", "lora.r=8"], ["-m", "pooler=eos,mean", "lora.r=8"]),
         (["pooler=lastlayer", "pooler.mlp=false"], ["pooler=lastlayer", "pooler.mlp=false"]),
     ],

@@ -1,8 +1,9 @@
 """A misspelt word on the command line is one line with the nearest valid names."""
 
 import pytest
+from omegaconf import OmegaConf
 
-from cli.compose import check_overrides, composed, flat
+from cli.compose import CONF, check_overrides, composed, flat, options
 from cli.errors import UserError
 
 
@@ -14,6 +15,12 @@ from cli.errors import UserError
         ("trainer.max_step=3", "no key 'trainer.max_step' in conf/train.yaml. Nearest: trainer.max_steps"),
         ("modle=tiny", "Nearest: model"),
         ("experiment=paper/mistrl", "Nearest: paper/mistral_7b"),
+        ("divergence=temprature", "no divergence 'temprature' in conf/tables/divergence.yaml. Nearest: temperature"),
+        ("design=multilayer_al", "Nearest: multilayer_all"),
+        ("published=gritlm", "no 'published' in conf/. It is called design."),
+        ("cell=m4", "no 'cell' in conf/. It is called design."),
+        ("reading.pool_bos=true", "no 'reading' in conf/. It is called token_choice."),
+        ("data.path=a.txt", "It belongs to data=ir_data, data=jsonl, data=text"),
         ("lora.r", "key=value"),
         ("seed=0,1", "Add -m"),
     ],
@@ -27,6 +34,11 @@ def test_every_value_of_a_sweep_is_checked_before_its_first_run():
     with pytest.raises(UserError, match="no pooler 'meen'"):
         check_overrides("train", ["-m", "pooler=eos,meen"])
     check_overrides("train", ["-m", "pooler=eos,mean", "attn=causal,bi", "seed=0,1"])
+
+
+@pytest.mark.parametrize("group", [path.stem for path in (CONF / "tables").glob("*.yaml")])
+def test_a_table_is_read_as_omegaconf_reads_it(group):
+    assert options(group) == OmegaConf.to_container(OmegaConf.load(CONF / "tables" / f"{group}.yaml"))
 
 
 def test_flat():

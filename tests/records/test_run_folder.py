@@ -48,9 +48,9 @@ def test_any_other_key_moves_the_study(other):
 
 
 def test_cells_of_a_study_stand_side_by_side():
-    assert folder("cell=m5").parent.parent == folder("cell=m1").parent.parent == folder().parent.parent
-    assert folder("cell=m5") == folder("pooler=multilayer", "attn=bi")
-    assert folder("design=lastlayer_all", "attn=bi") == folder("cell=m4"), "a cell of the factorial that is the default"
+    assert folder("design=model5").parent.parent == folder("design=model1").parent.parent == folder().parent.parent
+    assert folder("design=model5") == folder("pooler=multilayer", "attn=bi")
+    assert folder("design=lastlayer_all", "attn=bi") == folder("design=model4"), "a cell of the factorial"
     assert folder("design=lastlayer_mean") == folder("pooler=lastlayer", "pooler.tokens=mean")
 
 
@@ -119,9 +119,9 @@ def test_what_is_swept_over_is_named_in_a_named_study():
         (["sweep=llm2vec_mntp", "study=designs", "attn=bi", "objective=mntp", "pooler=mean"], "designs,objective=mntp"),
         (["sweep=llm2vec_simcse", "study=designs", "attn=bi", "stages=mntp", "objective=simcse", "pooler=mean"],
          "designs,objective=simcse,stages=mntp"),
-        (["published=echo_long", "study=designs", "trainer.progress=lines"],
+        (["design=echo_long", "study=designs", "trainer.progress=lines"],
          "designs,template=echo,max_length=128,pooler.pool_eos=false"),
-        (["published=llm2vec", "study=designs"], "designs,stages=mntp_simcse,pooler.pool_eos=false"),
+        (["design=llm2vec", "study=designs"], "designs,stages=mntp_simcse,pooler.pool_eos=false"),
         (["experiment=llm2vec/mntp", "model=mistral_7b", "study=mistral_7b"],
          "mistral_7b,experiment=llm2vec_mntp-a20958c5"),
         (["objective=mntp", "study=mine", "data=text", "data.path=a.txt", "pooler=mean"], "mine,objective=mntp"),

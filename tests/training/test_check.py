@@ -37,7 +37,7 @@ def head(width: int, queries: int, factor: int) -> int:
 
 
 def test_mistral_7b():
-    f = facts(compose("experiment=paper/mistral_7b", "cell=m5"))
+    f = facts(compose("experiment=paper/mistral_7b", "design=model5"))
     assert f.base == decoder(32, 4096, 1024, 14336, 32000, bias=False) == 7_110_660_096
     assert f.adapter == low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
     assert f.head == head(4096, 1, 4) + 32 * 4096, "one query, as described"
@@ -48,7 +48,7 @@ def test_mistral_7b():
 
 
 def test_qwen2_0_5b():
-    f = facts(compose("experiment=paper/qwen2_0_5b", "cell=m2"))
+    f = facts(compose("experiment=paper/qwen2_0_5b", "design=model2"))
     assert f.base == decoder(24, 896, 128, 4864, 151_936, bias=True) == 494_032_768
     assert f.adapter == low_rank(24, 896, 128, 4864, r=16)
     assert f.head == head(896, 1, 4)
@@ -58,7 +58,7 @@ def test_qwen2_0_5b():
 def test_the_five_cells_of_the_paper_differ_in_the_head_alone():
     """On two of the 24 layers; the whole model is counted above."""
     words = ["experiment=paper/qwen2_0_5b", "model.architecture.num_hidden_layers=2"]
-    made = [facts(compose(*words, f"cell=m{n}")) for n in (1, 3, 5)]
+    made = [facts(compose(*words, f"design=model{n}")) for n in (1, 3, 5)]
     assert len({(f.base, f.adapter, f.chunks) for f in made}) == 1
     assert [f.head for f in made] == [0, head(896, 1, 4) + 2 * 896, head(896, 1, 4) + 2 * 896]
 

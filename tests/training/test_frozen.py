@@ -236,9 +236,9 @@ def test_a_head_that_is_not_to_be_trained_is_nothing_to_train(cell):
 @pytest.mark.parametrize(
     ("pooler", "words"),
     [
-        ("multilayer", ["pooler.tokens=last", "reading.last_real=false"]),
+        ("multilayer", ["pooler.tokens=last", "token_choice.last_real=false"]),
         ("linear", ["pooler.tokens=last", "pooler.last_real=false"]),
-        ("lastlayer", ["reading.mask_padding=false"]),
+        ("lastlayer", ["token_choice.mask_padding=false"]),
         ("multilayer", ["pooler.tokens=all", "pooler.mask_padding=false"]),
     ],
 )
@@ -248,7 +248,7 @@ def test_what_reads_padding_is_refused(cell, pooler, words):
 
 
 def test_keys_that_a_pooler_does_not_read_stop_nothing(cell):
-    check_sizes(cell("multilayer", "bi", "reading.last_real=false", "reading.mask_padding=false"))
+    check_sizes(cell("multilayer", "bi", "token_choice.last_real=false", "token_choice.mask_padding=false"))
 
 
 def test_several_processes_are_refused(cell):

@@ -24,7 +24,7 @@ def words(tmp_path):
 
 @pytest.mark.slow
 def test_statistics_are_stored_with_the_run(compose_cell, words, tmp_path):
-    cfg = compose_cell("moee", "bi", *words, "reading.standardise=corpus")
+    cfg = compose_cell("moee", "bi", *words, "token_choice.standardise=corpus")
     contrastive.train_cell(cfg, RunFolder(tmp_path / "run"))
     head = load_file(tmp_path / "run" / "head.safetensors")
     assert int(head["of_hidden.texts"]) == int(head["of_routing.texts"]) == 16
@@ -44,12 +44,12 @@ def test_statistics_for_an_untrained_encoder(compose_cell, words, small_moe, tmp
         *words,
         f"model.path={small_moe}",
         "precision=fp32",
-        "reading.standardise=corpus",
+        "token_choice.standardise=corpus",
     ]
     out = tmp_path / "moee.safetensors"
     corpus_statistics.main([f"out={out}", *words])
     assert "over 16 texts" in capsys.readouterr().out
-    cfg = compose_cell("moee", "bi", "reading.standardise=corpus", f"pooler.statistics='{out}'")
+    cfg = compose_cell("moee", "bi", "token_choice.standardise=corpus", f"pooler.statistics='{out}'")
     plain = untrained(compose_cell("moee", "bi"))
     fitted = untrained(cfg)
     assert fitted.fingerprint != plain.fingerprint

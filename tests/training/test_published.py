@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter
+from itertools import product
 
 import pytest
-import yaml
 
-from cli.compose import CONF, composed, flat, plain
+from cli.compose import CONF, composed, flat, options, plain
 from cli.errors import UserError
 from evaluation.tasks.chosen import task_set
 from records.run_folder import choices_of, run_folder
@@ -14,18 +14,19 @@ from training.contrastive import check_sizes
 from training.objectives.mntp import check_mntp
 from training.objectives.simcse import check_simcse
 
-NAMES = sorted(path.stem for path in (CONF / "published").glob("*.yaml"))
+HEADS = ("lastlayer", "multilayer")
+FACTORIAL = {"mean_with_eos", "weightedmean", *(f"{p}_{t}" for p in HEADS for t in ("last", "mean", "all"))}
+NAMES = sorted(options("design").keys() - FACTORIAL)
 MIXTURE = [name for name in NAMES if name.startswith("moee")]
 
 
 def folder(name, *words):
-    words = [f"published={name}", "study=designs", *words]
+    words = [f"design={name}", "study=designs", *words]
     return str(run_folder(plain(composed("train", words)), choices_of(words)).path)
 
 
 def swept(name):
-    text = (CONF / "sweep" / f"{name}.yaml").read_text()
-    return [word.strip() for word in yaml.safe_load(text)["hydra"]["sweeper"]["params"]["published"].split(",")]
+    return options("sweep")[name]["hydra"]["sweeper"]["params"]["design"].split(",")
 
 
 def test_no_two_share_a_run_folder():
@@ -39,12 +40,15 @@ def test_the_sweeps_train_all_of_them():
     assert sorted([*dense, "echo_long"]) == [name for name in NAMES if name not in MIXTURE]
     assert set(MIXTURE) <= set(mixture)
     assert set(mixture) <= set(NAMES)
+    assert swept("factorial")[0] == "model1", "pooler=eos"
+    assert set(swept("factorial")[1:]) == FACTORIAL
 
 
 def test_models_one_to_five_are_the_cells_of_the_study():
-    for k in range(1, 6):
-        words = [f"cell=m{k}", "study=designs"]
-        assert folder(f"model{k}") == str(run_folder(plain(composed("train", words)), choices_of(words)).path)
+    cells = [("eos", "causal"), *product(HEADS, ("causal", "bi"))]
+    found = {tuple(folder(f"model{k}").split("/")[-2].split("-")) for k in range(1, 6)}
+    assert found == set(cells)
+    assert swept("paper") == [f"model{k}" for k in range(1, 6)]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +63,7 @@ def test_models_one_to_five_are_the_cells_of_the_study():
     ],
 )
 def test_what_is_published(name, found):
-    cfg = plain(composed("train", [f"published={name}"]))
+    cfg = plain(composed("train", [f"design={name}"]))
     pooler = cfg["pooler"]
     assert (
         pooler["name"],
@@ -78,50 +82,45 @@ def config(*words):
 
 @pytest.mark.parametrize("experiment", PAPER)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_published_file_keeps_its_keys_under_every_experiment_of_the_paper(name, experiment):
-    file = yaml.safe_load((CONF / "published" / f"{name}.yaml").read_text())
-    cfg = flat(config(f"experiment={experiment}", f"published={name}"))
-    for default in file.pop("defaults"):
+def test_a_design_keeps_its_keys_under_every_experiment_of_the_paper(name, experiment):
+    design = dict(options("design")[name])
+    cfg = flat(config(f"experiment={experiment}", f"design={name}"))
+    for default in design.pop("defaults"):
         ((group, member),) = default.items()
         group = group.removeprefix("override /")
         assert group == "stages" or cfg[f"{group}.name"] == member
-    kept = {key: value for key, value in flat(file).items() if "${" not in str(value)}
+    kept = {key: value for key, value in flat(design).items() if "${" not in str(value)}
     assert {key: cfg[key] for key in kept} == kept
     assert cfg["max_length"] == (1024 if name == "echo_long" else 512)
 
 
 def test_echo_long_has_room_for_two_texts_of_whatever_length_the_others_have():
     for words in ([], ["text_length=100"], ["experiment=paper/qwen2_0_5b"]):
-        short, long = (config(f"published={name}", *words)["max_length"] for name in ("echo", "echo_long"))
+        short, long = (config(f"design={name}", *words)["max_length"] for name in ("echo", "echo_long"))
         assert long == 2 * short
 
 
 def test_nv_embed_has_the_published_head_and_its_proportions_elsewhere():
-    at_scale = config("published=nv_embed", "experiment=paper/mistral_7b")["pooler"]
+    at_scale = config("design=nv_embed", "experiment=paper/mistral_7b")["pooler"]
     assert [at_scale[key] for key in ("num_latents", "num_heads", "head_dim", "of_width")] == [512, 8, 4096, 4096]
 
 
 SOURCE = re.compile(r"#.*\b(description|code|ours)\b")
 
 
-RECIPES = [CONF / group for group in ("published", "experiment/paper", "experiment/llm2vec")]
+RECIPES = [*CONF.glob("experiment/paper/*.yaml"), *CONF.glob("experiment/llm2vec/*.yaml"), CONF / "tables/design.yaml"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted(path for folder in RECIPES for path in folder.glob("*.yaml")),
-    ids=lambda path: str(path.relative_to(CONF)),
-)
+@pytest.mark.parametrize("path", sorted(RECIPES), ids=lambda path: str(path.relative_to(CONF)))
 def test_each_value_names_its_source(path):
-    """Description or code; ours where neither says anything. Designs' own overrides stand under the paper's name."""
-    lines = path.read_text().splitlines()
+    """Description or code; ours where neither says anything. A design's own overrides stand under the paper's name."""
     value = re.compile(r"^(\s*)(- override )?/?[\w.]+: *[^#\s]")
     unnamed = [
         line
-        for number, line in enumerate(lines)
+        for line in path.read_text().splitlines()
         if value.match(line)
         and not line.startswith(("#", "study:"))
-        and not (path.parent.name == "published" and "override" in line)
+        and "defaults: [override" not in line
         and not SOURCE.search(line)
     ]
     assert unnamed == []
@@ -165,9 +164,9 @@ def test_the_paper_is_evaluated_as_it_is_trained(experiment):
 
 
 def test_the_description_has_one_query_and_in_batch_negatives_the_code_more():
-    paper = config("experiment=paper/mistral_7b", "cell=m5")
+    paper = config("experiment=paper/mistral_7b", "design=model5")
     assert (paper["pooler"]["num_queries"], paper["objective"]["hard_negatives"]) == (1, 0)
-    code = config("experiment=paper/mistral_7b", "cell=m5", "profile=reference_code")
+    code = config("experiment=paper/mistral_7b", "design=model5", "profile=reference_code")
     assert (code["pooler"]["num_queries"], code["objective"]["hard_negatives"]) == (768, 1)
 
 

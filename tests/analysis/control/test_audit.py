@@ -211,7 +211,7 @@ def test_bad_manifests_are_named(runs, audit):
 def test_the_five_designs_as_conf_composes_them_are_controlled(tmp_path, audit):
     """Real configurations, with a reference without any run, which knows neither data nor objective."""
     for k in range(1, 6):
-        config = plain(composed("train", [f"cell=m{k}"]))
+        config = plain(composed("train", [f"design=model{k}"]))
         pooler, attn = config["pooler"]["name"], config["attn"]["name"]
         write_copy(write_run(tmp_path, f"{pooler}-{attn}", _config=config))
     text, error = audit(tmp_path)

@@ -15,7 +15,8 @@ from representation.heads.attributed import CLASSES, TokenClasses, attention_wei
 def heads(representation_words):
     """Encoders with heads over layers and over tokens."""
     found = {}
-    for words in (["pooler=multilayer"], ["pooler=lastlayer"], ["pooler=lastlayer", "reading.lastlayer_tokens=mean"]):
+    over_layers, over_tokens = ["pooler=multilayer"], ["pooler=lastlayer"]
+    for words in (over_layers, over_tokens, [*over_tokens, "token_choice.lastlayer_tokens=mean"]):
         (found[" ".join(words)],) = subjects(plain(composed("representation", [*representation_words, *words])))
     yield found
     subject_module._held.clear()  # what `loaded` has moved

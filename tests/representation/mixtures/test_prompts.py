@@ -29,7 +29,7 @@ def test_the_nine_prompts_read_the_text_within_words():
         assert before.strip()
         assert after.strip()
         assert not template.eos
-    with pytest.raises(UserError, match=r"no conf/prompts/moe.yaml.*Nearest: moee"):
+    with pytest.raises(UserError, match=r"no prompts.wordings=moe in conf/tables/prompts.yaml.*Nearest: moee"):
         prompt_templates("moe")
 
 
