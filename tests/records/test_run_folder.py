@@ -167,6 +167,15 @@ def test_a_run_from_before_a_key_was_there_did_what_it_meant(tmp_path):
         run.claim(config)
 
 
+def test_a_run_from_before_a_key_had_its_name_is_the_same_run(tmp_path):
+    config = plain(composed("train"))
+    older = {{"token_choice": "reading"}.get(key, key): value for key, value in config.items()}
+    run = RunFolder(tmp_path / "run")
+    run.write({"config": older, "status": "finished"})
+    assert run.claim(config) is True
+    assert run.manifest()["config"] == config
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("{", "not JSON"), ("[]", "version None"), (json.dumps({"manifest_version": 99}), "version 99")],
