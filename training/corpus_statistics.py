@@ -1,7 +1,8 @@
 """Statistics of training texts for a pooler that standardises, where nothing is trained.
 
-python -m training.corpus_statistics out=moee.safetensors model=tiny_moe pooler=moee reading.standardise=corpus
-python evaluate.py run=null model=tiny_moe pooler=moee reading.standardise=corpus pooler.statistics=moee.safetensors
+python -m training.corpus_statistics out=moee.safetensors model=tiny_moe pooler=moee token_choice.standardise=corpus
+python evaluate.py run=null model=tiny_moe pooler=moee token_choice.standardise=corpus
+    pooler.statistics=moee.safetensors
 """
 
 import sys

@@ -162,7 +162,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
         [
             "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",
             "All texts of a task as one batch: what standardisation by fixed statistics would be, as "
-            "reading.standardise=corpus has them of the training texts.",
+            "token_choice.standardise=corpus has them of the training texts.",
         ],
     )
 
