@@ -12,9 +12,8 @@ from analysis.manifests.compared_keys import check_factors
 from analysis.manifests.designs import Design, Reading
 from analysis.manifests.read_manifest import check_versions
 from analysis.pairs import ALL, compare_pairs
-from analysis.questions.every import answer
 from analysis.questions.odd_cells import odd_scores
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material, answers
 from analysis.scores.choose import check_every_seed, check_seeds, choose_control, choose_designs, keep_seeds, keep_tasks
 from analysis.scores.definitions import Benchmark, benchmark_of, parts_of
 from analysis.scores.long_table import Scores, join, normalise
@@ -46,7 +45,7 @@ class Result:
     notes: list[str]
     verdict: str
     effects: list[Factorial] = field(default_factory=list)  # one a complete crossing of factors, at most two
-    sections: list[Section] = field(default_factory=list)  # further questions: analysis/questions/every.py
+    sections: list[Answer] = field(default_factory=list)  # further questions: analysis/questions
     footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
     control: str = ""  # label of the design that `against=` names
     untrained: dict[str, Design] = field(default_factory=dict)  # the references whose scores `gain` uses
@@ -94,7 +93,7 @@ def analyse(settings: Settings) -> Result:
     means = type_means(matrix, types)
     own = frame[frame["design"].isin(designs)]
     odd = odd_scores(_like(designs, read, scores.designs), designs, tasks)
-    sections = answer(Material(settings, named, control, types, blocks, own, matrix, pairs, odd))
+    sections = answers(Material(settings, named, control, types, blocks, own, matrix, pairs, odd))
     line = verdict(matrix, pairs, settings, control, sections)
     line += verdict_without(list(dict.fromkeys(odd["task"])), matrix, blocks, settings, control)
     notes += [*effect_notes, *(note for section in sections for note in section.notes)]

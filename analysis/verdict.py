@@ -12,7 +12,7 @@ import numpy as np
 from analysis.grids.formats import equals, fraction, interval, percent, score, signed
 from analysis.names import listed
 from analysis.pairs import BETWEEN, compare_pairs
-from analysis.questions.question import Section
+from analysis.questions.question import Answer
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 
@@ -28,7 +28,7 @@ def verdict(
     pairs: "pd.DataFrame",
     settings: Settings,
     control: str = "",
-    sections: Sequence[Section] = (),
+    sections: Sequence[Answer] = (),
 ) -> str:
     """Return the paragraph. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
 

@@ -14,7 +14,7 @@ from evaluation.words import hydra_words
 from records.fingerprint import remember_below
 
 if TYPE_CHECKING:
-    from representation.answer import Answer
+    from analysis.questions.question import Answer
     from representation.encoders_studied import Subject
     from representation.texts import Texts
 

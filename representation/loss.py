@@ -11,7 +11,7 @@ from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import MOST_DESIGNS, mark
 from analysis.grids.grid import Cell, Grid
-from representation.answer import Answer
+from analysis.questions.question import Answer
 from representation.figures import Words, styled
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
         for step, value in enumerate(losses)
     ]
     drawing = styled(labels, lambda: _drawn(curves))
-    return Answer(NAME, "Loss while training", [_grid(curves, held_out)], [drawing], {NAME: pd.DataFrame(rows)}, [])
+    return Answer(
+        NAME, "Loss while training", [_grid(curves, held_out)], lambda: [drawing], {NAME: pd.DataFrame(rows)}, []
+    )
 
 
 def _grid(curves: Curves, held_out: dict[str, Any]) -> Grid:

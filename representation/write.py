@@ -9,9 +9,9 @@ from typing import Any
 from analysis.drawings.drawing import Drawing, figure_bytes, write_figures
 from analysis.grids.csv import csv_text
 from analysis.grids.markdown import escape, markdown_grid
+from analysis.questions.question import Answer
 from cli.errors import UserError
 from records.atomic import write_json, write_text
-from representation.answer import Answer
 
 ANSWERS = "answers.json"
 PIXELS = 96  # of a web page, an inch

@@ -4,15 +4,17 @@ from typing import TYPE_CHECKING
 
 from analysis.grids.formats import percent, score
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.borda import DRAWN_UP_TO, RESAMPLES, borda
 
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACE = 130
 
-def borda_section(material: Material) -> Section:
+
+def answer(material: Material) -> Answer:
     """Return the table `borda` over all tasks, best first."""
     import pandas as pd
 
@@ -21,7 +23,7 @@ def borda_section(material: Material) -> Section:
     table = table.rename(columns={"low": "rank_low", "high": "rank_high", "first": "p_first"})
     table = table.sort_values("rank", kind="stable", ignore_index=True)
     grid = borda_grid(table, len(material.matrix), material.settings)
-    return Section("borda", [grid], {"borda.csv": table})
+    return Answer("borda", grids=[grid], frames={"borda": table})
 
 
 def borda_grid(table: "pd.DataFrame", n: int, settings: Settings) -> Grid:

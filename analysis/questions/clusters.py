@@ -7,7 +7,7 @@ import numpy as np
 from analysis.family import corrected
 from analysis.grids.formats import equals, fraction, percent, score, signed
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
 from analysis.scores.task_types import clusters_of
 from analysis.settings import Settings
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from analysis.statistics.intervals import Floats
+
+PLACE = 170
 
 
 def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Material) -> Grid:
@@ -80,7 +82,7 @@ SHARED = ("type", "first", "second")
 OF_TASKS = ("difference", "hodges_lehmann", "ahead", "p", "p_adjusted")
 
 
-def clusters_section(material: Material) -> Section | None:
+def answer(material: Material) -> Answer | None:
     """Return the tests with clusters as units; without `cluster=`, a note where tasks share a source, or None."""
     cluster = material.settings.cluster
     tasks = [task for own in material.types.values() for task in own]
@@ -90,21 +92,21 @@ def clusters_section(material: Material) -> Section | None:
     if not cluster:
         return _unasked(material, shared, labels) if shared else None
     if not shared:
-        return Section("clusters", notes=[f"cluster={cluster}: no two of the tasks share one, so tasks are the units."])
+        return Answer("clusters", notes=[f"cluster={cluster}: no two of the tasks share one, so tasks are the units."])
     frame = _tests(material, shared, labels)
     grid = cluster_grid(frame, shared, material)
     notes = _notes(material, sizes, labels)
     about = _about(frame[frame["type"] == list(shared)[-1]], material.settings, "clusters")
-    return Section("clusters", [grid], {"clusters.csv": frame}, notes, about)
+    return Answer("clusters", grids=[grid], frames={"clusters": frame}, notes=notes, about=about)
 
 
-def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str]) -> Section:
+def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str]) -> Answer:
     """A note that tasks share a source; and for the verdict, what the test with sources as units says of each pair."""
     last, about = list(material.blocks)[-1], {}
     if last in shared and len(material.pairs) <= MOST_UNASKED * len(material.blocks):
         frame = _tests(material, {last: shared[last]}, labels, intervals=False)
         about = _about(frame, material.settings, "sources of the tasks")
-    return Section("clusters", notes=[_sharing(material, shared, labels)], about=about)
+    return Answer("clusters", notes=[_sharing(material, shared, labels)], about=about)
 
 
 def _about(rows: "pd.DataFrame", settings: Settings, units: str) -> dict[tuple[str, str], str]:

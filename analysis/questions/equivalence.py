@@ -7,7 +7,7 @@ import numpy as np
 from analysis.family import corrected
 from analysis.grids.formats import equals, fraction, interval, percent, score
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 from analysis.statistics.equivalence import equivalence, mean_posterior
@@ -16,20 +16,26 @@ from analysis.tables.pair_caption import family_text
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACE = 140
+
 TOLD, EQUIVALENT, NOT_TOLD = "told apart", "equivalent", "not told"  # a text adds the margin to the second
 SURE = 0.95
 FEWEST = 6  # tasks: below it a probability is never bold
 
 
-def equivalence_section(material: Material) -> Section:
+def answer(material: Material) -> Answer:
     """Return the table `equivalence` for the last block (all tasks); equivalence.csv has all."""
     settings = material.settings
     table = equivalence_table(material)
     last = table[table["type"] == list(material.blocks)[-1]]
     about = {(row["first"], row["second"]): _sentence(row, settings) for row in last.to_dict("records")}
     grid = equivalence_grid(last, settings)
-    return Section(
-        "equivalence", [grid], {"equivalence.csv": _for_file(table, settings)}, _notes(last, settings), about
+    return Answer(
+        "equivalence",
+        grids=[grid],
+        frames={"equivalence": _for_file(table, settings)},
+        notes=_notes(last, settings),
+        about=about,
     )
 
 

@@ -9,7 +9,7 @@ from analysis.family import corrected
 from analysis.grids.formats import fraction, percent, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
 from analysis.scores.items import Items, read_items
 from analysis.settings import Settings
@@ -18,6 +18,8 @@ from analysis.statistics.items import ItemTest, compare_items
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PLACE = 180
 
 MOST_PAIRS = 300
 ACCURACY = 1e-4  # mteb rounds means to five digits
@@ -35,7 +37,7 @@ class _Tested:
     test: ItemTest
 
 
-def items_section(material: Material) -> Section | None:
+def answer(material: Material) -> Answer | None:
     """Return the pairs tested over the items of every task that has them, or None where none has."""
     settings = material.settings
     if settings.items == "none":
@@ -48,9 +50,9 @@ def items_section(material: Material) -> Section | None:
         tested += [result] if isinstance(result, _Tested) else []
     notes += _stale(tested, material)
     if not tested:
-        return Section("items", notes=notes) if notes else None
+        return Answer("items", notes=notes) if notes else None
     frame = _frame(tested, settings)
-    return Section("items", [_grid(frame, tested, settings)], {"items.csv": frame}, notes)
+    return Answer("items", grids=[_grid(frame, tested, settings)], frames={"items": frame}, notes=notes)
 
 
 def _compare(items: Items, material: Material) -> _Tested | str:

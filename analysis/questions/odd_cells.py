@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.grids.formats import score
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.statistics.odd_cells import FAR, LEAST, odd_cells
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import pandas as pd
+
+PLACE = 200
 
 SHOWN = 5  # scores that the note spells out
 
@@ -40,7 +42,7 @@ def odd_scores(read: "pd.DataFrame", compared: "Collection[str]", tasks: list[st
     return table.sort_values("from_profile", key=np.abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def odd_section(material: Material) -> Section | None:
+def answer(material: Material) -> Answer | None:
     """Return the note and odd_cells.csv, None where no score is far off. Nothing is left out of any table."""
     odd = material.odd
     if odd is None or odd.empty:
@@ -54,7 +56,7 @@ def odd_section(material: Material) -> Section | None:
         " trained on the task. They are in all tables; odd_cells.csv names all, and the verdict is repeated without"
         " their tasks."
     )
-    return Section("odd_cells", frames={"odd_cells.csv": odd}, notes=[note])
+    return Answer("odd_cells", frames={"odd_cells": odd}, notes=[note])
 
 
 def _spelt(row: dict[Any, Any]) -> str:

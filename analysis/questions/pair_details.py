@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.grids.formats import fraction, signed
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
 from analysis.statistics.sign_flip import DRAWN_UP_TO, RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
@@ -16,10 +16,12 @@ from analysis.tables.pair_caption import family_text, signed_rank_text
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACE = 100
+
 HEADER = ["W+ (W-)", "n (zeros)", "p (Holm, BH)", "Permut. (p)", "Sign (p)", "t (p)", "r"]
 
 
-def pair_details(material: Material) -> Section:
+def answer(material: Material) -> Answer:
     """Return the table of the block `All`, or of the only type, and what a reader of pairs.csv must know."""
     pairs, settings = material.pairs, material.settings
     last = pairs[pairs["type"] == pairs["type"].iloc[-1]]
@@ -39,7 +41,7 @@ def pair_details(material: Material) -> Section:
         rest=rest,
         title="Each pair in detail",
     )
-    return Section("pair_details", grids=[grid], notes=_notes(pairs, 1 - settings.alpha))
+    return Answer("pair_details", grids=[grid], notes=_notes(pairs, 1 - settings.alpha))
 
 
 def _row(row: "pd.Series") -> list[Cell]:

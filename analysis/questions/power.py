@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.grids.formats import fraction, score, signed
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.statistics.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Shifted, detectable, power, tasks_needed
@@ -13,18 +13,22 @@ from analysis.statistics.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Sh
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACE = 110
+
 MOST_PAIRS = 45  # all pairs of ten designs: with more, only the first are simulated, and only on the last block
 HUGE, FEW = 1000, 10  # of more than 1,000 pairs only the first ten
 EFFECTS = ("observed", "delta")
 LEVELS = ("", "_first_step")  # alpha itself, and alpha / family: what Holm asks of the smallest p
 
 
-def power_section(material: Material) -> Section:
+def answer(material: Material) -> Answer:
     """Return the table of power for all tasks together; the csv holds every task type too."""
     table = power_table(material)
     last = table[table["type"] == list(material.blocks)[-1]].reset_index(drop=True)
     total = len(material.pairs) // len(material.blocks)
-    return Section("power", [power_grid(last, material.settings)], {"power.csv": table}, _restricted(total))
+    return Answer(
+        "power", grids=[power_grid(last, material.settings)], frames={"power": table}, notes=_restricted(total)
+    )
 
 
 def power_table(material: Material) -> "pd.DataFrame":

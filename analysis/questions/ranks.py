@@ -9,7 +9,7 @@ import numpy as np
 from analysis.factorial.effect_tables import f_value
 from analysis.grids.formats import equals, fraction, score
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.statistics.friedman import Friedman, friedman
@@ -17,6 +17,8 @@ from analysis.statistics.ranks import against_control, cliques, letters, nemenyi
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PLACE = 120
 
 
 MOST_GROUPS = 8  # with more, a cell would hold a row of letters that nobody reads
@@ -105,14 +107,14 @@ def _rank_cell(row: "pd.Series", levels: list[float], lettered: bool, alpha: flo
 MOST_PAIRS = 1_000  # a block; of more pairs only the critical difference is given, which says the same
 
 
-def rank_section(material: Material) -> Section | None:
+def answer(material: Material) -> Answer | None:
     """Return the tables `friedman` and `ranks`; with two designs only a note, as Friedman's is then a sign test."""
     import pandas as pd
 
     settings, matrix = material.settings, material.matrix
     designs = [str(name) for name in matrix.columns]
     if len(designs) < 3:
-        return Section("ranks", notes=["Friedman's test and average ranks need three designs; for two see the pairs."])
+        return Answer("ranks", notes=["Friedman's test and average ranks need three designs; for two see the pairs."])
     control = designs.index(material.control) if material.control else None  # none is taken that nobody named
     few = len(designs) * (len(designs) - 1) // 2 <= MOST_PAIRS
     tests, ranks, pairs = [], [], []
@@ -127,11 +129,11 @@ def rank_section(material: Material) -> Section | None:
         if few:
             pairs.append(_pair_table(kind, designs, n, test))
     table, by_design = pd.DataFrame(tests), pd.concat(ranks, ignore_index=True)
-    frames = {"friedman.csv": table, "ranks.csv": by_design}
+    frames = {"friedman": table, "ranks": by_design}
     if pairs:
-        frames["rank_pairs.csv"] = pd.concat(pairs, ignore_index=True)
+        frames["rank_pairs"] = pd.concat(pairs, ignore_index=True)
     grids = [friedman_grid(table, settings), ranks_grid(by_design, material.control, settings)]
-    return Section("ranks", grids, frames, list(_notes(material, table, few)))
+    return Answer("ranks", grids=grids, frames=frames, notes=list(_notes(material, table, few)))
 
 
 def _test_row(kind: str, n: int, test: Friedman, cd: float) -> dict[str, object]:

@@ -7,17 +7,19 @@ import numpy as np
 from analysis.grids.formats import interval, percent, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.seeds import SeedTable, model_intervals, seed_pairs, seed_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACE = 160
+
 FEW_SEEDS = 5  # below it what the pair's own seeds say of their spread is worth little, see docs/decisions/seeds.md
 
 
-def seeds_section(material: Material) -> Section | None:
+def answer(material: Material) -> Answer | None:
     """Return the pairs of the designs that share two seeds or more; None without such designs."""
     tasks = [task for own in material.types.values() for task in own]
     table = seed_table(material.frame, list(material.designs), tasks)
@@ -32,7 +34,7 @@ def seeds_section(material: Material) -> Section | None:
     last = frame[frame["type"] == list(blocks)[-1]]
     grid = _grid(last, table, settings.rows_shown, settings.alpha)
     about = _about(last, settings.alpha)
-    return Section("seeds", [grid], {"seeds.csv": frame}, _notes(last, len(table.seeds)), about)
+    return Answer("seeds", grids=[grid], frames={"seeds": frame}, notes=_notes(last, len(table.seeds)), about=about)
 
 
 def _about(rows: "pd.DataFrame", alpha: float) -> dict[tuple[str, str], str]:

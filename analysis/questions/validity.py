@@ -3,10 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.statistics.power import skewness
 from analysis.statistics.validity import coverage_note, related_note, skew_note
 from analysis.statistics.variance import intraclass
+
+PLACE = 190
 
 HEAVY = 1.0  # excess kurtosis; published models 2.2 at the median, the embedded study 0.0
 
@@ -20,7 +22,7 @@ def heavy_tailed(differences: NDArray[np.float64]) -> bool:
     return bool(varies.any() and np.median(kurtosis) > HEAVY)
 
 
-def validity_section(material: Material) -> Section | None:
+def answer(material: Material) -> Answer | None:
     """Return the warnings for the last block, all tasks together, or None where there is nothing to warn of."""
     tasks = list(material.blocks.values())[-1]
     pairs = material.pairs[material.pairs["type"] == list(material.blocks)[-1]]
@@ -31,4 +33,4 @@ def validity_section(material: Material) -> Section | None:
     notes = skew_note(skewness(differences), len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
     if pairs["mean_low"].notna().any() and heavy_tailed(differences):  # no word on an interval that is not there
         notes += coverage_note("t", len(tasks))
-    return Section("validity", notes=notes) if notes else None
+    return Answer("validity", notes=notes) if notes else None

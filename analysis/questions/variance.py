@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Material, Section
+from analysis.questions.question import Answer, Material
 from analysis.statistics.seeds import SeedTable, seed_table
 from analysis.statistics.variance import Component, components, seed_standard_error, task_standard_error
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PLACE = 150
 
 MEANING = {
     "design": "designs differ on average",
@@ -26,17 +28,17 @@ UNKNOWN = (
 )
 
 
-def variance_section(material: Material) -> Section | None:
+def answer(material: Material) -> Answer | None:
     """Return the components of variance of every block, or one note that they are not known."""
     tasks = [task for own in material.types.values() for task in own]
     table = seed_table(material.frame, list(material.designs), tasks)
     if table is None:
-        return Section("variance", notes=[UNKNOWN], about=_trained_once(material))
+        return Answer("variance", notes=[UNKNOWN], about=_trained_once(material))
     found = {kind: components(table.block(own)) for kind, own in material.blocks.items() if len(own) > 1}
     sizes = {kind: len(material.blocks[kind]) for kind in found}
     frame = _frame(found, sizes, table)
     grid = _grid(found, sizes, table)
-    return Section("variance", [grid], {"variance.csv": frame}, _notes(found, sizes, table))
+    return Answer("variance", grids=[grid], frames={"variance": frame}, notes=_notes(found, sizes, table))
 
 
 def _trained_once(material: Material) -> dict[tuple[str, str], str]:

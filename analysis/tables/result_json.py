@@ -126,8 +126,7 @@ def _crossing(crossing: Any) -> dict[str, Any]:
 
 
 def _section(section: Any) -> dict[str, Any]:
-    named = {name.removesuffix(".csv"): frame for name, frame in section.frames.items()}
-    frames = {name: table(frame, name) for name, frame in named.items()}
+    frames = {name: table(frame, name) for name, frame in section.frames.items()}
     return {"name": section.name, "tables": frames, "notes": list(section.notes)}
 
 

@@ -51,7 +51,7 @@ def write_files(result: "Result", folder: Path) -> list[Path]:
         tests, marginals = effects_for_file(result.effects)
         texts["effects.csv"] = csv_text(pairs_for_file(tests, result.settings.correction))
         texts["marginal_means.csv"] = csv_text(marginals)
-    texts |= {name: csv_text(table) for section in result.sections for name, table in section.frames.items()}
+    texts |= {f"{name}.csv": csv_text(table) for section in result.sections for name, table in section.frames.items()}
     texts["result.json"] = result_json(result)
     drawings = _drawings(result)
     if result.settings.report:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from representation.answer import Answer
+from analysis.questions.question import Answer
 from representation.encoders_studied import Subject
 from representation.geometry.figure import geometry_figure
 from representation.geometry.relation import geometry_grids, relation, relation_grid, relation_notes
@@ -118,7 +118,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: dict[str, Any]) -> A
         drawings.append(geometry_figure(table, found, texts.over))
         frames["geometry_relation"] = found
         notes += relation_notes(found)
-    return Answer("geometry", "Geometry of the vectors", grids, drawings, frames, notes)
+    return Answer("geometry", "Geometry of the vectors", grids, lambda: drawings, frames, notes)
 
 
 def _measured(subjects: list[Subject], texts: Texts, settings: dict[str, Any]) -> "tuple[pd.DataFrame, dict[str, int]]":

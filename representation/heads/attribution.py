@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
-from representation.answer import Answer
+from analysis.questions.question import Answer
 from representation.encoders_studied import by_design, over_seeds
 from representation.figures import Look, Panel, Words, heat_panels
 from representation.heads.attributed import Attributed, attributed, reads_layers, reads_tokens
@@ -50,7 +50,7 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
         NAME,
         "Attention of the heads",
         grids,
-        drawings,
+        lambda: drawings,
         {NAME: _frame(own, each_seed)},
         [
             "Attention says what a head reads, not what its vector would lose without it: see leave_one_layer_out.",

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from encoders.text_encoder import Meter, TextEncoder
 from encoders.tokens import Batch
 from evaluation.candidates.candidates import Candidate
@@ -20,7 +21,6 @@ from evaluation.embeddings.cache import Encoder, Store
 from evaluation.embeddings.memory import EmbeddingMemory
 from poolers.multilayer import MultiLayerTrainable
 from records.fingerprint import of_value
-from representation.answer import Answer
 from representation.encoders_studied import over_seeds
 from representation.figures import Look, Panel, Words, heat_panels, student
 from representation.progress import each
@@ -208,7 +208,7 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
         NAME,
         "One layer left out",
         [_grid(found, over)],
-        [_drawing(found, over)],
+        lambda: [_drawing(found, over)],
         {NAME: pd.concat(tables, ignore_index=True), f"{NAME}_scores": scores},
         [
             "An intervention on the finished head: the layer's key is masked out of the softmax and nothing is trained "

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
-from representation.answer import Answer
+from analysis.questions.question import Answer
 from representation.encoders_studied import Subject, decoders
 from representation.layers.figures import layer_curves, layer_grids, layer_maps
 from representation.layers.likeness import layer_likeness, likeness_tables
@@ -29,7 +29,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: dict[str, Any]) -> A
     for pooling, said in POOLINGS.items():
         drawings.append(layer_maps(f"layers_likeness_{pooling}", likeness_tables(within, pooling), said, texts.over))
     frames = {"layers_scores": scores, "layers_likeness": within} | ({"layers_moved": moved} if len(moved) else {})
-    return Answer("layers", "Layers", grids, drawings, frames, _notes(texts, scores))
+    return Answer("layers", "Layers", grids, lambda: drawings, frames, _notes(texts, scores))
 
 
 def _moved_grid(moved: "pd.DataFrame", over: str) -> Grid:

@@ -18,9 +18,9 @@ from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import house_style, mark
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from cli.limits import Limit, real
 from poolers.shared.standardise import Standardise
-from representation.answer import Answer
 from representation.encoders_studied import Subject
 from representation.moee.pair_tasks import PairTask, measures, once, pair_tasks, said
 from representation.moee.vectors import Vectors, check_sizes, encode, mixtures, readings_of
@@ -157,7 +157,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
         "batch_zscore",
         "The published z-score by batch",
         [grid(frame, own, f"{measures(tasks)}); {over}")],
-        [score_figure(frame, own["orders"], over)],
+        lambda: [score_figure(frame, own["orders"], over)],
         {"batch_zscore": frame},
         [
             "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",

@@ -15,8 +15,8 @@ from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import BLACK, house_style, mark
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from cli.limits import Limit, real
-from representation.answer import Answer
 from representation.encoders_studied import Subject
 from representation.moee.clusters import Agreement, Labels, agreement, deviation, partition, shares
 from representation.moee.pair_tasks import Floats, PairTask, draws, interval, once, pair_tasks, said, spearman
@@ -170,7 +170,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
         over = f"{said(tasks)} of {texts.benchmark}"
         grids.append(pair_grid(of_pairs, of_failed, own["threshold"], over))
         drawings.append(failure_figure(of_failed, over))
-    return Answer("complementarity", "Complementarity of HS and RW", grids, drawings, frames, _notes(own))
+    return Answer("complementarity", "Complementarity of HS and RW", grids, lambda: drawings, frames, _notes(own))
 
 
 def _of_texts(subject: Subject, texts: Texts) -> Vectors:

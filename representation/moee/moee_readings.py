@@ -16,12 +16,12 @@ from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import house_style, mark
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from cli.compose import composed, plain
 from cli.limits import real
 from evaluation.candidates.candidates import Candidate
 from evaluation.candidates.readings import ReadingCandidate, read_by
 from evaluation.tasks.task_data import TYPES
-from representation.answer import Answer
 from representation.encoders_studied import Subject
 from representation.moee.vectors import mixtures
 from representation.progress import each
@@ -148,7 +148,7 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
         "moee_readings",
         "MoEE's readings",
         [main_grid(main, own["alpha"], over), ablation_grid(frame, over)],
-        [score_drawing(main, own["alpha"], over)],
+        lambda: [score_drawing(main, own["alpha"], over)],
         {"moee_readings": frame},
         [
             f"alpha = {own['alpha']:g} of the sum; chosen on docs_dev by python -m evaluation.alpha.",

@@ -12,11 +12,11 @@ import pandas as pd
 
 from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from cli.compose import options
 from cli.errors import UserError, nearest
 from cli.limits import Limit, real
 from encoders.templates import Form, Template
-from representation.answer import Answer
 from representation.encoders_studied import Subject
 from representation.moee.pair_tasks import Floats, PairTask, left_out, measures, once, pair_tasks, said
 from representation.moee.prompt_stability import (
@@ -66,7 +66,9 @@ def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | 
         stability_grid(spreads, over),
         _score_grid(frames["prompts_scores"], list(templates), f"{measures(tasks)}); {over}"),
     ]
-    return Answer("prompts", "Prompts: how steady are HS and RW?", grids, drawings, frames, _notes(spreads, templates))
+    return Answer(
+        "prompts", "Prompts: how steady are HS and RW?", grids, lambda: drawings, frames, _notes(spreads, templates)
+    )
 
 
 def prompt_templates(name: str) -> dict[str, Template]:

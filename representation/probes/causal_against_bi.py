@@ -12,10 +12,10 @@ from transformers import PreTrainedModel
 
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from encoders.attention.pattern import set_attention
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
-from representation.answer import Answer
 from representation.encoders_studied import by_design, distinct_backbones, over_seeds
 from representation.figures import Look, Panel, Words, heat_panels
 from representation.progress import each
@@ -137,7 +137,7 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
         NAME,
         "Causal against bidirectional states",
         [_grid(found, over), _counts(found)],
-        [_drawing(found, over)],
+        lambda: [_drawing(found, over)],
         {NAME: _frame(own, each_seed)},
         over_seeds(own),
     )

@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
+from analysis.questions.question import Answer
 from cli.compose import CONF
 from cli.errors import UserError
 from cli.limits import Limit
-from representation.answer import Answer
 from representation.encoders_studied import distinct_backbones, over_seeds
 from representation.probes.read_ahead_tables import Ahead, drawing, frame, gains, grid, pooled_openings
 from representation.probes.read_ahead_texts import Quadruple, batches, quadruples, shared_words, trios
@@ -44,7 +44,7 @@ def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) 
         NAME,
         "Reading ahead",
         [grid(NAME, ahead, what)],
-        [drawing(NAME, ahead, what)],
+        lambda: [drawing(NAME, ahead, what)],
         {NAME: frame(ahead)},
         [_overlap(made), *_said(checks), *over_seeds(own)],
     )

@@ -42,7 +42,7 @@ def test_more_than_five_hundred_tasks(tmp_path, analyse_words, tasks):
     """Of one type: two of three tasks are, and each further type would be simulated for nothing."""
     path = long_csv(tmp_path / "x.csv", (2, 1, -(-tasks * 3 // 2)), difference=0.006)
     (section,) = [s for s in analyse_words(f"scores={path}", "types=[Retrieval]").sections if s.name == "power"]
-    (row,) = section.frames["power.csv"].to_dict("records")
+    (row,) = section.frames["power"].to_dict("records")
     assert row["n_tasks"] == tasks
     sd = row["sd"]
     # Normal differences: the test is as good as that of the mean over sqrt(3/pi), and z .975 + z .8 = 2.80. The rest

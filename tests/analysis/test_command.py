@@ -44,7 +44,7 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     loaded = set(done.stdout.split("LOADED")[1].split())
     ours = {p.name for p in ROOT.iterdir() if p.is_dir()} | {"train", "evaluate"}
     assert not loaded & {"torch", "mteb", "transformers", "statsmodels", "matplotlib", "jinja2"}
-    assert loaded & ours <= {"analysis", "records"}
+    assert loaded & ours <= {"analysis", "cli", "records"}
     assert list(here.iterdir()) == []
     out = wide.parent / "wide-analysis"
     names = [

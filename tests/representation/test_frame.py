@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from cli.errors import UserError
 from representation import command
-from representation.answer import Answer
 from representation.command import main
 from representation.encoders_studied import subjects
 from representation.write import markdown, write_answer
@@ -23,7 +23,7 @@ def toy(name="toy"):
     figure.add_subplot().plot([0, 1], [0, 1])
     grid = Grid(f"{name}-grid", "What it is.", ["Encoder", "Value"], [[Cell("a|b"), Cell("1")]], title="A table")
     drawing = Drawing(f"{name}_line", "A line", "One line, over nothing.", "A line rises.", figure)
-    return Answer(name, "A toy", [grid], [drawing], {f"{name}_values": pd.DataFrame({"x": [0.1]})}, ["A note."])
+    return Answer(name, "A toy", [grid], lambda: [drawing], {f"{name}_values": pd.DataFrame({"x": [0.1]})}, ["A note."])
 
 
 def test_labels_tell_encoders_apart(two_subjects):

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from analysis.cli import read_arguments
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
 from analysis.report.page import report_files
 from analysis.report.representation import representation_parts
 from cli.errors import UserError
-from representation.answer import Answer
 from representation.write import write_answer
 
 NASTY = '<script>alert("x")</script>'
@@ -27,7 +27,7 @@ def folder(tmp_path):
     drawing = Drawing("layers_line", "A line", f"Over {NASTY}.", "It rises.", figure)
     place = tmp_path / "why"
     frames = {"layers_values": pd.DataFrame({"x": [1]})}
-    write_answer(Answer("layers", "Layers", [grid], [drawing], frames, ["A note."]), place, "two encoders")
+    write_answer(Answer("layers", "Layers", [grid], lambda: [drawing], frames, ["A note."]), place, "two encoders")
     return place
 
 

@@ -180,7 +180,7 @@ def section(result):
 def test_the_section_reads_the_files_beside_the_scores(with_items, analyse_words):
     study, values = with_items
     found = section(analyse_words(f"scores={study.root}"))
-    rows = found.frames["items.csv"]
+    rows = found.frames["items"]
     assert len(rows) == 3
     row = rows.iloc[1]
     one, other = values["eos-causal"], values["multilayer-causal"]
@@ -200,7 +200,7 @@ def test_items_elsewhere_or_none(with_items, analyse_words, tmp_path):
     study, _ = with_items
     (study.root / "predictions").rename(tmp_path / "kept")
     assert section(analyse_words(f"scores={study.root}")) is None
-    assert len(section(analyse_words(f"scores={study.root}", f"items={tmp_path / 'kept'}")).frames["items.csv"]) == 3
+    assert len(section(analyse_words(f"scores={study.root}", f"items={tmp_path / 'kept'}")).frames["items"]) == 3
     (tmp_path / "kept").rename(study.root / "predictions")
     assert section(analyse_words(f"scores={study.root}", "items=none")) is None
     with pytest.raises(UserError, match="items=nowhere: there is no such folder"):
@@ -232,7 +232,7 @@ def test_pairs_of_texts_make_a_row_of_their_own_kind(with_items, analyse_words):
     item_files(study, dict(zip(("eos-causal", "lastlayer-bi"), predicted[:, 0], strict=True)),
                "cosine_spearman", grades, "STS3")  # fmt: skip
     found = section(analyse_words(f"scores={study.root}"))
-    row = found.frames["items.csv"].set_index("task").loc["STS3"]
+    row = found.frames["items"].set_index("task").loc["STS3"]
     assert row["score_second"] == pytest.approx(stats.spearmanr(predicted[1, 0], grades).statistic)
     assert (row["first"], row["second"], row["family_size"]) == ("eos-causal", "lastlayer-bi", 1)
     assert any("STS3" in note and "do not give the score" in note for note in found.notes)

@@ -45,11 +45,11 @@ def test_intervals_are_of_the_level_that_alpha_leaves(usual_and_strict):
         "clusters": ("tasks", "clusters"),
     }
     for name, own in columns.items():
-        before, after = (found[name][1][f"{name}.csv"] for found in (usual, strict))
+        before, after = (found[name][1][name] for found in (usual, strict))
         for column in own:
             assert (after[f"low_{column}"] < before[f"low_{column}"]).all()
             assert (after[f"high_{column}"] > before[f"high_{column}"]).all()
-    before, after = (found["borda"][1]["borda.csv"] for found in (usual, strict))
+    before, after = (found["borda"][1]["borda"] for found in (usual, strict))
     assert (after["rank_high"] - after["rank_low"]).sum() > (before["rank_high"] - before["rank_low"]).sum()
 
 

@@ -67,6 +67,6 @@ def test_a_long_list_is_cut_in_the_note_and_whole_in_the_file(write, analyse_wor
     assert note.startswith("7 scores are far off")
     assert "; and 2 more." in note
     (section,) = [section for section in result.sections if section.name == "odd_cells"]
-    frame = section.frames["odd_cells.csv"]
+    frame = section.frames["odd_cells"]
     assert set(zip(frame["design"], frame["task"], strict=True)) == set(changes)
     assert "Without the 7 tasks that hold scores far off: " in result.verdict

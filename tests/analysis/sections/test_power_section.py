@@ -37,7 +37,7 @@ def power_of(result):
 
 def test_table_and_csv(scores, analyse_words, tmp_path):
     result = analyse_words(f"scores={scores(3)}", "delta=0.02")
-    table = power_of(result).frames["power.csv"]
+    table = power_of(result).frames["power"]
     assert len(table) == 3 * 3  # pairs x (two types and All)
     merged = table.merge(result.pairs, on=["type", "first", "second"])
     np.testing.assert_allclose(merged["p_min_adjusted_x"], merged["p_min_adjusted_y"])
@@ -72,7 +72,7 @@ def test_a_row_that_cannot_pass_is_marked(scores, analyse_words):
 
 def test_a_type_of_one_task_has_no_spread(scores, analyse_words):
     result = analyse_words(f"scores={scores(2, [*TASKS[:6], 'Summarization0'])}")
-    table = power_of(result).frames["power.csv"].set_index("type")
+    table = power_of(result).frames["power"].set_index("type")
     assert table.loc["Summarization", ["sd", "power_delta", "tasks_delta"]].isna().all()
     assert table.loc["All", "power_delta"] >= 0
 
@@ -87,8 +87,8 @@ def test_without_a_correction_one_value_a_cell(scores, analyse_words):
 def test_many_designs_are_restricted_and_that_is_said(scores, analyse_words):
     result = analyse_words(f"scores={scores(11)}", "rows_shown=10")
     section = power_of(result)
-    assert len(section.frames["power.csv"]) == MOST_PAIRS
-    assert set(section.frames["power.csv"]["type"]) == {"All"}
+    assert len(section.frames["power"]) == MOST_PAIRS
+    assert set(section.frames["power"]["type"]) == {"All"}
     assert len(section.grids[0].rows) == 10
     assert any(re.search(r"first 45 of 55 pairs, on all tasks together only", note) for note in result.notes)
 

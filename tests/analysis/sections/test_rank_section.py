@@ -66,7 +66,7 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
 
 def test_stars_are_for_differences_from_the_design_that_against_names(clear, analyse_words):
     result = analyse_words(f"scores={clear}", "against=m2")
-    table = sections(result)["ranks"].frames["ranks.csv"]
+    table = sections(result)["ranks"].frames["ranks"]
     assert set(table["control"]) == {"m2"}
     assert table.loc[table["p_holm"].isna(), "design"].unique().tolist() == ["m2"]
     assert "average rank differs from that of m2 at .05" in document(result)
@@ -108,11 +108,11 @@ def test_degenerate_scores_print_without_nan(name, values, tmp_path, analyse_wor
     for text in (document(result), latex_document(result)):
         assert not re.search(r"\bnan\b", text, re.IGNORECASE)
     found = sections(result)
-    table = found["ranks"].frames["friedman.csv"].iloc[0]
+    table = found["ranks"].frames["friedman"].iloc[0]
     if name == "identical":
         assert (table["p_permutation"], table["w"]) == (1, 0)
         assert {row[1].style for row in found["ranks"].grids[1].rows} == {""}
-        rows = found["equivalence"].frames["equivalence.csv"]
+        rows = found["equivalence"].frames["equivalence"]
         assert (rows["equivalent"] == 1).all()
         assert (rows["p"] == 2.0**-6).all()
         assert set(rows["outcome"]) == {"not told"}  # six pairs over six tasks: 6 x 2^-6 after Holm
@@ -129,7 +129,7 @@ def test_one_task_of_a_type_is_left_out_and_named(tmp_path, analyse_words):
     result = analyse_words(f"scores={path}")
     assert [row[0].text for row in sections(result)["ranks"].grids[0].rows] == ["STS", "All"]
     assert any("Summarization left out of the rank tables" in note for note in result.notes)
-    assert sections(result)["equivalence"].frames["equivalence.csv"]["type"].unique().tolist() == [
+    assert sections(result)["equivalence"].frames["equivalence"]["type"].unique().tolist() == [
         "STS",
         "Summarization",
         "All",
@@ -150,8 +150,8 @@ def test_many_designs_stay_short(tmp_path, analyse_words):
     found = sections(result)
     for section in found.values():
         assert all(len(grid.rows) <= 12 for grid in section.grids)
-    assert len(found["ranks"].frames["ranks.csv"]) == 60
+    assert len(found["ranks"].frames["ranks"]) == 60
     assert "rank_pairs.csv" not in found["ranks"].frames
     assert found["ranks"].grids[1].rest == "The best 12 of 60 designs; ranks.csv has all."
-    pairs = found["equivalence"].frames["equivalence.csv"]
+    pairs = found["equivalence"].frames["equivalence"]
     assert len(pairs) == 1770

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom, t
 
 from analysis.questions.question import Material
-from analysis.questions.seeds import seeds_section
+from analysis.questions.seeds import answer
 from analysis.settings import Settings
 
 DESIGNS = ["control", "a", "b", "c", "d"]
@@ -37,7 +37,7 @@ def test_any_of_four_is_called_shown_in_five_per_cent_of_studies_at_most():
     rng = np.random.default_rng(3)
     shown = 0
     for _ in range(STUDIES):
-        about = seeds_section(material(without_effect(rng))).about
+        about = answer(material(without_effect(rng))).about
         shown += any("is not shown" not in about["control", name] for name in DESIGNS[1:])
     assert shown <= binom.ppf(0.99, STUDIES, 0.05)
     assert shown > 0, "a sentence that never says so would hold its level too"
@@ -48,8 +48,8 @@ def test_the_interval_of_the_verdict_is_that_of_the_family(words, m):
     """By hand, where only tasks vary, so that the model is Student's interval over tasks."""
     rng = np.random.default_rng(1)
     scores = np.repeat(0.5 + 0.02 * rng.normal(size=(5, 40, 1)), 3, axis=2)
-    section = seeds_section(material(scores, **words))
-    rows = section.frames["seeds.csv"]
+    section = answer(material(scores, **words))
+    rows = section.frames["seeds"]
     d = scores[2, :, 0] - scores[0, :, 0]
     reach = t.ppf(1 - 0.05 / m / 2, 39) * d.std(ddof=1) / np.sqrt(40)
     row = rows[rows["second"] == "b"].iloc[0]

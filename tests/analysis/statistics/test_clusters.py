@@ -198,7 +198,7 @@ def test_the_verdict_says_what_the_sources_as_units_say_without_being_asked(stud
 def test_with_the_key_both_ways_are_shown(study, analyse_words):
     docs(study)
     section = clusters(analyse_words(f"scores={study.root}", "cluster=source"))
-    rows = section.frames["clusters.csv"]
+    rows = section.frames["clusters"]
     assert list(rows["type"]) == ["All"]  # within a type every package has one task
     row = rows.iloc[0]
     assert (row["n_tasks"], row["n_clusters"]) == (8, 4)
@@ -214,7 +214,7 @@ def test_clusters_from_a_file(study, analyse_words, tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(dict.fromkeys(tasks[:3], "one")))
     section = clusters(analyse_words(f"scores={study.root}", f"cluster={path}"))
-    assert set(section.frames["clusters.csv"]["n_clusters"]) == {6, 3}  # All: 8 - 2; Retrieval: 4 - 1
+    assert set(section.frames["clusters"]["n_clusters"]) == {6, 3}  # All: 8 - 2; Retrieval: 4 - 1
     assert any("5 tasks that" in note and "clusters of their own" in note for note in section.notes)
     path.write_text(json.dumps({"Elsewhere": "one"}))
     with pytest.raises(UserError, match="names none of the 8 tasks compared"):
@@ -236,7 +236,7 @@ def test_clusters_that_point_the_other_way_than_tasks_are_said_to(study, analyse
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(dict.fromkeys(tasks[:14], "one")))
     result = analyse_words(f"scores={study.root}", f"cluster={path}")
-    (row,) = clusters(result).frames["clusters.csv"].to_dict("records")
+    (row,) = clusters(result).frames["clusters"].to_dict("records")
     assert row["hodges_lehmann_tasks"] > 0 > row["hodges_lehmann_clusters"]
     assert row["hodges_lehmann_tasks"] == result.pairs.iloc[-1]["hodges_lehmann"]
     assert (row["hl_high_clusters"] < 0) == (row["p"] <= 0.05)

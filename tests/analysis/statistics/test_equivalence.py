@@ -100,7 +100,7 @@ def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
         n = 60 if outcome == "not told" else 240
         result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', n, shift)}")
         (section,) = [section for section in result.sections if section.name == "equivalence"]
-        assert section.frames["equivalence.csv"]["outcome"].tolist() == [outcome]
+        assert section.frames["equivalence"]["outcome"].tolist() == [outcome]
         (grid,) = section.grids
         assert grid.rows[0][1].text == outcome
         assert "margin .005 (rope=)" in grid.caption
@@ -116,7 +116,7 @@ def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
 def test_told_apart_by_less_than_the_margin_is_said(tmp_path, analyse_words):
     result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 60, 0.002, sd=0.003)}")
     (section,) = [section for section in result.sections if section.name == "equivalence"]
-    row = section.frames["equivalence.csv"].iloc[0]
+    row = section.frames["equivalence"].iloc[0]
     assert (row["outcome"], row["within_margin"]) == ("told apart", True)
     assert section.grids[0].rows[0][1].below == ("equivalent within .005",)
     assert "The pair is told apart, and yet equivalent within .005" in result.verdict
@@ -132,7 +132,7 @@ def test_claims_are_corrected_over_the_family(tmp_path, analyse_words):
     for correction in ("holm", "none"):
         result = analyse_words(f"scores={path}", f"correction={correction}", "missing=fail")
         (section,) = [section for section in result.sections if section.name == "equivalence"]
-        found[correction] = section.frames["equivalence.csv"]
+        found[correction] = section.frames["equivalence"]
     holm = found["holm"]
     order = np.argsort(holm["p"].to_numpy())
     steps = np.maximum.accumulate(holm["p"].to_numpy()[order] * [3, 2, 1])
@@ -154,7 +154,7 @@ def test_the_margin_is_checked_and_used(tmp_path, analyse_words):
     for margin, within in ((0.005, False), (0.02, True)):
         result = analyse_words(f"scores={path}", f"rope={margin}")
         (section,) = [section for section in result.sections if section.name == "equivalence"]
-        table = section.frames["equivalence.csv"]
+        table = section.frames["equivalence"]
         assert table["within_margin"].tolist() == [within]
         assert (table["margin"] == margin).all()
     with pytest.raises(UserError, match="rope=2 is out of range"):

@@ -142,12 +142,12 @@ def test_sections_of_a_study_with_seeds(study, spread_scores, analyse_words):
             study.run(design, spread_scores(0.3 + 0.1 * k + 0.01 * seed * k), seed=seed)
     result = analyse_words(f"scores={study.root}")
     sections = {section.name: section for section in result.sections}
-    seeds = sections["seeds"].frames["seeds.csv"]
+    seeds = sections["seeds"].frames["seeds"]
     assert len(seeds) == 3 * 3  # pairs x (two types and All)
     last = seeds[seeds["type"] == "All"].set_index("second").loc["multilayer-causal"]
     assert last["difference"].tolist() == pytest.approx([0.21, 0.105])
     assert last["seeds_agreeing"].tolist() == [2, 2]
-    variance = sections["variance"].frames["variance.csv"].set_index(["type", "component"])
+    variance = sections["variance"].frames["variance"].set_index(["type", "component"])
     # seed 1 adds 0, .01, .02: the interaction is -+.005, 0, +-.005, with 2 degrees of freedom
     assert variance.loc[("All", "design x seed"), "estimate"] == pytest.approx(4 * 0.005**2 / 2)
     assert variance.loc[("All", "task x seed"), "estimate"] == 0.0
@@ -161,7 +161,7 @@ def test_unequal_seeds_use_those_shared(study, spread_scores, analyse_words):
             study.run(design, spread_scores(0.3 + 0.001 * seed), seed=seed)
     result = analyse_words(f"scores={study.root}", "allow=[seed]")
     (section,) = [s for s in result.sections if s.name == "seeds"]
-    rows = section.frames["seeds.csv"]
+    rows = section.frames["seeds"]
     assert set(rows["n_seeds"]) == {2}
     assert set(rows["first"]) | set(rows["second"]) == {"eos-causal", "lastlayer-bi"}
     (note,) = [n for n in result.notes if n.startswith("The split by seeds uses")]

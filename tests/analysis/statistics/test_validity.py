@@ -6,7 +6,7 @@ import pytest
 
 from analysis.pairs import compare_pairs
 from analysis.questions.question import Material
-from analysis.questions.validity import heavy_tailed, validity_section
+from analysis.questions.validity import heavy_tailed, answer
 from analysis.settings import Settings
 from analysis.statistics.power import Shifted
 from analysis.statistics.validity import (
@@ -144,7 +144,7 @@ def test_no_warning_is_given_of_an_interval_that_is_not_there():
     matrix = pd.DataFrame(values, index=tasks, columns=[f"m{k}" for k in range(26)])
     blocks = {"STS": tasks}
     pairs = compare_pairs(matrix, blocks, Settings(scores=()))
-    section = validity_section(Material(Settings(scores=()), {}, "", blocks, blocks, None, matrix, pairs))
+    section = answer(Material(Settings(scores=()), {}, "", blocks, blocks, None, matrix, pairs))
     column = {"bootstrap-t": "boot_low", "t": "mean_low"}
     named = [note.split()[1] for note in section.notes if "interval holds" in note]
     assert all(pairs[column[name]].notna().all() for name in named)

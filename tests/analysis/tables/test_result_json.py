@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Section
+from analysis.questions.question import Answer
 from analysis.tables import result_json
 from analysis.tables.result_json import result_json as as_json
 from analysis.tables.result_json import table
@@ -64,7 +64,7 @@ def test_nan_and_infinity_are_null_and_nothing_is_lost():
 def test_sections_are_in_it_with_their_tables_and_captions(result):
     frame = pd.DataFrame({"type": ["All"], "p": [1 / 3]})
     grid = Grid("friedman", "Friedman's test.", ["Tasks", "p"], [[Cell("All"), Cell(".333")]], title="All designs")
-    section = Section("ranks", [grid], {"friedman.csv": frame}, ["A note."])
+    section = Answer("ranks", grids=[grid], frames={"friedman": frame}, notes=["A note."])
     value = json.loads(as_json(replace(result, sections=[section])))
     tables = {"friedman": {"columns": ["type", "p"], "data": [["All", 1 / 3]]}}
     assert value["sections"] == [{"name": "ranks", "tables": tables, "notes": ["A note."]}]
