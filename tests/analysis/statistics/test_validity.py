@@ -6,7 +6,7 @@ import pytest
 
 from analysis.pairs import compare_pairs
 from analysis.questions.question import Material
-from analysis.questions.validity import heavy_tailed, answer
+from analysis.questions.validity import answer, heavy_tailed
 from analysis.settings import Settings
 from analysis.statistics.power import Shifted
 from analysis.statistics.validity import (
