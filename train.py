@@ -10,12 +10,16 @@ def main() -> None:
     import hydra
 
     from cli.compose import CONF, check_overrides, composed
+    from cli.help import help_screen
     from cli.hydra_flags import flags_first, job_config, printed_whole, read_flags
-    from cli.quoting import joined_late, quoted_files
+    from cli.quoting import train_words
     from training.jobs import Jobs
 
-    words = joined_late(quoted_files(sys.argv[1:]))
+    words = train_words(sys.argv[1:])
     flags = read_flags(words)
+    if flags.help:
+        print(help_screen("train"))
+        return
     sys.argv[1:] = flags_first(words, flags)
     if not flags.shell_completion:  # its words are no keys of ours
         swept = check_overrides("train", words)

@@ -113,7 +113,9 @@ def _checked(word: str, valid: list[str]) -> str:
     if key not in valid:
         raise UserError(f"There is no key {key!r}. {nearest(key, valid)}")
     if key in PLAIN_TEXT and value and value[0] not in "['\"" and value != "null":
-        return f"{key}='" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        from cli.quoting import quoted  # imports Hydra
+
+        return f"{key}={quoted(value)}"
     if "," in value and value[0] not in "[{'\"":
         raise UserError(f"{word!r} looks like a sweep. Write a list: {key}=[{value}].")
     return word

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,14 @@ def _params_of_sweeps(words: Sequence[str]) -> list[str]:
     names = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]
     params = [options("sweep")[name]["hydra"]["sweeper"]["params"] for name in names if name in options("sweep")]
     return [f"{key}={value}" for own in params for key, value in own.items()]
+
+
+@cache
+def own_keys(name: str) -> tuple[str, ...]:
+    """Return the keys and groups that conf/<name>.yaml itself states, beyond those of conf/encoder.yaml."""
+    stated: dict = OmegaConf.to_container(OmegaConf.load(CONF / f"{name}.yaml"), resolve=False)  # type: ignore[assignment]
+    groups = [group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry]
+    return tuple(key for key in (*stated, *groups) if key not in ("defaults", "hydra"))
 
 
 def plain(cfg: DictConfig) -> dict:

@@ -1,44 +1,98 @@
-"""Command-line words made ready for Hydra: file names that its grammar would take for something else."""
+"""Words of a command line made ready for Hydra: file names and names of benchmarks that its grammar takes for more."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-FILE_KEYS = ("data.path", "runs_dir", "cache_dir")
+from cli.compose import CONF
+from cli.errors import UserError
+
+OF_TRAIN = ("data.path", "runs_dir", "cache_dir")
+OF_EVALUATE = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "="
 LISTS = ("lineage",)  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
+# Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
+FIXED_BY_A_RUN = (
+    *("model", "attn", "pooler", "token_choice", "head", "seed", "study", "lineage", "template", "stages"),
+    *("text_length", "max_length", "padding_side"),
+)
 
 
-def quoted_files(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with the values of `data.path=`, `runs_dir=`, `cache_dir=` and `lineage=` in quotes.
+def quoted(value: str) -> str:
+    """Return `value` in quotes, so that Hydra reads it as it stands.
+
+    In quotes, Hydra's grammar gives a meaning to a quote and to the backslashes right before one, and to nothing else.
+    """
+    escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), value)
+    return f"'{escaped}'"
+
+
+def as_typed(words: Iterable[str], keys: Sequence[str]) -> list[str]:
+    """Return the words, those of `keys` and of `LISTS` with their values in quotes.
 
     `data.path=a.jsonl.gz,b.jsonl` means two files of one data set; unquoted, Hydra reads a sweep over two data sets
     (write `data.path=choice(a.jsonl,b.jsonl)` with -m for that), and stumbles over spaces and brackets in names.
     Several stages are a list in quotes: `lineage=["runs/a/seed=0","runs/b/seed=0"]`.
     """
-    return [_quoted(a) for a in arguments]
+    return [_as_typed(word, keys) for word in words]
 
 
-def _quoted(argument: str) -> str:
-    key, equals, value = argument.partition("=")
-    if key not in (*FILE_KEYS, *LISTS) or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
-        return argument
-    escaped = value.replace("\\'", "'").replace("'", "\\'")
-    return f"{key}=['{escaped}']" if key in LISTS else f"{key}='{escaped}'"
+def _as_typed(word: str, keys: Sequence[str]) -> str:
+    key, equals, value = word.partition("=")
+    if key not in (*keys, *LISTS) or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
+        return word
+    return f"{key}=[{quoted(value)}]" if key in LISTS else f"{key}={quoted(value)}"
 
 
-def joined_late(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of a sweep with each plain `pooler.<key>=<value>` as `choice(<value>)`.
+def train_words(arguments: Sequence[str]) -> list[str]:
+    """Return the overrides for conf/train.yaml; of a sweep each plain `pooler.<key>=<value>` as `choice(<value>)`.
 
     Hydra first composes the sweep's frame without the words that are swept: for `-m design=model4,model5
     pooler.mlp=false` that is the default pooler, which has no `mlp`. A sweep over one value waits for the job, as the
     design does.
     """
-    if not any(a in ("-m", "--multirun") or a.startswith("sweep=") for a in arguments):
-        return list(arguments)
-    return [_late(a) for a in arguments]
+    words = as_typed(arguments, OF_TRAIN)
+    if not any(word in ("-m", "--multirun") or word.startswith("sweep=") for word in words):
+        return words
+    return [_late(word) for word in words]
 
 
-def _late(argument: str) -> str:
-    key, equals, value = argument.partition("=")
+def _late(word: str) -> str:
+    key, equals, value = word.partition("=")
     of_one_pooler = key.startswith("pooler.") and equals and value
     swept = "," in value or "(" in value
-    return f"{key}=choice({value})" if of_one_pooler and not swept else argument
+    return f"{key}=choice({value})" if of_one_pooler and not swept else word
+
+
+def evaluate_words(arguments: Sequence[str], further_keys: Sequence[str] = ()) -> list[str]:
+    """Return the overrides for conf/evaluate.yaml, or for one that has its keys and `further_keys`.
+
+    Where only tasks or a folder are asked for, the default benchmark is taken out. Raises `UserError` for an argument
+    that is no key=value, and for keys that run=... would leave without effect.
+    """
+    for argument in arguments:
+        if "=" not in argument:
+            raise UserError(f"The argument '{argument}' is no key=value. See python evaluate.py --help.")
+    given = dict(argument.split("=", 1) for argument in arguments)
+    if given.get("run", "null") != "null":
+        idle = [key for key in given if key.split(".")[0] in FIXED_BY_A_RUN]
+        if idle:
+            raise UserError(
+                f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
+                "with lineage=<run folder> that scores the run's adapter under another pooler."
+            )
+    if given.get("readings", "null") != "null" and "pooler" in {key.split(".")[0] for key in given}:
+        raise UserError("pooler= has no effect with readings=..., which name the poolers. Leave one of them out.")
+    others = [f"{key}={value}" for key, value in given.items() if key != "benchmark"]
+    words = as_typed(others, (*OF_EVALUATE, *further_keys))
+    if "benchmark" in given:
+        return [*words, *_benchmark(given["benchmark"])]
+    return words if not {"tasks_dir", "tasks"} & set(given) else [*words, "~benchmark"]
+
+
+def _benchmark(name: str) -> list[str]:
+    """A name that is no option of conf/benchmark is one of mteb's."""
+    ours = (CONF / "benchmark" / f"{Path(name).name}.yaml").is_file() and name != "mteb"
+    if ours or name in ("null", ""):
+        return [f"benchmark={name}"]
+    return ["benchmark=mteb", f"benchmark.name={name if name.startswith(LEFT_ALONE) else quoted(name)}"]

@@ -51,10 +51,10 @@ def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict
 
 def _run(words: list[str]) -> list[Any]:
     from cli.compose import composed, plain
+    from cli.quoting import evaluate_words
     from evaluation.command import run
-    from evaluation.words import hydra_words
 
-    return run(plain(composed("evaluate", hydra_words(words))))
+    return run(plain(composed("evaluate", evaluate_words(words))))
 
 
 def curve(rows: Sequence[tuple[float, dict[str, float]]]) -> str:

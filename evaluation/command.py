@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cli.compose import composed, plain
+from cli.help import help_screen
 from cli.hydra_flags import job_config, own_flags
 from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
 from cli.quiet import quiet
+from cli.quoting import evaluate_words
 from evaluation.candidates.candidates import Candidate, candidates
 from evaluation.candidates.readings import check_readings, read_by
 from evaluation.instructions import read_instructions
@@ -19,7 +21,6 @@ from evaluation.plan.speed import remember
 from evaluation.results import left_out
 from evaluation.scoring import Outcome
 from evaluation.tasks.task_data import TYPES
-from evaluation.words import hydra_words, manual
 from records.fingerprint import remember_below
 
 
@@ -110,10 +111,10 @@ def main(arguments: Sequence[str]) -> None:
     """Read the command line, score, print. Raises `UserError` for what the user can mend."""
     os.environ.setdefault("TQDM_DISABLE", "1")  # bars inside mteb would tear ours; tqdm reads it when first imported
     if {"-h", "--help"} & set(arguments):
-        print(manual())
+        print(help_screen("evaluate"))
         return
     flags = own_flags("evaluate.py", arguments)
-    cfg = composed("evaluate", hydra_words(flags.overrides))
+    cfg = composed("evaluate", evaluate_words(flags.overrides))
     if flags.cfg:
         print(job_config(cfg, flags), end="")
         return

@@ -17,8 +17,7 @@ from evaluation.candidates.candidates import Candidate
 from evaluation.embeddings.cache import Encoder
 from evaluation.instructions import Instructions
 from records.atomic import write_json, write_text
-from records.manifest import check_seal, sealed
-from records.run_folder import MANIFEST_VERSION
+from records.manifest import MANIFEST_VERSION, check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
 

@@ -17,6 +17,8 @@ OF_STATES = (
     *("precision", "tf32", "deterministic", "evaluation"),
 )
 VERSIONS = ("torch", "transformers")  # of the libraries that compute states
+# Keys that cannot change a number, so runs that differ in them are the same run.
+BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress")
 # What runs did before a key was there. Only keys that had a meaning all along stand here: of every other key, that one
 # of two runs lacks it is a difference.
 MEANT = {
@@ -46,3 +48,25 @@ def below(key: str, names: tuple[str, ...]) -> bool:
 def of_states(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flat keys of a configuration that states depend on, those it lacks with the meaning they had."""
     return {key: value for key, value in {**MEANT, **flat(dict(config))}.items() if below(key, OF_STATES)}
+
+
+def is_bookkeeping(key: str) -> bool:
+    """Whether a dotted key cannot change a number."""
+    return below(key, BOOKKEEPING)
+
+
+def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+    """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ.
+
+    A key that one of them lacks has the meaning it had before it was there, where it had one.
+    """
+    left, right = flat(a), flat(b)
+    both = {
+        key: [side.get(key, MEANT.get(key, "absent")) for side in (left, right)] for key in left.keys() | right.keys()
+    }
+    return [f"{key}: {x} -> {y}" for key, (x, y) in sorted(both.items()) if x != y and not is_bookkeeping(key)]
+
+
+def numeric_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the flat configuration without the keys that cannot change a number."""
+    return {key: value for key, value in flat(config).items() if not is_bookkeeping(key)}

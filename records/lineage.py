@@ -9,8 +9,8 @@ from typing import Any
 
 from cli.errors import UserError
 from records.fingerprint import of_file, of_value
-from records.identity import BASE
-from records.run_folder import own_config, read_manifest
+from records.identity import BASE, numeric_config
+from records.manifest import read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
 OF_OBJECTIVE = re.compile(r"[a-z]+:(?=.)")  # mntp:<glob>
@@ -103,7 +103,7 @@ def label(stages: Sequence[Stage], seed: int) -> str:
 
 
 def _label(stage: Stage, seed: int) -> str:
-    settings = own_config(stage.manifest["config"])
+    settings = numeric_config(stage.manifest["config"])
     settings.pop("lineage", None)  # paths; the stages themselves are named before it
     other = stage.manifest["seed"]
     return f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'@{other}'}"

@@ -1,4 +1,4 @@
-"""The facts of a run that a reviewer asks for: code, versions, machine, seeds."""
+"""manifest.json: its seal, its reading, and the facts that a reviewer asks for: code, versions, machine, seeds."""
 
 import importlib.metadata
 import json
@@ -15,7 +15,11 @@ from cli.errors import UserError
 from records.fingerprint import of_value
 from records.streams import stream_seed
 
+MANIFEST_VERSION = 2
 SEAL = "manifest_sha256"
+PACKAGES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
+STREAMS = ("data", "dropout", "adapter", "head")
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,9 +42,25 @@ def check_seal(manifest: Mapping[str, Any], path: Path) -> None:
         )
 
 
-PACKAGES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
-STREAMS = ("data", "dropout", "adapter", "head")
-ROOT = Path(__file__).resolve().parent.parent
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run folder."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise UserError(f"{folder} is no run folder: it has no manifest.json.")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON ({error}). Delete the run folder and train it again.") from error
+    version = manifest.get("manifest_version") if isinstance(manifest, dict) else None
+    if version != MANIFEST_VERSION:
+        raise UserError(
+            f"{path} is of version {version}; this program reads version {MANIFEST_VERSION}. "
+            "Delete the run folder and train it again, or use the program's version that wrote it."
+        )
+    check_seal(manifest, path)
+    if "reading" in manifest.get("config", {}):  # its name before 2026-11-22
+        manifest["config"]["token_choice"] = manifest["config"].pop("reading")
+    return manifest
 
 
 def code() -> dict[str, Any]:

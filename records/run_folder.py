@@ -12,12 +12,10 @@ from typing import Any
 from cli.compose import composed, composer, flat, plain
 from cli.errors import UserError
 from records.atomic import write_json
-from records.identity import MEANT, below
-from records.manifest import check_seal, sealed
+from records.identity import different_keys, is_bookkeeping
+from records.lineage import label, read_stages
+from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
-MANIFEST_VERSION = 2
-# keys that cannot change a number, so runs that differ in them are the same run
-BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress")
 UNNAMED = ("encoder", "design", "sweep")  # groups that only list other groups: what they set is named
 CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members of others: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
@@ -61,27 +59,6 @@ class RunFolder:
         write_json(self.manifest_path, sealed({"manifest_version": MANIFEST_VERSION, **manifest}))
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run folder."""
-    path = folder / "manifest.json"
-    if not path.is_file():
-        raise UserError(f"{folder} is no run folder: it has no manifest.json.")
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}). Delete the run folder and train it again.") from error
-    version = manifest.get("manifest_version") if isinstance(manifest, dict) else None
-    if version != MANIFEST_VERSION:
-        raise UserError(
-            f"{path} is of version {version}; this program reads version {MANIFEST_VERSION}. "
-            "Delete the run folder and train it again, or use the program's version that wrote it."
-        )
-    check_seal(manifest, path)
-    if "reading" in manifest.get("config", {}):  # its name before 2026-11-22
-        manifest["config"]["token_choice"] = manifest["config"].pop("reading")
-    return manifest
-
-
 def run_folder(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str] = ()) -> RunFolder:
     """Return the folder of a configuration. choices: Hydra's group choices ({"model": "tiny", ...}).
 
@@ -109,19 +86,7 @@ def fixed_words(config: dict[str, Any], words: Sequence[str], params: Iterable[s
     if "study" not in keys:
         return []
     several = {*(config.get("axes") or ()), *params, *OF_A_DESIGN}
-    return [word for key, word in zip(keys, words, strict=True) if key not in several and not _bookkeeping(key)]
-
-
-def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ.
-
-    A key that one of them lacks has the meaning it had before it was there, where it had one.
-    """
-    left, right = flat(a), flat(b)
-    both = {
-        key: [side.get(key, MEANT.get(key, "absent")) for side in (left, right)] for key in left.keys() | right.keys()
-    }
-    return [f"{key}: {x} -> {y}" for key, (x, y) in sorted(both.items()) if x != y and not _bookkeeping(key)]
+    return [word for key, word in zip(keys, words, strict=True) if key not in several and not is_bookkeeping(key)]
 
 
 def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str]) -> list[str]:
@@ -134,18 +99,11 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
     place += [f"seed={config['seed']}", *(word for word in fixed if word.partition("=")[0] not in choices)]
     base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place])))
     mine = flat(config)
-    keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not _bookkeeping(k)]
+    keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not is_bookkeeping(k)]
     return named + [f"{k}={_lineage(config) if k == 'lineage' else _short(mine.get(k))}" for k in keys]
 
 
-def own_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the flat configuration without the keys that cannot change a number."""
-    return {key: value for key, value in flat(config).items() if not _bookkeeping(key)}
-
-
 def _lineage(config: dict[str, Any]) -> str:
-    from records.lineage import label, read_stages  # which reads manifests, by this module
-
     return label(read_stages(config["lineage"]), config["seed"]) or "none"
 
 
@@ -158,10 +116,6 @@ def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
 def _choices(overrides: tuple[str, ...]) -> dict[str, str | None]:
     with composer() as compose:
         return dict(compose("train", overrides=list(overrides), return_hydra_config=True).hydra.runtime.choices)
-
-
-def _bookkeeping(key: str) -> bool:
-    return below(key, BOOKKEEPING)
 
 
 def _short(value: Any) -> str:

@@ -7,10 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cli.compose import CONF, composed, plain
+from cli.compose import composed, own_keys, plain
 from cli.errors import UserError, nearest
+from cli.help import help_screen
 from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits
-from evaluation.words import hydra_words
+from cli.quoting import evaluate_words
 from records.fingerprint import remember_below
 
 if TYPE_CHECKING:
@@ -61,16 +62,15 @@ def question(name: str) -> Question:
 
 Config = dict[str, Any]
 LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0), "threads": Limit(1, "one for each core")}
-OURS = ("questions", "texts", "texts_seed", "out", *QUESTIONS)  # keys that say nothing of an encoder
 
 
 def main(arguments: Sequence[str]) -> None:
     """Read the command line, look, print. Raises `UserError` for what the user can mend."""
     os.environ.setdefault("TQDM_DISABLE", "1")
     if {"-h", "--help"} & set(arguments):
-        print((CONF / "representation.yaml").read_text(encoding="utf-8"))
+        print(help_screen("representation"))
         return
-    run(plain(composed("representation", hydra_words([_quoted(a) for a in arguments]))))
+    run(plain(composed("representation", evaluate_words(arguments, ("out",)))))
 
 
 def run(cfg: Config) -> list[Any]:
@@ -82,7 +82,8 @@ def run(cfg: Config) -> list[Any]:
     check_limits(cfg, LIMITS | limits, ENCODER_WORDS | {"progress": SWITCH})
     from representation.encoders_studied import subjects
 
-    found = subjects({key: value for key, value in cfg.items() if key not in OURS})
+    ours = set(own_keys("representation")) - set(own_keys("evaluate"))  # keys that say nothing of an encoder
+    found = subjects({key: value for key, value in cfg.items() if key not in ours})
     folder = output_folder(cfg, found[0].candidate.results)
     from representation.texts import read_texts
     from representation.write import markdown, write_answer
@@ -109,15 +110,6 @@ def output_folder(cfg: Config, results: Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"out={folder} is a file. Name a folder with out=<folder>.")
     return folder
-
-
-def _quoted(word: str) -> str:
-    """`out=` may hold a "=", at which Hydra would stop."""
-    key, equals, value = word.partition("=")
-    if key != "out" or not equals or value in ("", "null") or value[0] in "'\"":
-        return word
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"out='{escaped}'"
 
 
 def _over(found: Sequence[Any], texts: Any) -> str:

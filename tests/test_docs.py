@@ -9,8 +9,7 @@ import pytest
 from analysis.cli import read_arguments
 from cli import compose
 from cli.compose import CONF, check_overrides, composed
-from cli.quoting import quoted_files
-from evaluation.words import hydra_words
+from cli.quoting import evaluate_words, train_words
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -103,9 +102,9 @@ def commands():
 
 ABSENT = ("scores=", "representation=", "benchmark=")  # places that are not there, and what mteb alone knows
 READ = {
-    "train": lambda words: check_overrides("train", quoted_files(words)),
-    "evaluate": lambda words: composed("evaluate", hydra_words(words)),
-    "representation": lambda words: composed("representation", hydra_words(words)),
+    "train": lambda words: check_overrides("train", train_words(words)),
+    "evaluate": lambda words: composed("evaluate", evaluate_words(words)),
+    "representation": lambda words: composed("representation", evaluate_words(words)),
     "analysis": lambda words: read_arguments([f"scores={ROOT}", *(w for w in words if not w.startswith(ABSENT))]),
 }
 

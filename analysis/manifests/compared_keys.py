@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.compose import flat
+from cli.compose import flat, own_keys
 from cli.errors import UserError, nearest
 from records.fingerprint import of_value
-from records.identity import BASE, MEANT, below
-from records.run_folder import BOOKKEEPING
+from records.identity import BASE, BOOKKEEPING, MEANT, below
 
 SINGLE = (*BASE, "precision", "kernel", "device", "threads")
 NESTED = ("dtypes", "versions", "seeds")
@@ -18,12 +17,8 @@ SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inpu
 SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters")
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
 WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage")
-# What conf/evaluate.yaml adds to the configuration of a reference without a run; `evaluation` states its outcome.
-SCORING_WORDS = (
-    *("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions"),
-    *("plan", "embeddings", "readings"),
-)
-UNCOMPARED = (*BOOKKEEPING, *WISHES, *SCORING_WORDS, "progress")
+# conf/evaluate.yaml adds its keys to the configuration of a reference without a run; `evaluation` states their outcome.
+UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 
 
 def profile(manifest: Mapping[str, Any]) -> dict[str, str]:

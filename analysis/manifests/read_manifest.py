@@ -8,8 +8,7 @@ from typing import Any
 from analysis.manifests.compared_keys import factor_values
 from analysis.manifests.designs import Design, Run
 from cli.errors import UserError
-from records.manifest import check_seal
-from records.run_folder import MANIFEST_VERSION
+from records.manifest import MANIFEST_VERSION, check_seal
 
 
 def load_object(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from evaluation.embeddings.cache import Encoder, Store
 from evaluation.embeddings.store import open_store
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
-from records.run_folder import read_manifest
+from records.manifest import read_manifest
 
 Config = dict[str, Any]
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.compose import own_keys
 from cli.errors import UserError, nearest
 from evaluation.candidates.candidates import Candidate
 from evaluation.embeddings.store import FOLDER
@@ -68,11 +69,6 @@ def in_bytes(size: float) -> str:
 
 
 Config = dict[str, Any]
-# keys of conf/evaluate.yaml that say what a command does, not what an encoder is
-OF_THE_COMMAND = (
-    *("run", "untrained", "tasks_dir", "tasks", "benchmark", "instructions", "results", "predictions"),
-    *("plan", "embeddings", "readings", "progress"),
-)
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,7 @@ def _bare(manifest: Config) -> Config:
     bare = {k: v for k, v in manifest.items() if k not in ("evaluation", SEAL, "manifest_version")}
     config = bare.get("config")
     if isinstance(config, dict):
-        bare["config"] = {k: v for k, v in config.items() if k not in OF_THE_COMMAND}
+        bare["config"] = {k: v for k, v in config.items() if k == "threads" or k not in own_keys("evaluate")}
     return bare
 
 

@@ -8,8 +8,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates.candidates import candidates
-from records.manifest import sealed
-from records.run_folder import MANIFEST_VERSION
+from records.manifest import MANIFEST_VERSION, sealed
 
 
 def make_run(root: Path, cell: str = "eos-causal", seed: int = 0, **changes) -> Path:

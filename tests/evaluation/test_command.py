@@ -8,8 +8,8 @@ import pytest
 
 from cli.compose import CONF, composed
 from cli.errors import UserError
+from cli.quoting import evaluate_words
 from evaluation.command import main
-from evaluation.words import hydra_words
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ from evaluation.words import hydra_words
     ],
 )
 def test_what_is_typed_is_understood(typed: list[str], key: str, value: object) -> None:
-    cfg = composed("evaluate", hydra_words(typed))
+    cfg = composed("evaluate", evaluate_words(typed))
     for part in key.split("."):
         cfg = cfg[part]
     assert cfg == value
 
 
 def test_tasks_alone_are_not_narrowed_to_docs() -> None:
-    assert "benchmark" not in composed("evaluate", hydra_words(["tasks=[SciFact]"]))
-    assert "benchmark" not in composed("evaluate", hydra_words(["tasks_dir=x"]))
+    assert "benchmark" not in composed("evaluate", evaluate_words(["tasks=[SciFact]"]))
+    assert "benchmark" not in composed("evaluate", evaluate_words(["tasks_dir=x"]))
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from evaluation.command import main
 from evaluation.embeddings.on_disk import VECTORS
 from poolers.layer import POOLINGS
 from poolers.shared.registry import pooler_names
-from records.manifest import sealed
-from records.run_folder import MANIFEST_VERSION
+from records.manifest import MANIFEST_VERSION, sealed
 
 NAMES = ["eos", "mean", "layer:0/mean", "layer:1/eos"]
 

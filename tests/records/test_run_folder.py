@@ -6,7 +6,8 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from records.run_folder import MANIFEST_VERSION, RunFolder, choices_of, fixed_words, run_folder
+from records.manifest import MANIFEST_VERSION
+from records.run_folder import RunFolder, choices_of, fixed_words, run_folder
 
 
 def folder(*overrides):

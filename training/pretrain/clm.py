@@ -19,7 +19,7 @@ from corpora.readers import docstring_texts
 from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
 from records.atomic import replacing, write_json, write_text
-from records.run_folder import different_keys
+from records.identity import different_keys
 from training.batches import PackedBatches
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
 from training.limits import check_clm

@@ -1,0 +1,57 @@
+"""`--help` of a command: its purpose, examples, groups and keys, all read from conf/."""
+
+import re
+from collections.abc import Iterator
+from textwrap import fill
+
+from cli.compose import CONF
+
+EXAMPLES = 5
+WIDTH = 118
+
+
+def help_screen(name: str) -> str:
+    """Return the screen of the command whose configuration is conf/<name>.yaml.
+
+    The first line of that file is the purpose, the next ones are examples; a group's line is its row in conf/README.md;
+    a key's line is the remark that stands with it.
+    """
+    purpose, *examples = _head(name)
+    shown = [f"  {example}" for example in examples[:EXAMPLES]]
+    groups = [_line(f"{group}=", f"{what}: {options}") for group, what, options in _groups(name)]
+    keys = [_line(key, f"({default}) {remark}" if default else remark) for key, default, remark in key_remarks(name)]
+    parts = [purpose, "", "examples:", *shown, "", "groups, each chosen whole (group=option):", *groups]
+    more = "python <command> --cfg job prints every key with its value; the files of conf/ hold a remark on each."
+    return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", more])
+
+
+def key_remarks(name: str) -> list[tuple[str, str, str]]:
+    """Return (key, default, remark) of every key of conf/<name>.yaml that has a remark, in the file's order."""
+    remarks, above = [], ""
+    for line in (CONF / f"{name}.yaml").read_text(encoding="utf-8").splitlines():
+        match = re.match(r"( *)(\w+):\s*(.*?)\s*(?:#\s*(.*))?$", line)
+        if match:
+            indent, key, default, remark = match.groups()
+            above = above if indent else key
+            if remark:
+                remarks.append((f"{above}.{key}" if indent else key, default, remark))
+    return remarks
+
+
+def _head(name: str) -> list[str]:
+    """The comment lines at the top of conf/<name>.yaml."""
+    lines = (CONF / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    end = next(number for number, line in enumerate(lines) if not line.startswith("#"))
+    return [line.removeprefix("#").strip() for line in lines[:end]]
+
+
+def _groups(name: str) -> Iterator[tuple[str, str, str]]:
+    """(group, what it sets, options) of each group that the command knows, from the table of conf/README.md."""
+    for line in (CONF / "README.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip().replace("`", "").replace("**", "") for cell in line.strip("|").split("|")]
+        if len(cells) == 4 and name in cells[3].split(", "):
+            yield cells[0], re.sub(r" \(\[[^)]*\)\)", "", cells[1]), cells[2].replace(" ", ", ")
+
+
+def _line(name: str, text: str) -> str:
+    return fill(text, WIDTH, initial_indent=f"  {name:<14} ", subsequent_indent=" " * 17, break_long_words=False)
