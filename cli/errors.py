@@ -1,4 +1,4 @@
-"""Errors that a user can mend: one line that says what is wrong, where, and how to mend it; exit code 2."""
+"""Errors that a user can correct: one line that names the fault, its place and its remedy; exit code 2."""
 
 import os
 import select
@@ -12,7 +12,7 @@ UNREAD = 141  # what a shell says of a program that SIGPIPE ended
 
 
 class UserError(Exception):
-    """Something the user can mend. The message is one sentence, or two: what is wrong, then the mend."""
+    """A fault that the user can correct. The message is one or two sentences: the fault, then the remedy."""
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
@@ -78,7 +78,7 @@ def _drop_unread() -> bool:
 
 
 def _is_unread(stream: TextIO) -> bool:
-    """Whether `stream` is a pipe whose other end is closed; the system says so without a byte being written."""
+    """Return whether `stream` is a pipe whose other end is closed; the system says so without a byte being written."""
     try:
         pipe = select.poll()
         pipe.register(stream.fileno(), select.POLLOUT)

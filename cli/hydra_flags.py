@@ -1,4 +1,4 @@
-"""Hydra's own flags (--cfg job, --info, -m, ...), told apart from overrides as Hydra does; which of them we have."""
+"""Hydra's own flags (--cfg job, --info, -m, ...), separated from overrides as Hydra does; those that we have."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence

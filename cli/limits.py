@@ -11,7 +11,7 @@ from cli.errors import UserError
 
 @dataclass(frozen=True)
 class Limit:
-    """What may stand at a key. null: what it means there, or "" where a number is needed."""
+    """The allowed values of a key. null: meaning of null; "" forbids it."""
 
     smallest: float
     null: str = ""
@@ -20,7 +20,7 @@ class Limit:
     below: float = inf  # the largest is not reached
 
     def allows(self, value: Any) -> bool:
-        """Whether `value` may stand there."""
+        """Return whether `value` is allowed."""
         kinds = int if self.whole else (int, float)
         if value is None:
             return bool(self.null)

@@ -1,4 +1,4 @@
-"""mteb, datasets, transformers and the hub client say little while a progress bar runs."""
+"""Libraries that talk: their notices that no user can act on, silenced for the process or for a block."""
 
 import logging
 import os
@@ -6,20 +6,20 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+LIGHTNING = ("pytorch_lightning", "lightning", "lightning_fabric")
+TALKERS = ("mteb", "datasets", "huggingface_hub", "transformers", "sentence_transformers", "httpx")
+
 
 def quieten() -> None:
-    """Silence the notices of Lightning, transformers, mteb and datasets that no user can act on."""
+    """Silence the notices of Lightning, transformers, mteb and datasets for the rest of the process."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    for name in ("pytorch_lightning", "lightning", "lightning_fabric", "transformers", "mteb", "datasets", "httpx"):
+    for name in (*LIGHTNING, "transformers", "mteb", "datasets", "httpx"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pytorch_lightning|lightning_fabric|transformers|torch|mteb|datasets")
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
-
-
-TALKERS = ("mteb", "datasets", "huggingface_hub", "transformers", "sentence_transformers", "httpx")
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""What a run leaves on disk: its folder, its manifest, files that are never half-written."""
+"""Records of a run on disk: its folder, its manifest, files that are never half-written."""

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all: written to a temporary name beside the target, then renamed."""
+"""Files appear whole or not at all: written to a temporary name in the same folder, then renamed."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path (file or folder) beside `path`; rename it to `path` when the block ends well.
+    """Yield a temporary path (file or folder) next to `path`; rename it to `path` when the block ends well.
 
     On an error nothing remains and an older `path` stays as it was. A full disk becomes a `UserError`. Whoever wrote
     the draft, its files and folders have the modes that the umask says.
@@ -62,7 +62,7 @@ def appearing(folder: Path) -> Iterator[Path]:
 def _open_to_umask(draft: Path, shelf: Path) -> None:
     """Give what was drafted the modes that the umask says: safetensors and tempfile write for their owner alone.
 
-    The modes are read off a file and a folder made beside it, so that a folder's own rules (setgid) count too.
+    The modes are read off a file and a folder made next to it, so that a folder's own rules (setgid) count too.
     """
     usual_file, usual_folder = shelf / ".usual_file", shelf / ".usual_folder"
     usual_file.touch()

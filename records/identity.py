@@ -1,4 +1,4 @@
-"""What the states of a decoder depend on, by name: one list for caches, stages, resumed runs and the control rule."""
+"""Names of all that the states of a decoder depend on: one list for caches, stages, resumed runs and the control rule."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,7 @@ MEANT = {
 
 
 def below(key: str, names: tuple[str, ...]) -> bool:
-    """Whether `key` is one of `names` or lies below one: `pooler.tokens` lies below `pooler`."""
+    """Return whether `key` is one of `names` or lies below one: `pooler.tokens` lies below `pooler`."""
     return any(key == name or key.startswith(f"{name}.") for name in names)
 
 
@@ -51,7 +51,7 @@ def of_states(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_bookkeeping(key: str) -> bool:
-    """Whether a dotted key cannot change a number."""
+    """Return whether a dotted key cannot change a number."""
     return below(key, BOOKKEEPING)
 
 

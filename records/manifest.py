@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return `manifest` as it comes back from a file, with `manifest_sha256` over all its other keys.
 
-    The digest shows a slip of the hand; it is no signature, since whoever edits the file can compute it anew.
+    The digest shows a slip of the hand; it is no signature, since whoever edits the file can compute it again.
     """
     plain = json.loads(json.dumps({key: value for key, value in manifest.items() if key != SEAL}, default=str))
     return {**plain, SEAL: of_value(plain)}

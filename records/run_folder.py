@@ -1,4 +1,4 @@
-"""Where a run lives: <runs_dir>/<study>/<pooler>-<attn>/seed=<n>, and who may use that place."""
+"""The folder of a run, <runs_dir>/<study>/<pooler>-<attn>/seed=<n>, and the runs that may use it."""
 
 import hashlib
 import json
