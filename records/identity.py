@@ -1,4 +1,4 @@
-"""Names of all that the states of a decoder depend on: one list for caches, stages, resumed runs and the control rule."""
+"""The keys that the states of a decoder depend on: one list for caches, stages, resumed runs and the control rule."""
 
 from collections.abc import Mapping
 from typing import Any
