@@ -49,7 +49,7 @@ class Instructions:
 
     @property
     def label(self) -> str:
-        """What tells scores with these instructions from scores with others: "", "mteb", or "table" and a digest."""
+        """The mark of scores with these instructions: "", "mteb", or "table" and a digest."""
         if self.table is None:
             return "" if self.mode == "none" else self.mode
         return "table" + of_value(asdict(self.table))[:6]

@@ -16,8 +16,10 @@ from evaluation.instructions import Instructions
 
 
 def texts_of(batches: Iterable[dict[str, Any]], digest: Any, side: str, instruction: str) -> Iterator[list[str]]:
-    """Yield the `text` column of each batch and add to `digest`, piece by piece, the bytes of
-    `json.dumps([side, instruction, texts])` over all of them."""
+    """Yield the texts of mteb's batches and hash them for the manifest.
+
+    digest: gets, piece by piece, the bytes of `json.dumps([side, instruction, texts])` over all batches.
+    """
     digest.update(f"{json.dumps([side, instruction])[:-1]}, [".encode())
     between = ""
     for batch in batches:

@@ -1,4 +1,4 @@
-"""One candidate x its tasks -> scores on disk. mteb computes them; this decides what is still to do, and counts."""
+"""Scores of one candidate on its tasks, on disk: mteb computes them, this module decides which are missing."""
 
 import math
 import random
@@ -27,6 +27,8 @@ from evaluation.results import (
 )
 
 CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
+PROBE_SECONDS = 3.0
+WORTH_A_LINE = 60.0  # seconds that remain
 
 
 def is_hub_error(error: BaseException) -> bool:
@@ -48,27 +50,25 @@ def unreachable(task: Any, error: BaseException) -> UserError:
     )
 
 
-PROBE_SECONDS = 3.0
-WORTH_SAYING = 60.0  # seconds that remain
+class RemainingTime:
+    """Estimates the remaining time from the first seconds of encoding, in one line where a minute or more is left.
 
-
-class Pace:
-    """Says one line once, `PROBE_SECONDS` into the encoding of `expected` tokens, where long enough remains."""
+    expected: tokens to encode; None where that is not known.
+    """
 
     def __init__(self, title: str, expected: int | None, meter: Meter, say: Callable[[str], None]) -> None:
         self.title, self.expected, self.meter, self.say = title, expected, meter, say
-        self.tokens, self.seconds = meter.tokens, meter.seconds  # where it stood
-        self.said = expected is None
+        self.tokens, self.seconds = meter.tokens, meter.seconds  # at the start
 
     def look(self) -> None:
         """Call after each batch of texts."""
         seconds = self.meter.seconds - self.seconds
-        if self.said or seconds < PROBE_SECONDS or self.expected is None:
+        if self.expected is None or seconds < PROBE_SECONDS:
             return
-        self.said = True
         tokens = self.meter.tokens - self.tokens
         left = (self.expected - tokens) * seconds / tokens
-        if left >= WORTH_SAYING:
+        self.expected = None  # one line is enough
+        if left >= WORTH_A_LINE:
             minutes = f"{left / 60:.0f} min" if left < 5400 else f"{left / 3600:.1f} h"
             self.say(
                 f"{self.title}: {tokens / seconds:,.0f} tokens/s in the first {seconds:.0f} s of encoding, longest "
@@ -78,7 +78,7 @@ class Pace:
 
 @dataclass
 class Outcome:
-    """What scoring one candidate gave and cost."""
+    """The scores of one candidate, and their cost."""
 
     title: str
     folder: Path
@@ -95,7 +95,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Options:
-    """How to score, the same for all candidates of a command."""
+    """Settings of scoring, the same for all candidates of a command."""
 
     instructions: Instructions = field(default_factory=Instructions)
     predictions: bool = False
@@ -127,10 +127,10 @@ def score(
     meta = model_meta(candidate.name, name, encoder, use_instructions=options.instructions.mode != "none")
     store, whose = candidate.store(encoder, options.cache_dir), f"{candidate.title} ({candidate.folder or 'untrained'})"
     cache = EmbeddingCache(encoder, store, options.cache_dir, whose)
-    pace = Pace(candidate.title, options.expected, encoder.meter, print)
+    remaining = RemainingTime(candidate.title, options.expected, encoder.meter, print)
 
     def counted(texts: int) -> None:
-        pace.look()
+        remaining.look()
         if on_texts:
             on_texts(texts)
 
@@ -152,11 +152,8 @@ def score(
     outcome.seconds = time.perf_counter() - started
     meter = encoder.meter  # readings of one checkpoint share it
     outcome.encoding, outcome.caching = meter.seconds - before.seconds, cache.seconds
-    outcome.texts, outcome.tokens, outcome.cached = (
-        meter.texts - before.texts,
-        meter.tokens - before.tokens,
-        cache.texts,
-    )
+    outcome.texts, outcome.tokens = meter.texts - before.texts, meter.tokens - before.tokens
+    outcome.cached = cache.texts
     return outcome
 
 
@@ -193,8 +190,10 @@ class _OneByOne:
 
 
 def _parts(task: Any) -> list[Any]:
-    """The tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean; each is scored by itself, so
-    that its draws, its record and its items are those of any other task."""
+    """Return the tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean.
+
+    Each is scored by itself, so that its draws, its record and its items are those of any other task.
+    """
     return list(getattr(task.metadata, "tasks", None) or ())
 
 
@@ -229,7 +228,7 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
         if isinstance(error, KeyError) and error.args == (task.metadata.main_score,):
             raise UserError(
                 f"mteb computes no {task.metadata.main_score} for {task.metadata.name}, which is of type"
-                f" {task.metadata.type}. Mend main_score in its task.json."
+                f" {task.metadata.type}. Correct main_score in its task.json."
             ) from error
         raise (unreachable(task, error) if is_hub_error(error) else error) from error
     finally:
@@ -238,13 +237,15 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
 
 
 def _predictions(meta: Any, results: Path) -> Path:
-    """The folder of a model's predictions and items, one file a task."""
+    """Return the folder of a model's predictions and items, one file per task."""
     return results / "predictions" / meta.model_name_as_path() / meta.revision
 
 
 def reseed(task: Any) -> None:
-    """Put the task's random streams at their start: mteb does so only when it makes the task, so that the second
-    model of a command would be clustered on other samples than the first."""
+    """Put the task's random streams at their start.
+
+    mteb does so only when it makes the task: the second model of a command would be clustered on other samples.
+    """
     import numpy as np
 
     task.rng_state, task.np_rng = random.Random(task.seed), np.random.default_rng(task.seed)
@@ -264,7 +265,7 @@ def _score(folder: Path, task: Any) -> float:
 
 
 def _record(encoder: Any, options: Options, tasks: list[Any], before: dict[str, Any]) -> dict[str, Any]:
-    """How the scores are made. before: the record of the scores that are there already."""
+    """Return the record of how scores are made. before: the record of the scores that exist."""
     from importlib.metadata import version
 
     return {

@@ -1,4 +1,4 @@
-"""What is to be scored: finished runs, their untrained starts, or an untrained reference without any run."""
+"""The encoders to score: finished runs, their untrained starts, or an untrained reference without any run."""
 
 import glob
 import sys
@@ -23,17 +23,8 @@ Config = dict[str, Any]
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
 OF_TRAINING = (  # what the start of a run has not
-    *(
-        "batch_order_sha256",
-        "steps",
-        "tokens",
-        "flops",
-        "flops_gap",
-        "seconds",
-        "tokens_per_second",
-        "peak_memory_bytes",
-        "peak_memory_of",
-    ),
+    *("batch_order_sha256", "steps", "tokens", "flops", "flops_gap", "seconds", "tokens_per_second"),
+    *("peak_memory_bytes", "peak_memory_of"),
     *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
 )
 
@@ -50,7 +41,7 @@ class Candidate:
 
     @property
     def trained(self) -> bool:
-        """Whether a run stands behind it."""
+        """Return whether it is the result of a run."""
         return self.folder is not None
 
     @property
@@ -80,7 +71,7 @@ class Candidate:
         return loading.untrained(self.manifest["config"])
 
     def measure(self) -> Measure:
-        """Return how long texts are for this encoder; of the model only configuration and tokenizer are read.
+        """Return the lengths of texts for this encoder; of the model only configuration and tokenizer are read.
 
         Raises `UserError` where they cannot be.
         """
@@ -88,7 +79,7 @@ class Candidate:
 
     @property
     def measured_alike(self) -> str:
-        """What `measure` depends on."""
+        """Digest of all that `measure` depends on."""
         config = self.manifest["config"]
         return of_value([config.get(key) for key in ("model", "max_length", "evaluation", "template")])
 
@@ -155,7 +146,7 @@ def _whole(cfg: Config) -> list[Candidate]:
 
 
 def pooler_word(pooler: Config) -> str:
-    """What an untrained pooler is called in folders and tables; each layer and pooling, each reading, by itself."""
+    """Return the name of an untrained pooler in folders and tables; each layer, pooling and reading has its own."""
     if pooler["name"] == "moee":
         return moee_word(pooler)
     return f"layer{pooler['layer']}_{pooler['pooling']}" if pooler["name"] == "layer" else pooler["name"]

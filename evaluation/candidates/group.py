@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,13 @@ from evaluation.embeddings.on_disk import keys_of
 from evaluation.embeddings.store import open_store
 from records.fingerprint import of_value
 
-if TYPE_CHECKING:
-    from encoders.load_readings import LoadedReadings
-
 Config = dict[str, Any]
 
 
 class ReadingGroup:
     """`encoders`: reading -> what evaluation takes for an encoder of its own; the meter is shared."""
 
-    def __init__(self, loaded: "LoadedReadings") -> None:
+    def __init__(self, loaded: Any) -> None:
         self.loaded = loaded
         self.encoders = {name: ReadingEncoder(self, name) for name in loaded.readings.readings}
         self._stores: dict[str, Store] = {}

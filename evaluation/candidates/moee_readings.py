@@ -1,4 +1,4 @@
-"""`moee:<reading>[/<tokens>[/<layers>]]`: how a reading of MoEE is asked for, and what it is called in tables."""
+"""`moee:<reading>[/<tokens>[/<layers>]]`: the words for a reading of MoEE on the command line and in tables."""
 
 import re
 from typing import Any
@@ -16,7 +16,7 @@ CHOICES = (
 
 
 def is_moee(name: str) -> bool:
-    """Whether `name` asks for a reading of MoEE."""
+    """Return whether `name` asks for a reading of MoEE."""
     return PATTERN.fullmatch(name) is not None
 
 
@@ -36,7 +36,7 @@ def moee_pooler(name: str, usual: Config) -> Config:
 
 
 def moee_word(pooler: Config) -> str:
-    """What a reading of MoEE is called: `moee` as published, else with what differs, `moee_hidden_mean_all`."""
+    """Return the name of a reading of MoEE: `moee` as published, else with what differs, `moee_hidden_mean_all`."""
     reading, layers = pooler["reading"], pooler["hidden_layers"]
     of_hidden, of_routing = pooler["hidden_tokens"], pooler["routing_tokens"]
     tokens = [of_routing if reading == "routing" else of_hidden]

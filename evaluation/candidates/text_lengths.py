@@ -1,4 +1,4 @@
-"""How long texts are for an encoder, and how wide its vectors, before its weights are loaded."""
+"""Lengths of texts for an encoder, and the width of its vectors, before its weights are loaded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

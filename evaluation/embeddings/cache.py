@@ -74,7 +74,7 @@ Progress = Callable[[int], None]
 
 
 class Meter(Protocol):
-    """What an encoder has done so far, truncated and repeated texts counted as they were really run."""
+    """Counters of an encoder's work; truncated and repeated texts count as they were really run."""
 
     @property
     def texts(self) -> int:
@@ -116,7 +116,7 @@ class Encoder(Protocol):
 
 
 class Store(Protocol):
-    """Where embeddings of one encoder are kept, by key."""
+    """The place of one encoder's embeddings, by key."""
 
     def read(self, keys: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Put what is here into its rows of `out` [N, E]; return [N] bool: which rows."""

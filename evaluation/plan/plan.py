@@ -1,4 +1,4 @@
-"""What a command is about to do, before it does it: how many scores, how many are there, what the rest costs."""
+"""The plan of a command before it runs: its scores, those that exist, the cost of the rest."""
 
 import shutil
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How many texts of what length the tasks of mteb embed, by its own descriptive statistics: no data is read."""
+"""Numbers and lengths of the texts that mteb's tasks embed, by mteb's descriptive statistics: no data is read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

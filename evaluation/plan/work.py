@@ -1,4 +1,4 @@
-"""What one encoder has to do: distinct texts and tokens, counted where the data can be read."""
+"""The work of one encoder: distinct texts and tokens, counted where the data can be read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

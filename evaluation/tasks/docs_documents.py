@@ -19,7 +19,7 @@ VENDORED = {"externals", "_lib", "extern", "_vendored"}
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many of what a package gives; the same for all packages of a benchmark."""
+    """Sizes of a package's tasks; the same for all packages of a benchmark."""
 
     documents: int = 320  # of the retrieval corpus; all other tasks use texts of these documents only
     queries: int = 160  # of retrieval, reranking and, with one true and one false pair each, pair classification

@@ -140,9 +140,9 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from pathlib import Path
-from evaluation import embedding_shards
+from evaluation.embeddings import on_disk
 from evaluation.embeddings.cache import EmbeddingCache
-embedding_shards.SHARD_SECONDS = 0.0  # each part is a shard
+on_disk.SHARD_SECONDS = 0.0  # each part is a shard
 class Encoder:
     embedding_dim, done = 8, 0
     class meter: seconds = 0.0
@@ -154,7 +154,7 @@ class Encoder:
             chunk = list(range(start, min(start + 10, len(texts))))
             yield chunk, np.array([[float(texts[i])] * 8 for i in chunk], dtype=np.float32)
 encoder = Encoder()
-cache = EmbeddingCache(encoder, embedding_shards.EmbeddingShards(Path(sys.argv[1]), 8))
+cache = EmbeddingCache(encoder, on_disk.EmbeddingShards(Path(sys.argv[1]), 8))
 vectors = cache.embed([str(i) for i in range(100)])
 print(encoder.done, vectors[:, 0].tolist() == list(range(100)))
 """

@@ -15,7 +15,7 @@ from evaluation.plan import plan as embedding_place
 from evaluation.plan import work
 from evaluation.plan.plan import make_plan
 from evaluation.plan.speed import DEFAULT, rate_of, remember
-from evaluation.scoring import Options, Pace, score
+from evaluation.scoring import Options, RemainingTime, score
 from evaluation.tasks.chosen import TaskSet, task_set
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
@@ -159,17 +159,17 @@ def test_disk_is_chosen_by_what_is_free(tmp_path, monkeypatch) -> None:
 
 def test_the_first_seconds_tell_what_remains(bag) -> None:
     meter, said = bag().meter, []
-    pace = Pace("x", 100_000, meter, said.append)
+    remaining = RemainingTime("x", 100_000, meter, said.append)
     meter.tokens, meter.seconds = 900, 2.9
-    pace.look()
+    remaining.look()
     assert said == []
     meter.tokens, meter.seconds = 1000, 4.0
-    pace.look()
-    pace.look()
+    remaining.look()
+    remaining.look()
     assert said == [
         "x: 250 tokens/s in the first 4 s of encoding, longest texts first; at most 7 min of encoding remain."
     ]
-    Pace("x", None, meter, said.append).look()
+    RemainingTime("x", None, meter, said.append).look()
     assert len(said) == 1
 
 
