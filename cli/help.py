@@ -18,17 +18,18 @@ def help_screen(name: str) -> str:
     """
     purpose, *examples = _head(name)
     shown = [f"  {example}" for example in examples[:EXAMPLES]]
-    groups = [_line(f"{group}=", f"{what}: {options}") for group, what, options in _groups(name)]
+    groups = [_line(f"{group}=", _shortened(what, options)) for group, what, options in _groups(name)]
     keys = [_line(key, f"({default}) {remark}" if default else remark) for key, default, remark in key_remarks(name)]
     parts = [purpose, "", "examples:", *shown, "", "groups, each chosen whole (group=option):", *groups]
-    more = "python <command> --cfg job prints every key with its value; the files of conf/ hold a remark on each."
+    more = "conf/README.md lists all options; --cfg job prints every key with its value, those of encoder.yaml too."
     return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", more])
 
 
 def key_remarks(name: str) -> list[tuple[str, str, str]]:
     """Return (key, default, remark) of every key of conf/<name>.yaml that has a remark, in the file's order."""
+    text = (CONF / f"{name}.yaml").read_text(encoding="utf-8")
     remarks, above = [], ""
-    for line in (CONF / f"{name}.yaml").read_text(encoding="utf-8").splitlines():
+    for line in re.sub(r"\n {6,}#", "", text).splitlines():  # a remark of several lines as one
         match = re.match(r"( *)(\w+):\s*(.*?)\s*(?:#\s*(.*))?$", line)
         if match:
             indent, key, default, remark = match.groups()
@@ -45,12 +46,23 @@ def _head(name: str) -> list[str]:
     return [line.removeprefix("#").strip() for line in lines[:end]]
 
 
-def _groups(name: str) -> Iterator[tuple[str, str, str]]:
-    """(group, what it sets, options) of each group that the command knows, from the table of conf/README.md."""
+def _groups(name: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield (group, its purpose, its options) of each group of the command, from the table of conf/README.md."""
     for line in (CONF / "README.md").read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip().replace("`", "").replace("**", "") for cell in line.strip("|").split("|")]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4 and name in cells[3].split(", "):
-            yield cells[0], re.sub(r" \(\[[^)]*\)\)", "", cells[1]), cells[2].replace(" ", ", ")
+            purpose = re.sub(r" \(\[[^)]*\)\)", "", cells[1]).replace("`", "")
+            yield cells[0].strip("`"), purpose, re.findall(r"`([^`]+)`", cells[2])
+
+
+def _shortened(purpose: str, options: list[str]) -> str:
+    """Return purpose and options, as many of them as a line holds."""
+    for count in range(len(options), 0, -1):
+        more = len(options) - count
+        text = f"{purpose}: {', '.join(options[:count])}{f' and {more} more' * bool(more)}"
+        if len(text) <= WIDTH - 17:
+            break
+    return text
 
 
 def _line(name: str, text: str) -> str:

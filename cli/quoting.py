@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from cli.compose import CONF
+from cli.compose import options
 from cli.errors import UserError
 
 OF_TRAIN = ("data.path", "runs_dir", "cache_dir")
@@ -92,7 +91,6 @@ def evaluate_words(arguments: Sequence[str], further_keys: Sequence[str] = ()) -
 
 def _benchmark(name: str) -> list[str]:
     """A name that is no option of conf/benchmark is one of mteb's."""
-    ours = (CONF / "benchmark" / f"{Path(name).name}.yaml").is_file() and name != "mteb"
-    if ours or name in ("null", ""):
+    if (name in options("benchmark") and name != "mteb") or name in ("null", ""):
         return [f"benchmark={name}"]
     return ["benchmark=mteb", f"benchmark.name={name if name.startswith(LEFT_ALONE) else quoted(name)}"]

@@ -94,11 +94,11 @@ def test_the_whole_way_with_a_real_decoder(stories: Path, tmp_path: Path, capsys
     assert len(scores) == 5
 
 
-def test_help_is_the_manual_and_imports_nothing_slow() -> None:
+def test_help_imports_nothing_slow() -> None:
     slow = "sorted({'mteb', 'torch', 'datasets'} & set(sys.modules))"
     code = f"import sys, evaluation.command as c; c.main(['--help']); print({slow})"
     done = subprocess.run([sys.executable, "-c", code], cwd=CONF.parent, capture_output=True, text=True, check=True)
-    assert "benchmark=docs" in done.stdout
+    assert "benchmark=" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -1,0 +1,43 @@
+"""`--help`: a screen that is read from conf/, so that it names what is there."""
+
+import re
+import shlex
+
+import pytest
+
+from cli.compose import check_overrides, composed, options, own_keys
+from cli.help import EXAMPLES, help_screen, key_remarks
+from cli.quoting import evaluate_words, train_words
+
+COMMANDS = {
+    "train": lambda words: check_overrides("train", train_words(words)),
+    "evaluate": lambda words: composed("evaluate", evaluate_words(words)),
+    "representation": lambda words: composed("representation", evaluate_words(words)),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_screen_has_a_purpose_five_examples_and_every_group(name):
+    lines = help_screen(name).splitlines()
+    assert lines[0].endswith(".")
+    start = lines.index("examples:") + 1
+    assert all(line.startswith("  python ") for line in lines[start : start + EXAMPLES])
+    shown = {match[1] for line in lines if (match := re.match(r"  (\w+)= ", line))}
+    groups = {key for key in composed(name) if options(key)} | ({"design", "sweep"} if name == "train" else set())
+    assert groups <= shown
+    assert all(len(line) <= 140 for line in lines)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_compose(name):
+    program = name if name == "representation" else f"{name}.py"
+    for line in help_screen(name).splitlines():
+        example = re.match(rf"  python (?:-m )?{re.escape(program)} (.*?)(?:  |$)", line.split(" training-free")[0])
+        if example and "<" not in example[1]:
+            COMMANDS[name](shlex.split(example[1]))
+
+
+def test_a_remark_of_several_lines_is_one():
+    (run,) = [remark for key, _, remark in key_remarks("evaluate") if key == "readings"]
+    assert "read one checkpoint (the untrained base, or a run) from one forward pass" in run
+    assert {key.split(".")[0] for key, _, _ in key_remarks("evaluate")} <= set(own_keys("evaluate"))
