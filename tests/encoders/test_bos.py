@@ -100,7 +100,7 @@ def test_llm2vec_s_recipes_put_no_eos(stage):
 def test_a_run_from_before_the_key_reads_as_it_was_trained(compose_cell):
     """Its manifest has no such key, and BOS was pooled."""
     cfg = compose_cell("mean", "bi")
-    for keys in (cfg["reading"], cfg["pooler"]):
+    for keys in (cfg["token_choice"], cfg["pooler"]):
         del keys["pool_bos"]
     for pooler in (cfg["pooler"], pooler_config("mean", cfg), pooler_config("layer:1/mean", cfg)):
         assert build_pooler(pooler, 8, 2, seed=0).pooled(TokenView(ROLES))[0, 0]
