@@ -42,24 +42,12 @@ def real(smallest: float, null: str = "", largest: float = inf, below: float = i
 
 SWITCH = (True, False)
 
-# The keys of conf/encoder.yaml and of the poolers, which train.yaml and evaluate.yaml share.
+# The keys of conf/encoder.yaml, which train.yaml and evaluate.yaml share; poolers and attention patterns state theirs.
 ENCODER = {
     "seed": Limit(0),
     "max_length": Limit(4),  # BOS, EOS and something between
     "token_budget": Limit(1),
     "evaluation.max_length_share": real(1e-6, largest=1),
-    "attn.layers": Limit(1),
-    "pooler.num_queries": Limit(1),
-    "pooler.num_latents": Limit(1),
-    "pooler.num_heads": Limit(1),
-    "pooler.head_dim": Limit(1, "hidden size / num_heads"),
-    "pooler.of_width": Limit(1, "the sizes as they stand"),
-    "pooler.match_params": Limit(1, "as the sizes make it"),
-    "pooler.mlp_factor": real(1e-6),
-    "pooler.query_std": real(0),
-    "pooler.layer_weights_std": real(0),
-    "pooler.alpha": real(0),
-    "pooler.standardise_texts": Limit(2),
 }
 ENCODER_WORDS = {
     "padding_side": ("right", "left"),

@@ -8,22 +8,14 @@ from typing import Any
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
-from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
 from cli.errors import UserError
-from encoders.attention.unpadded import UNPADDED
+from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.experts import use_autocast
 
-# Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also
-# decides its rotary base, so kinds must stay.
-WINDOWLESS = ("mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe")
-ROWS = (*WINDOWLESS, "llama", "olmo2", "olmoe", "qwen2_moe")  # tests/encoders/test_families.py
-NO_PADDING = (
-    "model.attn_implementation=unpadded has no states of padding, which the pooler reads with last_real=false or "
-    "mask_padding=false. Give auto, sdpa or eager, or leave these keys at true."
-)
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -90,47 +82,6 @@ def _without_windows(config: Any, model: dict[str, Any]) -> Any:
     return config
 
 
-def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
-    """The attention kernel; "auto" takes what was measured to be fast on short texts (the result is the same).
-
-    padding: whether a pooler reads states of padding, which a decoder has under a padded kernel alone. Raises
-    `UserError` for `unpadded` where it cannot be had.
-    """
-    kernel, takes_rows = model["attn_implementation"], _takes_rows(config)
-    refuse_unpadded(model, padding)
-    if kernel == UNPADDED and not takes_rows:
-        raise UserError(
-            f"model.attn_implementation=unpadded is not made for {config.model_type} with a sliding window or another "
-            "kind of attention than softmax over all tokens. Give sdpa or eager, or model.sliding_window=false."
-        )
-    if kernel != "auto":
-        return kernel
-    if takes_rows and not padding:
-        return UNPADDED
-    return "sdpa" if torch.cuda.is_available() and _knows_sdpa(config) else "eager"
-
-
-def _knows_sdpa(config: Any) -> bool:
-    """Whether sdpa computes this family's attention; soft-capped scores (Gemma 2) and sinks (gpt-oss) it cannot.
-
-    False for code that is not transformers' own: eager is the code itself.
-    """
-    family = MODEL_MAPPING.get(type(config), None)
-    return bool(getattr(family, "_supports_sdpa", False))
-
-
-def refuse_unpadded(model: dict[str, Any], padding: bool) -> None:
-    """Raise `UserError` where `model` asks for the kernel without padding, and a pooler reads states of padding."""
-    if model["attn_implementation"] == UNPADDED and padding:
-        raise UserError(NO_PADDING)
-
-
-def _takes_rows(config: Any) -> bool:
-    """Whether attention is the softmax over all tokens of a text and nothing else, so that texts can share a row."""
-    window = getattr(config, "sliding_window", None)
-    return config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
-
-
 def load_backbone(
     model: dict[str, Any], dtype: torch.dtype, padding: bool = False, device: torch.device | None = None
 ) -> PreTrainedModel:
@@ -192,7 +143,7 @@ def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel
     """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale)."""
     config = shape_of(model)
     # others than these need a GPU, and have the same shapes
-    kernel = "sdpa" if model["attn_implementation"] != "eager" and _knows_sdpa(config) else "eager"
+    kernel = "sdpa" if model["attn_implementation"] != "eager" and knows_sdpa(config) else "eager"
     with torch.device("meta"):
         empty = AutoModel.from_config(config, dtype=dtype, attn_implementation=kernel)
     use_autocast(empty)
@@ -210,25 +161,6 @@ def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
     if not tokenizer.is_fast:
         raise UserError(f"The tokenizer of {model['path']} has no tokenizer.json; token roles need its offsets.")
     return tokenizer
-
-
-def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Module]:
-    """Return the decoder layers and the final norm.
-
-    They are found by what they are, since families name them differently: the one list of as many modules as there are
-    layers, and the last norm beside it. That states pass through them in this order is proved at the start
-    (`encoders.attention.pattern.probe`). Raises `UserError` for what is no such decoder.
-    """
-    inner: Any = backbone.get_decoder()
-    children, count = list(inner.children()), backbone.config.get_text_config().num_hidden_layers
-    lists = [m for m in children if isinstance(m, torch.nn.ModuleList) and len(m) == count]
-    norms = [m for m in children if "Norm" in type(m).__name__]
-    if len(lists) != 1 or not norms or backbone.config.is_encoder_decoder:
-        raise UserError(
-            f"{type(backbone).__name__} is no decoder of {count} layers in a row with a norm after the last. "
-            "Give a base of another family, such as Llama, Qwen, Mistral, Gemma, GPT-2 or Phi."
-        )
-    return list(lists[0]), norms[-1]
 
 
 def _loaded(path: str, auto: Any, **settings: Any) -> Any:

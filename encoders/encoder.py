@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from encoders.attention.layout import Rows, arranged, check_padding, last_states
-from encoders.backbone import parts
+from encoders.attention.kernels import check_padding
+from encoders.attention.layout import Rows, arranged, last_states
+from encoders.layers import parts
 from encoders.routers import LOGITS, prove_routers, watched
 from encoders.tokens import Batch
 from poolers.shared.base import Pooler, RoutedStates, States

@@ -11,6 +11,7 @@ import torch
 from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
+from encoders.attention.pattern import pattern_of
 from encoders.backbone import model_path
 from encoders.encoder import Encoder
 from encoders.precision import Precision
@@ -71,8 +72,7 @@ def deciding(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
         **base_fingerprints(cfg["model"]),
         **({"lineage": [stage["adapter_sha256"] for stage in encoder.lineage]} if encoder.lineage else {}),
         "model": {k: v for k, v in shape.items() if not k.startswith("_") and k not in OF_THE_FILE},
-        "is_causal": cfg["attn"]["is_causal"],
-        **({"bi_last": cfg["attn"]["layers"]} if "layers" in cfg["attn"] else {}),
+        "attention": pattern_of(cfg["attn"]).identity,
         "precision": precision.name,
         "tf32": cfg.get("tf32", False),
         **({"deterministic": True} if cfg.get("deterministic") else {}),

@@ -10,7 +10,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from cli.errors import UserError
-from encoders.attention.pattern import probe, set_attention
+from encoders.attention.pattern import pattern_of
+from encoders.attention.probe import probe
+from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
 from encoders.encoder import Encoder
@@ -63,10 +65,10 @@ def build_encoder(
     rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     spare_norms(backbone, precision.compute)
-    attention = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
-    set_attention(backbone, *attention)
+    pattern = pattern_of(cfg["attn"])
+    set_attention(backbone, pattern)
     longest = round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"]))
-    probe(backbone, *attention, longest)
+    probe(backbone, pattern, longest)
     shape = backbone.config.get_text_config()
     seed = stream_seed(cfg["seed"], "head")
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)).to(
@@ -176,7 +178,6 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
     settings = {
-        "attn": cfg["attn"],
         "max_length": tokenizer.max_length,
         "evaluation": {k: v for k, v in own.items() if k != "dims"},  # what is cut off later moves no vector
     }

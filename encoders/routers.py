@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.layout import last_states, one_text_each
-from encoders.attention.pattern import probe_ids
+from encoders.attention.probe import probe_ids
 from poolers.shared.base import Pooler
 
 LOGITS, WEIGHTS, CHOSEN = 0, 1, 2  # places in what transformers' routers return: before top-k, of the chosen, which

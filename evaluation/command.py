@@ -132,9 +132,13 @@ def run(cfg: Config) -> list[Any]:
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
     found = read_by(found, readings) if readings else found
     check_mode(cfg["embeddings"])
+    from encoders.attention.pattern import pattern_of
     from evaluation.plan.plan import make_plan
     from evaluation.tasks.chosen import task_set
+    from poolers.shared.registry import check_pooler
 
+    pattern_of(cfg["attn"])
+    check_pooler(cfg["pooler"])
     _limit_threads(cfg["threads"])
     tasks = task_set(cfg)
     with quiet():

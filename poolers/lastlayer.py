@@ -1,11 +1,13 @@
 """Last-layer trainable pooling: trainable queries attend to the last layer's token states."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from torch import Tensor
 
+from cli.limits import Limit
 from poolers.shared.base import Pooler, States, TokenView, weighted_mean
-from poolers.shared.cross_attention import CrossAttentionHead, sized
+from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
 
 
 class LastLayerTrainable(Pooler):
@@ -17,6 +19,7 @@ class LastLayerTrainable(Pooler):
     """
 
     needs_training: ClassVar[bool] = True
+    limits: ClassVar[Mapping[str, Limit]] = LIMITS
 
     def __init__(
         self,

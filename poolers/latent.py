@@ -1,13 +1,15 @@
 """Latent attention (NV-Embed): every token attends to trainable latents, an MLP follows, the tokens are averaged."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from cli.limits import Limit
 from poolers.shared.base import Pooler, States, TokenView, weighted_mean
-from poolers.shared.cross_attention import GegluMLP, sized
+from poolers.shared.cross_attention import LIMITS, GegluMLP, sized
 
 
 class LatentAttention(Pooler):
@@ -22,6 +24,7 @@ class LatentAttention(Pooler):
     """
 
     needs_training: ClassVar[bool] = True
+    limits: ClassVar[Mapping[str, Limit]] = {**LIMITS, "num_latents": Limit(1)}
 
     def __init__(
         self,

@@ -1,10 +1,12 @@
 """A trainable linear map of one plain vector: the smallest head, a control for what the larger ones add."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from cli.limits import Limit
 from poolers.shared.base import Pooler, States, TokenView, weighted_mean
 
 
@@ -16,6 +18,7 @@ class Linear(Pooler):
     """
 
     needs_training: ClassVar[bool] = True
+    limits: ClassVar[Mapping[str, Limit]] = {"match_params": Limit(1, "one matrix")}
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
+from cli.limits import Limit, real
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView, weighted_mean
 from poolers.shared.standardise import Standardise
 
@@ -31,6 +32,7 @@ class MoEE(Pooler):
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
+    limits: ClassVar[Mapping[str, Limit]] = {"alpha": real(0), "standardise_texts": Limit(2)}
 
     def __init__(
         self,

@@ -1,14 +1,15 @@
 """A trained head over routing weights, alone or joined to the layers' states: what MoEE's reading adds to training."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from cli.errors import UserError
+from cli.limits import Limit, real
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView, weighted_mean
-from poolers.shared.cross_attention import CrossAttentionHead, sized
+from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
 
 
 class MoEETrained(Pooler):
@@ -21,6 +22,7 @@ class MoEETrained(Pooler):
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
     needs_training: ClassVar[bool] = True
+    limits: ClassVar[Mapping[str, Limit]] = {**LIMITS, "layer_weights_std": real(0)}
 
     def __init__(
         self,

@@ -1,13 +1,15 @@
 """Multi-layer trainable pooling: trainable queries attend to one vector of each layer, plus trainable layer weights."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from cli.errors import UserError
+from cli.limits import Limit, real
 from poolers.shared.base import Pooler, States, TokenView, weighted_mean
-from poolers.shared.cross_attention import CrossAttentionHead, sized
+from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
 from poolers.shared.packed import Packed
 
 
@@ -23,6 +25,7 @@ class MultiLayerTrainable(Pooler):
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "layers"
     needs_training: ClassVar[bool] = True
+    limits: ClassVar[Mapping[str, Limit]] = {**LIMITS, "layer_weights_std": real(0)}
 
     def __init__(
         self,

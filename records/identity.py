@@ -12,10 +12,8 @@ BASE = {
     "base_config_sha256": "configuration of the base model",
 }
 # Keys of a configuration that reach the layers; head, seed, data and training do not, padding moves float noise alone.
-OF_STATES = (
-    *("model", "attn.name", "attn.is_causal", "attn.layers", "template", "max_length"),
-    *("precision", "tf32", "deterministic", "evaluation"),
-)
+OF_STATES = ("model", "attn", "template", "max_length", "precision", "tf32", "deterministic", "evaluation")
+OF_HEADS = ("attn.tokens", "attn.lastlayer_tokens_in_code")  # below `attn`, they tell a head what to read
 VERSIONS = ("torch", "transformers")  # of the libraries that compute states
 # Keys that cannot change a number, so runs that differ in them are the same run.
 BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress")
@@ -47,7 +45,8 @@ def below(key: str, names: tuple[str, ...]) -> bool:
 
 def of_states(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flat keys of a configuration that states depend on, those it lacks with the meaning they had."""
-    return {key: value for key, value in {**MEANT, **flat(dict(config))}.items() if below(key, OF_STATES)}
+    values = {**MEANT, **flat(dict(config))}
+    return {key: value for key, value in values.items() if below(key, OF_STATES) and key not in OF_HEADS}
 
 
 def is_bookkeeping(key: str) -> bool:

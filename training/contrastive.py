@@ -8,7 +8,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from cli.errors import UserError
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from encoders.backbone import refuse_unpadded
+from encoders.attention.kernels import refuse_unpadded
 from encoders.text_encoder import TextEncoder
 from poolers.shared.registry import reads_padding
 from records.run_folder import RunFolder

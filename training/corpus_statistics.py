@@ -14,7 +14,7 @@ import torch
 
 from cli.errors import UserError, guard
 from corpora.triples import Triple
-from encoders.attention.layout import is_unpadded
+from encoders.attention.kernels import is_unpadded
 from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
 from encoders.tokens import TextTokenizer, Tokens

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from encoders.attention.layout import is_unpadded
+from encoders.attention.kernels import is_unpadded
 from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
 from encoders.tokens import TextTokenizer, Tokens

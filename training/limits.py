@@ -7,6 +7,8 @@ from omegaconf import OmegaConf
 from cli.compose import CONF
 from cli.errors import UserError
 from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits, real
+from encoders.attention.pattern import pattern_of
+from poolers.shared.registry import check_pooler
 
 Config = dict[str, Any]
 
@@ -65,6 +67,8 @@ def check_contrastive(config: Config) -> None:
     """Check the numbers of a run on pairs or raw text, and that its recipe is of its objective. Raises `UserError`."""
     _refuse_other_recipe(config["objective"])
     check_limits(config, CONTRASTIVE, ENCODER_WORDS | {"objective.packed": SWITCH})
+    pattern_of(config["attn"])
+    check_pooler(config["pooler"])
 
 
 def _refuse_other_recipe(objective: Config) -> None:

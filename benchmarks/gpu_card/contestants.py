@@ -10,7 +10,8 @@ from transformers import PreTrainedModel
 
 from benchmarks.gpu_card.cells import Cell, Config, Prepared, Texts, make_encoder
 from benchmarks.gpu_card.model import Card
-from encoders.attention.pattern import set_attention
+from encoders.attention.pattern import pattern_of
+from encoders.attention.switch import set_attention
 from encoders.text_encoder import TextEncoder
 from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
@@ -49,7 +50,7 @@ class Contestant:
         """Switch the shared backbone to this cell and make its head; not timed."""
         c = self.cell
         torch.set_float32_matmul_precision("high" if c.tf32 else "highest")
-        set_attention(self.backbone, self.config["attn"]["is_causal"])
+        set_attention(self.backbone, pattern_of(self.config["attn"]))
         self.card.forget_peak()
         shape = self.backbone.config.get_text_config()
         seed = stream_seed(self.config["seed"], "head")

@@ -9,8 +9,11 @@ import torch
 from transformers import AutoModel, PreTrainedModel
 
 from cli.compose import composed, plain
-from encoders.attention.pattern import probe, set_attention
-from encoders.backbone import kernel_of, shape_of
+from encoders.attention.kernels import kernel_of
+from encoders.attention.pattern import pattern_of
+from encoders.attention.probe import probe
+from encoders.attention.switch import set_attention
+from encoders.backbone import shape_of
 from encoders.lora import add_lora
 from encoders.precision import resolve_precision
 from records.streams import stream_seed
@@ -81,8 +84,8 @@ def random_backbone(config: dict[str, Any], card: Card) -> PreTrainedModel:
             shape, dtype=precision.weights, attn_implementation=kernel_of(config["model"], shape)
         )
     backbone.requires_grad_(False).eval()
-    for is_causal in (True, False):
-        set_attention(backbone, is_causal)
-        probe(backbone, is_causal)
+    for pattern in (pattern_of({"name": name}) for name in ("causal", "bi")):
+        set_attention(backbone, pattern)
+        probe(backbone, pattern)
     add_lora(backbone, config["lora"], stream_seed(config["seed"], "adapter"))
     return backbone

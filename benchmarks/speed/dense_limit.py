@@ -10,7 +10,8 @@ from torch.nn import functional as F
 from benchmarks.speed.step import CPU, Step
 from benchmarks.speed.work import texts_of
 from corpora.triples import Triple
-from encoders.attention.pattern import set_attention
+from encoders.attention.pattern import pattern_of
+from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
 from encoders.loading import build_tokenizer
 from encoders.lora import add_lora
@@ -34,7 +35,7 @@ class DenseModel(nn.Module):
         self.compute, self.rows = precision.compute, rows
         self.backbone = load_backbone(config["model"], precision.weights)
         self.backbone.set_attn_implementation(kernel)
-        set_attention(self.backbone, config["attn"]["is_causal"])
+        set_attention(self.backbone, pattern_of(config["attn"]))
         if adapted:
             add_lora(self.backbone, config["lora"], stream_seed(config["seed"], "adapter"), fused=False)
         self.tokenizer = build_tokenizer(config, self.backbone.config.max_position_embeddings)

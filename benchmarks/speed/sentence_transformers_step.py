@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from benchmarks.speed.step import CPU, Step
 from corpora.triples import Triple
-from encoders.attention.pattern import set_attention
+from encoders.attention.pattern import pattern_of
+from encoders.attention.switch import set_attention
 from encoders.precision import resolve_precision
 from poolers.shared.base import PAD, TEXT, Pooler, TokenView
 from poolers.shared.registry import build_pooler
@@ -52,7 +53,7 @@ def sentence_transformer(config: dict[str, Any], kernel: str, adapted: bool) -> 
     tokenizer, backbone = first.tokenizer, first.auto_model
     eos = (tokenizer.eos_token, tokenizer.eos_token_id)
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=f"$A {eos[0]}", special_tokens=[eos])
-    set_attention(backbone, config["attn"]["is_causal"])
+    set_attention(backbone, pattern_of(config["attn"]))
     shape = backbone.config
     pooling: nn.Module = Pooling(shape.hidden_size, "lasttoken")
     if config["pooler"]["name"] != "eos":

@@ -1,1 +1,1 @@
-"""Attention masks and kernels: the pattern of a design, padded or without padding."""
+"""Which tokens see which, how it is set and proved, and attention without padding."""

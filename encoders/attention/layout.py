@@ -1,6 +1,5 @@
 """How the tokens of a batch lie in the decoder: padded texts under a mask, or one row of texts without padding."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,23 +7,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from cli.errors import UserError
-from encoders.attention.unpadded import UNPADDED, Segments
-from encoders.backbone import NO_PADDING
+from encoders.attention.kernels import is_unpadded
+from encoders.attention.unpadded import Segments
 from encoders.tokens import Batch
-from poolers.shared.base import TEXT, Pooler
+from poolers.shared.base import TEXT
 from poolers.shared.packed import Packed
-
-
-def is_unpadded(backbone: PreTrainedModel) -> bool:
-    """Whether the decoder takes its texts as one row (`model.attn_implementation=unpadded`)."""
-    return backbone.config._attn_implementation == UNPADDED
-
-
-def check_padding(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
-    """Raise `UserError` where one of `poolers` reads states of padding and the decoder has none, so zeros."""
-    if is_unpadded(backbone) and any(getattr(pooler, "reads_padding", False) for pooler in poolers):
-        raise UserError(NO_PADDING)
 
 
 @dataclass(frozen=True)
@@ -56,7 +43,7 @@ def arranged(backbone: PreTrainedModel, batch: Batch) -> Rows:
         return Rows({"input_ids": batch.input_ids, **positions, "use_cache": False}, shape, None)
     real = batch.view.real
     places = real.flatten().nonzero().squeeze(1)
-    segments = Segments(tuple(real.sum(dim=1).tolist()), bool(backbone.config.is_causal), real.device)
+    segments = Segments(tuple(real.sum(dim=1).tolist()), real.device)
     row = {name: getattr(batch, name).flatten()[places][None] for name in ("input_ids", "position_ids")}
     return Rows({**row, "use_cache": False, "segments": segments}, shape, places)
 

@@ -1,6 +1,6 @@
 """Attention without padding: the texts of a batch stand one after another in one row, and each sees only itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from inspect import signature
 from itertools import accumulate
@@ -10,36 +10,39 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from encoders.attention.pattern import Sees, earlier, whole_text
 from encoders.fast.dropout import draw_kept
 
 UNPADDED = "unpadded"  # model.attn_implementation
+# How far back and ahead tokens see, as torch's kernel for texts of any length is told.
+WINDOWS: dict[Sees, tuple[int, int]] = {earlier: (-1, 0), whole_text: (-1, -1)}
 SLACK = 1.3  # places a token that a group of texts may take in attention; linear layers take one always
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Where the texts lie in a row of N tokens: `lengths` of each, in order. is_causal: tokens see none after them."""
+    """Where the texts lie in a row of N tokens: `lengths` of each, in order."""
 
     lengths: tuple[int, ...]
-    is_causal: bool
     device: torch.device
+    _groups: dict[Sees, list["Group"]] = field(init=False, default_factory=dict, compare=False)
 
-    def of(self, module: nn.Module) -> "Segments":
-        """These texts as an attention module sees them, where it says whether it is causal."""
-        own = getattr(module, "is_causal", self.is_causal)
-        return self if own == self.is_causal else self._other_way
+    def groups(self, sees: Sees) -> list["Group"]:
+        """Texts of like length, attended together; longest first. sees: what their tokens see."""
+        if sees not in self._groups:
+            starts = [0, *accumulate(self.lengths)]
+            self._groups[sees] = [
+                Group.of([starts[i] for i in texts], [self.lengths[i] for i in texts], sees, self.device)
+                for texts in self._members
+            ]
+        return self._groups[sees]
 
     @cached_property
-    def _other_way(self) -> "Segments":
-        return Segments(self.lengths, not self.is_causal, self.device)
-
-    @cached_property
-    def groups(self) -> list["Group"]:
-        """Texts of like length, attended together; longest first."""
-        order = sorted(range(len(self.lengths)), key=lambda i: -self.lengths[i])
+    def _members(self) -> list[list[int]]:
+        """The texts of each group."""
         members: list[list[int]] = []
         tokens = 0
-        for i in order:
+        for i in sorted(range(len(self.lengths)), key=lambda i: -self.lengths[i]):
             n = self.lengths[i]
             if members and self.lengths[members[-1][0]] * (len(members[-1]) + 1) <= SLACK * (tokens + n):
                 members[-1].append(i)
@@ -47,8 +50,7 @@ class Segments:
             else:
                 members.append([i])
                 tokens = n
-        starts = [0, *accumulate(self.lengths)]
-        return [Group.of([starts[i] for i in m], [self.lengths[i] for i in m], self) for m in members]
+        return members
 
     @cached_property
     def bounds(self) -> Tensor:
@@ -72,19 +74,21 @@ class Group:
     width: int
 
     @staticmethod
-    def of(starts: list[int], lengths: list[int], segments: Segments) -> "Group":
-        """The block of the texts that begin at `starts`."""
+    def of(starts: list[int], lengths: list[int], sees: Sees, device: torch.device) -> "Group":
+        """The block of the texts that begin at `starts`, whose tokens see what `sees` says."""
         first, count = torch.tensor(starts)[:, None], torch.tensor(lengths)[:, None]
         column = torch.arange(max(lengths))
         real = column < count
+        within = column.minimum(count - 1)
         hidden = None if real.all() else ~real[:, None, None, :]
-        if segments.is_causal:
-            later = torch.ones(len(column), len(column), dtype=torch.bool).triu(1)[None, None]
-            hidden = later if hidden is None else hidden | later
+        if sees is not whole_text:  # what stands at padding sees what its text's last token does
+            queries = column if hidden is None else within[:, None]
+            unseen = ~sees(queries[..., None], column)
+            hidden = unseen[None, None] if hidden is None else hidden | unseen
         bias = None if hidden is None else torch.zeros(hidden.shape).masked_fill(hidden, -torch.inf)
-        places = (first + column.minimum(count - 1)).flatten().to(segments.device)
-        numbers = None if real.all() else real.flatten().nonzero().squeeze(1).to(segments.device)
-        return Group(places, numbers, None if bias is None else bias.to(segments.device), len(starts), len(column))
+        numbers = None if real.all() else real.flatten().nonzero().squeeze(1).to(device)
+        places = (first + within).flatten().to(device)
+        return Group(places, numbers, None if bias is None else bias.to(device), len(starts), len(column))
 
     def block(self, x: Tensor, shared: int, real_only: bool = False) -> Tensor:
         """[s, b, g * t, d] of x: [H, N, d]: the g = H / s heads that share a key head are rows of one product.
@@ -125,11 +129,12 @@ def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
     """
     assert segments is not None, "a row of texts comes with its segments"
     assert attention_mask is None, "a row of texts has no mask"
-    segments = segments.of(module)
+    sees = getattr(module, "sees", earlier)  # what a decoder does whose attention nothing has set
     is_16_bit = value.dtype in (torch.bfloat16, torch.float16)
-    if query.is_cuda and is_16_bit and not dropout and kernel_holds(query.device, value.dtype, query.shape[-1]):
-        return _by_kernel(query, key, value, scaling, segments), None
-    return _RowAttention.apply(query, key, value, scaling, segments, dropout), None
+    may_be = query.is_cuda and is_16_bit and not dropout and sees in WINDOWS
+    if may_be and kernel_holds(query.device, value.dtype, query.shape[-1]):
+        return _by_kernel(query, key, value, scaling, segments, sees), None
+    return _RowAttention.apply(query, key, value, scaling, segments.groups(sees), dropout), None
 
 
 class _RowAttention(torch.autograd.Function):
@@ -141,14 +146,14 @@ class _RowAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        """Return [1, N, H, d]. inputs: query, key, value, scaling, segments, dropout."""
-        query, key, value, scaling, segments, dropout = inputs
+        """Return [1, N, H, d]. inputs: query, key, value, scaling, groups, dropout."""
+        query, key, value, scaling, groups, dropout = inputs
         heads, count, width = query.shape[1:]
         shared = key.shape[1]
         q, k, v = (query[0] * scaling).to(value.dtype), key[0].to(value.dtype), value[0]
         out = v.new_empty(count, heads, width)
         kept, masks = [], []
-        for group in segments.groups:
+        for group in groups:
             of_q, of_k, of_v = group.block(q, shared), group.block(k, shared), group.block(v, shared)
             scores = (of_q @ of_k.transpose(2, 3)).float()
             if group.bias is not None:
@@ -159,7 +164,7 @@ class _RowAttention(torch.autograd.Function):
             group.put(out, _dropped(weights, masks, dropout) @ of_v)
             kept.append(weights)
         ctx.save_for_backward(q, k, v, out, *kept, *masks)
-        ctx.scaling, ctx.segments, ctx.dtypes, ctx.dropout = scaling, segments, (query.dtype, key.dtype), dropout
+        ctx.scaling, ctx.groups, ctx.dtypes, ctx.dropout = scaling, groups, (query.dtype, key.dtype), dropout
         return out[None]
 
     @staticmethod
@@ -169,12 +174,12 @@ class _RowAttention(torch.autograd.Function):
         dP = dO V^T. The sum over keys of M P dP is dO O with dropout too, since O = (M P) V.
         """
         q, k, v, out, *saved = ctx.saved_tensors
-        count = len(ctx.segments.groups)
+        count = len(ctx.groups)
         kept, masks, p = saved[:count], saved[count:], ctx.dropout
         shared, g = k.shape[0], gradients[0][0]
         sums = (g * out).sum(dim=-1, keepdim=True)
         of_q, of_k, of_v = (x.new_empty(x.shape[1], x.shape[0], x.shape[2]) for x in (q, k, v))
-        for i, (group, weights) in enumerate(zip(ctx.segments.groups, kept, strict=True)):
+        for i, (group, weights) in enumerate(zip(ctx.groups, kept, strict=True)):
             own = masks[i : i + 1]
             of_out, of_sum = (group.block(x.transpose(0, 1), shared, real_only=True) for x in (g, sums))
             group.put(of_v, _dropped(weights, own, p).transpose(2, 3) @ of_out)
@@ -204,10 +209,11 @@ def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
             return False
         draw = torch.Generator().manual_seed(0)
         q, k, v = (torch.randn(1, heads, 12, width, generator=draw).to(device, dtype) for heads in (4, 2, 2))
-        for is_causal in (True, False):
-            segments, scaling = Segments((7, 5), is_causal, device), width**-0.5
-            own, groups = (f(q, k, v, scaling, segments).float() for f in (_by_kernel, _by_groups))
-            if (own - groups).abs().max() > 8 * torch.finfo(dtype).eps * groups.abs().max():
+        for sees in WINDOWS:
+            segments, scaling = Segments((7, 5), device), width**-0.5
+            out = _by_kernel(q, k, v, scaling, segments, sees).float()
+            wanted: Tensor = _RowAttention.apply(q, k, v, scaling, segments.groups(sees), 0.0).float()
+            if (out - wanted).abs().max() > 8 * torch.finfo(dtype).eps * wanted.abs().max():
                 return False
     except (ImportError, RuntimeError, TypeError, ValueError, NotImplementedError):
         return False
@@ -228,12 +234,9 @@ def _capability(device: torch.device) -> tuple[int, int]:
     return torch.cuda.get_device_capability(device)
 
 
-def _by_groups(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:
-    out: Tensor = _RowAttention.apply(query, key, value, scaling, segments, 0.0)
-    return out
-
-
-def _by_kernel(query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments) -> Tensor:
+def _by_kernel(  # noqa: PLR0917
+    query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments, sees: Sees
+) -> Tensor:
     """[1, N, H, d] by torch's kernel for texts of any length (FlashAttention; GPUs, 16 bits)."""
     from torch.nn.attention.varlen import varlen_attn
 
@@ -248,7 +251,7 @@ def _by_kernel(query: Tensor, key: Tensor, value: Tensor, scaling: float, segmen
         longest,
         longest,
         scale=scaling,
-        window_size=(-1, 0) if segments.is_causal else (-1, -1),
+        window_size=WINDOWS[sees],
         enable_gqa=query.shape[1] != key.shape[1],
         num_splits=1,  # or a text's sums would be cut according to its batch mates
     )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from cli.limits import Limit
 from poolers.shared.packed import Packed
 
 PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS = range(6)  # the role of each token
@@ -60,7 +61,7 @@ class Pooler(nn.Module, ABC):
       number of experts of each MoE layer, never empty.
 
     `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train. `layers`: which of
-    the L layers are read, in order (not with "last").
+    the L layers are read, in order (not with "last"). `limits`: setting -> which numbers it may be.
 
     pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. pool_bos is True where nothing says so:
     manifests from before there was the key are of runs that pooled BOS. last_real: the last token is the last real one;
@@ -72,6 +73,7 @@ class Pooler(nn.Module, ABC):
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "last"
     needs_training: ClassVar[bool] = False
+    limits: ClassVar[Mapping[str, Limit]] = {}
     reads_padding: bool = False
 
     def __init__(

@@ -9,6 +9,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cli.errors import UserError
+from cli.limits import Limit, real
+
+LIMITS = {  # of the keys of conf/head that `sized` takes
+    "num_queries": Limit(1),
+    "num_heads": Limit(1),
+    "head_dim": Limit(1, "hidden size / num_heads"),
+    "of_width": Limit(1, "the sizes as they stand"),
+    "match_params": Limit(1, "as the sizes make it"),
+    "mlp_factor": real(1e-6),
+    "query_std": real(0),
+}
 
 
 def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from cli.errors import UserError, nearest
+from cli.limits import check_limits
 from poolers.shared.base import Pooler
 
 DESIGNS = Path(__file__).resolve().parent.parent
@@ -30,6 +31,15 @@ def pooler_class(name: str) -> type[Pooler]:
     return cls
 
 
+def check_pooler(config: Mapping[str, Any]) -> None:
+    """Refuse an unknown pooler, and numbers outside what its class allows. Raises `UserError`."""
+    name = config["name"]
+    if name not in pooler_names():
+        raise UserError(f"There is no pooler '{name}'. {nearest(name, pooler_names())}")
+    limits = {f"pooler.{key}": limit for key, limit in pooler_class(name).limits.items()}
+    check_limits({"pooler": dict(config)}, limits, {})
+
+
 def reads_padding(config: Mapping[str, Any]) -> bool:
     """Whether the pooler of `config`, as in conf/pooler, reads states of padding. An unknown name reads none."""
     return config["name"] in pooler_names() and pooler_class(config["name"]).needs_padding(config)
@@ -45,8 +55,7 @@ def build_pooler(
     Raises `UserError` for an unknown name or for settings that the pooler refuses.
     """
     name = config["name"]
-    if name not in pooler_names():
-        raise UserError(f"There is no pooler '{name}'. {nearest(name, pooler_names())}")
+    check_pooler(config)
     cls = pooler_class(name)
     settings = {k: v for k, v in config.items() if k not in OUTSIDE}
     if settings.get("tokens", "all") not in ("last", "mean", "all"):

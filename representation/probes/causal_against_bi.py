@@ -13,7 +13,8 @@ from transformers import PreTrainedModel
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
-from encoders.attention.pattern import set_attention
+from encoders.attention.pattern import Pattern, pattern_of
+from encoders.attention.switch import attention_of, set_attention
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
 from representation.encoders_studied import by_design, distinct_backbones, over_seeds
@@ -28,20 +29,14 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def switched_attention(backbone: PreTrainedModel, is_causal: bool) -> Iterator[None]:
-    """Within, every layer is causal, or every layer bidirectional; afterwards each is as it was, bi_last too.
-
-    The backbone is one that `set_attention` has set before, as every loaded encoder's is.
-    """
-    own = {name: m.is_causal for name, m in backbone.named_modules() if isinstance(getattr(m, "is_causal", None), bool)}
-    whole = backbone.config.is_causal
-    set_attention(backbone, is_causal)
+def switched_attention(backbone: PreTrainedModel, pattern: Pattern) -> Iterator[None]:
+    """Within, `backbone` attends by `pattern`; afterwards by its own again, that of every loaded encoder."""
+    usual = attention_of(backbone)
+    set_attention(backbone, pattern)
     try:
         yield
     finally:
-        backbone.config.is_causal = whole
-        for name, was in own.items():
-            backbone.get_submodule(name).is_causal = was
+        set_attention(backbone, usual)
 
 
 def bin_starts(longest: int) -> list[int]:
@@ -164,9 +159,9 @@ def cosines(encoder: Encoder, batch: Batch) -> Tensor:
     Where there is padding the values mean nothing. The attention of `encoder` is afterwards what it was.
     """
     layers = range(encoder.pooler.num_layers)
-    with switched_attention(encoder.backbone, is_causal=True):
+    with switched_attention(encoder.backbone, pattern_of({"name": "causal"})):
         causal = encoder.each_layer(batch, layers, lambda _, hidden: hidden)
-    with switched_attention(encoder.backbone, is_causal=False):
+    with switched_attention(encoder.backbone, pattern_of({"name": "bi"})):
         return torch.stack(
             encoder.each_layer(
                 batch,

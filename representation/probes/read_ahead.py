@@ -12,6 +12,7 @@ from analysis.questions.question import Answer
 from cli.compose import CONF
 from cli.errors import UserError
 from cli.limits import Limit
+from encoders.attention.pattern import pattern_of
 from representation.encoders_studied import distinct_backbones, over_seeds
 from representation.probes.read_ahead_tables import Ahead, drawing, frame, gains, grid, pooled_openings
 from representation.probes.read_ahead_texts import Quadruple, batches, quadruples, shared_words, trios
@@ -84,7 +85,10 @@ def measured(encoder: "TextEncoder", made: Sequence[Quadruple]) -> Floats:
 
 def causal_layers(attn: dict[str, Any], count: int) -> int:
     """How many of `count` layers, from the first, cannot read ahead under the configuration's `attn`."""
-    return count - int(attn.get("layers", 0)) if attn["is_causal"] else 0
+    keys = torch.arange(64)  # tokens: more than an opening has
+    queries = keys[:, None]
+    ahead = [bool((sees(queries, keys) & (keys > queries)).any()) for sees in pattern_of(attn).of_layers(count)]
+    return [*ahead, True].index(True)
 
 
 def _checked(subject: "Subject", values: Floats) -> tuple[int, float]:

@@ -3,29 +3,31 @@
 import pytest
 import torch
 
-from encoders.attention.pattern import sight
+from encoders.attention.pattern import pattern_of
+from encoders.attention.probe import sight
 from encoders.attention.unpadded import Segments
 from encoders.tokens import TextTokenizer
 from tests.cells import ATTENTIONS
 from tests.contract.conftest import TEXTS, adapted
 
 LITERAL = {"causal": torch.ones(6, 6).tril().bool(), "bi": torch.ones(6, 6).bool()}
+LAYERS = 3  # of the small model
 POOLER = "eos"  # attention belongs to the backbone
 
 
-def is_causal(cell, attn):
-    """Whether the last layer's states see no later token: with any bidirectional layer they do."""
-    return blind_ahead(cell(POOLER, attn))
-
-
-def blind_ahead(cfg):
-    return cfg["attn"]["is_causal"] and not cfg["attn"].get("layers")
+def reach(cell, attn, width):
+    """[T, T] bool: whether the last layer's state of token i depends on token j, through all layers and past them."""
+    reached, places = torch.eye(width).bool(), torch.arange(width)
+    for sees in pattern_of(cell(POOLER, attn)["attn"]).of_layers(LAYERS):
+        allowed = sees(places[:, None], places[None])
+        reached |= (allowed[:, :, None] & reached[None]).any(dim=1)
+    return reached
 
 
 def test_the_two_attentions_of_the_study_are_there(cell):
-    assert is_causal(cell, "causal")
-    assert not is_causal(cell, "bi")
     assert set(LITERAL) <= set(ATTENTIONS)
+    assert all(torch.equal(reach(cell, attn, 6), LITERAL[attn]) for attn in LITERAL)
+    assert torch.equal(reach(cell, "bi_last", 6), LITERAL["bi"])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "mixed", "bf16"])
@@ -33,9 +35,8 @@ def test_the_two_attentions_of_the_study_are_there(cell):
 @pytest.mark.parametrize("attn", ATTENTIONS)
 def test_sight_is_the_literal_matrix(cell, encoder_of, attn, kernel, precision):
     encoder, _ = encoder_of(POOLER, attn, precision, kernel)
-    wanted = LITERAL["causal" if is_causal(cell, attn) else "bi"]
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "mixed"):
-        assert torch.equal(sight(encoder.backbone), wanted)
+        assert torch.equal(sight(encoder.backbone), reach(cell, attn, 6))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -52,13 +53,12 @@ def test_in_a_padded_batch(cell, encoder_of, attn, kernel, side):
     assert not torch.equal(one.input_ids, other.input_ids)
     with torch.no_grad():
         moved = (encoder.run_backbone(one) - encoder.run_backbone(other)).abs().amax(dim=-1)
-    first = one.view.real.long().argmax(dim=1)
     assert (moved[texts, last] > 1e-2).all()
-    if is_causal(cell, attn):
-        before = one.view.real & (torch.arange(moved.shape[1]) < last[:, None])
-        assert (moved[before] == 0).all()
-    else:
-        assert (moved[texts, first] > 1e-3).all()
+    for text, row in enumerate(rows):
+        sees_last = reach(cell, attn, len(row))[:, -1]
+        of_text = moved[text][one.view.real[text]]
+        assert (of_text[~sees_last] == 0).all()
+        assert not sees_last[0] or of_text[0] > 1e-3
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])
@@ -67,17 +67,16 @@ def test_in_training_with_lora_and_dropout(cell, attn, checkpointing):
     """By gradients, independent of `sight`: the first token's state with respect to the last token's embedding."""
     encoder, _ = adapted(cell(POOLER, attn), checkpointing)
     embedded = encoder.backbone.get_input_embeddings()(torch.tensor([[5, 60, 90, 7, 8]])).detach().requires_grad_(True)
-    segments = Segments((5,), encoder.backbone.config.is_causal, embedded.device)
+    segments = Segments((5,), embedded.device)
     states = encoder.backbone(inputs_embeds=embedded, use_cache=False, segments=segments).last_hidden_state
     (gradient,) = torch.autograd.grad(states[0, 0].square().sum(), embedded)
     seen = gradient[0].norm(dim=-1) > 0
-    assert seen.tolist() == [True] + [not is_causal(cell, attn)] * 4
+    assert seen.tolist() == reach(cell, attn, 5)[0].tolist()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attn", ATTENTIONS)
-def test_after_training_saving_and_merging(run_of, attn):
+def test_after_training_saving_and_merging(cell, run_of, attn):
     run = run_of(POOLER, attn)
-    wanted = LITERAL["causal" if blind_ahead(run.cfg) else "bi"]
-    assert torch.equal(sight(run.module.encoder.backbone), wanted)
-    assert torch.equal(sight(run.loaded.encoder.backbone), wanted)
+    for trained in (run.module.encoder, run.loaded.encoder):
+        assert torch.equal(sight(trained.backbone), reach(cell, attn, 6))

@@ -1,9 +1,12 @@
 """Dropout of attention without padding: values and gradients against a dense expression with the same masks."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from encoders.attention import unpadded
+from encoders.attention.pattern import earlier, whole_text
 from encoders.attention.unpadded import Segments, unpadded_attention
 
 LENGTHS = (5, 3, 5)
@@ -25,24 +28,24 @@ def dense(query, key, value, kept, is_causal):
     return out
 
 
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_values_and_gradients(monkeypatch, is_causal):
+@pytest.mark.parametrize("sees", [earlier, whole_text])
+def test_values_and_gradients(monkeypatch, sees):
     drawn, real = [], unpadded.draw_kept
     monkeypatch.setattr(unpadded, "draw_kept", lambda like, p: drawn.append(real(like, p)) or drawn[-1])
     torch.manual_seed(0)
     n = sum(LENGTHS)
     inputs = [torch.randn(1, h, n, WIDTH, dtype=torch.float64, requires_grad=True) for h in (HEADS, SHARED, SHARED)]
-    segments = Segments(LENGTHS, is_causal, torch.device("cpu"))
-    out, _ = unpadded_attention(None, *inputs, None, 0.5, segments=segments, dropout=P)
+    segments = Segments(LENGTHS, torch.device("cpu"))
+    out, _ = unpadded_attention(SimpleNamespace(sees=sees), *inputs, None, 0.5, segments=segments, dropout=P)
     kept = {}
     order = sorted(range(3), key=lambda i: -LENGTHS[i])
-    for group, mask in zip(segments.groups, drawn, strict=True):
+    for group, mask in zip(segments.groups(sees), drawn, strict=True):
         blocks = mask.view(SHARED, group.texts, HEADS // SHARED, group.width, group.width)
         for b in range(group.texts):
             text = order.pop(0)
             for head in range(HEADS):
                 kept[text, head] = blocks[head // 2, b, head % 2, : LENGTHS[text], : LENGTHS[text]].double()
-    wanted = dense(*inputs, kept, is_causal)
+    wanted = dense(*inputs, kept, sees is earlier)
     assert float((out - wanted).detach().abs().max()) < 1e-6, "the softmax is taken in float32"
     weight = torch.randn_like(out)
     mine, theirs = (torch.autograd.grad((x * weight).sum(), inputs) for x in (out, wanted))
@@ -54,4 +57,5 @@ def test_values_and_gradients(monkeypatch, is_causal):
 def test_without_dropout_nothing_is_drawn(monkeypatch):
     monkeypatch.setattr(unpadded, "draw_kept", lambda *_: pytest.fail("a mask was drawn"))
     x = torch.randn(1, 2, 8, 4)
-    unpadded_attention(None, x, x, x, None, 1.0, segments=Segments((8,), False, torch.device("cpu")))
+    segments = Segments((8,), torch.device("cpu"))
+    unpadded_attention(SimpleNamespace(sees=whole_text), x, x, x, None, 1.0, segments=segments)

@@ -8,11 +8,14 @@ import torch
 from transformers import AutoTokenizer
 
 from cli.errors import UserError
-from encoders.attention.pattern import probe, set_attention, sight, sight_of_layers
+from encoders.attention.pattern import earlier, pattern_of
+from encoders.attention.probe import probe, sight, sight_of_layers
+from encoders.attention.switch import set_attention
 from encoders.attention.unpadded import Segments
-from encoders.backbone import load_backbone, parts
+from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
 from encoders.frozen.cached_encoder import identity
+from encoders.layers import parts
 from encoders.precision import PRECISIONS
 from encoders.tokens import TextTokenizer
 from tests.contract.conftest import TEXTS
@@ -20,6 +23,10 @@ from tests.contract.conftest import TEXTS
 KERNELS = ["eager", "sdpa", "unpadded"]
 T = 6
 CAUSAL, ALL = torch.ones(T, T).tril().bool(), torch.ones(T, T).bool()
+
+
+def bi_last(layers):
+    return pattern_of({"name": "bi_last", "layers": layers})
 
 
 @pytest.fixture
@@ -36,17 +43,17 @@ def backbone(compose_cell):
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_each_layer_sees_what_it_must(backbone, kernel, k, dtype):
     decoder = backbone(kernel, dtype)
-    set_attention(decoder, True, k)
+    set_attention(decoder, bi_last(k))
     assert sight_of_layers(decoder).tolist() == torch.stack([CAUSAL] * (3 - k) + [ALL] * k).tolist()
     assert torch.equal(sight(decoder), ALL)
-    probe(decoder, True, k)
+    probe(decoder, bi_last(k))
     assert not any(m._forward_hooks for m in decoder.modules()), "the probe takes its hooks away"
     for other in {1, 2, 3} - {k}:
         with pytest.raises(UserError, match=f"attn=bi_last attn.layers={other} does not hold"):
-            probe(decoder, True, other)
-    set_attention(decoder, True)
+            probe(decoder, bi_last(other))
+    set_attention(decoder, pattern_of({"name": "causal"}))
     assert torch.equal(sight_of_layers(decoder), torch.stack([CAUSAL] * 3)), "and it can be taken back"
-    probe(decoder, True)
+    probe(decoder, pattern_of({"name": "causal"}))
 
 
 def literal_states(decoder, ids, k):
@@ -73,7 +80,7 @@ def literal_states(decoder, ids, k):
 def test_states_of_a_padded_batch_are_those_of_literal_masks(backbone, small_model, kernel, side, k):
     by_hand = backbone()  # untouched by the switch
     decoder = backbone(kernel)
-    set_attention(decoder, True, k)
+    set_attention(decoder, bi_last(k))
     tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(small_model), 128, side)
     batch = tokenizer.batch(tokenizer(TEXTS))
     encoder = Encoder(decoder, torch.nn.Identity(), True, torch.float32).eval()
@@ -88,26 +95,25 @@ def test_states_of_a_padded_batch_are_those_of_literal_masks(backbone, small_mod
 def test_all_layers_is_bi(backbone, kernel):
     ids = torch.tensor([[5, 60, 90, 7, 8]])
     last, both = backbone(kernel), backbone(kernel)
-    set_attention(last, True, 3)
-    set_attention(both, False)
+    set_attention(last, bi_last(3))
+    set_attention(both, pattern_of({"name": "bi"}))
     one, other = (
-        m(input_ids=ids, use_cache=False, segments=Segments((5,), m.config.is_causal, ids.device)).last_hidden_state
-        for m in (last, both)
+        m(input_ids=ids, use_cache=False, segments=Segments((5,), ids.device)).last_hidden_state for m in (last, both)
     )
     assert (one - other).abs().max() < 1e-5
 
 
 def test_a_switch_that_was_lost_is_refused(backbone):
     decoder = backbone("sdpa")
-    set_attention(decoder, True, 2)
+    set_attention(decoder, bi_last(2))
     middle = deepcopy(decoder)
-    probe(middle, True, 2)
-    parts(middle)[0][1].self_attn.is_causal = True
+    probe(middle, bi_last(2))
+    parts(middle)[0][1].self_attn.sees = earlier
     assert torch.equal(sight(middle), ALL), "the last layer's states alone do not show it"
     with pytest.raises(UserError, match="15 do not see what they must"):
-        probe(middle, True, 2)
+        probe(middle, bi_last(2))
     with pytest.raises(UserError, match=r"attn\.layers=4 is more than the 3 layers"):
-        set_attention(decoder, True, 4)
+        set_attention(decoder, bi_last(4))
 
 
 def test_frozen_states_are_kept_apart(compose_cell):

@@ -7,9 +7,12 @@ from transformers import AutoConfig, AutoModel
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders import backbone as backbone_module
-from encoders.attention.pattern import probe, set_attention, sight
-from encoders.backbone import load_backbone, parts
+from encoders.attention.pattern import pattern_of
+from encoders.attention.probe import probe, sight
+from encoders.attention.switch import set_attention
+from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
+from encoders.layers import parts
 from encoders.lora import add_lora
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
@@ -68,18 +71,14 @@ def loaded(folder, attn, *overrides):
     cfg = plain(composed("train", [f"attn={attn}", "pooler=multilayer", *overrides]))
     cfg["model"]["path"] = str(folder)
     backbone = load_backbone(cfg["model"], torch.float32)
-    set_attention(backbone, *switch(cfg))
+    set_attention(backbone, pattern_of(cfg["attn"]))
     return backbone, cfg
-
-
-def switch(cfg):
-    return cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
 
 
 @pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_switch_padding_and_lora(folder, attn):
     backbone, cfg = loaded(folder, attn)
-    probe(backbone, *switch(cfg))
+    probe(backbone, pattern_of(cfg["attn"]))
     pooler = build_pooler(cfg["pooler"], 32, len(parts(backbone)[0]), seed=0)
     encoder = Encoder(backbone, pooler, normalize=True, compute=torch.float32).eval()
     ids = torch.randint(3, 160, (3, 12), generator=torch.Generator().manual_seed(1))
@@ -138,7 +137,7 @@ def test_sliding_windows_are_cut_unless_asked_for(folder):
     if folder.name.startswith(("mistral", "qwen20", "gemma3")):
         assert not sight(backbone).all(), "the window is kept by flag"
         with pytest.raises(UserError, match="attn=bi does not hold"):
-            probe(backbone, is_causal=False)
+            probe(backbone, pattern_of({"name": "bi"}))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -175,7 +174,7 @@ def test_rotary_frequencies_are_the_cpus(folder, monkeypatch):
     [
         ("t5", "causal", "T5Model is no decoder of 3 layers in a row"),
         ("bloom", "bi_last", "attn=bi_last cannot switch single layers of BloomModel"),
-        ("mpt", "bi", "MptModel does not run with attn.is_causal=False"),
+        ("mpt", "bi", "MptModel does not run with attn=bi and eager"),
         ("mamba", "bi", "attn=bi does not hold for MambaModel"),
     ],
 )
@@ -184,22 +183,22 @@ def test_what_cannot_be_shown_to_work_is_refused_in_one_line(tmp_path, family, a
     AutoModel.from_config(AutoConfig.for_model(family, **settings)).save_pretrained(tmp_path)
     with pytest.raises(UserError, match=message):
         backbone, cfg = loaded(tmp_path, attn, "model.attn_implementation=eager")
-        probe(backbone, *switch(cfg))
+        probe(backbone, pattern_of(cfg["attn"]))
 
 
 def test_layers_that_are_not_passed_in_order_are_refused(tmp_path):
     """A decoder that adds something between its layers: no hook of a layer sees what the next one reads."""
     AutoModel.from_config(AutoConfig.for_model("llama", **SIZES)).save_pretrained(tmp_path)
     backbone, cfg = loaded(tmp_path, "causal", "model.attn_implementation=eager")
-    probe(backbone, *switch(cfg))
+    probe(backbone, pattern_of(cfg["attn"]))
     backbone.layers[1].register_forward_pre_hook(lambda _, args: (args[0] * 2, *args[1:]))
     with pytest.raises(UserError, match="do not pass through 3 layers and one norm in a row"):
-        probe(backbone, *switch(cfg))
+        probe(backbone, pattern_of(cfg["attn"]))
 
 
 @pytest.mark.parametrize("attn", ["causal", "bi"])
 def test_the_probe_refuses_the_other_attention(folder, attn):
-    backbone, cfg = loaded(folder, attn)
+    backbone, _ = loaded(folder, attn)
     other = "causal" if attn == "bi" else "bi"
     with pytest.raises(UserError, match=f"attn={other} does not hold"):
-        probe(backbone, is_causal=not cfg["attn"]["is_causal"])
+        probe(backbone, pattern_of({"name": other}))

@@ -40,7 +40,7 @@ def batch_of(cfg):
 def by_transformers(cfg, batch):
     """[B, E] unit vectors: the stock model on the padded batch, all its states, the same pooler."""
     model = AutoModel.from_pretrained(cfg["model"]["path"], attn_implementation="eager").eval()
-    model.config.is_causal = cfg["attn"]["is_causal"]
+    model.config.is_causal = cfg["attn"]["name"] == "causal"
     pooler = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head"))
     with torch.no_grad():
         positions = {"attention_mask": batch.attention_mask, "position_ids": batch.position_ids}

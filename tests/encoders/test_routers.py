@@ -7,7 +7,8 @@ from transformers import AutoConfig, AutoModel
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.attention.pattern import set_attention
+from encoders.attention.pattern import pattern_of
+from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
 from encoders.routers import experts_of, routers
@@ -51,7 +52,7 @@ def loaded(folder, attn, kernel):
     cfg = plain(composed("train", [f"attn={attn}", "pooler=moee", f"model.attn_implementation={kernel}"]))
     cfg["model"]["path"] = str(folder)
     backbone = load_backbone(cfg["model"], torch.float32)
-    set_attention(backbone, cfg["attn"]["is_causal"])
+    set_attention(backbone, pattern_of(cfg["attn"]))
     return backbone
 
 

@@ -204,5 +204,5 @@ def test_the_backbone_stays_in_evaluation_mode(opened):
 def test_identity_is_readable_beside_the_shards(filled):
     encoder, *_ = filled()
     written = json.loads((encoder.cache.folder / "identity.json").read_text())
-    assert written["is_causal"] is False
+    assert written["attention"] == {"name": "bi"}
     assert written["max_length"] == 48

@@ -3,18 +3,25 @@
 import inspect
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.nn.attention import varlen
 
 from encoders.attention.layout import arranged
+from encoders.attention.pattern import earlier, whole_text
 from encoders.attention.unpadded import SLACK, UNPADDED, Segments, _by_kernel, unpadded_attention
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 
 LENGTHS = (3, 9, 1, 8, 2, 9)
 HEADS, SHARED, WIDTH = 6, 2, 4
+
+
+def seeing(sees):
+    """Stands for an attention module whose tokens see `sees`."""
+    return SimpleNamespace(sees=sees)
 
 
 def tensors(seed=0):
@@ -35,13 +42,13 @@ def literal(query, key, value, is_causal):
     return torch.stack(heads, dim=1)[None]
 
 
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_outputs_and_gradients(is_causal):
-    segments = Segments(LENGTHS, is_causal, torch.device("cpu"))
-    assert len(segments.groups) > 1, "several groups, or the test is easier than a batch"
+@pytest.mark.parametrize("sees", [earlier, whole_text])
+def test_outputs_and_gradients(sees):
+    segments = Segments(LENGTHS, torch.device("cpu"))
+    assert len(segments.groups(sees)) > 1, "several groups, or the test is easier than a batch"
     own, exact = tensors(), tensors()
-    out, weights = unpadded_attention(torch.nn.Identity(), *own, None, WIDTH**-0.5, segments=segments)
-    wanted = literal(*exact, is_causal)
+    out, weights = unpadded_attention(seeing(sees), *own, None, WIDTH**-0.5, segments=segments)
+    wanted = literal(*exact, sees is earlier)
     assert weights is None
     assert (out - wanted).abs().max() < 1e-6
     weighting = torch.randn(out.shape, generator=torch.Generator().manual_seed(1))
@@ -52,9 +59,9 @@ def test_outputs_and_gradients(is_causal):
 
 
 def test_groups_hold_every_token_once_and_little_padding():
-    segments = Segments(LENGTHS, True, torch.device("cpu"))
+    segments = Segments(LENGTHS, torch.device("cpu"))
     found, places = [], 0
-    for group in segments.groups:
+    for group in segments.groups(earlier):
         found += (group.places if group.real is None else group.places[group.real]).tolist()
         places += len(group.places)
     assert sorted(found) == list(range(sum(LENGTHS)))
@@ -77,35 +84,35 @@ def test_rows_and_back(side):
     assert back[..., 0].tolist() == ids.tolist()
 
 
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_what_the_gpu_s_kernel_is_given(monkeypatch, is_causal):
+@pytest.mark.parametrize("sees", [earlier, whole_text])
+def test_what_the_gpu_s_kernel_is_given(monkeypatch, sees):
     """It runs on a GPU only: here an own loop over its arguments stands in, and torch's signature is checked."""
     signature = inspect.signature(varlen.varlen_attn)
 
     def loop(*args, **kwargs):
         given = signature.bind(*args, **kwargs).arguments
-        assert given["window_size"] == ((-1, 0) if is_causal else (-1, -1))
+        assert given["window_size"] == ((-1, 0) if sees is earlier else (-1, -1))
         assert given["enable_gqa"] and given["num_splits"] == 1 and given["max_q"] == max(LENGTHS)  # noqa: PT018
         parts = []
         for a, b in itertools.pairwise(given["cu_seq_q"].tolist()):
             q, k, v = (given[n][a:b].transpose(0, 1) for n in ("query", "key", "value"))
             own = torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=is_causal, scale=given["scale"], enable_gqa=True
+                q, k, v, is_causal=sees is earlier, scale=given["scale"], enable_gqa=True
             )
             parts.append(own.transpose(0, 1))
         return torch.cat(parts)
 
     monkeypatch.setattr(varlen, "varlen_attn", loop)
-    segments = Segments(LENGTHS, is_causal, torch.device("cpu"))
-    out = _by_kernel(*tensors(), WIDTH**-0.5, segments)
-    assert (out - literal(*tensors(), is_causal)).abs().max() < 1e-6
+    segments = Segments(LENGTHS, torch.device("cpu"))
+    out = _by_kernel(*tensors(), WIDTH**-0.5, segments, sees)
+    assert (out - literal(*tensors(), sees is earlier)).abs().max() < 1e-6
 
 
 def test_a_gpu_that_lacks_the_kernel_goes_by_groups(monkeypatch):
     """bf16 tensors that say they are on a Turing GPU, whose kernel raises as torch's does there."""
     q, k, v = (torch.randn(1, h, sum(LENGTHS), 24, dtype=torch.bfloat16) for h in (HEADS, SHARED, SHARED))
-    segments = Segments(LENGTHS, True, torch.device("cpu"))
-    usual, _ = unpadded_attention(torch.nn.Identity(), q, k, v, None, 0.2, segments=segments)
+    segments = Segments(LENGTHS, torch.device("cpu"))
+    usual, _ = unpadded_attention(seeing(earlier), q, k, v, None, 0.2, segments=segments)
 
     def raises(*_, **__):
         raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
@@ -113,10 +120,10 @@ def test_a_gpu_that_lacks_the_kernel_goes_by_groups(monkeypatch):
     monkeypatch.setattr(varlen, "varlen_attn", raises)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
-    found, _ = unpadded_attention(torch.nn.Identity(), q, k, v, None, 0.2, segments=segments)
+    found, _ = unpadded_attention(seeing(earlier), q, k, v, None, 0.2, segments=segments)
     assert torch.equal(found, usual)
 
 
 class _Decoder(torch.nn.Module):
     class config:  # noqa: N801  (as transformers spells it)
-        _attn_implementation, is_causal = UNPADDED, False
+        _attn_implementation = UNPADDED

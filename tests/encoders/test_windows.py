@@ -6,7 +6,9 @@ from transformers import AutoConfig, AutoModel
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.attention.pattern import probe, set_attention
+from encoders.attention.pattern import pattern_of
+from encoders.attention.probe import probe
+from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder
 from encoders.precision import PRECISIONS
@@ -39,23 +41,23 @@ def loaded(folder, attn, window):
     cfg = plain(composed("train", words))
     cfg["model"]["path"] = str(folder)
     backbone = load_backbone(cfg["model"], torch.float32)
-    switch = cfg["attn"]["is_causal"], cfg["attn"].get("layers", 0)
-    set_attention(backbone, *switch)
-    return backbone, switch
+    pattern = pattern_of(cfg["attn"])
+    set_attention(backbone, pattern)
+    return backbone, pattern
 
 
 @pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_a_window_longer_than_the_short_text_is_found(folder, attn):
-    backbone, switch = loaded(folder, attn, "true")
+    backbone, pattern = loaded(folder, attn, "true")
     with pytest.raises(UserError, match=f"attn={attn}.* does not hold"):
-        probe(backbone, *switch)
+        probe(backbone, pattern)
 
 
 @pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_without_windows_every_layer_sees_all(folder, attn):
     """Against gradients: the last token's state of every layer with respect to the first one's input of that layer."""
-    backbone, switch = loaded(folder, attn, "false")
-    probe(backbone, *switch)
+    backbone, pattern = loaded(folder, attn, "false")
+    probe(backbone, pattern)
     inputs = []
 
     def cut(_layer, args):
@@ -74,10 +76,10 @@ def test_without_windows_every_layer_sees_all(folder, attn):
 
 def test_a_text_that_fits_the_window_is_whole(folder):
     """Kept windows are allowed where no text is cut: a causal window of 8 shows the last of 8 tokens all before it."""
-    backbone, switch = loaded(folder, "causal", "true")
-    probe(backbone, *switch, longest=WINDOW)
+    backbone, pattern = loaded(folder, "causal", "true")
+    probe(backbone, pattern, longest=WINDOW)
     with pytest.raises(UserError, match="attn=causal does not hold"):
-        probe(backbone, *switch, longest=WINDOW + 1)
+        probe(backbone, pattern, longest=WINDOW + 1)
 
 
 @pytest.mark.parametrize(("max_length", "allowed"), [(WINDOW, True), (WINDOW + 2, False)])

@@ -7,7 +7,7 @@ from cli.compose import CONF, composed, plain
 from cli.errors import UserError
 from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT, RoutedStates, TokenView
 from poolers.shared.cross_attention import CrossAttentionHead
-from poolers.shared.registry import build_pooler, pooler_names
+from poolers.shared.registry import build_pooler, check_pooler, pooler_names
 from tests.cells import CELLS
 
 D, L, T = 8, 3, 7
@@ -174,3 +174,18 @@ def test_nothing_but_a_pooler_can_be_named():
     for name in ("os", "base", "registry", "../train"):
         with pytest.raises(UserError, match="no pooler"):
             build_pooler({"name": name}, D, L, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("lastlayer", "head_dim", 0, "a whole number, at least 1; null: hidden size / num_heads"),
+        ("latent", "num_latents", 1.5, "a whole number, at least 1"),
+        ("multilayer", "layer_weights_std", -1, "a number, at least 0"),
+        ("moee", "standardise_texts", 1, "a whole number, at least 2"),
+    ],
+)
+def test_numbers_are_held_to_the_limits_of_the_pooler_s_own_class(name, key, value, message):
+    check_pooler({"name": name})
+    with pytest.raises(UserError, match=f"^pooler.{key}={value} must be {message}"):
+        check_pooler({"name": name, key: value})

@@ -32,7 +32,7 @@ def settings(representation_words):
 @pytest.fixture(scope="session")
 def two_subjects(settings):
     """The small model with causal and with bidirectional attention."""
-    causal = {**settings, "attn": {**settings["attn"], "name": "causal", "is_causal": True}}
+    causal = {**settings, "attn": {**settings["attn"], "name": "causal"}}
     return [*subjects(causal), *subjects(settings)]
 
 

@@ -46,7 +46,7 @@ def head(folder):
 def live_states(cfg, batch):
     """The layers' states as transformers itself gives them."""
     model = AutoModel.from_pretrained(cfg["model"]["path"]).eval()
-    model.config.is_causal = cfg["attn"]["is_causal"]
+    model.config.is_causal = cfg["attn"]["name"] == "causal"
     with torch.no_grad():
         return model(batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True).hidden_states[1:]
 

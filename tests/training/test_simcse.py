@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError
-from encoders.attention.pattern import set_attention_dropout
+from encoders.attention.switch import set_attention_dropout
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.large_batch import LargeBatch

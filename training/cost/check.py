@@ -11,9 +11,11 @@ from torch.overrides import TorchFunctionMode
 
 from cli.errors import UserError
 from cli.limits import fit_width
-from encoders.attention.pattern import set_attention
-from encoders.backbone import empty_backbone, parts
+from encoders.attention.pattern import pattern_of
+from encoders.attention.switch import set_attention
+from encoders.backbone import empty_backbone
 from encoders.encoder import Encoder
+from encoders.layers import parts
 from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
 from encoders.routers import experts_of
@@ -179,7 +181,7 @@ def empty_encoder(config: Config) -> Encoder:
             f"max_length={config['max_length']} is more than the {shape.max_position_embeddings} positions of "
             f"{config['model']['path']}. Lower max_length."
         )
-    set_attention(backbone, config["attn"]["is_causal"], config["attn"].get("layers", 0))
+    set_attention(backbone, pattern_of(config["attn"]))
     with torch.device("meta"):
         if not config["backbone"]["frozen"]:
             add_lora(backbone, config["lora"], seed=0)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from cli.errors import UserError
 from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
-from encoders.attention.pattern import set_attention_dropout
+from encoders.attention.switch import set_attention_dropout
 from records.run_folder import RunFolder
 from training.batches import BatchOrder
 from training.contrastive import check_sizes

@@ -6,7 +6,8 @@ from scipy.spatial.distance import cosine
 from transformers import AutoModel
 
 from cli.compose import composed, plain
-from encoders.attention.pattern import sight, sight_of_layers
+from encoders.attention.pattern import pattern_of
+from encoders.attention.probe import sight, sight_of_layers
 from encoders.loading import untrained
 from representation.probes import causal_against_bi
 from representation.probes.causal_against_bi import cosines, switched_attention
@@ -24,12 +25,12 @@ def encoder(small_model, attn, *words):
 def test_the_switch_holds_within_and_is_undone_after(small_model, attn, kernel):
     backbone = encoder(small_model, attn, f"model.attn_implementation={kernel}").encoder.backbone
     before = sight_of_layers(backbone)
-    for is_causal in (True, False):
-        with switched_attention(backbone, is_causal):
+    for name in ("causal", "bi"):
+        with switched_attention(backbone, pattern_of({"name": name})):
             seen = sight(backbone)
-            assert torch.equal(seen, torch.ones_like(seen).tril() if is_causal else torch.ones_like(seen))
+            assert torch.equal(seen, torch.ones_like(seen).tril() if name == "causal" else torch.ones_like(seen))
         assert torch.equal(sight_of_layers(backbone), before)
-    with pytest.raises(ZeroDivisionError), switched_attention(backbone, True):
+    with pytest.raises(ZeroDivisionError), switched_attention(backbone, pattern_of({"name": "causal"})):
         raise ZeroDivisionError
     assert torch.equal(sight_of_layers(backbone), before)
 

@@ -121,14 +121,14 @@ def test_triples_are_averaged_over_seeds_before_the_interval():
 
 
 def test_a_causal_layer_that_knows_more_is_refused():
-    subject = SimpleNamespace(label="eos-causal", config={"attn": {"is_causal": True}})
+    subject = SimpleNamespace(label="eos-causal", config={"attn": {"name": "causal"}})
     assert read_ahead._checked(subject, np.zeros((2, 3))) == (2, 0.0)
     assert read_ahead._checked(subject, np.full((2, 3), -1e-7)) == (2, 1e-7)
     with pytest.raises(UserError, match="a causal layer knows what follows"):
         read_ahead._checked(subject, np.full((2, 3), 0.1))
-    partly = SimpleNamespace(label="x", config={"attn": {"is_causal": True, "layers": 1}})
+    partly = SimpleNamespace(label="x", config={"attn": {"name": "bi_last", "layers": 1}})
     assert read_ahead._checked(partly, np.array([[0.0], [0.1]])) == (1, 0.0)
-    bi = SimpleNamespace(label="x", config={"attn": {"is_causal": False}})
+    bi = SimpleNamespace(label="x", config={"attn": {"name": "bi"}})
     assert read_ahead._checked(bi, np.array([[0.0], [0.1]])) == (0, 0.0)
     assert read_ahead._said({"x": (0, 0.0)}) == []
     assert "exactly 0" in read_ahead._said({"x": (6, 0.0)})[0]

@@ -1,0 +1,1 @@
+"""Attention patterns: one file here and one YAML in conf/attn each."""

@@ -1,0 +1,11 @@
+"""Bidirectional attention: every token sees every token."""
+
+from encoders.attention.pattern import Pattern, Sees, whole_text
+
+
+class Bidirectional(Pattern):
+    """Every layer bidirectional."""
+
+    def of_layer(self, layer: int, layers: int) -> Sees:
+        """Always the whole text."""
+        return whole_text

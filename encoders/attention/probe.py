@@ -1,0 +1,176 @@
+"""The leak probe: which token's state moves when another token changes, against what the pattern says it sees."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from cli.errors import UserError
+from encoders.attention.layout import last_states, one_text_each
+from encoders.attention.pattern import Pattern, Sees, earlier, whole_text
+from encoders.attention.switch import attentions
+from encoders.layers import parts
+
+PROBE_TOKENS = 6
+
+
+def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = None) -> None:
+    """Refuse a decoder whose tokens do not see exactly what `pattern` says they see.
+
+    The states of the last layer are proved always, each layer by itself where layers differ or see neither the whole
+    text nor all that is before. longest: tokens of a text at most; None: as many as the decoder has positions. Where
+    the configuration names a window or a chunk of attention that is shorter, each layer is tried on a text that is
+    longer than that: patterns speak of whole texts, so a window that a text fits into is allowed, and any other
+    refused. A pattern of another kind is tried on a text of `longest` tokens. A decoder whose layers are not those that
+    `parts` finds is refused too.
+    """
+    _check_order(backbone, pattern)
+    of_layers = pattern.of_layers(len(parts(backbone)[0]))
+    other = bool(set(of_layers) - {earlier, whole_text})
+    near, width = range(PROBE_TOKENS), _far_width(backbone.config.get_text_config(), longest, other)
+    allowed = [_allowed(sees, PROBE_TOKENS, near) for sees in of_layers]
+    seen, wanted = [sight(backbone)], [_through(allowed)]
+    if other or len(set(of_layers)) > 1:
+        seen += sight_of_layers(backbone)
+        wanted += allowed
+    if width > PROBE_TOKENS:
+        far = (0, width // 2, width - 1) if other else (0, width - 1)
+        seen += _sight_of_layers(backbone, probe_ids(backbone)[0, :1].repeat(width), far)
+        wanted += [_allowed(sees, width, far) for sees in of_layers]
+    pairs = [(sees.cpu(), may) for sees, may in zip(seen, wanted, strict=True)]
+    leaks, lacking = (sum(int((x & ~y).sum()) for x, y in both) for both in (pairs, [(y, x) for x, y in pairs]))
+    if leaks or lacking:
+        raise UserError(
+            f"{pattern} does not hold for {type(backbone).__name__} with {backbone.config._attn_implementation}: "
+            f"{leaks} token pairs see what they must not, {lacking} do not see what they must. Use transformers >= "
+            "5.2, model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false, or a max_length "
+            "that the window holds."
+        )
+
+
+def _allowed(sees: Sees, width: int, changed: Sequence[int]) -> Tensor:
+    """[T, C] bool: whether token i of T = `width` may see the token at the place `changed[c]`."""
+    return sees(torch.arange(width)[:, None], torch.tensor(changed)[None])
+
+
+def _through(allowed: Sequence[Tensor]) -> Tensor:
+    """[T, T] bool: whether the last layer's state of token i may depend on token j, over all layers and past them."""
+    reached = torch.eye(PROBE_TOKENS)
+    for may in allowed:
+        reached = ((may.float() + torch.eye(PROBE_TOKENS)) @ reached > 0).float()
+    return reached.bool()
+
+
+def _far_width(config: Any, longest: int | None, other: bool) -> int:
+    """Tokens of a text that no window fits of those that `config` names and that a text of `longest` would not fit.
+
+    0: there is none. other: whether the pattern itself may see less than the text. A number that is no window (Qwen's
+    `max_window_layers`) makes the proof longer, and no weaker.
+    """
+    longest = min(longest or config.max_position_embeddings, config.max_position_embeddings)
+    named = [v for key, v in config.to_dict().items() if "window" in key or "chunk" in key]
+    shorter = [v for v in named if type(v) is int and v < longest]
+    return longest if other else min(longest, max(shorter) + 2) if shorter else 0
+
+
+@torch.no_grad()
+def sight(backbone: PreTrainedModel) -> Tensor:
+    """Return [T, T] bool: entry (i, j) tells whether the last layer's state of token i depends on token j.
+
+    One batch of T + 1 texts: the original, and for each j a copy whose token j is another one.
+    """
+    training = backbone.training
+    states = last_states(backbone.eval(), one_text_each(probe_ids(backbone)))
+    backbone.train(training)
+    return _moved(states)
+
+
+@torch.no_grad()
+def sight_of_layers(backbone: PreTrainedModel) -> Tensor:
+    """Return [L, T, T] bool: entry (l, i, j) tells whether layer l alone lets token i see token j."""
+    return _sight_of_layers(backbone, probe_ids(backbone)[0], range(PROBE_TOKENS))
+
+
+@torch.no_grad()
+def _sight_of_layers(backbone: PreTrainedModel, ids: Tensor, changed: Sequence[int]) -> Tensor:
+    """[L, T, C] bool for ids [T]: whether layer l alone lets token i see the token at the place `changed[c]`.
+
+    Where one layer sees all, all states above do, so the states of the last one cannot tell. Here every layer is
+    given its own original and C copies of it, in each one token with its features rolled by one place; what its
+    attention makes of them is compared. On a long text all tokens are alike, so that every weight of attention is
+    about 1 / T and no distance hides one in rounding.
+    """
+    layers, _ = parts(backbone)
+    moved: list[Tensor] = []
+    count, width = len(changed) + 1, len(ids)
+    copies, places = torch.arange(1, count, device=ids.device), torch.tensor(changed, device=ids.device)
+
+    def disturb(_layer: nn.Module, args: Any) -> Any:
+        rows = args[0].view(count, width, -1)[:1].repeat(count, 1, 1)
+        rows[copies, places] = rows[copies, places].roll(1, dims=-1)
+        return rows.view_as(args[0]), *args[1:]
+
+    def compare(_module: nn.Module, _args: Any, output: Any) -> None:
+        moved.append(_moved(output[0].view(count, width, -1)))
+
+    handles = [layer.register_forward_pre_hook(disturb) for layer in layers]
+    handles += [attentions(layer)[0].register_forward_hook(compare) for layer in layers]
+    training = backbone.training
+    try:
+        last_states(backbone.eval(), one_text_each(ids.repeat(count, 1)))
+    finally:
+        for handle in handles:
+            handle.remove()
+        backbone.train(training)
+    return torch.stack(moved)
+
+
+def _moved(states: Tensor) -> Tensor:
+    """[T, C] bool of states [C + 1, T, D]: whether that of token i in copy c is another than in the original."""
+    distance = (states[1:] - states[:1]).float().norm(dim=-1)  # [c, i]
+    return (distance > 1e-5 * states[0].float().norm(dim=-1)).T
+
+
+def probe_ids(backbone: PreTrainedModel) -> Tensor:
+    """[T + 1, T] ids: a text, and for each j a copy whose token j is another one."""
+    vocabulary = backbone.config.get_text_config().vocab_size
+    device = next(backbone.parameters()).device
+    ids = (torch.arange(PROBE_TOKENS, device=device) * 37 + 11) % (vocabulary - 8) + 4
+    batch = ids.repeat(PROBE_TOKENS + 1, 1)
+    for j in range(PROBE_TOKENS):
+        batch[j + 1, j] = (ids[j] + vocabulary // 2) % (vocabulary - 8) + 4
+    return batch
+
+
+@torch.no_grad()
+def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
+    """Refuse a decoder whose states do not pass from layer to layer, then through the norm, and out, as they are."""
+    layers, norm = parts(backbone)
+    given: list[Tensor] = []
+    made: list[Tensor] = []
+
+    def keep(_module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
+        given.append(args[0] if args else kwargs["hidden_states"])
+        made.append(output[0] if isinstance(output, tuple) else output)
+
+    handles = [site.register_forward_hook(keep, with_kwargs=True) for site in (*layers, norm)]
+    training = backbone.training
+    try:
+        out = last_states(backbone.eval(), one_text_each(probe_ids(backbone)[:1]))
+    except (AttributeError, TypeError, IndexError) as error:  # of the family's own code
+        raise UserError(
+            f"{type(backbone).__name__} does not run with {pattern} and {backbone.config._attn_implementation}: "
+            f"{error}. Give another attention, or a base of another family."
+        ) from error
+    finally:
+        for handle in handles:
+            handle.remove()
+        backbone.train(training)
+    passed = zip([*given[1:], out], made, strict=True)
+    if len(made) != len(layers) + 1 or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
+        raise UserError(
+            f"The states of {type(backbone).__name__} do not pass through {len(layers)} layers and one norm in a row, "
+            "so no layer of it can be pooled. Give a base of another family, such as Llama, Qwen or GPT-2."
+        )
