@@ -35,10 +35,12 @@ def whole_text(queries: Tensor, keys: Tensor) -> Tensor:
 class Pattern(ABC):
     """Which tokens see which. The fields of a subclass are its settings, keys of conf/attn/<name of its file>.yaml.
 
-    limits: setting -> what numbers it may be.
+    limits: setting -> what numbers it may be. alike: True where all layers are causal, or all bidirectional, whatever
+    the settings; the decoder as a whole proves that, so families take it whose layers cannot be switched one by one.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}
+    alike: ClassVar[bool] = False
 
     @abstractmethod
     def of_layer(self, layer: int, layers: int) -> Sees:

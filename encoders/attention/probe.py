@@ -19,12 +19,12 @@ PROBE_TOKENS = 6
 def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = None) -> None:
     """Refuse a decoder whose tokens do not see exactly what `pattern` says they see.
 
-    The states of the last layer are proved always, each layer by itself where layers differ or see neither the whole
-    text nor all that is before. longest: tokens of a text at most; None: as many as the decoder has positions. Where
-    the configuration names a window or a chunk of attention that is shorter, each layer is tried on a text that is
-    longer than that: patterns speak of whole texts, so a window that a text fits into is allowed, and any other
-    refused. A pattern of another kind is tried on a text of `longest` tokens. A decoder whose layers are not those that
-    `parts` finds is refused too.
+    The states of the last layer are proved, and each layer by itself unless a pattern's layers are all `alike`.
+    longest: tokens of a text at most; None: as many as the decoder has positions. Where the configuration names a
+    window or a chunk of attention that is shorter, each layer is tried on a text that is longer than that: patterns
+    speak of whole texts, so a window that a text fits into is allowed, and any other refused. A pattern that is neither
+    causal nor bidirectional is tried on a text of `longest` tokens. A decoder whose layers are not those that `parts`
+    finds is refused too.
     """
     _check_order(backbone, pattern)
     of_layers = pattern.of_layers(len(parts(backbone)[0]))
@@ -32,7 +32,7 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
     near, width = range(PROBE_TOKENS), _far_width(backbone.config.get_text_config(), longest, other)
     allowed = [_allowed(sees, PROBE_TOKENS, near) for sees in of_layers]
     seen, wanted = [sight(backbone)], [_through(allowed)]
-    if other or len(set(of_layers)) > 1:
+    if not pattern.alike:
         seen += sight_of_layers(backbone)
         wanted += allowed
     if width > PROBE_TOKENS:
