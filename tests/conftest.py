@@ -4,15 +4,18 @@ import gc
 import hashlib
 import os
 import shutil
+from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.hub_model import HUB_MODELS, STORIES, write_hub_model
+
 # The fixtures import torch, transformers and hydra: the process that hands out the tests reads this file too.
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 WORDS = [
     "the",
     "sum",
@@ -184,11 +187,16 @@ def compose_cell(small_model, small_moe):
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of real data beside the checkout; skips where there is none."""
-    if not SHARED.is_dir():
-        pytest.skip(f"no real data at {SHARED}")
-    return SHARED
+def model_folder(small_model, tmp_path_factory) -> Callable[[str], Path]:
+    """Return a function: "small", or a name of `HUB_MODELS` -> the folder of that model."""
+    made = cache(lambda: write_hub_model(tmp_path_factory.mktemp("hub")))
+    return lambda name: {"small": lambda: small_model, "made": made, "stories260K": lambda: STORIES}[name]()
+
+
+@pytest.fixture(scope="session")
+def hub_model(model_folder) -> Path:
+    """A decoder in the format of the hub: the real one beside the checkout, or a made one."""
+    return model_folder(HUB_MODELS[-1])
 
 
 @pytest.fixture

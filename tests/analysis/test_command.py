@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from analysis.__main__ import main
 from analysis.cli import CONF, help_page, key_remarks, read_arguments
-from cli.errors import UserError
+from cli.errors import UserError, guard
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -129,9 +130,11 @@ def test_paths_are_taken_as_typed(tmp_path):
     assert read_arguments([f"scores={tmp_path}", "correction=null"]).correction == "none"
 
 
-def test_a_folder_that_cannot_be_written(wide, tmp_path):
+def test_a_folder_that_cannot_be_written(wide, tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        done = run(f"scores={wide}", f"out={out}", cwd=tmp_path)
-        assert done.returncode == 2, done.stderr
-        assert "out=" in done.stderr
+        monkeypatch.setattr("sys.argv", ["analysis", f"scores={wide}", f"out={out}"])
+        with pytest.raises(SystemExit) as left:
+            guard(main)
+        assert left.value.code == 2
+        assert "out=" in capsys.readouterr().err

@@ -99,8 +99,8 @@ def test_a_repeated_text_is_run_once(encoder_of):
 
 
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
-def test_a_real_decoder(cell, shared_data, pooler, attn):
-    path = f"{shared_data}/models/stories260K"
+def test_a_decoder_of_the_hub(cell, hub_model, pooler, attn):
+    path = str(hub_model)
     if reads_routers(pooler):
         with pytest.raises(UserError, match="this decoder is dense"):
             untrained(cell(pooler, attn, {"model.path": path}))

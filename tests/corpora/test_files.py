@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from corpora.files import data_files
 from corpora.readers import read_triples
 from corpora.triples import Triple
 
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pairs"
 ROWS = [
     {"query": "what is a sum", "positive": "all, added", "negative": 'a "product"', "source": "maths"},
     {"query": "größe", "positive": "two\nlines", "negative": ["one", "two"], "instruction": "Translate"},
@@ -148,10 +150,24 @@ def test_files_that_are_not_there(path, message):
         read(path)
 
 
-def test_real_pairs(shared_data):
-    """Three published sets: every line becomes a triple, and no text is changed on the way."""
-    made = read(shared_data / "pairs" / "*.jsonl.gz")
-    packed = [f.read_bytes() for f in sorted((shared_data / "pairs").glob("*.jsonl.gz"))]
-    lines = [json.loads(line) for content in packed for line in gzip.decompress(content).splitlines()]
-    assert {t.source for t in made} == {"medquad", "squad", "wordnet"}
-    assert [(t.query, t.positive) for t in made] == [(x["query"], x["positive"]) for x in lines]
+def write_published(folder) -> None:
+    """Three sets in the format of ../shared/data/pairs: sources, few or no negatives, letters of any kind."""
+    for source, every in (("medquad", 7), ("squad", 0), ("wordnet", 2)):
+        texts = [(f"what is (are) {source} {k} ?", f" “{k}” größe 数 \u2028 {'x y. ' * k}") for k in range(40)]
+        rows = [{"query": query, "positive": positive, "source": source} for query, positive in texts]
+        negatives = [{"negative": f"not {k} "} if every and k % every == 0 else {} for k in range(40)]
+        write_jsonl(folder / f"{source}.jsonl.gz", [row | more for row, more in zip(rows, negatives, strict=True)])
+
+
+@pytest.mark.parametrize("made", [True, *([False] if SHARED.is_dir() else [])])
+def test_published_pairs(tmp_path, made):
+    """Three published sets, made or real: every line becomes a triple, and no text is changed on the way."""
+    folder = tmp_path if made else SHARED
+    if made:
+        write_published(folder)
+    triples = read(folder / "*.jsonl.gz")
+    packed = [f.read_bytes() for f in sorted(folder.glob("*.jsonl.gz"))]
+    lines = [json.loads(line) for content in packed for line in gzip.decompress(content).split(b"\n") if line]
+    assert {t.source for t in triples} == {"medquad", "squad", "wordnet"}
+    assert [(t.query, t.positive) for t in triples] == [(x["query"], x["positive"]) for x in lines]
+    assert [t.negatives for t in triples] == [(x["negative"],) if "negative" in x else () for x in lines]

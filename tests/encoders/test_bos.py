@@ -11,15 +11,16 @@ from encoders.loading import untrained
 from evaluation.candidates.readings import pooler_config
 from poolers.shared.base import BOS, EOS, INSTRUCTION, TEXT, TokenView
 from poolers.shared.registry import build_pooler
+from tests.hub_model import HUB_MODELS
 
 TEXTS = ["One day a girl named Lily went out", "sun", "The dog and the cat were friends and played all day."]
 ROLES = torch.tensor([[BOS, INSTRUCTION, TEXT, TEXT, EOS]])
 
 
-@pytest.fixture
-def stories(shared_data):
-    """A real Llama, whose tokenizer puts BOS."""
-    return shared_data / "models" / "stories260K"
+@pytest.fixture(params=HUB_MODELS)
+def stories(request, model_folder):
+    """A Llama whose tokenizer puts BOS."""
+    return model_folder(request.param)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from encoders.templates import DEFAULT, GLUED, template_of
 from encoders.tokens import TextTokenizer
 from evaluation.candidates.candidates import candidates as evaluated
 from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from tests.hub_model import HUB_MODELS
 from training.objectives.infonce import candidates
 
 NAMES = sorted(options("template"))
@@ -24,11 +25,10 @@ def template(name, *words):
     return template_of(plain(composed("train", [f"template={name}", *words])))
 
 
-@pytest.fixture(params=["small", "stories260K"])
-def tokenizer(request, small_model):
-    if request.param == "small":
-        return AutoTokenizer.from_pretrained(small_model)
-    return AutoTokenizer.from_pretrained(request.getfixturevalue("shared_data") / "models" / "stories260K")
+@pytest.fixture(params=["small", *HUB_MODELS])
+def tokenizer(request, model_folder):
+    """Of the embedded kind and of the hub's, whose texts begin with BOS and a space."""
+    return AutoTokenizer.from_pretrained(model_folder(request.param))
 
 
 def ids_of(tokenizer, text):

@@ -8,13 +8,13 @@ from encoders.chunking import by_token_budget
 from encoders.templates import DEFAULT
 from encoders.tokens import TextTokenizer
 from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT
+from tests.hub_model import HUB_MODELS
 
 
-@pytest.fixture(params=["small", "stories260K"])
-def tokenizer(request, small_model):
-    if request.param == "small":
-        return AutoTokenizer.from_pretrained(small_model)
-    return AutoTokenizer.from_pretrained(request.getfixturevalue("shared_data") / "models" / "stories260K")
+@pytest.fixture(params=["small", *HUB_MODELS])
+def tokenizer(request, model_folder):
+    """Of the embedded kind and of the hub's, whose texts begin with BOS and a space."""
+    return AutoTokenizer.from_pretrained(model_folder(request.param))
 
 
 LONG = "the sum of two arrays is returned as a new array " * 20

@@ -17,7 +17,6 @@ from evaluation.candidates.candidates import Candidate
 from evaluation.candidates.text_lengths import Measure
 
 CACHE = CONF.parent / "cache"
-SHARED = CONF.parent.parent / "shared" / "data"
 
 
 @dataclass
@@ -175,20 +174,6 @@ def _write(root: Path, name: str, kind: str, files: dict[str, list[dict]]) -> No
     (root / name / "task.json").write_text(json.dumps({"name": name, "type": kind}))
     for file, rows in files.items():
         (root / name / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-@pytest.fixture
-def shared_tasks() -> Path:
-    if not (SHARED / "tasks").is_dir():
-        pytest.skip("../shared/data/tasks is not here")
-    return SHARED / "tasks"
-
-
-@pytest.fixture
-def stories() -> Path:
-    if not (SHARED / "models" / "stories260K").is_dir():
-        pytest.skip("../shared/data/models/stories260K is not here")
-    return SHARED / "models" / "stories260K"
 
 
 @pytest.fixture

@@ -77,12 +77,12 @@ def test_a_mistake_names_the_mend(typed: list[str], message: str) -> None:
         main(typed)
 
 
-def test_the_whole_way_with_a_real_decoder(stories: Path, tmp_path: Path, capsys) -> None:
+def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, capsys) -> None:
     words = [
         "run=null",
         "pooler=mean",
         "attn=causal",
-        f"model.path={stories}",
+        f"model.path={hub_model}",
         "benchmark=docs_smoke",
         f"runs_dir={tmp_path}",
     ]
