@@ -8,7 +8,9 @@ HUB_MODELS = ["made", *(["stories260K"] if STORIES.is_dir() else [])]
 SPECIAL = ["<unk>", "<s>", "</s>"]
 LEARNT_FROM = """One day, a little girl named Lily went out to play. She saw a big dog and a small cat by the sun.
 The dog and the cat were friends and played all day. The sum of two arrays is returned as a new array with the shape
-and the type of the first argument. Find the words that were written, and write them again: "a sentence", "a word"."""
+and the type of the first argument. Find the words that were written, and write them again: "a sentence", "a word".
+Instruct: find the sum of two arrays
+Query: the sum of two arrays"""
 
 
 def write_hub_model(folder: Path) -> Path:

@@ -72,10 +72,17 @@ def awake(encoder: Encoder) -> Encoder:
 
 def adapted(cfg: dict, checkpointing: bool = False) -> tuple[Encoder, PeftModel]:
     """An awake encoder with LoRA, in training, as training.contrastive builds it; and the PEFT model."""
-    encoder, peft_model = deepcopy(_adapted(json.dumps(cfg)))
+    encoder, peft_model = deepcopy(shared_adapted(cfg))
     if checkpointing:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
         encoder.backbone.enable_input_require_grads()
+    return encoder.train(), peft_model
+
+
+def shared_adapted(cfg: dict) -> tuple[Encoder, PeftModel]:
+    """The same for all tests, without gradients: nothing else than gradients may be changed."""
+    encoder, peft_model = _adapted(json.dumps(cfg))
+    encoder.zero_grad()
     return encoder.train(), peft_model
 
 

@@ -9,7 +9,7 @@ import torch.multiprocessing as mp
 
 from encoders.loading import build_tokenizer
 from tests.cells import CELLS
-from tests.contract.conftest import adapted, is_read
+from tests.contract.conftest import adapted, is_read, shared_adapted
 from training.large_batch import ChunkPlan, LargeBatch
 
 TEXTS = [
@@ -27,7 +27,7 @@ STEP = 5
 
 
 def work_on(cfg, plan, checkpointing=False):
-    encoder, _ = adapted(cfg, checkpointing)
+    encoder, _ = adapted(cfg, checkpointing=True) if checkpointing else shared_adapted(cfg)
     return LargeBatch(encoder, build_tokenizer(cfg, 128), plan, seed=3)
 
 
@@ -65,7 +65,7 @@ def direct(cell):
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
 def test_everything_trained_and_nothing_else_has_a_gradient(cell, direct, pooler, attn):
     _, grads = direct(pooler, attn)
-    encoder, _ = adapted(cell(pooler, attn))
+    encoder, _ = shared_adapted(cell(pooler, attn))
     assert grads.keys() == {n for n, p in encoder.named_parameters() if p.requires_grad and is_read(encoder, n)}
     assert all("lora_" in n or n.startswith("pooler.") for n in grads)
     dead = {n for n, g in grads.items() if not g.any()}
