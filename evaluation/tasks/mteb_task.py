@@ -1,23 +1,9 @@
 """TaskData -> a real mteb task: mteb's own class of that type, with our data in place of a hub data set."""
 
+from functools import cache
 from typing import Any
 
-from datasets import Dataset
-
 from evaluation.tasks.task_data import TaskData
-
-
-class Listed(Dataset):
-    """`data["label"]` is a list, not a view that fetches row by row whenever it is read.
-
-    mteb gives the column of true labels to a dozen functions of scikit-learn for each experiment, and each of them
-    reads it several times: most of what a classification task took beside encoding. The values are the same.
-    """
-
-    def __getitem__(self, key: Any) -> Any:
-        """A column by its name, as a list; rows as ever."""
-        found = super().__getitem__(key)
-        return list(found) if isinstance(key, str) else found
 
 
 CATEGORY = {"Classification": "t2c", "Clustering": "t2c"}
@@ -65,16 +51,33 @@ def _base(kind: str) -> type:
     }[kind]
 
 
+@cache
+def listed() -> Any:
+    """Return a Dataset whose `data["label"]` is a list, not a view that fetches row by row whenever it is read.
+
+    mteb gives the column of true labels to a dozen functions of scikit-learn for each experiment, and each of them
+    reads it several times: most of the time of a classification task outside the encoder. The values are the same.
+    """
+    from datasets import Dataset  # takes a second to import
+
+    class Listed(Dataset):
+        def __getitem__(self, key: Any) -> Any:
+            values = super().__getitem__(key)
+            return list(values) if isinstance(key, str) else values
+
+    return Listed
+
+
 def _dataset(data: TaskData) -> Any:
     from datasets import DatasetDict
 
     if data.type not in ("Retrieval", "Reranking"):
-        return DatasetDict({split: Listed.from_dict(columns) for split, columns in data.content.items()})
+        return DatasetDict({split: listed().from_dict(columns) for split, columns in data.content.items()})
     corpus = [{"id": key, "title": doc["title"], "text": doc["text"]} for key, doc in data.content["corpus"].items()]
     queries = [{"id": key, "text": text} for key, text in data.content["queries"].items()]
     split = {
-        "corpus": Listed.from_list(corpus),
-        "queries": Listed.from_list(queries),
+        "corpus": listed().from_list(corpus),
+        "queries": listed().from_list(queries),
         "relevant_docs": {query: dict(grades) for query, grades in data.content["qrels"].items()},
         "top_ranked": data.content["top_ranked"],
     }

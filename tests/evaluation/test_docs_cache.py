@@ -7,7 +7,7 @@ from datasets import Dataset
 
 from evaluation.tasks import docs
 from evaluation.tasks.docs import cached
-from evaluation.tasks.mteb_task import Listed
+from evaluation.tasks.mteb_task import listed
 from evaluation.tasks.task_data import TaskData
 
 RETRIEVAL = {
@@ -46,11 +46,11 @@ def test_other_code_builds_anew(tmp_path, monkeypatch):
 
 def test_a_column_is_a_list_with_the_same_values():
     columns = {"text": ["a", "b", "c"], "label": [2, 0, 1]}
-    listed, usual = Listed.from_dict(columns), Dataset.from_dict(columns)
-    assert listed["label"] == [2, 0, 1]
-    assert type(listed["label"]) is list
-    assert [listed[i] for i in range(3)] == list(listed) == list(usual)
-    assert listed[1:] == usual[1:]
-    assert listed.select([2, 0])[:] == usual.select([2, 0])[:]
+    column, usual = listed().from_dict(columns), Dataset.from_dict(columns)
+    assert column["label"] == [2, 0, 1]
+    assert type(column["label"]) is list
+    assert [column[i] for i in range(3)] == list(column) == list(usual)
+    assert column[1:] == usual[1:]
+    assert column.select([2, 0])[:] == usual.select([2, 0])[:]
     with pytest.raises(ValueError, match="none"):
-        listed["none"]
+        column["none"]
