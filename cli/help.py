@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from textwrap import fill
 
-from cli.compose import CONF
+from cli.compose import CONF, options
 
 EXAMPLES = 5
 WIDTH = 118
@@ -18,7 +18,7 @@ def help_screen(name: str) -> str:
     """
     purpose, *examples = _head(name)
     shown = [f"  {example}" for example in examples[:EXAMPLES]]
-    groups = [_line(f"{group}=", _shortened(what, options)) for group, what, options in _groups(name)]
+    groups = [_line(f"{group}=", _shortened(what, names)) for group, what, names in _groups(name)]
     keys = [_line(key, f"({default}) {remark}" if default else remark) for key, default, remark in key_remarks(name)]
     parts = [purpose, "", "examples:", *shown, "", "groups, each chosen whole (group=option):", *groups]
     more = "conf/README.md lists all options; --cfg job prints every key with its value, those of encoder.yaml too."
@@ -47,19 +47,20 @@ def _head(name: str) -> list[str]:
 
 
 def _groups(name: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield (group, its purpose, its options) of each group of the command, from the table of conf/README.md."""
+    """Yield (group, its purpose, its options) of each group of the command, purposes from conf/README.md."""
     for line in (CONF / "README.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4 and name in cells[3].split(", "):
             purpose = re.sub(r" \(\[[^)]*\)\)", "", cells[1]).replace("`", "")
-            yield cells[0].strip("`"), purpose, re.findall(r"`([^`]+)`", cells[2])
+            group = cells[0].strip("`")
+            yield group, purpose, list(options(group))
 
 
-def _shortened(purpose: str, options: list[str]) -> str:
+def _shortened(purpose: str, names: list[str]) -> str:
     """Return purpose and options, as many of them as a line holds."""
-    for count in range(len(options), 0, -1):
-        more = len(options) - count
-        text = f"{purpose}: {', '.join(options[:count])}{f' and {more} more' * bool(more)}"
+    for count in range(len(names), 0, -1):
+        more = len(names) - count
+        text = f"{purpose}: {', '.join(names[:count])}{f' and {more} more' * bool(more)}"
         if len(text) <= WIDTH - 17:
             break
     return text

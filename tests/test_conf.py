@@ -7,6 +7,7 @@ import pytest
 from cli.compose import CONF, composer, groups, options
 
 PROGRAMS = ("train", "evaluate", "representation")
+BY_FILE = ("attn", "objective", "pooler")  # an option is a Python file and a YAML, and no third place has to name it
 ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 ROWS = {name: (listed, used) for name, listed, used in ROW.findall((CONF / "README.md").read_text())}
 
@@ -27,7 +28,9 @@ def test_each_group_has_a_row():
 @pytest.mark.parametrize("group", groups())
 def test_each_option_is_named_and_the_default_is_bold(group, defaults):
     listed, used = ROWS[group]
-    assert sorted(re.findall(r"`([\w/]+)`", listed)) == sorted(options(group))
+    named = re.findall(r"`([\w/]+)`", listed)
+    assert set(named) <= set(options(group))
+    assert group in BY_FILE or sorted(named) == sorted(options(group))
     assert used.split(", ") == [p for p in PROGRAMS if group in defaults[p]]
     usual = defaults[used.split(", ")[0]][group]
     assert re.findall(r"\*\*`([\w/]+)`\*\*", listed) == ([usual] if usual else [])

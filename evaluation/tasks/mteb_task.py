@@ -5,7 +5,6 @@ from typing import Any
 
 from evaluation.tasks.task_data import TaskData
 
-
 CATEGORY = {"Classification": "t2c", "Clustering": "t2c"}
 
 
