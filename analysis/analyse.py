@@ -9,7 +9,7 @@ from analysis.control.rule import Control, Footnote, require
 from analysis.factorial.crossings import factor_table
 from analysis.factorial.effects import Factorial, factorial_effects
 from analysis.manifests.compared_keys import check_factors
-from analysis.manifests.designs import Design, Reading
+from analysis.manifests.designs import Design, ScoreSource
 from analysis.manifests.read_manifest import check_versions
 from analysis.pairs import ALL, compare_pairs
 from analysis.questions.odd_cells import odd_scores
@@ -124,7 +124,7 @@ def _with_twins(compared: list[str], designs: dict[str, Design]) -> list[str]:
     return list(dict.fromkeys([*compared, *filter(None, (twin_of(label, designs) for label in compared))]))
 
 
-def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> Reading:
+def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:
     if path.is_dir():
         from analysis.scores.mteb_results import read_results
 

@@ -23,3 +23,8 @@ def listed(names: Iterable[str], most: int = 6) -> str:
     items = list(names)
     rest = len(items) - most
     return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def by_number(seeds: Iterable[str]) -> list[str]:
+    """Return seeds in the order of their numbers."""
+    return sorted(seeds, key=lambda seed: (len(seed), seed))

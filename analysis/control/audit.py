@@ -1,26 +1,27 @@
-"""The audit: which factors vary, what else differs, which streams are identical."""
+"""The audit of a study: the factors that vary, other differences, identical streams, scoring and code."""
 
 from collections.abc import Mapping, Sequence
 
-from analysis.cli import CONF
+from omegaconf import OmegaConf
+
 from analysis.control.find_runs import Found
-from analysis.control.rule import Control, confounds, difference_grid, judge, said, short
+from analysis.control.rule import Control, confounds, described, difference_grid, judge, short
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.manifests.compared_keys import check_factors
 from analysis.manifests.cost import cost_header, cost_texts, memory_kinds, memory_note
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, MODULES, compare, values_of
-from analysis.names import listed
-from analysis.scores.choose import config_order
-from analysis.scores.labels import gathered, labels
+from analysis.names import by_number, listed
+from analysis.scores.labels import config_order, gathered, labels
+from cli.compose import CONF
 from records.identity import below
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 
 
 def audit(found: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
-    """Return the audit as Markdown, what the rule says, and the cells (label -> design, in config order)."""
+    """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order)."""
     check_factors(factors, (run.manifest for design in found.designs.values() for run in design.runs))
     cells = gathered(found.designs, labels(found.designs.values(), allow))
     cells = {label: cells[label] for label in config_order(cells, _usual_order())}
@@ -33,9 +34,11 @@ def audit(found: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tup
 def facts(control: Control, cells: dict[str, Design], factors: tuple[str, ...]) -> Mapping[str, Sequence[Grid | str]]:
     """Return heading -> tables and lines, for every format. cells: label -> design with its runs."""
     trained = {label: cell for label, cell in cells.items() if cell.trained}
+    below_factors = confounds(compare(cells, factors), cells, factors, most=10**6)
+    none = ["No key below a factor varies where the factor itself does not."]
     return {
         "Cells": [_cells(cells)],
-        "Factors": [_factors(cells, factors), *_confounds(cells, factors)],
+        "Factors": [_factors(cells, factors), *(below_factors or none)],
         "What else differs": _others(control, cells),
         "Streams": _streams(trained),
         "Scoring": _scoring(cells),
@@ -50,9 +53,7 @@ def _markdown(parts: Sequence[Grid | str]) -> str:
 
 
 def _usual_order() -> dict[str, list[str]]:
-    """The order of the tables, from conf/analysis.yaml."""
-    from omegaconf import OmegaConf
-
+    """Return the order of the tables, from conf/analysis.yaml."""
     order = OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order")
     return {factor: list(names) for factor, names in order.items()}
 
@@ -80,7 +81,6 @@ def _cells(cells: dict[str, Design]) -> Grid:
 
 
 def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Grid:
-    """The factors, and the keys below them that vary with them."""
     keys = sorted({key for cell in cells.values() for run in cell.runs for key in run.profile if below(key, factors)})
     keys = [key for key in keys if len(values_of(key, cells)) > 1 and key not in {f"{f}.name" for f in factors}]
     rows = []
@@ -89,14 +89,12 @@ def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Grid:
         for label, cell in cells.items():
             groups.setdefault(cell.factors[factor], []).append(label)
         rows += _grouped(factor, groups)
-        mine = [key for key in keys if below(key, (factor,)) and key not in factors]
-        rows += [row for key in mine for row in _grouped(key, _known(key, cells))]
+        for key in (key for key in keys if below(key, (factor,)) and key not in factors):
+            values = values_of(key, cells)
+            values.pop(ABSENT, None)
+            rows += _grouped(key, values)
     caption = "The factors, and the keys below them that vary with them."
     return Grid("factors", caption, ["Key", "Value", "Cells"], rows, left=3)
-
-
-def _known(key: str, cells: dict[str, Design]) -> dict[str, list[str]]:
-    return {value: units for value, units in values_of(key, cells).items() if value != "absent"}
 
 
 def _grouped(key: str, groups: dict[str, list[str]]) -> list[list[Cell]]:
@@ -104,11 +102,6 @@ def _grouped(key: str, groups: dict[str, list[str]]) -> list[list[Cell]]:
         [Cell("" if k else key), Cell(short(value)), Cell(listed(units, 10))]
         for k, (value, units) in enumerate(groups.items())
     ]
-
-
-def _confounds(cells: dict[str, Design], factors: tuple[str, ...]) -> list[str]:
-    found = confounds(compare(cells, factors), cells, factors, most=10**6)
-    return found or ["No key below a factor varies where the factor itself does not."]
 
 
 def _others(control: Control, cells: dict[str, Design]) -> list[Grid | str]:
@@ -119,22 +112,22 @@ def _others(control: Control, cells: dict[str, Design]) -> list[Grid | str]:
 
 
 def _streams(cells: dict[str, Design]) -> list[str]:
-    """For each seed, which cells had identical batches in identical order, and identical seeds of each stream."""
+    """Name per seed the cells with identical batches in identical order and identical seeds of each stream."""
     lines = []
-    for seed in sorted({run.seed for cell in cells.values() for run in cell.runs}, key=lambda s: (len(s), s)):
-        own = {label: cell for label, cell in cells.items() if any(run.seed == seed for run in cell.runs)}
+    for seed in by_number({run.seed for cell in cells.values() for run in cell.runs}):
+        those = {label: cell for label, cell in cells.items() if any(run.seed == seed for run in cell.runs)}
         keys = {"batch order": "batch_order_sha256", "steps": "steps"} | {f"stream {s}": f"seeds.{s}" for s in STREAMS}
         same, other = [], []
         for name, key in keys.items():
-            values = values_of(key, own, seed)
-            if set(values) == {"absent"}:
+            values = values_of(key, those, seed)
+            if set(values) == {ABSENT}:
                 continue
             detail = f" ({short(next(iter(values)))})" if name in ("batch order", "steps") else ""
             if len(values) == 1:
                 same.append(f"{name}{detail}")
             else:
-                other.append(said(name, values))
-        who = f"all {len(own)} cells" if len(own) == len(cells) else listed(own, 10)
+                other.append(described(name, values))
+        who = f"all {len(those)} cells" if len(those) == len(cells) else listed(those, 10)
         lines.append(f"Seed {seed}: identical in {who}: {', '.join(same) or 'nothing'}.")
         lines += [f"Seed {seed} differs: {line}." for line in other]
     return lines or ["No trained run."]
@@ -144,20 +137,22 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
     scored = {label for label, cell in cells.items() if any("evaluation" in run.manifest for run in cell.runs)}
     if not scored:
         return ["No scores were given; name the scores' folder too to compare how the cells were scored."]
-    own = {label: cells[label] for label in cells if label in scored}
-    keys = sorted({k for cell in own.values() for run in cell.runs for k in run.profile if k.startswith("evaluation.")})
-    differing = [key for key in keys if len(values_of(key, own)) > 1]
+    those = {label: cells[label] for label in cells if label in scored}
+    keys = sorted(
+        {k for cell in those.values() for run in cell.runs for k in run.profile if k.startswith("evaluation.")}
+    )
+    differing = [key for key in keys if len(values_of(key, those)) > 1]
     tasks = [key for key in keys if key.startswith("evaluation.inputs.")]
     alike = [key for key in tasks if key not in differing]
     pairs = f"{len(alike)} of {len(tasks)} (task, split) pairs"
-    first = f"All {len(own)} scored cells were given identical inputs in {pairs}."
+    first = f"All {len(those)} scored cells were given identical inputs in {pairs}."
     rest = [label for label in cells if label not in scored]
     unscored = [f"Not scored: {listed(rest, 10)}."] if rest else []
-    return [first, *(f"Differs: {said(key, values_of(key, own))}." for key in differing), *unscored]
+    return [first, *(f"Differs: {described(key, values_of(key, those))}." for key in differing), *unscored]
 
 
 def _code(cells: dict[str, Design]) -> list[str]:
-    """Commits and dirty flags; they are shown only, since the sources of the shared modules are compared."""
+    """Show commits and dirty flags; compared are the sources of the shared modules."""
     commits: dict[str, list[str]] = {}
     modules = set()
     for label, cell in cells.items():

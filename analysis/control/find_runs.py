@@ -1,4 +1,4 @@
-"""Folders and globs -> runs: run folders with their manifest, and the copies beside scores."""
+"""Runs below folders and globs: run folders with their manifest, and the copies that stand with scores."""
 
 import glob
 import re
@@ -14,13 +14,13 @@ from cli.errors import UserError
 
 Named = list[tuple[str, Run]]  # (model, run)
 RUN_NAME = re.compile(r"seed=\d+$")
-# what only the copy beside scores has, or what evaluate.py writes anew in it
+# keys that only the copy with the scores has, or that evaluate.py writes again in it
 OF_THE_COPY = ("evaluation", "manifest_sha256", "study")
 
 
 @dataclass
 class Found:
-    """`designs`: model (`<study>__<pooler>-<attn>`) -> design with its runs; `left_out`: what does not count."""
+    """`designs`: model (`<study>__<pooler>-<attn>`) -> design with its runs; `left_out`: folders that do not count."""
 
     designs: dict[str, Design] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
@@ -35,17 +35,24 @@ def find_runs(words: Iterable[str], factors: tuple[str, ...]) -> Found:
     runs: Named = []
     copies: Named = []
     for folder in _folders(words):
-        path = folder / ("run/manifest.json" if OURS.match(folder.name) else "manifest.json")
+        scored = bool(OURS.match(folder.name))
+        path = folder / ("run/manifest.json" if scored else "manifest.json")
         if not path.is_file():
-            raise missing(folder) if OURS.match(folder.name) else _no_manifest(folder)
-        (copies if OURS.match(folder.name) else runs).append((_model(folder), read_manifest(path)))
+            raise (
+                missing(folder)
+                if scored
+                else UserError(
+                    f"{folder} has no manifest.json, so nothing shows what was run. Train it again, or move it away."
+                )
+            )
+        (copies if scored else runs).append((_model(folder), read_manifest(path)))
     found = Found()
     kept = list(_joined(found, _finished(found, runs), _finished(found, copies)))
     check_versions(run for _, run in kept)
     for model, run in kept:
-        design = design_of(run, model, factors)
-        held = found.designs.get(model)
-        found.designs[model] = replace(held, runs=(*held.runs, run)) if held else design
+        first = found.designs.get(model)
+        joined = replace(first, runs=(*first.runs, run)) if first else design_of(run, model, factors)
+        found.designs[model] = joined
     if not found.designs:
         left = f" Left out: {'; '.join(found.left_out)}." if found.left_out else ""
         raise UserError(f"No finished run below {' '.join(words)}.{left} Give run folders, a study, or scores.")
@@ -53,7 +60,7 @@ def find_runs(words: Iterable[str], factors: tuple[str, ...]) -> Found:
 
 
 def _folders(words: Iterable[str]) -> list[Path]:
-    """Every folder named as a run's or as its scores', itself or at any depth, in path order."""
+    """Return every folder named as a run's or as its scores', itself or at any depth, in path order."""
     places: list[Path] = []
     for word in words:
         matches = [Path(word)] if Path(word).exists() else sorted(map(Path, glob.glob(word, recursive=True)))
@@ -62,10 +69,6 @@ def _folders(words: Iterable[str]) -> list[Path]:
         places += [p for match in matches for p in ([match] if match.is_dir() else [match.parent])]
     inside = [p for place in places for p in (place, *sorted(place.rglob("seed=*"))) if p.is_dir()]
     return [p for p in dict.fromkeys(inside) if RUN_NAME.match(p.name) or OURS.match(p.name)]
-
-
-def _no_manifest(folder: Path) -> UserError:
-    return UserError(f"{folder} has no manifest.json, so nothing shows what was run. Train it again, or move it away.")
 
 
 def _model(folder: Path) -> str:
@@ -82,13 +85,15 @@ def _finished(found: Found, runs: Named) -> Named:
 
 
 def _joined(found: Found, runs: Named, copies: Named) -> Iterator[tuple[str, Run]]:
-    """Yield each run once: the copy beside its scores, which also says how it was scored, stands for it."""
-    own = {(model, run.seed): run for model, run in runs}
+    """Yield each run once: the copy with its scores, which also says how it was scored, stands for it."""
+    trained = {(model, run.seed): run for model, run in runs}
     seen: dict[tuple[str, str], Path] = {}
     for model, copy in copies:
         key = model, copy.seed
-        if key in own and _core(own[key].manifest) != _core(copy.manifest):
-            found.left_out.append(f"{copy.path.parents[1]} (scores of another training than {own[key].path.parent})")
+        if key in trained and _core(trained[key].manifest) != _core(copy.manifest):
+            found.left_out.append(
+                f"{copy.path.parents[1]} (scores of another training than {trained[key].path.parent})"
+            )
         elif key in seen:
             found.left_out.append(f"{copy.path.parents[1]} (a second scoring of {seen[key]})")
         else:
@@ -98,6 +103,6 @@ def _joined(found: Found, runs: Named, copies: Named) -> Iterator[tuple[str, Run
 
 
 def _core(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What run and copy share: the copy may have been scored with other keys of `evaluation`."""
+    """Return the keys that run and copy share: the copy may have been scored with other keys of `evaluation`."""
     core = {key: value for key, value in manifest.items() if key not in OF_THE_COPY}
     return core | {"config": {key: value for key, value in manifest["config"].items() if key != "evaluation"}}

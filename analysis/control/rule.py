@@ -1,4 +1,4 @@
-"""The rule itself: designs that differ beside the factors are refused, unless the difference is allowed."""
+"""The control rule: designs that differ not in the factors alone are refused, unless the difference is allowed."""
 
 import re
 from dataclasses import dataclass, field
@@ -8,73 +8,9 @@ from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import Differences, compare, values_of
 from analysis.names import listed
+from cli.compose import flat
 from cli.errors import UserError
 from records.identity import below
-
-
-@dataclass(frozen=True)
-class Footnote:
-    """`text` says what differs. `value_of`: design -> its values, told apart by number; `marked`: the exceptions."""
-
-    mark: str
-    text: str
-    keys: tuple[str, ...]
-    value_of: dict[str, frozenset[int]]
-    marked: frozenset[str]
-
-    def parts(self, one: str, other: str) -> bool:
-        """Whether the comparison of two designs is touched."""
-        return self.value_of.get(one) != self.value_of.get(other) or len(self.value_of.get(one, ())) > 1
-
-
-def footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote]:
-    """Return one footnote for all keys that part the designs alike. keys: key -> the seed that shows it, or ""."""
-    alike: dict[tuple[tuple[str, frozenset[int]], ...], list[str]] = {}
-    for key, seed in keys.items():
-        alike.setdefault(tuple(_numbered(values_of(key, designs, seed), designs).items()), []).append(key)
-    notes = []
-    for k, (partition, own) in enumerate(alike.items()):
-        text = "; ".join(said(key, values_of(key, designs, keys[key]), keys[key]) for key in own)
-        mark = ascii_lowercase[k % 26] * (1 + k // 26)
-        notes.append(Footnote(mark, f"{text} (allowed)", tuple(own), dict(partition), _exceptions(dict(partition))))
-    return notes
-
-
-def said(key: str, values: dict[str, list[str]], seed: str = "") -> str:
-    """Return `threads: 2 in eos-causal, 4 in the others`; the value that most designs have comes last."""
-    groups = sorted(values.items(), key=lambda item: len(item[1]))
-    others = len(groups) > 1 and len(groups[-1][1]) > max(1, len(groups[-2][1]))
-    parts = [
-        f"{short(value)} in {'the others' if others and k == len(groups) - 1 else listed(units)}"
-        for k, (value, units) in enumerate(groups)
-    ]
-    return f"{key}{f' (seed {seed})' if seed else ''}: {', '.join(parts)}"
-
-
-def short(value: str, most: int = 40) -> str:
-    """A value as a table shows it: the first 12 digits of a digest, the first 40 letters of a long text."""
-    if re.fullmatch(r"[0-9a-f]{64}", value):
-        return value[:12]
-    return value if len(value) <= most else f"{value[:most]}..."
-
-
-def _numbered(values: dict[str, list[str]], designs: dict[str, Design]) -> dict[str, frozenset[int]]:
-    """Return design -> the numbers of its values, so that two keys with the same parting are found equal."""
-    found: dict[str, set[int]] = {label: set() for label in designs}
-    for number, units in enumerate(values.values()):
-        for unit in units:
-            found[unit if unit in designs else unit.rpartition(" (seed ")[0]].add(number)
-    return {label: frozenset(numbers) for label, numbers in found.items() if numbers}
-
-
-def _exceptions(value_of: dict[str, frozenset[int]]) -> frozenset[str]:
-    """All but the largest group of designs; all of them where no group is the largest."""
-    groups = sorted((list(value_of.values()).count(v), sorted(v)) for v in set(value_of.values()))
-    if len(groups) > 1 and groups[-1][0] == groups[-2][0]:
-        return frozenset(value_of)
-    usual = frozenset(groups[-1][1]) if groups else frozenset()
-    return frozenset(label for label, value in value_of.items() if value != usual or len(value) > 1)
-
 
 NO_PROOF = (
     "No manifest stands beside these scores, so nothing shows that the designs differ in the factors alone:"
@@ -92,8 +28,23 @@ class NotControlledError(UserError):
 
 
 @dataclass(frozen=True)
+class Footnote:
+    """`text` says what differs. `value_of`: design -> its values, told apart by number; `marked`: the exceptions."""
+
+    mark: str
+    text: str
+    keys: tuple[str, ...]
+    value_of: dict[str, frozenset[int]]
+    marked: frozenset[str]
+
+    def parts(self, one: str, other: str) -> bool:
+        """Tell whether the note concerns the comparison of two designs."""
+        return self.value_of.get(one) != self.value_of.get(other) or len(self.value_of.get(one, ())) > 1
+
+
+@dataclass(frozen=True)
 class Control:
-    """What the rule found: `refused` keys with the seed that shows each (or ""), footnotes of the allowed, notes."""
+    """The finding: `refused` keys with the seed that shows each (or ""), footnotes of the allowed ones, notes."""
 
     refused: dict[str, str] = field(default_factory=dict)
     footnotes: list[Footnote] = field(default_factory=list)
@@ -115,7 +66,8 @@ def judge(
     seeds = {key: found.seed_of.get(key, "") for key in keys}
     allowed = {key: seed for key, seed in seeds.items() if below(key, allow)}
     refused = {key: seed for key, seed in seeds.items() if key not in allowed}
-    notes = [*confounds(found, designs, factors), *_twice(found)]
+    notes = confounds(found, designs, factors)
+    notes += [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in found.same]
     idle_keys = [key for key in allow if not any(below(name, (key,)) for name in seeds)]
     if idle_keys:
         notes.append(f"allow=[{','.join(idle_keys)}] let nothing through: no design differs there.")
@@ -125,7 +77,7 @@ def judge(
 def require(
     designs: dict[str, Design], factors: tuple[str, ...], allow: tuple[str, ...] = (), tasks: set[str] | None = None
 ) -> Control:
-    """Return what `judge` found. Raises `NotControlledError`, which names keys and mend, where anything is refused."""
+    """Return the finding of `judge`. Raises `NotControlledError`, with keys and remedy, where anything is refused."""
     control = judge(designs, factors, allow, tasks)
     if control.refused:
         grid = difference_grid(control.refused, designs)
@@ -134,10 +86,10 @@ def require(
 
 
 def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ...], allow: tuple[str, ...]) -> str:
-    """Return the one line: how many designs, which keys, and the three ways to mend it."""
+    """Return the one line: how many designs, which keys, and three remedies."""
     keys = list(control.refused)
-    config = {key for design in designs.values() for run in design.runs for key in _configured(run.manifest, keys)}
-    named = [key for key in keys if key in config][:3]
+    config = {key for design in designs.values() for run in design.runs for key in flat(run.manifest["config"])}
+    named = [key for key in keys if key in config and key != "seed"][:3]
     factor = f" Or make it a factor: factors=[{','.join([*factors, *named])}]." if named else ""
     return (
         f"Not controlled: the {len(designs)} designs differ not only in {', '.join(factors)}"
@@ -161,7 +113,7 @@ def difference_grid(keys: dict[str, str], designs: dict[str, Design]) -> Grid:
 def confounds(
     found: Differences, designs: dict[str, Design], factors: tuple[str, ...], most: int = MOST_NOTES
 ) -> list[str]:
-    """Say where a factor agrees and a key below it does not: the published multilayer heads read other tokens."""
+    """Name keys that differ below a factor that agrees: the published multilayer heads read other tokens."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for key, labels in found.confounded.items():
         for pair in labels:
@@ -180,22 +132,9 @@ def confounds(
 
 
 def _concerns(key: str, tasks: set[str]) -> bool:
-    """Whether a key is of no task, or of one that is compared."""
+    """Tell whether a key is of no task, or of one that is compared."""
     part = next((part for part in ("evaluation.inputs.", "evaluation.tasks.") if key.startswith(part)), "")
     return not part or key.removeprefix(part).split(" ")[0] in tasks  # inputs: "<task> <split> <subset>"
-
-
-def _twice(found: Differences) -> list[str]:
-    return [
-        f"{one} and {other} are the same cell twice: their manifests differ in nothing." for one, other in found.same
-    ]
-
-
-def _configured(manifest: dict, keys: list[str]) -> list[str]:
-    from cli.compose import flat
-
-    config = flat(manifest["config"])
-    return [key for key in keys if key in config and key != "seed"]
 
 
 def _shortest(keys: list[str]) -> list[str]:
@@ -203,3 +142,52 @@ def _shortest(keys: list[str]) -> list[str]:
     parents = [key.rpartition(".")[0] for key in keys]
     named = (p if p and parents.count(p) > 1 else key for p, key in zip(parents, keys, strict=True))
     return list(dict.fromkeys(named))
+
+
+def footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote]:
+    """Return one footnote for all keys that part the designs alike. keys: key -> the seed that shows it, or ""."""
+    alike: dict[tuple[tuple[str, frozenset[int]], ...], list[str]] = {}
+    for key, seed in keys.items():
+        alike.setdefault(tuple(_numbered(values_of(key, designs, seed), designs).items()), []).append(key)
+    notes = []
+    for k, (partition, parted) in enumerate(alike.items()):
+        text = "; ".join(described(key, values_of(key, designs, keys[key]), keys[key]) for key in parted)
+        mark = ascii_lowercase[k % 26] * (1 + k // 26)
+        notes.append(Footnote(mark, f"{text} (allowed)", tuple(parted), dict(partition), _exceptions(dict(partition))))
+    return notes
+
+
+def described(key: str, values: dict[str, list[str]], seed: str = "") -> str:
+    """Return `threads: 2 in eos-causal, 4 in the others`; the value that most designs have comes last."""
+    groups = sorted(values.items(), key=lambda item: len(item[1]))
+    others = len(groups) > 1 and len(groups[-1][1]) > max(1, len(groups[-2][1]))
+    parts = [
+        f"{short(value)} in {'the others' if others and k == len(groups) - 1 else listed(units)}"
+        for k, (value, units) in enumerate(groups)
+    ]
+    return f"{key}{f' (seed {seed})' if seed else ''}: {', '.join(parts)}"
+
+
+def short(value: str, most: int = 40) -> str:
+    """Return a value as a table shows it: the first 12 digits of a digest, the first 40 letters of a long text."""
+    if re.fullmatch(r"[0-9a-f]{64}", value):
+        return value[:12]
+    return value if len(value) <= most else f"{value[:most]}..."
+
+
+def _numbered(values: dict[str, list[str]], designs: dict[str, Design]) -> dict[str, frozenset[int]]:
+    """Return design -> the numbers of its values, so that two keys with the same parting are found equal."""
+    numbered: dict[str, set[int]] = {label: set() for label in designs}
+    for number, units in enumerate(values.values()):
+        for unit in units:
+            numbered[unit if unit in designs else unit.rpartition(" (seed ")[0]].add(number)
+    return {label: frozenset(numbers) for label, numbers in numbered.items() if numbers}
+
+
+def _exceptions(value_of: dict[str, frozenset[int]]) -> frozenset[str]:
+    """Return all but the largest group of designs; all of them where no group is the largest."""
+    groups = sorted((list(value_of.values()).count(v), sorted(v)) for v in set(value_of.values()))
+    if len(groups) > 1 and groups[-1][0] == groups[-2][0]:
+        return frozenset(value_of)
+    usual = frozenset(groups[-1][1]) if groups else frozenset()
+    return frozenset(label for label, value in value_of.items() if value != usual or len(value) > 1)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.grids.grid import Cell, Grid
-from analysis.tables.main import all_grids, further_grids, main_grids
 
 if TYPE_CHECKING:
     from analysis.analyse import Result
@@ -44,11 +43,15 @@ TITLES = {
 
 def document(result: "Result", folder: Path | None = None) -> str:
     """Return the whole report: tables, notes, verdict. `folder` says where the rest of a list that is cut lies."""
+    from analysis.tables.main import all_grids
+
     return _document(result, all_grids(result), folder, words=escape)
 
 
 def printed(result: "Result", folder: Path) -> str:
     """Return what the screen shows: the main tables, the names of the others, notes, verdict."""
+    from analysis.tables.main import further_grids, main_grids
+
     titles = [grid.title for grid in further_grids(result)]
     more = f"## Further tables\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n" if titles else ""
     return _document(result, main_grids(result), folder, more)

@@ -19,6 +19,22 @@ SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters")
 WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage")
 # conf/evaluate.yaml adds its keys to the configuration of a reference without a run; `evaluation` states their outcome.
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
+NAMED = ("pooler", "attn")
+# configuration key -> facts that cannot stay the same when it is changed
+MOVES = {
+    "model": tuple(BASE),
+    "pooler": ("dtypes.head",),  # of a pooler without parameters there is none
+    "data": ("data.sha256", "batch_order_sha256", "steps"),
+    "trainer.max_steps": ("batch_order_sha256", "steps"),
+    "trainer.global_batch_size": ("batch_order_sha256",),
+    "trainer.threads": ("threads",),
+    "evaluation.autocast": ("evaluation.encoder",),
+    "evaluation.max_length_share": ("evaluation.max_length",),
+    "evaluation.instructions": ("evaluation.instructions", "evaluation.inputs"),
+    "precision": ("precision", "dtypes", "evaluation.encoder"),
+    "accelerator": ("device", "kernel", "precision", "dtypes", "evaluation.encoder"),
+    "max_length": ("evaluation.max_length",),
+}
 
 
 def profile(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -28,7 +44,7 @@ def profile(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as one writes it on the command line, lists and objects as JSON."""
+    """Return a value as the command line has it, lists and objects as JSON."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
@@ -53,26 +69,8 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-NAMED = ("pooler", "attn")
-# configuration key -> facts that cannot stay the same when it is changed
-MOVES = {
-    "model": tuple(BASE),
-    "pooler": ("dtypes.head",),  # of a pooler without parameters there is none
-    "data": ("data.sha256", "batch_order_sha256", "steps"),
-    "trainer.max_steps": ("batch_order_sha256", "steps"),
-    "trainer.global_batch_size": ("batch_order_sha256",),
-    "trainer.threads": ("threads",),
-    "evaluation.autocast": ("evaluation.encoder",),
-    "evaluation.max_length_share": ("evaluation.max_length",),
-    "evaluation.instructions": ("evaluation.instructions", "evaluation.inputs"),
-    "precision": ("precision", "dtypes", "evaluation.encoder"),
-    "accelerator": ("device", "kernel", "precision", "dtypes", "evaluation.encoder"),
-    "max_length": ("evaluation.max_length",),
-}
+    part = value.get(key)
+    return part if isinstance(part, dict) else {}
 
 
 def factor_values(manifest: Mapping[str, Any], factors: tuple[str, ...]) -> dict[str, str]:
@@ -85,14 +83,14 @@ def _value(manifest: Mapping[str, Any], factor: str) -> str:
         return str(manifest[factor])
     if factor == "lineage":  # what was done before, not where it lies
         return "+".join(stage["objective"] for stage in manifest.get("lineage") or ()) or "none"
-    found: Any = manifest["config"]
+    value: Any = manifest["config"]
     for part in factor.split("."):
-        if not isinstance(found, dict) or part not in found:
+        if not isinstance(value, dict) or part not in value:
             return as_text(MEANT.get(factor, MEANT.get(f"{factor}.name", "absent")))
-        found = found[part]
-    if isinstance(found, dict):
-        return str(found.get("name") or of_value(found)[:8])
-    return as_text(found)
+        value = value[part]
+    if isinstance(value, dict):
+        return str(value.get("name") or of_value(value)[:8])
+    return as_text(value)
 
 
 def moved_by(factor: str) -> tuple[str, ...]:
@@ -107,8 +105,8 @@ def check_factors(factors: tuple[str, ...], manifests: Iterable[Mapping[str, Any
         raise UserError("seed cannot be a factor: the scores of one cell are the mean over its seeds. Leave it out.")
     known: set[str] = set()
     for manifest in manifests:
-        keys = flat(manifest["config"])
-        known |= {*NAMED, *keys, *(key[:end] for key in keys for end, dot in enumerate(key) if dot == ".")}
+        for key in (*NAMED, *flat(manifest["config"])):
+            known |= {key, *(key[:end] for end, letter in enumerate(key) if letter == ".")}
     unknown = [factor for factor in factors if factor not in known]
     if known and unknown:
         raise UserError(f"factors= names {unknown[0]!r}, a key that no run has. {nearest(unknown[0], known)}")

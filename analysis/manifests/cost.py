@@ -1,4 +1,4 @@
-"""What a design cost: trainable parameters, operations, training speed, memory; as the manifests of its runs say."""
+"""Costs of a design, as the manifests of its runs say: trainable parameters, operations, training speed, memory."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -7,6 +7,7 @@ from analysis.grids.formats import count, operations
 from analysis.manifests.designs import Design
 
 COST_HEADER = ["Trainable", "Train FLOPs", "Train tok/s"]
+PAIR_COST_HEADER = ["Trainable", "Train tok/s"]
 PEAKS = {"process": "Peak MiB", "gpu": "Peak GPU MiB"}  # what `peak_memory_of` says; manifests without it: the process
 MIXED_PEAKS = (
     "Peak MiB is of the GPU where it says so and of the whole process elsewhere; the two cannot be compared, and a"
@@ -15,11 +16,11 @@ MIXED_PEAKS = (
 
 
 def has_costs(designs: Mapping[str, Design]) -> bool:
-    """Whether any design states a cost, so that a table has the columns."""
+    """Tell whether any design states a cost, so that a table has the columns."""
     return any(any(cost is not None for cost in costs(design)) for design in designs.values())
 
 
-def costs(design: Design) -> tuple[float | None, ...]:
+def costs(design: Design) -> tuple[int | None, float | None, float | None, float | None]:
     """Return (trainable parameters, operations, training tokens/s, peak bytes), None where no manifest says."""
     return design.parameters, training_flops(design), tokens_per_second(design), peak_memory(design)
 
@@ -32,40 +33,30 @@ def cost_header(kinds: Collection[str]) -> list[str]:
 
 def cost_texts(design: Design, kinds: Collection[str]) -> list[str]:
     """Return the costs as the table prints them, "-" where unknown. kinds: of all designs in the table."""
-    speed, peak = tokens_per_second(design), peak_memory(design)
-    mebibytes = None if peak is None else peak / 2**20
-    rates = ["-" if x is None else f"{x:,.0f}" for x in (speed, mebibytes)]
-    own = memory_kinds([design]) if len(kinds) > 1 and peak is not None else set()
-    return [
-        count(design.parameters),
-        operations(training_flops(design)),
-        rates[0],
-        rates[1] + " (GPU)" * (own == {"gpu"}),
-    ]
+    parameters, flops, speed, peak = costs(design)
+    gpu = " (GPU)" if len(kinds) > 1 and peak is not None and memory_kinds([design]) == {"gpu"} else ""
+    rates = ["-" if rate is None else f"{rate:,.0f}" for rate in (speed, peak and peak / 2**20)]
+    return [count(parameters), operations(flops), rates[0], rates[1] + gpu]
 
 
 def memory_kinds(designs: Iterable[Design]) -> set[str]:
-    """Return of what the designs' runs state the peak memory: "process", "gpu"; older manifests mean the process."""
+    """Return whose peak memory the designs' runs state: "process", "gpu"; older manifests mean the process."""
     stated = [run.manifest for design in designs for run in design.runs if run.trained]
     return {str(m.get("peak_memory_of", "process")) for m in stated if m.get("peak_memory_bytes") is not None}
 
 
 def memory_note(kinds: Collection[str]) -> str:
-    """Return what a table of several kinds has to say of its column, with a space before it; "" for one kind."""
+    """Return the remark on the column of a table of several kinds, with a space before it; "" for one kind."""
     return f" {MIXED_PEAKS}" if len(kinds) > 1 else ""
 
 
-PAIR_COST_HEADER = ["Trainable", "Train tok/s"]
-
-
 def pair_cost_texts(first: Design, second: Design) -> list[str]:
-    """Return what the second design costs beside the first: trainable parameters more or less, training speed as a
-    ratio; "-" where unknown."""
-    more, speeds = "-", [tokens_per_second(design) for design in (first, second)]
+    """Return the costs of the second design against the first: parameters as a difference, speed as a ratio, or "-"."""
+    more, speed, slower = "-", tokens_per_second(second), tokens_per_second(first)
     if first.parameters is not None and second.parameters is not None:
         step = second.parameters - first.parameters
         more = f"{'-' if step < 0 else '+'}{count(abs(step))}"
-    return [more, "-" if None in speeds else f"x {speeds[1] / speeds[0]:.2f}"]  # type: ignore[operator]
+    return [more, "-" if speed is None or slower is None else f"x {speed / slower:.2f}"]
 
 
 def tokens_per_second(design: Design) -> float | None:
@@ -94,6 +85,6 @@ def peak_memory(design: Design) -> float | None:
 
 
 def _numbers(design: Design, key: str) -> list[float]:
-    """The values of a trained design's runs; an untrained reference cost nothing."""
-    found: list[Any] = [run.manifest.get(key) for run in design.runs if run.trained]
-    return [value for value in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    """Return the values of a design's trained runs; an untrained reference costs nothing."""
+    values: list[Any] = [run.manifest.get(key) for run in design.runs if run.trained]
+    return [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]

@@ -1,9 +1,11 @@
-"""What the readers hand over: one row a score, one `Design` a model, one `Run` a manifest."""
+"""Values that scores and manifests are read into: a `Row` per score, a `Design` per model, a `Run` per manifest."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from analysis.manifests.compared_keys import profile
 
 NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out
 
@@ -18,20 +20,18 @@ class Run:
 
     @property
     def trained(self) -> bool:
-        """Whether it is more than an untrained reference."""
+        """Tell whether it is more than an untrained reference."""
         return self.manifest["status"] != "untrained"
 
     @cached_property
     def profile(self) -> dict[str, str]:
         """The keys that the control rule compares, as text."""
-        from analysis.manifests.compared_keys import profile
-
         return profile(self.manifest)
 
 
 @dataclass(frozen=True)
 class Design:
-    """One thing to compare. `model` is its own name (folder or csv); the factors come from our manifest."""
+    """The thing that is compared. `model` is its own name (folder or csv); the factors come from our manifest."""
 
     model: str
     study: str = ""
@@ -40,24 +40,19 @@ class Design:
     trained: bool = True
     parameters: int | None = None  # trainable: adapter and head
     factors: dict[str, str] = field(default_factory=dict)  # factor -> its value, pooler and attn by name
-    runs: tuple[Run, ...] = ()  # one a seed; none for scores without a manifest
+    runs: tuple[Run, ...] = ()  # one per seed; none for scores without a manifest
     also: tuple[str, ...] = ()  # models of other studies whose seeds belong to the same design
 
-    @property
-    def short(self) -> str:
-        """`<pooler>-<attn>` where a manifest named them, else the model's own name."""
-        return self.named()
+    def named(self, further: dict[str, str], usual: dict[str, str]) -> str:
+        """Return `<pooler>-<attn>`, or the model's own name, with the values of further factors: `eos-bi tokens=mean`.
 
-    def named(self, further: dict[str, str] | None = None, usual: dict[str, str] | None = None) -> str:
-        """Return the name with the values of further factors after it: `lastlayer-bi tokens=mean`.
-
-        What a design does not have, such as lineage=none, is not named. further: key -> how the table calls it;
+        A factor that a design lacks, such as lineage=none, is not named. further: key -> its word in the table;
         usual: key -> the value that needs no naming.
         """
         name = f"{self.pooler}-{self.attn}" if self.pooler else self.model
-        for key, word in (further or {}).items():
+        for key, word in further.items():
             value = self.factors.get(key, "absent")
-            name += "" if value in NOTHING or value == (usual or {}).get(key) else f" {word}={value}"
+            name += "" if value in NOTHING or value == usual.get(key) else f" {word}={value}"
         return name if self.trained else f"{name} (untrained)"
 
 
@@ -79,10 +74,10 @@ class Row:
 
 
 @dataclass
-class Reading:
-    """All that one `scores=` path holds. `types`: task -> type, from a tasks.json."""
+class ScoreSource:
+    """The contents of one `scores=` path. `types`: task -> type, from a tasks.json."""
 
-    source: str
+    path: str
     rows: list[Row] = field(default_factory=list)
     designs: dict[str, Design] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from analysis.manifests.compared_keys import SEED_BOUND, as_text, moved_by
 from analysis.manifests.designs import Design, Run
+from analysis.names import by_number
 from records.identity import MEANT, below
 
 ABSENT = "absent"
@@ -16,7 +17,7 @@ Pairs = dict[str, list[tuple[str, str]]]
 
 @dataclass
 class Differences:
-    """What differs among designs. Keys map to the pairs of labels between which they do."""
+    """The differences among designs. Keys map to the pairs of labels between which they differ."""
 
     refused: Pairs = field(default_factory=dict)  # neither a factor nor below one
     confounded: Pairs = field(default_factory=dict)  # below a factor that itself agrees, as `pooler.tokens` may
@@ -24,7 +25,7 @@ class Differences:
     seed_of: dict[str, str] = field(default_factory=dict)  # key that goes by seed -> the first at which it differs
 
     def refuse(self, key: str, pair: tuple[str, str], seed: str = "") -> None:
-        """Note a difference that no factor covers."""
+        """Record a difference that no factor covers."""
         pairs = self.refused.setdefault(key, [])
         if pair not in pairs:
             pairs.append(pair)
@@ -96,12 +97,12 @@ def run_differences(a: Run, b: Run, varying: Iterable[str] = ()) -> set[str]:
 
 
 def _meant(key: str, profile: dict[str, str]) -> str | None:
-    """The value of a key, where it is absent the one it had before it was there."""
+    """Return the value of a key, where it is absent the one it had before there was such a key."""
     return profile.get(key, as_text(MEANT[key]) if key in MEANT else None)
 
 
 def _idle(key: str, one: dict[str, str], two: dict[str, str]) -> bool:
-    """Whether a difference in `key` says nothing: one run was not scored on it, or the pooler's own key tells more."""
+    """Tell whether a difference says nothing: one run was not scored on `key`, or the pooler's own key tells more."""
     if below(key, ("evaluation",)) and not (key in one and key in two):
         return below(key, BY_TASK) or not (_scored(one) and _scored(two))
     built = f"pooler.{key.removeprefix('head.')}"
@@ -109,12 +110,12 @@ def _idle(key: str, one: dict[str, str], two: dict[str, str]) -> bool:
 
 
 def _scored(profile: dict[str, str]) -> bool:
-    """Whether a manifest says how its run was scored; the configuration's keys below `evaluation` are wishes."""
+    """Tell whether a manifest says how its run was scored; the configuration's keys below `evaluation` are wishes."""
     return "evaluation.mteb" in profile
 
 
 def _chosen(key: str, a: Run, b: Run, varying: Iterable[str]) -> bool:
-    """Whether a module is loaded by one run alone because a factor that varies chose it: the pooler's own file.
+    """Tell whether a module is loaded by one run alone because a factor that varies chose it: the pooler's own file.
 
     Manifests that do not say what chose a module list all poolers that the process had loaded; such a name alone says
     nothing.
@@ -132,20 +133,20 @@ def values_of(key: str, designs: dict[str, Design], seed: str = "") -> dict[str,
     """Return value -> the designs that have it, in their order; `label (seed n)` where the seeds of one differ."""
     groups: dict[str, list[str]] = {}
     for label, design in designs.items():
-        found = {run.seed: _read(key, design, run) for run in design.runs if not seed or run.seed == seed}
-        found = found or {"": ABSENT if key == "manifest" else ""}
-        alike = len(set(found.values())) == 1
-        for own, value in found.items():
-            unit = label if alike else f"{label} (seed {own})"
+        by_seed = {run.seed: _read(key, design, run) for run in design.runs if not seed or run.seed == seed}
+        by_seed = by_seed or {"": ABSENT if key == "manifest" else ""}
+        alike = len(set(by_seed.values())) == 1
+        for of_seed, value in by_seed.items():
+            unit = label if alike else f"{label} (seed {of_seed})"
             if value and unit not in groups.setdefault(value, []):
                 groups[value].append(unit)
     return {value: units for value, units in groups.items() if units}
 
 
 def _read(key: str, design: Design, run: Run) -> str:
-    """One value; "" where a run need not have the key."""
+    """Return one value; "" where a run need not have the key."""
     if key == "seed":
-        return ", ".join(sorted(_seeds(design), key=lambda s: (len(s), s)))
+        return ", ".join(by_number(_seeds(design)))
     if key == "manifest":
         return "present"
     unsaid = not run.trained or (below(key, ("evaluation",)) and (below(key, BY_TASK) or not _scored(run.profile)))

@@ -10,6 +10,8 @@ from analysis.manifests.designs import Design, Run
 from cli.errors import UserError
 from records.manifest import MANIFEST_VERSION, check_seal
 
+NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
+
 
 def load_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in `path`. Raises UserError (file, line) where there is none."""
@@ -22,9 +24,6 @@ def load_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(f"{path} holds no JSON object. Remove the file, or score the task again.")
     return value
-
-
-NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 
 
 def read_manifest(path: Path) -> Run:
@@ -43,7 +42,7 @@ def read_manifest(path: Path) -> Run:
 
 def check_versions(runs: Iterable[Run]) -> None:
     """Raise UserError where runs are of several manifest versions, or of one that this program does not read."""
-    first: dict[Any, Path] = {}
+    first: dict[Any, Path] = {}  # version -> the first manifest of it
     for run in runs:
         first.setdefault(run.manifest.get("manifest_version"), run.path)
     if len(first) > 1:
@@ -62,17 +61,9 @@ def check_versions(runs: Iterable[Run]) -> None:
 
 def design_of(run: Run, model: str, factors: tuple[str, ...]) -> Design:
     """Return the design that a run belongs to."""
-    manifest = run.manifest
-    return Design(
-        model=model,
-        study=str(manifest["study"]),
-        pooler=str(manifest["pooler"]),
-        attn=str(manifest["attn"]),
-        trained=run.trained,
-        parameters=_trainable(manifest.get("parameters")),
-        factors=factor_values(manifest, factors),
-        runs=(run,),
-    )
+    study, pooler, attn = (str(run.manifest[key]) for key in ("study", "pooler", "attn"))
+    parameters, values = _trainable(run.manifest.get("parameters")), factor_values(run.manifest, factors)
+    return Design(model, study, pooler, attn, run.trained, parameters, values, runs=(run,))
 
 
 def _trainable(parameters: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""A csv, long or wide, plain or .gz -> rows."""
+"""Rows of a csv: long or wide, plain or .gz."""
 
 import csv
 import gzip
@@ -8,18 +8,18 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from analysis.manifests.designs import Design, Reading, Row
+from analysis.manifests.designs import Design, Row, ScoreSource
 from analysis.names import suggest
 from analysis.scores.task_types import known_types
 from cli.errors import UserError
 
-# Columns that published tables carry beside the tasks: counts, means, ranks, remarks on the model.
+# Columns of published tables that are no tasks: counts, means, ranks, remarks on the model.
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
 EMPTY = "leave the cell empty where there is no score"
 Cells = list[tuple[int, list[str]]]
 
 
-def read_csv(path: Path, own_types: dict[str, str]) -> Reading:
+def read_csv(path: Path, own_types: dict[str, str]) -> ScoreSource:
     """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets) or wide (first column model,
     then tasks).
 
@@ -29,9 +29,9 @@ def read_csv(path: Path, own_types: dict[str, str]) -> Reading:
     header, lines = _load(path)
     columns = [name.strip() for name in header]
     lower = [name.lower() for name in columns]
-    twice = next((name for k, name in enumerate(columns) if name in columns[:k]), None)
-    if twice is not None:
-        raise UserError(f"{path} has two columns {twice!r}. Remove one of them.")
+    twice = [name for k, name in enumerate(columns) if name in columns[:k]]
+    if twice:
+        raise UserError(f"{path} has two columns {twice[0]!r}. Remove one of them.")
     if {"model", "task", "score"} <= set(lower):
         return _read_long(path, lower, lines)
     if "task" in lower:
@@ -53,46 +53,46 @@ def _load(path: Path) -> tuple[list[str], Cells]:
     width = len(lines[0][1])
     if width == 1:
         other = next((name for sign, name in ((";", "semicolons"), ("\t", "tabs")) if sign in lines[0][1][0]), "")
-        held = f"separated by {other}" if other else "one column only"
-        raise UserError(f"{path}: the header is {held}. Separate the columns with commas, and decimals with points.")
+        state = f"separated by {other}" if other else "one column only"
+        raise UserError(f"{path}: the header is {state}. Separate the columns with commas, and decimals with points.")
     for number, cells in lines:
         if len(cells) != width:
             raise UserError(f"{path}, line {number}: {len(cells)} cells where the header has {width}. Mend the line.")
     return lines[0][1], lines[1:]
 
 
-def _read_long(path: Path, columns: list[str], lines: Cells) -> Reading:
-    reading = Reading(source=str(path))
+def _read_long(path: Path, columns: list[str], lines: Cells) -> ScoreSource:
+    source = ScoreSource(str(path))
     for number, cells in lines:
         cell = dict(zip(columns, cells, strict=True))
         where = f"{path}, line {number}"
         if not cell["model"] or not cell["task"]:
             raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
-        reading.designs.setdefault(cell["model"], Design(model=cell["model"]))
+        source.designs.setdefault(cell["model"], Design(model=cell["model"]))
         score = _number(cell["score"], where, cell["task"], "remove the line")
         further: dict[str, Any] = {key: cell.get(key, "") for key in ("type", "split", "subsets")}
-        reading.rows.append(Row(cell["model"], cell.get("seed", ""), cell["task"], score, where, **further))
-    return reading
+        source.rows.append(Row(cell["model"], cell.get("seed", ""), cell["task"], score, where, **further))
+    return source
 
 
-def _read_wide(path: Path, columns: list[str], lines: Cells, own_types: dict[str, str]) -> Reading:
+def _read_wide(path: Path, columns: list[str], lines: Cells, own_types: dict[str, str]) -> ScoreSource:
     if columns[0] in own_types or columns[0] in known_types():
         raise UserError(f"{path}: the first column is the task {columns[0]}. Put a column with the models before it.")
     tasks = _task_columns(path, columns, own_types)
-    reading = Reading(source=str(path))
+    source = ScoreSource(str(path))
     ignored = [name for k, name in enumerate(columns) if k and k not in tasks]
     if ignored:
-        reading.notes.append(f"{path.name}: columns that are no task were left out: {', '.join(ignored)}.")
+        source.notes.append(f"{path.name}: columns that are no task were left out: {', '.join(ignored)}.")
     for number, cells in lines:
         model, where = cells[0], f"{path}, line {number}"
         if not model:
             raise UserError(f"{where}: the model has no name. Fill it in, or remove the line.")
-        if model in reading.designs:
+        if model in source.designs:
             raise UserError(f"{where}: model {model!r} is there twice. Remove one line.")
-        reading.designs[model] = Design(model=model)
+        source.designs[model] = Design(model=model)
         filled = [(columns[k], cells[k]) for k in tasks if cells[k]]
-        reading.rows += [Row(model, "", task, _number(text, where, task, EMPTY), where) for task, text in filled]
-    return reading
+        source.rows += [Row(model, "", task, _number(text, where, task, EMPTY), where) for task, text in filled]
+    return source
 
 
 def _task_columns(path: Path, columns: list[str], own_types: dict[str, str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Which splits and subsets of a task count: those of a benchmark of mteb, or of mteb's own metadata of the task.
+"""Splits and subsets of a task that count: those of a benchmark of mteb, or of mteb's own metadata of the task.
 
 `mteb_definitions.json.gz` is written by `python benchmarks/make_mteb_tasks.py`, which asks the installed mteb; this
 package itself imports no mteb.
@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("mteb_definitions.json.gz")
 
 @dataclass(frozen=True)
 class Definition:
-    """What a score is of: splits, and subsets (languages), both by mteb's names."""
+    """The splits and subsets (languages) that a score is of, both by mteb's names."""
 
     splits: tuple[str, ...]
     subsets: tuple[str, ...]
@@ -27,7 +27,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The tasks of a benchmark of mteb, and what it scores of each. mteb: version whose definition this is."""
+    """The tasks of a benchmark of mteb, each with what is scored of it. mteb: version whose definition this is."""
 
     name: str
     tasks: dict[str, Definition]
@@ -42,8 +42,8 @@ def _every() -> dict[str, Any]:
 
 def definition_of(task: str) -> Definition | None:
     """Return what mteb scores of a task when no benchmark narrows it down; None for a task that it does not know."""
-    found = _every()["tasks"].get(task)
-    return Definition(tuple(found["splits"]), tuple(found["subsets"])) if found else None
+    whole = _every()["tasks"].get(task)
+    return Definition(tuple(whole["splits"]), tuple(whole["subsets"])) if whole else None
 
 
 def parts_of(task: str) -> tuple[str, ...]:
@@ -58,11 +58,9 @@ def benchmark_of(name: str) -> Benchmark:
     known = aliases.get(name, name)
     if known not in every:
         raise UserError(f"benchmark={name} is no benchmark of texts that mteb knows. {suggest(name, every)}")
-    return Benchmark(
-        known, {task: _narrowed(task, own) for task, own in every[known]["tasks"].items()}, _every()["mteb"]
-    )
-
-
-def _narrowed(task: str, own: dict[str, Any]) -> Definition:
-    whole = _every()["tasks"][task]
-    return Definition(tuple(own["splits"]), tuple(whole["subsets"] if own["subsets"] is None else own["subsets"]))
+    tasks = {}
+    for task, narrowed in every[known]["tasks"].items():
+        subsets = narrowed["subsets"]
+        subsets = _every()["tasks"][task]["subsets"] if subsets is None else subsets
+        tasks[task] = Definition(tuple(narrowed["splits"]), tuple(subsets))
+    return Benchmark(known, tasks, _every()["mteb"])

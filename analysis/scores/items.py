@@ -1,17 +1,15 @@
-"""The item files that evaluate.py leaves beside its predictions -> one table of items a task, for all designs."""
+"""The items of each task (queries, pairs, texts), from the item files that evaluate.py writes to predictions/."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from analysis.manifests.read_manifest import load_object
+from analysis.statistics.arrays import Floats
 from cli.errors import UserError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 KINDS = ("mean", "spearman", "average_precision")
 
@@ -26,12 +24,12 @@ class Items:
     statistic: str
     kind: str
     ids: list[str]
-    truth: NDArray[np.float64]  # [n]; empty for kind "mean"
+    truth: Floats  # [n]; empty for kind "mean"
     source: Path
-    values: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
+    values: dict[tuple[str, str], Floats] = field(default_factory=dict)
 
 
-def read_items(frame: "pd.DataFrame", folder: str = "") -> list[Items]:
+def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
     """Return the items of every task of `frame` (columns of `scores.COLUMNS`) that has a file of them.
 
     The scores <results>/results/<model>/<revision>/<task>.json have theirs in
@@ -39,18 +37,20 @@ def read_items(frame: "pd.DataFrame", folder: str = "") -> list[Items]:
     those of the splits and subsets of which the score is.
     Raises UserError for a broken file, and where two designs' items of a task differ.
     """
-    found: dict[tuple[str, str], Items] = {}
+    tasks: dict[tuple[str, str], Items] = {}
     of_files = frame["source"].str.endswith(".json").to_numpy(dtype=bool)  # a csv of a million scores has no items
     for row in frame[of_files].itertuples():
         path = item_file(Path(row.source), folder)
         if path is None or not path.is_file():
             continue
         for name, entry in _entries(load_object(path), row.split.split(";"), row.subsets.split(";"), path).items():
-            own = _items(entry, row.task, row.type, name, path)
-            items = found.setdefault((row.task, name), own)
-            _same(items, own, path)
-            items.values[row.design, row.seed] = _numbers(entry, "values" if own.kind == "mean" else "predicted", path)
-    return list(found.values())
+            of_file = _items(entry, row.task, row.type, name, path)
+            items = tasks.setdefault((row.task, name), of_file)
+            _same(items, of_file, path)
+            items.values[row.design, row.seed] = _numbers(
+                entry, "values" if items.kind == "mean" else "predicted", path
+            )
+    return list(tasks.values())
 
 
 def item_file(scores: Path, folder: str = "") -> Path | None:
@@ -66,10 +66,10 @@ def _entries(about: dict[str, Any], splits: list[str], subsets: list[str], path:
     every = about.get("splits")
     if not isinstance(every, dict) or not every:
         raise _broken(path)
-    held = {(split, subset): entry for split in splits for subset, entry in every.get(split, {}).items()}
-    kept = {place: entry for place, entry in held.items() if place[1] in subsets}
-    names = {(split, subset): subset if len(splits) == 1 else f"{subset} of {split}" for split, subset in kept}
-    return {"" if len(held) == 1 else names[place]: entry for place, entry in kept.items()}
+    entries = {(split, subset): entry for split in splits for subset, entry in every.get(split, {}).items()}
+    names = {(split, subset): subset if len(splits) == 1 else f"{subset} of {split}" for split, subset in entries}
+    one = len(entries) == 1
+    return {"" if one else names[place]: entry for place, entry in entries.items() if place[1] in subsets}
 
 
 def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path) -> Items:
@@ -80,7 +80,7 @@ def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path)
     return Items(task, kind, subset, str(entry.get("statistic")), entry["kind"], list(map(str, ids)), truth, path)
 
 
-def _numbers(entry: dict[str, Any], key: str, path: Path) -> NDArray[np.float64]:
+def _numbers(entry: dict[str, Any], key: str, path: Path) -> Floats:
     try:
         values = np.array(entry[key], dtype=np.float64)
     except (KeyError, TypeError, ValueError) as error:

@@ -1,14 +1,15 @@
-"""What a design is called in the tables, and which runs make one design."""
+"""Names of the designs in the tables, their order, and the runs that make one design."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 from analysis.manifests.compared_keys import NAMED
 from analysis.manifests.designs import NOTHING, Design
 from analysis.manifests.differences import run_differences
-from analysis.names import listed as enumerated
+from analysis.names import listed
 from records.identity import below
 
 
@@ -19,41 +20,41 @@ def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, 
     Models of several studies with the same factors get one label where their seeds add up to one design; otherwise
     every model keeps its full name. allow: keys in which the seeds of one design may differ.
     """
-    listed = list(designs)
-    further, usual = _further([design for design in listed if design.pooler]), usual_values(listed)
+    every = list(designs)
+    further, usual = _further([design for design in every if design.pooler]), usual_values(every)
     groups: dict[str, list[Design]] = defaultdict(list)
-    for design in listed:
+    for design in every:
         groups[design.named(further, usual)].append(design)
-    clash = any(len(own) > 1 and own[0].pooler and not _one_design(own, allow) for own in groups.values())
-    return {d.model: d.model if clash and d.pooler else name for name, own in groups.items() for d in own}
+    clash = any(len(alike) > 1 and alike[0].pooler and not _one_design(alike, allow) for alike in groups.values())
+    return {d.model: d.model if clash and d.pooler else name for name, alike in groups.items() for d in alike}
 
 
 def usual_values(designs: Iterable[Design]) -> dict[str, str]:
     """Return factor -> the value that more than half of our own designs have, so that names need not say it."""
-    own = [design for design in designs if design.pooler]
-    shown = [design for design in own if design.trained] or own
-    found = {}
-    for key in _further(own):
+    ours = [design for design in designs if design.pooler]
+    shown = [design for design in ours if design.trained] or ours
+    usual = {}
+    for key in _further(ours):
         value, count = Counter(design.factors.get(key, "absent") for design in shown).most_common(1)[0]
         if 2 * count > len(shown):
-            found[key] = value
-    return found
+            usual[key] = value
+    return usual
 
 
 def usual_note(designs: Iterable[Design]) -> list[str]:
     """Return the sentence that says what names leave out; none where they leave out nothing but what is not there."""
-    said = [f"{key} is {value}" for key, value in usual_values(designs).items() if value not in NOTHING]
-    return [f"Where a name does not say otherwise, {enumerated(said)}."] if said else []
+    values = [f"{key} is {value}" for key, value in usual_values(designs).items() if value not in NOTHING]
+    return [f"Where a name does not say otherwise, {listed(values)}."] if values else []
 
 
 def gathered(designs: dict[str, Design], label: dict[str, str]) -> dict[str, Design]:
     """Return label -> design, with the runs of all models of that label; models in the order of `designs`."""
-    found: dict[str, Design] = {}
+    joined: dict[str, Design] = {}
     for model, design in designs.items():
-        held = found.get(label[model])
-        joined = design if held is None else replace(held, runs=(*held.runs, *design.runs), also=(*held.also, model))
-        found[label[model]] = joined
-    return found
+        first = joined.setdefault(label[model], design)
+        if first is not design:
+            joined[label[model]] = replace(first, runs=(*first.runs, *design.runs), also=(*first.also, model))
+    return joined
 
 
 def names_of(label: str, design: Design) -> set[str]:
@@ -71,9 +72,40 @@ def _further(designs: list[Design]) -> dict[str, str]:
 
 
 def _one_design(designs: list[Design], allow: tuple[str, ...]) -> bool:
-    """Whether the models have other seeds each, and differ in nothing else."""
+    """Tell whether the models have other seeds each, and differ in nothing else."""
     seeds = [run.seed for design in designs for run in design.runs]
     if len(set(seeds)) < len(seeds) or not all(design.runs for design in designs):
         return False
     pairs = combinations([design.runs[0] for design in designs], 2)
     return all(below(key, allow) for one, other in pairs for key in run_differences(one, other))
+
+
+def config_order(designs: dict[str, Design], order: dict[str, list[str]]) -> list[str]:
+    """Return the labels: our own by (pooler, attn) as `order` lists them, then the others in file order.
+
+    Further factors follow by value, numbers as numbers. A pooler or attention that `order` does not list follows
+    those it does, by name.
+    """
+    poolers, attns = order.get("pooler", []), order.get("attn", [])
+
+    def place(item: tuple[int, str]) -> tuple[Any, ...]:
+        position, label = item
+        design = designs[label]
+        if not design.pooler:
+            return (True, position)
+        factors = map(_natural, design.factors.values())
+        return (False, *_rank(design.pooler, poolers), *_rank(design.attn, attns), *factors, position)
+
+    return [label for _, label in sorted(enumerate(designs), key=place)]
+
+
+def _rank(name: str, listed: list[str]) -> tuple[int, str]:
+    return (listed.index(name), "") if name in listed else (len(listed), name)
+
+
+def _natural(value: str) -> tuple[float, str]:
+    """Sort numbers by size, then texts by letter."""
+    try:
+        return float(value), ""
+    except ValueError:
+        return float("inf"), value

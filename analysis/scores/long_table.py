@@ -1,28 +1,40 @@
-"""The long table: one row a (design, seed, task), from all sources, checked."""
+"""The long table: one row per (design, seed, task), from all sources, checked."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from analysis.manifests.designs import Design, Reading, Row
+import pandas as pd
+
+from analysis.manifests.designs import Design, Row, ScoreSource
 from analysis.scores.labels import gathered, labels, usual_note
 from analysis.scores.task_types import type_of
 from cli.errors import UserError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
+COLUMNS = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "source"]
+NAMED_SUBSETS = 60
 PERCENT_FROM = 1.5  # no score in 0-1 exceeds it, and a whole table in percent never stays below
 
 
-def normalise(reading: Reading, scale: str) -> Reading:
-    """Return the reading with its scores between -1 and 1 (correlations may be negative).
+@dataclass(frozen=True)
+class Scores:
+    """`frame` has the columns `COLUMNS`, score in -1..1; `designs`: label -> design, in file order.
+
+    `rows`: those of the sources; the index of `frame` is the position in it.
+    """
+
+    frame: pd.DataFrame
+    designs: dict[str, Design]
+    notes: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+
+def normalise(source: ScoreSource, scale: str) -> ScoreSource:
+    """Return the source with its scores between -1 and 1 (correlations may be negative).
 
     `scale`: "1" or "100" says what the source is in; "auto" recognises it by its largest score.
     Raises UserError for a score outside the scale, or a model or task that seems to be on the other one.
     """
-    usable = [row for row in reading.rows if not row.problem]
+    usable = [row for row in source.rows if not row.problem]
     top = max((abs(row.score) for row in usable), default=0.0)
     percent = scale == "100" or (scale == "auto" and top > PERCENT_FROM)
     limit = 100.0 if percent else 1.0
@@ -33,18 +45,18 @@ def normalise(reading: Reading, scale: str) -> Reading:
             f" {-limit:g} to {limit:g}. Mend it, or say the scale with scale=1 or scale=100."
         )
     if not percent:
-        ours = all(design.runs for design in reading.designs.values())  # our own evaluation writes 0-1
-        said = [] if ours or scale != "auto" else [f"{reading.source}: scores were read as 0-1 (largest {top:g})."]
-        return replace(reading, notes=[*reading.notes, *said])
+        ours = all(design.runs for design in source.designs.values())  # our own evaluation writes 0-1
+        note = [] if ours or scale != "auto" else [f"{source.path}: scores were read as 0-1 (largest {top:g})."]
+        return replace(source, notes=[*source.notes, *note])
     if scale == "auto":
         _refuse_mixed(usable)
-    rows = [replace(row, score=row.score / 100.0) for row in reading.rows]
-    note = f"{reading.source}: scores are 0-100 (largest {top:g}) and were divided by 100."
-    return replace(reading, rows=rows, notes=[*reading.notes, note])
+    rows = [replace(row, score=row.score / 100.0) for row in source.rows]
+    note = [f"{source.path}: scores are 0-100 (largest {top:g}) and were divided by 100."]
+    return replace(source, rows=rows, notes=[*source.notes, *note])
 
 
 def _refuse_mixed(usable: list[Row]) -> None:
-    """A model or a task with several scores, none above 1, in a table of percent is most likely on the other scale."""
+    """Refuse a model or a task with several scores, none above 1, in a table of percent: it is on the other scale."""
     for what in ("model", "task"):
         groups: dict[str, list[Row]] = defaultdict(list)
         for row in usable:
@@ -59,45 +71,26 @@ def _refuse_mixed(usable: list[Row]) -> None:
                 )
 
 
-COLUMNS = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "source"]
-NAMED_SUBSETS = 60
-
-
-@dataclass(frozen=True)
-class Scores:
-    """`frame` has the columns `COLUMNS`, score in -1..1; `designs`: label -> design, in file order.
-
-    `rows`: what the readers gave; the index of `frame` is the position in it.
-    """
-
-    frame: "pd.DataFrame"
-    designs: dict[str, Design]
-    notes: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
-
-
-def join(readings: list[Reading], own_types: dict[str, str], allow: tuple[str, ...] = ()) -> Scores:
-    """Put the readings into one table. allow: keys in which the seeds of one design may differ.
+def join(sources: list[ScoreSource], own_types: dict[str, str], allow: tuple[str, ...] = ()) -> Scores:
+    """Join the sources into one table. allow: keys in which the seeds of one design may differ.
 
     Raises UserError for a score that is there twice, or a task of unknown type.
     """
-    import pandas as pd
-
     designs: dict[str, Design] = {}
-    for model, design in (item for reading in readings for item in reading.designs.items()):
-        held = designs.get(model, Design(model=model))
-        designs[model] = replace(held if held.runs else design, runs=(*held.runs, *design.runs))
+    for model, design in (item for source in sources for item in source.designs.items()):
+        known = designs.get(model)
+        designs[model] = replace(known, runs=(*known.runs, *design.runs)) if known and known.runs else design
     label = labels(designs.values(), allow)
-    types = _types(readings, own_types)
+    types = _types(sources, own_types)
     seen: dict[tuple[str, str, str], Row] = {}
-    for row in (row for reading in readings for row in reading.rows):
+    for row in (row for source in sources for row in source.rows):
         other = seen.setdefault((row.model, row.seed, row.task), row)
         if other is not row:
             seed = f" (seed {row.seed})" if row.seed else ""
             raise UserError(
                 f"{row.model}{seed} has two scores on {row.task}: {other.source} and {row.source}. Remove one of them."
             )
-    notes = [note for reading in readings for note in reading.notes] + usual_note(designs.values())
+    notes = [note for source in sources for note in source.notes] + usual_note(designs.values())
     rows = tuple(seen.values())
     records = [
         (label[r.model], r.model, r.seed, r.task, types[r.task], r.score, r.split, r.subsets, r.source) for r in rows
@@ -105,7 +98,7 @@ def join(readings: list[Reading], own_types: dict[str, str], allow: tuple[str, .
     return Scores(pd.DataFrame(records, columns=COLUMNS), gathered(designs, label), tuple(notes), rows)
 
 
-def scores_for_file(frame: "pd.DataFrame") -> "pd.DataFrame":
+def scores_for_file(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the long table with the number of subsets in place of names that would fill a page."""
     return frame.assign(subsets=frame["subsets"].map(counted))
 
@@ -116,12 +109,12 @@ def counted(subsets: str) -> str:
     return subsets if count <= NAMED_SUBSETS else f"{count} subsets"
 
 
-def _types(readings: list[Reading], own_types: dict[str, str]) -> dict[str, str]:
-    """Return task -> type over all readings; two that disagree are refused."""
-    known = {task: kind for reading in readings for task, kind in reading.types.items()} | own_types
+def _types(sources: list[ScoreSource], own_types: dict[str, str]) -> dict[str, str]:
+    """Return task -> type over all sources; two that disagree are refused."""
+    known = {task: kind for source in sources for task, kind in source.types.items()} | own_types
     types: dict[str, str] = {}
-    for reading in readings:
-        for row in reading.rows:
+    for source in sources:
+        for row in source.rows:
             kind = row.type or types.get(row.task) or type_of(row.task, known, row.source)
             if types.setdefault(row.task, kind) != kind:
                 raise UserError(

@@ -1,86 +1,82 @@
-"""What each score is of, its splits and subsets: alike for all that is compared, and said."""
+"""Splits and subsets that the scores are of: checked to be alike for all that is compared, and stated in notes."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
-from analysis.manifests.designs import Design, Reading, Row
+import pandas as pd
+
+from analysis.manifests.designs import Design, Row, ScoreSource
 from analysis.names import listed
 from analysis.scores.definitions import Benchmark, definition_of, parts_of
 from analysis.scores.long_table import counted
 from cli.errors import UserError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Groups = dict[str, dict[str, list[Row]]]  # task -> value -> rows that have it
 
 
-def within(reading: Reading, benchmark: Benchmark | None) -> Reading:
-    """Return the reading with the tasks of the benchmark alone; a note counts the others. Without one, the reading.
+def within(source: ScoreSource, benchmark: Benchmark | None) -> ScoreSource:
+    """Return the source with the tasks of the benchmark alone; a note counts the others. Without one, the source.
 
     Raises UserError for a score that says a split or subsets (a csv may) other than those of the benchmark.
     """
     if benchmark is None:
-        return reading
-    rows = [row for row in reading.rows if row.task in benchmark.tasks]
+        return source
+    rows = [row for row in source.rows if row.task in benchmark.tasks]
     for row in rows:
         _refuse_other(row, benchmark)
-    gone = sorted({row.task for row in reading.rows} - set(benchmark.tasks))
-    left = f"{reading.source}: {len(gone)} tasks that are not of {benchmark.name} were left out: {listed(gone)}."
+    gone = sorted({row.task for row in source.rows} - set(benchmark.tasks))
+    left = f"{source.path}: {len(gone)} tasks that are not of {benchmark.name} were left out: {listed(gone)}."
     silent = bool(rows) and not any(row.split or row.problem for row in rows)
-    unsaid = f"{reading.source} does not say of which split and subsets its scores are: taken for {benchmark.name}'s."
-    return replace(reading, rows=rows, notes=[*reading.notes, *[left] * bool(gone), *[unsaid] * silent])
+    unsaid = f"{source.path} does not say of which split and subsets its scores are: taken for {benchmark.name}'s."
+    return replace(source, rows=rows, notes=[*source.notes, *[left] * bool(gone), *[unsaid] * silent])
 
 
 def _refuse_other(row: Row, benchmark: Benchmark) -> None:
     definition = benchmark.tasks[row.task]
-    for what, own, theirs in (("split", row.split, definition.splits), ("subsets", row.subsets, definition.subsets)):
-        same = set(own.split(";")) == set(theirs) or own == counted(";".join(theirs))
-        if own and not same:
+    for what, names, asked in (("split", row.split, definition.splits), ("subsets", row.subsets, definition.subsets)):
+        same = set(names.split(";")) == set(asked) or names == counted(";".join(asked))
+        if names and not same:
             raise UserError(
-                f"{row.source}: the score of {row.task} for {row.model} is of the {what} {_short(own)}, and"
-                f" {benchmark.name} scores {listed(theirs, 4)}. Score it so, or leave it out."
+                f"{row.source}: the score of {row.task} for {row.model} is of the {what} {_short(names)}, and"
+                f" {benchmark.name} scores {listed(asked, 4)}. Score it so, or leave it out."
             )
 
 
-def without_holes(frame: "pd.DataFrame", rows: Sequence[Row], policy: str) -> tuple["pd.DataFrame", list[str]]:
+def without_holes(frame: pd.DataFrame, rows: Sequence[Row], policy: str) -> tuple[pd.DataFrame, list[str]]:
     """Return `frame` without the scores that cannot be used, and a note on them.
 
     frame: of what is compared; its index is the position in `rows`. policy: "fail", "drop_tasks" or "drop_models": the
     latter two take a score of another split for no score at all. Raises UserError for any other score with a problem.
     """
-    held = [rows[position] for position in frame.index]
-    first = next((row for row in held if row.problem and (policy == "fail" or not row.lacking)), None)
-    if first:
-        raise UserError(first.problem)
-    holes: dict[str, list[str]] = defaultdict(list)
-    for row in held:
-        if row.problem:
-            holes[row.task].append(row.model)
+    shown = [rows[position] for position in frame.index]
+    holes = [row for row in shown if row.problem]
     if not holes:
         return frame, []
-    who = "; ".join(f"{task}: {listed(dict.fromkeys(models), 3)}" for task, models in holes.items())
+    refused = next((row for row in holes if policy == "fail" or not row.lacking), None)
+    if refused:
+        raise UserError(refused.problem)
+    models: dict[str, dict[str, None]] = defaultdict(dict)
+    for row in holes:
+        models[row.task][row.model] = None
+    who = "; ".join(f"{task}: {listed(names, 3)}" for task, names in models.items())
     note = f"Taken for not scored, since what counts (split, subsets) has no score there: {who}."
-    return frame[[not row.problem for row in held]], [note]
+    return frame[[not row.problem for row in shown]], [note]
 
 
-def without_parts(frame: "pd.DataFrame", compared: Iterable[str]) -> tuple["pd.DataFrame", list[str]]:
+def without_parts(frame: pd.DataFrame, compared: Iterable[str]) -> tuple[pd.DataFrame, list[str]]:
     """Return `frame` without the parts of aggregates, which would count twice, and a note that names them.
 
     Only where every unit (design, seed) of the designs compared has the aggregate: else its parts are all there is.
     """
-    own = frame[frame["design"].isin(list(compared))]
-    units = set(zip(own["design"], own["seed"], strict=True))
-    held = dict.fromkeys(own["task"])
+    shown = frame[frame["design"].isin(list(compared))]
+    units = set(zip(shown["design"], shown["seed"], strict=True))
+    tasks = dict.fromkeys(shown["task"])
     notes, gone = [], set()
-    for task in held:
-        parts = set(parts_of(task)) & held.keys()
-        if not parts:
-            continue
-        rows = own[own["task"] == task]
-        if set(zip(rows["design"], rows["seed"], strict=True)) == units:
+    for task in tasks:
+        parts = set(parts_of(task)) & tasks.keys()
+        rows = shown[shown["task"] == task] if parts else shown[:0]
+        if parts and set(zip(rows["design"], rows["seed"], strict=True)) == units:
             gone |= parts
             notes.append(
                 f"{task} is the mean of {len(parts_of(task))} tasks, so these are left out: {listed(sorted(parts), 3)}."
@@ -92,38 +88,36 @@ def check_alike(rows: Iterable[Row]) -> None:
     """Raise UserError where designs have a task on other splits or subsets: a mean over others is another score."""
     for task, kinds in _by_task(rows, lambda row: f"{row.split}: {row.subsets}" if row.split else "").items():
         if len(kinds) > 1:
-            said = " and ".join(f"{_said(kind)} for {_models(own)}" for kind, own in kinds.items())
+            parts = " and ".join(f"{_described(kind)} for {_models(alike)}" for kind, alike in kinds.items())
             raise UserError(
-                f"{task} was scored on {said}. Keep what they share with benchmark=, split= or subsets=[...], leave the"
-                " task out with tasks=, or score them alike."
+                f"{task} was scored on {parts}. Keep what they share with benchmark=, split= or subsets=[...], leave"
+                " the task out with tasks=, or score them alike."
             )
 
 
 def material_notes(rows: Sequence[Row], benchmark: Benchmark | None) -> list[str]:
-    """Say which splits and subsets the scores are of, where mteb's own choice differs, and what a benchmark lacks."""
+    """Name the splits and subsets of the scores, the tasks where mteb's choice differs, and those a benchmark lacks."""
     notes = [*_split_notes(rows, benchmark), *_subset_notes(rows)]
     notes += _missing_notes(rows, benchmark) if benchmark else _default_notes(rows)
     differing = [task for task, kinds in _by_task(rows, lambda row: row.dataset).items() if len(kinds) > 1]
     if differing:
-        of = listed(differing)
-        notes.append(f"The data set revision differs between designs on {of}: these scores may not compare.")
+        tasks = listed(differing)
+        notes.append(f"The data set revision differs between designs on {tasks}: these scores may not compare.")
     return notes
 
 
 def left_out_notes(designs: Iterable[Design], tasks: Iterable[str]) -> list[str]:
-    """Say what our evaluation left out of the files of a task, where documents or judgements were missing or empty."""
-    held = [_object(run.manifest.get("evaluation")) for design in designs for run in design.runs]
-    said = {task: counts for evaluation in held for task, counts in _object(evaluation.get("left_out")).items()}
+    """Count what our evaluation left out of the files of a task, since it was missing or empty there."""
+    evaluations = [run.manifest.get("evaluation") or {} for design in designs for run in design.runs]
+    counts = {
+        task: of_task for evaluation in evaluations for task, of_task in (evaluation.get("left_out") or {}).items()
+    }
     parts = [
-        f"{task}: {', '.join(f'{count} {what}' for what, count in said[task].items())}"
+        f"{task}: {', '.join(f'{count} {what}' for what, count in counts[task].items())}"
         for task in tasks
-        if task in said
+        if task in counts
     ]
     return [f"Left out of a task's files, since missing or empty there: {'; '.join(parts)}."] if parts else []
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _split_notes(rows: Sequence[Row], benchmark: Benchmark | None) -> list[str]:
@@ -146,9 +140,8 @@ def _together(split: str) -> str:
 
 
 def _subset_notes(rows: Sequence[Row]) -> list[str]:
-    counts = {}
-    for task, kinds in _by_task(rows, lambda row: row.subsets).items():
-        counts[task] = len(next(iter(kinds)).split(";"))
+    kinds = _by_task(rows, lambda row: row.subsets)
+    counts = {task: next(iter(subsets)).count(";") + 1 for task, subsets in kinds.items()}
     several = [f"{task} ({count})" for task, count in counts.items() if count > 1]
     return [f"Means over several subsets (languages): {listed(several)}."] if several else []
 
@@ -173,24 +166,25 @@ def _missing_notes(rows: Sequence[Row], benchmark: Benchmark) -> list[str]:
     absent = sorted(set(benchmark.tasks) - {row.task for row in rows})
     if not absent:
         return []
-    held = f"{len(benchmark.tasks) - len(absent)} of the {len(benchmark.tasks)} tasks of {benchmark.name} are compared"
-    return [f"{held}; not {listed(absent, 60)}: no mean here is that of the whole benchmark."]
+    count = len(benchmark.tasks)
+    compared = f"{count - len(absent)} of the {count} tasks of {benchmark.name} are compared"
+    return [f"{compared}; not {listed(absent, 60)}: no mean here is that of the whole benchmark."]
 
 
 def _by_task(rows: Iterable[Row], value: Callable[[Row], str]) -> Groups:
     """Return task -> value -> the rows that have it; rows without a value are left out."""
-    found: Groups = defaultdict(lambda: defaultdict(list))
+    groups: Groups = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if value(row):
-            found[row.task][value(row)].append(row)
-    return found
+            groups[row.task][value(row)].append(row)
+    return groups
 
 
 def _models(rows: list[Row]) -> str:
     return listed(dict.fromkeys(row.model for row in rows), 4)
 
 
-def _said(kind: str) -> str:
+def _described(kind: str) -> str:
     split, _, subsets = kind.partition(": ")
     return f"{_together(split)} ({_short(subsets)})"
 

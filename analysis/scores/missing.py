@@ -1,21 +1,19 @@
-"""Designs are compared on the same tasks, for every seed; what is dropped for that is said."""
+"""The tasks and designs without holes: designs are compared on the same tasks, for every seed."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from analysis.manifests.designs import Design
 from analysis.names import listed
 from cli.errors import UserError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True)
 class Complete:
-    """What is compared: every one of `designs` has every one of `tasks`, for each of its seeds."""
+    """The comparison: every one of `designs` has every one of `tasks`, for each of its seeds."""
 
     designs: list[str]
     tasks: list[str]
@@ -49,7 +47,7 @@ def policy_for(missing: str, designs: Iterable[Design]) -> str:
     return "fail" if any(design.runs for design in designs) else "drop_tasks"
 
 
-def complete(frame: "pd.DataFrame", designs: list[str], policy: str) -> Complete:
+def complete(frame: pd.DataFrame, designs: list[str], policy: str) -> Complete:
     """Return the designs and tasks without holes, each in the order given, and notes on what was dropped.
 
     frame: the long table; designs: labels to compare; policy: "fail", "drop_tasks" (the tasks that not every design
@@ -70,16 +68,16 @@ def complete(frame: "pd.DataFrame", designs: list[str], policy: str) -> Complete
     return Complete(kept.designs, kept.tasks, [*kept.notes, *lost])
 
 
-def _holes(frame: "pd.DataFrame", designs: list[str]) -> _Holes:
-    mine = frame[frame["design"].isin(designs)]
-    tasks = list(dict.fromkeys(mine["task"]))
+def _holes(frame: pd.DataFrame, designs: list[str]) -> _Holes:
+    shown = frame[frame["design"].isin(designs)]
+    tasks = list(dict.fromkeys(shown["task"]))
     if not tasks:
         raise UserError(f"No score of {listed(designs)} is left. Widen types= or tasks=.")
     have: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for design, seed, task in zip(mine["design"], mine["seed"], mine["task"], strict=True):
+    for design, seed, task in shown[["design", "seed", "task"]].itertuples(index=False):
         have[design, seed].add(task)
-    have |= {(design, ""): set() for design in designs if design not in {unit[0] for unit in have}}
-    lacks = {unit: [task for task in tasks if task not in own] for unit, own in have.items()}
+    have |= {(design, ""): set() for design in set(designs) - {unit[0] for unit in have}}
+    lacks = {unit: [task for task in tasks if task not in scored] for unit, scored in have.items()}
     return _Holes(designs, tasks, {unit: missing for unit, missing in lacks.items() if missing})
 
 

@@ -1,4 +1,4 @@
-"""An mteb results folder -> rows: results/<model>/<revision>/<task>.json, also .../experiments/<name>/<task>.json."""
+"""Rows of an mteb results folder: results/<model>/<revision>/<task>.json, also .../experiments/<name>/<task>.json."""
 
 import re
 from collections import defaultdict
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from analysis.manifests.designs import Design, Reading, Row, Run
+from analysis.manifests.designs import Design, Row, Run, ScoreSource
 from analysis.manifests.read_manifest import design_of, read_manifest
 from analysis.scores.definitions import Benchmark
 from analysis.scores.mteb_task import UnusableScoreError, Wanted, read_task
@@ -20,36 +20,36 @@ OURS = re.compile(r"seed=\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the f
 RUNNING = "running"
 
 
-def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = None) -> Reading:
+def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = None) -> ScoreSource:
     """Read every score below `path`, which may be the results folder or any folder above it.
 
     benchmark: whose splits and subsets count; a score that cannot be used is a row with its problem.
 
     Raises UserError where nothing is found, or where it is not clear which of two folders counts.
     """
-    reading = Reading(source=str(path))
+    source = ScoreSource(str(path))
     wanted = Wanted(settings.split, settings.subsets, benchmark)
     roots = results_roots(path)
     folders = [folder for root in roots for folder in _score_folders(root)]
     models, unfinished = _by_model(folders)
     for model, every in models.items():
-        found = [item for item in every if not settings.seeds or item.seed in settings.seeds]
-        reading.other_seeds |= {item.seed for item in every if item not in found}
-        if not found:
+        wanted_seeds = [item for item in every if not settings.seeds or item.seed in settings.seeds]
+        source.other_seeds |= {item.seed for item in every if item not in wanted_seeds}
+        if not wanted_seeds:
             continue
-        kept = _one_folder_a_seed(model, found, settings.revision)
-        reading.designs[model] = _design(model, kept, settings.factors)
+        kept = _one_folder_per_seed(model, wanted_seeds, settings.revision)
+        source.designs[model] = _design(model, kept, settings.factors)
         for item in kept:
-            reading.rows += [_row(file, model, item.seed, wanted) for file in _task_files(item.path)]
+            source.rows += [_row(file, model, item.seed, wanted) for file in _task_files(item.path)]
     halves = [str(item.path) for item in unfinished if not settings.seeds or item.seed in settings.seeds]
     left_out = f"Left out, since the run was not finished: {', '.join(halves)}." if halves else ""
-    if not reading.rows and not reading.other_seeds:
+    if not source.rows and not source.other_seeds:
         expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
         raise UserError(f"No scores below {path}. {left_out or expected}")
-    reading.notes += [left_out] * bool(left_out)
+    source.notes += [left_out] * bool(left_out)
     for place in _places_of_types(path, roots):
-        reading.types |= read_types(place)
-    return reading
+        source.types |= read_types(place)
+    return source
 
 
 def _row(file: Path, model: str, seed: str, wanted: Wanted) -> Row:
@@ -74,14 +74,14 @@ def results_roots(path: Path) -> list[Path]:
 
 def _score_folders(root: Path) -> list[tuple[str, Path, Path]]:
     """Return (model name, revision folder, folder that holds the task files), sorted by path."""
-    found = []
+    score_folders = []
     for revision in sorted(p for p in root.glob("*/*") if p.is_dir()):
         experiments = sorted(p for p in revision.glob("experiments/*") if p.is_dir())
         for folder in [revision, *experiments]:
             if _task_files(folder):
                 model = revision.parent.name + ("" if folder == revision else f"/{folder.name}")
-                found.append((model, revision, folder))
-    return found
+                score_folders.append((model, revision, folder))
+    return score_folders
 
 
 def _task_files(folder: Path) -> list[Path]:
@@ -101,20 +101,18 @@ class _Folder:
 def _by_model(folders: list[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Folder]], list[_Folder]]:
     """Return model -> its folders, in file order, and those that stand for a run that is not finished."""
     models: dict[str, list[_Folder]] = defaultdict(list)
-    unfinished = []
+    unfinished: list[_Folder] = []
     for model, revision, folder in folders:
         manifest = folder / "run" / "manifest.json"
-        if not manifest.exists():
-            if OURS.match(revision.name):
-                raise missing(folder)
+        if manifest.exists():
+            run = read_manifest(manifest)
+            place = unfinished if run.manifest["status"] == RUNNING else models[model]
+            place.append(_Folder(revision.name, folder, run, run.seed))
+        elif OURS.match(revision.name):
+            raise missing(folder)
+        else:
             match = SEED.match(revision.name)
             models[model].append(_Folder(revision.name, folder, None, match.group(1) if match else ""))
-            continue
-        run = read_manifest(manifest)
-        if run.manifest["status"] == RUNNING:
-            unfinished.append(_Folder(revision.name, folder, run, run.seed))
-        else:
-            models[model].append(_Folder(revision.name, folder, run, run.seed))
     return models, unfinished
 
 
@@ -125,16 +123,16 @@ def missing(folder: Path) -> UserError:
     )
 
 
-def _one_folder_a_seed(model: str, found: list[_Folder], wanted: str) -> list[_Folder]:
-    """Return the folders that count, at most one a seed; `wanted` decides where a model has several revisions."""
-    if wanted and len(found) > 1:
-        kept = [item for item in found if item.revision == wanted or fnmatchcase(item.revision, wanted)]
+def _one_folder_per_seed(model: str, folders: list[_Folder], wanted: str) -> list[_Folder]:
+    """Return the folders that count, at most one per seed; `wanted` decides where a model has several revisions."""
+    if wanted and len(folders) > 1:
+        kept = [item for item in folders if item.revision == wanted or fnmatchcase(item.revision, wanted)]
         if not kept:
-            names = ", ".join(item.revision for item in found)
+            names = ", ".join(item.revision for item in folders)
             raise UserError(f"{model} has no revision {wanted!r}. It has {names}.")
-        found = kept
+        folders = kept
     seeds: dict[str, Path] = {}
-    for item in found:
+    for item in folders:
         if item.seed in seeds:
             what = f"seed {item.seed} of {model.partition('__')[2] or model}" if item.seed else model
             raise UserError(
@@ -142,22 +140,22 @@ def _one_folder_a_seed(model: str, found: list[_Folder], wanted: str) -> list[_F
                 " Say which counts with revision=<name>, or move one away."
             )
         seeds[item.seed] = item.path
-    return found
+    return folders
 
 
-def _design(model: str, found: list[_Folder], factors: tuple[str, ...]) -> Design:
+def _design(model: str, folders: list[_Folder], factors: tuple[str, ...]) -> Design:
     """Return the design of a model's folders. Raises UserError where only some of them have a manifest."""
-    runs = tuple(item.run for item in found if item.run)
+    runs = tuple(item.run for item in folders if item.run)
     if not runs:
         return Design(model=model)
-    if len(runs) < len(found):
-        raise missing(next(item.path for item in found if not item.run))
+    if len(runs) < len(folders):
+        raise missing(next(item.path for item in folders if not item.run))
     designs = [design_of(run, model, factors) for run in runs]
     parameters = next((d.parameters for d in designs if d.parameters is not None), None)
     return replace(designs[0], parameters=parameters, runs=runs)
 
 
 def _places_of_types(path: Path, roots: list[Path]) -> list[Path]:
-    """Where a tasks.json may lie: beside `results`, in it, or in the folder that was named."""
+    """Return the tasks.json files: next to `results`, in it, or in the folder that was named."""
     folders = [path, *(place for root in roots for place in (root.parent, root))]
     return [f / "tasks.json" for f in dict.fromkeys(folders) if (f / "tasks.json").is_file()]

@@ -1,4 +1,4 @@
-"""One mteb TaskResult file -> one score: the plain mean of `main_score` over the splits and subsets that count."""
+"""The score of one mteb TaskResult file: the plain mean of `main_score` over the splits and subsets that count."""
 
 import math
 from collections import Counter
@@ -17,7 +17,7 @@ Entries = list[dict[str, Any]]
 
 
 class UnusableScoreError(UserError):
-    """A whole file whose score cannot be used. row: what it would be a score of; its `problem` is the message."""
+    """A whole file whose score cannot be used. row: of the score that it would be; its `problem` is the message."""
 
     def __init__(self, message: str, lacking: bool = False) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class UnusableScoreError(UserError):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which scores of a file count: those that the benchmark defines, or those of `split` and `subsets` (globs)."""
+    """The scores of a file that count: those that the benchmark defines, or those of `split` and `subsets` (globs)."""
 
     split: str = ""
     subsets: tuple[str, ...] = ()
@@ -50,13 +50,13 @@ def read_task(path: Path, model: str, seed: str, wanted: Wanted = Wanted()) -> R
     task = str(result.get("task_name") or path.stem)
     row = Row(model, seed, task, math.nan, str(path), dataset=str(result.get("dataset_revision") or ""))
     try:
-        found = _entries(path, task, splits, wanted)
-        values = [_main_score(path, entry) for own in found.values() for entry in own]
+        chosen = _entries(path, task, splits, wanted)
+        values = [_main_score(path, entry) for entries in chosen.values() for entry in entries]
     except UnusableScoreError as error:
         error.row = replace(row, problem=str(error), lacking=error.lacking)
         raise
-    names = sorted({_subset(entry) for own in found.values() for entry in own})
-    return replace(row, score=math.fsum(values) / len(values), split=";".join(found), subsets=";".join(names))
+    names = sorted({_subset(entry) for entries in chosen.values() for entry in entries})
+    return replace(row, score=math.fsum(values) / len(values), split=";".join(chosen), subsets=";".join(names))
 
 
 def _entries(path: Path, task: str, splits: dict[str, Any], wanted: Wanted) -> dict[str, Entries]:
@@ -74,16 +74,13 @@ def _defined(path: Path, asks: str, splits: dict[str, Any], definition: Definiti
     if gone:
         raise UnusableScoreError(f"{path}: {asks} {listed(gone)}, the file has {listed(splits)}. {mend}", lacking=True)
     names = set(definition.subsets)
-    found = {name: [e for e in _listed(path, splits[name]) if _subset(e) in names] for name in definition.splits}
-    lacking = sorted({subset for own in found.values() for subset in names - {_subset(entry) for entry in own}})
+    chosen = {name: [e for e in _listed(path, splits[name]) if _subset(e) in names] for name in definition.splits}
+    lacking = sorted({subset for entries in chosen.values() for subset in names - set(map(_subset, entries))})
     if lacking:
-        have = f"{asks} {_many(names)}, the file has no score of {listed(lacking, 4)}"
+        wanted = f"{len(names)} subsets" if len(names) > 1 else f"the subset {next(iter(names))}"
+        have = f"{asks} {wanted}, the file has no score of {listed(lacking, 4)}"
         raise UnusableScoreError(f"{path}: {have}. {mend}", lacking=True)
-    return found
-
-
-def _many(names: set[str]) -> str:
-    return f"{len(names)} subsets" if len(names) > 1 else f"the subset {next(iter(names))}"
+    return chosen
 
 
 def _pick_split(path: Path, task: str, splits: dict[str, Any], wanted: str) -> str:

@@ -1,4 +1,4 @@
-"""Which tasks share their texts: task -> source, by name or from a file of the user's."""
+"""The type of a task, and the source of its texts: by mteb's names, or from a file of the user's."""
 
 import csv
 import re
@@ -11,6 +11,7 @@ from analysis.names import suggest
 from cli.errors import UserError
 
 TABLE = Path(__file__).with_name("mteb_tasks.csv")
+RULES = Path(__file__).with_name("task_sources.csv")
 # The order of mteb's own leaderboard; other types follow by name.
 LEADERBOARD = ("Classification", "Clustering", "PairClassification", "Reranking", "Retrieval", "STS", "Summarization")
 
@@ -35,23 +36,20 @@ def read_types(path: Path) -> dict[str, str]:
 
 def type_of(task: str, own: dict[str, str], source: str) -> str:
     """Return the type of a task. Raises UserError with the mend where neither `own` nor mteb's table knows it."""
-    found = own.get(task) or known_types().get(task)
-    if not found:
+    kind = own.get(task) or known_types().get(task)
+    if not kind:
         raise UserError(
             f"{source}: the type of task {task!r} is not known. {suggest(task, known_types())} For a task of your own"
             f' give task_types=<file> with {{"{task}": {{"type": "Retrieval"}}}}; a tasks.json beside results does too,'
             " or a column type in a long csv."
         )
-    return found
+    return kind
 
 
 def sort_types(types: set[str], wanted: tuple[str, ...] = ()) -> list[str]:
     """Return the types in the order asked for, else in the leaderboard's."""
     first = wanted or LEADERBOARD
     return sorted(types, key=lambda kind: (first.index(kind) if kind in first else len(first), kind))
-
-
-RULES = Path(__file__).with_name("task_sources.csv")
 
 
 @cache

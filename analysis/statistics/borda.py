@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from analysis.statistics.ranks import Floats, task_ranks
-
-Ints = NDArray[np.int64]
+from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.ranks import task_ranks
 
 RESAMPLES = 10_000
 SEED = 0
@@ -70,6 +69,4 @@ def _normal_totals(points: Floats, rows: int, generator: np.random.Generator) ->
 
 def ranks_of(totals: Floats) -> Ints:
     """Return 1 + the number of larger values in the same row, [rows, k]; points are halves, so equal ones are equal."""
-    from scipy.stats import rankdata
-
     return np.asarray(rankdata(-totals, method="min", axis=1), dtype=np.int64)

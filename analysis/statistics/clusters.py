@@ -1,19 +1,14 @@
-"""Pairs of designs with clusters of tasks as the units: tasks that share their texts are no independent witnesses."""
+"""Pairs of designs with clusters of tasks as units: tasks that share their texts are no independent witnesses."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from analysis.statistics.intervals import NOISE, TypicalDifference, typical_difference
+from analysis.statistics.arrays import Floats, rounded
+from analysis.statistics.intervals import NOISE, TypicalDifference, student_reach, typical_difference
 from analysis.statistics.sign_flip import FlipMeans, flip_means
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -26,10 +21,8 @@ class ClusterPairs:
     flips: FlipMeans
 
 
-def membership(labels: list[str]) -> "csr_array":
+def membership(labels: list[str]) -> csr_array:
     """Return [clusters, tasks] of 0 and 1, sparse, clusters in order of first appearance."""
-    from scipy.sparse import csr_array
-
     place = {name: k for k, name in enumerate(dict.fromkeys(labels))}
     rows = [place[label] for label in labels]
     return csr_array((np.ones(len(labels)), (rows, range(len(labels)))))
@@ -37,7 +30,7 @@ def membership(labels: list[str]) -> "csr_array":
 
 def cluster_pairs(
     differences: Floats,
-    members: "Floats | csr_array",
+    members: Floats | csr_array,
     zeros: str = "wilcox",
     decimals: int = 12,
     alpha: float = 0.05,
@@ -49,14 +42,14 @@ def cluster_pairs(
     assumed about dependence within it (Winkler et al. 2015, exchangeability blocks), and a cluster of many tasks weighs
     as many tasks.
     """
-    sums = np.round(differences, decimals) @ members.T
+    sums = rounded(differences, decimals) @ members.T
     means = sums / members.sum(axis=1)
     ranks = signed_rank(means, zeros, decimals)
     typical = typical_difference(means, ranks, alpha, zeros, decimals)
     return ClusterPairs(means.mean(axis=1), ranks, typical, flip_means(sums))
 
 
-def cluster_interval(differences: Floats, members: "Floats | csr_array", level: float = 0.95) -> Floats:
+def cluster_interval(differences: Floats, members: Floats | csr_array, level: float = 0.95) -> Floats:
     """Return Student's intervals [P, 2] of the means over tasks of `differences` [P, tasks], clusters as units.
 
     A cluster of a share w of the tasks, whose mean is r away from the whole, adds w^2 r^2 / (1 - w) to the squared
@@ -64,8 +57,6 @@ def cluster_interval(differences: Floats, members: "Floats | csr_array", level: 
     of Pustejovsky and Tipton 2018 for a mean). Clusters of one size: Student's interval of their means. Nothing is
     drawn at random. The ends are nan for one cluster, and both are the mean where the clusters' means do not vary.
     """
-    from scipy.special import stdtrit
-
     sizes = members.sum(axis=1)
     shares = sizes / sizes.sum()
     means = differences @ members.T / sizes
@@ -77,5 +68,5 @@ def cluster_interval(differences: Floats, members: "Floats | csr_array", level: 
     error = np.sqrt(away**2 @ weights)
     error = np.where(error > NOISE * np.abs(differences).max(axis=1), error, 0.0)
     freedom = 1 / ((shares**2).sum() + weights.sum() ** 2 - (weights**2).sum())
-    reach = stdtrit(freedom, (1 + level) / 2) * error
+    reach = student_reach(error, freedom, level)
     return np.stack([whole - reach, whole + reach], axis=1)

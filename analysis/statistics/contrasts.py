@@ -9,9 +9,8 @@ from functools import reduce
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from analysis.statistics.arrays import Floats
 
 
 def helmert(levels: int) -> Floats:

@@ -1,14 +1,13 @@
-"""What stands beside the signed-rank test of a pair: the mean with its interval, and other paired tests."""
+"""Other paired tests than the signed-rank test of a pair, and the interval of its mean."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import stats
 
+from analysis.statistics.arrays import Floats, rounded
 from analysis.statistics.intervals import student_interval
 from analysis.statistics.sign_flip import RANDOM_FLIPS, flip_means
-
-Floats = NDArray[np.float64]
 
 RESAMPLED_PAIRS = 300  # all pairs of 24 designs take seconds; with more, no signs are flipped
 
@@ -19,16 +18,14 @@ def cross_checks(differences: Floats, decimals: int = 12, level: float = 0.95) -
     `mean_low`, `mean_high` (Student's interval of the mean, level asked for); `p_permutation` (of the mean),
     `permutation_exact`; `p_sign`; `p_t`. With more than 300 pairs `p_permutation` is nan.
     """
-    d: Floats = np.asarray(np.round(differences, decimals) + 0.0, dtype=np.float64)  # -0. is 0.
-    count, nothing = len(d), np.full(len(d), np.nan)
-    resampled = count <= RESAMPLED_PAIRS
+    d = rounded(differences, decimals) + 0.0  # -0. is 0.
     low, high = student_interval(d, level)
-    flipped = flip_means(d, RANDOM_FLIPS) if resampled else None
+    flipped = flip_means(d, RANDOM_FLIPS) if len(d) <= RESAMPLED_PAIRS else None
     return {
         "mean_low": low,
         "mean_high": high,
-        "p_permutation": nothing if flipped is None else flipped.p,
-        "permutation_exact": flipped is not None and flipped.exact,
+        "p_permutation": flipped.p if flipped else np.full(len(d), np.nan),
+        "permutation_exact": bool(flipped and flipped.exact),
         "p_sign": sign_test(d),
         "p_t": paired_t(d),
     }
@@ -39,19 +36,15 @@ def sign_test(differences: Floats) -> Floats:
 
     Twice the lower tail of the binomial, at most 1: scipy's `binomtest` at one half, for all rows at once.
     """
-    from scipy.stats import binom
-
     plus, minus = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
     counts, place = np.unique(np.stack([np.minimum(plus, minus), plus + minus]), axis=1, return_inverse=True)
-    return np.minimum(1.0, 2.0 * binom.cdf(*counts, 0.5))[place]
+    return np.minimum(1.0, 2.0 * stats.binom.cdf(*counts, 0.5))[place]
 
 
 def paired_t(differences: Floats) -> Floats:
     """Return the two-sided p [P] of the paired t test; nan where there is one task or the differences do not vary."""
-    from scipy.stats import ttest_1samp
-
     p = np.full(len(differences), np.nan)
     varies = np.ptp(differences, axis=1) > 0
     if varies.any():
-        p[varies] = ttest_1samp(differences[varies], 0.0, axis=1).pvalue
+        p[varies] = stats.ttest_1samp(differences[varies], 0.0, axis=1).pvalue
     return p

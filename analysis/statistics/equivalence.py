@@ -1,14 +1,16 @@
-"""Equivalence of two designs within a margin: two one-sided signed-rank tests. Why: docs/decisions/equivalence.md."""
+"""Equivalence of two designs within a margin: two one-sided signed-rank tests, and the posterior of the mean.
+
+docs/decisions/equivalence.md gives the reasons.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import stdtr
 
+from analysis.statistics.arrays import Floats, rounded
 from analysis.statistics.intervals import hodges_lehmann, mean_and_error
 from analysis.statistics.wilcoxon import p_above_zero
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,13 @@ def equivalence(
     with a probability of at most alpha. Without ties they do exactly where the Hodges-Lehmann interval of level
     1 - 2 alpha lies within the margin.
     """
-    d: Floats = np.asarray(np.round(differences, decimals), dtype=np.float64)
+    d = rounded(differences, decimals)
     above = p_above_zero(d + margin, zeros, decimals)
     below = p_above_zero(margin - d, zeros, decimals)
     least = 2.0 ** -d.shape[1] if margin > 0 else 1.0
-    own = hodges_lehmann(d, max(0.0, 1 - 2 * alpha))
+    centre = hodges_lehmann(d, max(0.0, 1 - 2 * alpha))
     p_min = np.full(len(d), least)
-    return Equivalence(above, below, np.maximum(above, below), p_min, own.low, own.high, own.confidence)
+    return Equivalence(above, below, np.maximum(above, below), p_min, centre.low, centre.high, centre.confidence)
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,7 @@ def mean_posterior(differences: Floats, margin: float, decimals: int = 12) -> Po
     1973, section 2.4). Its middle 95 % are `student_interval`. Without spread all of it lies at the mean seen; a mean
     on the edge belongs to the region.
     """
-    from scipy.special import stdtr
-
-    mean, error = mean_and_error(np.asarray(np.round(differences, decimals), dtype=np.float64))
+    mean, error = mean_and_error(rounded(differences, decimals))
     freedom = max(1, differences.shape[1] - 1)
     seen = np.round(mean, decimals)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,10 +5,9 @@ from itertools import permutations
 from math import factorial
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import stats
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from analysis.statistics.arrays import Floats, Ints
 
 SEED = 0
 STATES = 200_000  # rank-sum vectors looked at for one task; beyond them permutations are drawn, not counted
@@ -110,8 +109,6 @@ def friedman(ranks: Floats) -> Friedman:
     for ties (Conover 1999, section 5.8); F = (n - 1) chi2 / (n (k - 1) - chi2) with k - 1 and (k - 1)(n - 1) degrees
     of freedom (Iman and Davenport 1980); W = chi2 / (n (k - 1)). Where every score of every task ties, chi2 is 0.
     """
-    from scipy import stats
-
     n, k = ranks.shape
     doubled = np.rint(2 * ranks).astype(np.int64)  # whole numbers, so that equal statistics are equal
     spread = int((doubled**2).sum()) - n * k * (k + 1) ** 2
@@ -119,19 +116,9 @@ def friedman(ranks: Floats) -> Friedman:
     w = between / (n * spread) if spread else 0.0
     chi2, df1, df2 = n * (k - 1) * w, k - 1, (k - 1) * (n - 1)
     f = (n - 1) * w / (1 - w) if w < 1 else np.inf
-    drawn = permutation_p(doubled)
+    p_chi2, p_f = float(stats.chi2.sf(chi2, df1)), float(stats.f.sf(f, df1, df2))
+    permuted = permutation_p(doubled)
     return Friedman(
-        ranks.mean(axis=0),
-        chi2,
-        k - 1,
-        float(stats.chi2.sf(chi2, k - 1)),
-        float(f),
-        df1,
-        df2,
-        float(stats.f.sf(f, df1, df2)),
-        w,
-        drawn.p,
-        drawn.p_min,
-        drawn.exact,
-        drawn.count,
-    )
+        ranks.mean(axis=0), chi2, df1, p_chi2, float(f), df1, df2, p_f, w,
+        permuted.p, permuted.p_min, permuted.exact, permuted.count,
+    )  # fmt: skip

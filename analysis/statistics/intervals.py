@@ -1,16 +1,20 @@
-"""The typical difference of a pair: the Hodges-Lehmann estimate and interval that belong to its signed-rank test."""
+"""Intervals of a difference: Student's of the mean, Hodges and Lehmann's of the typical one.
+
+The typical difference of a pair is the estimate that belongs to its signed-rank test.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import stdtrit
 
+from analysis.statistics.arrays import Floats, Ints, rounded
 from analysis.statistics.correction import passes
 from analysis.statistics.wilcoxon import EXACT_UP_TO, SignedRank, largest_within
 
-Floats = NDArray[np.float64]
-
 NOISE = 1e-12  # of the largest difference: a smaller spread is what rounding leaves of equal values
+AVERAGES_AT_ONCE = 4_000_000
+FEW = 4  # averages per value that are laid out, beyond EXACT_UP_TO values
 
 
 def student_interval(differences: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -18,12 +22,14 @@ def student_interval(differences: Floats, level: float = 0.95) -> tuple[Floats, 
 
     Nothing is drawn at random. The ends are nan for one task, and both are the mean where the differences do not vary.
     """
-    from scipy.special import stdtrit
-
     mean, error = mean_and_error(differences)
-    freedom = max(1, differences.shape[1] - 1)
-    reach = np.where(error > 0, stdtrit(freedom, (1 + level) / 2) * error, error)  # error is 0 or nan elsewhere
+    reach = student_reach(error, max(1, differences.shape[1] - 1), level)
     return mean - reach, mean + reach
+
+
+def student_reach(error: Floats, freedom: Floats | float, level: float) -> Floats:
+    """Return half the length of Student's interval from standard errors and degrees of freedom; 0 without error."""
+    return np.where(error > 0, stdtrit(freedom, (1 + level) / 2) * error, error)  # error is 0 or nan elsewhere
 
 
 def mean_and_error(differences: Floats) -> tuple[Floats, Floats]:
@@ -35,10 +41,6 @@ def mean_and_error(differences: Floats) -> tuple[Floats, Floats]:
     spread = differences.std(axis=1, ddof=1)
     spread = np.where(spread > NOISE * np.abs(differences).max(axis=1), spread, 0.0)
     return mean, np.asarray(spread / np.sqrt(n), dtype=np.float64)
-
-
-AVERAGES_AT_ONCE = 4_000_000
-FEW = 4  # averages per value that are laid out, beyond EXACT_UP_TO values
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
     places = [(total - 1) // 2, total // 2, *([outside, total - 1 - outside] if outside >= 0 else [])]
     found = np.empty((count, len(places)))
     if n > EXACT_UP_TO:
-        for row, own in enumerate(differences):
-            found[row] = walsh_averages_at(own, places)
+        for row, values in enumerate(differences):
+            found[row] = walsh_averages_at(values, places)
     else:
         i, j = np.triu_indices(n)
         block = max(1, AVERAGES_AT_ONCE // len(i))
@@ -110,7 +112,7 @@ def walsh_averages_at(values: Floats, places: list[int]) -> list[float]:
     return found
 
 
-def _reached(ordered: Floats, v: float) -> NDArray[np.intp]:
+def _reached(ordered: Floats, v: float) -> Ints:
     """Return [n]: for each i the first j >= i with (x_i + x_j) / 2 above v; the values are ascending."""
     return np.maximum(np.searchsorted(ordered, 2 * v - ordered, side="right"), np.arange(len(ordered)))
 
@@ -153,25 +155,26 @@ def typical_difference(
     zeros it does so by itself. With them the test at 0 knows of ties that the interval does not: where the two would
     differ, the end is moved to 0, or, since it is open there, half a unit of `decimals` beyond it.
     """
-    d: Floats = np.asarray(np.round(differences, decimals) + 0.0, dtype=np.float64)
+    d = rounded(differences, decimals) + 0.0  # -0. is 0.
     dropped = test.n_zero if zeros == "wilcox" else np.zeros_like(test.n_zero)
-    found = TypicalDifference(np.zeros(len(d)), np.full(len(d), -np.inf), np.full(len(d), np.inf), np.ones(len(d)))
-    for count in np.unique(dropped[dropped < d.shape[1]]).tolist():
-        rows = np.flatnonzero(dropped == count)
-        kept = d[rows][d[rows] != 0].reshape(len(rows), -1) if count else d[rows]
-        own = hodges_lehmann(kept, 1 - alpha)
-        found.estimate[rows], found.low[rows], found.high[rows] = own.estimate, own.low, own.high
-        found.confidence[rows] = own.confidence
-    low, high = _agreeing_at_zero(found, test, alpha, 0.5 * 10.0**-decimals)
-    return TypicalDifference(found.estimate, low, high, found.confidence)
+    count, n = d.shape
+    estimate, confidence = np.zeros(count), np.ones(count)
+    low, high = np.full(count, -np.inf), np.full(count, np.inf)
+    for zero in np.unique(dropped[dropped < n]).tolist():
+        rows = np.flatnonzero(dropped == zero)
+        kept = d[rows][d[rows] != 0].reshape(len(rows), -1) if zero else d[rows]
+        centre = hodges_lehmann(kept, 1 - alpha)
+        estimate[rows], low[rows], high[rows] = centre.estimate, centre.low, centre.high
+        confidence[rows] = centre.confidence
+    low, high = _agreeing_at_zero(low, high, test, alpha, 0.5 * 10.0**-decimals)
+    return TypicalDifference(estimate, low, high, confidence)
 
 
-def _agreeing_at_zero(found: TypicalDifference, test: SignedRank, alpha: float, step: float) -> tuple[Floats, Floats]:
+def _agreeing_at_zero(low: Floats, high: Floats, test: SignedRank, alpha: float, step: float) -> tuple[Floats, Floats]:
     """Return the ends, on the side of the test where it passes and with 0 between them where it does not."""
     passed, up = passes(test.p, alpha), test.w_plus > test.w_minus
-    low = np.where(passed & up, np.maximum(found.low, step), found.low)
-    high = np.where(passed & ~up, np.minimum(found.high, -step), found.high)
-    low, high = np.where(passed, low, np.minimum(low, 0.0)), np.where(passed, high, np.maximum(high, 0.0))
+    low = np.where(passed & up, np.maximum(low, step), np.where(passed, low, np.minimum(low, 0.0)))
+    high = np.where(passed & ~up, np.minimum(high, -step), np.where(passed, high, np.maximum(high, 0.0)))
     return np.where(up, low, np.minimum(low, high)), np.where(up, np.maximum(low, high), high)
 
 
@@ -187,7 +190,7 @@ def tipping_tasks(differences: Floats, side: float, decimals: int = 12) -> list[
     Without them the mean of the others has the sign of `side`; the largest comes first. None where the mean does not
     speak against it, or side is 0.
     """
-    turned = np.round(differences, decimals) * side
+    turned = rounded(differences, decimals) * side
     if side == 0 or np.round(turned.mean(), decimals) >= 0:
         return []
     order = np.argsort(turned, kind="stable")

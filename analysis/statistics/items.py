@@ -1,35 +1,26 @@
-"""Paired tests over the items of one task: queries, pairs of texts, texts. What they say holds for this task alone."""
+"""Paired tests over the items of one task (queries, pairs of texts, texts); they hold for this task alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import rankdata
 
+from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.sign_flip import all_signs, bootstrap_counts, flip_means, pair_intervals, random_signs
+from analysis.statistics.wilcoxon import tie_ends
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-def group_ends(ordered: Floats) -> tuple[Ints, Ints]:
-    """Return for each place of the last axis of sorted values the first and the last place of its group of ties."""
-    n = ordered.shape[-1]
-    places = np.arange(n)
-    new = np.ones(ordered.shape, dtype=bool)
-    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    last = np.ones(ordered.shape, dtype=bool)
-    last[..., :-1] = new[..., 1:]
-    start = np.maximum.accumulate(np.where(new, places, 0), axis=-1)
-    end = np.minimum.accumulate(np.where(last, places, n)[..., ::-1], axis=-1)[..., ::-1]
-    return start, end
+RANK_DRAWS = 1_999  # of statistics that are no mean, where a draw costs a pass over all items
+FEWEST, WORK = 199, 20_000_000  # with very many items fewer draws, so that a pair stays within seconds
+EXACT_UP_TO = 11  # items: 2^10 patterns are fewer than RANK_DRAWS
+ROWS = 2_000_000  # numbers held at once
 
 
 def weighted_midranks(values: Floats, counts: Floats) -> Floats:
     """Return [B, n]: the midrank of each of `values` [n] in resamples in which it is there `counts` [B, n] times."""
     order = np.argsort(values, kind="stable")
-    start, end = group_ends(values[order])
+    start, end = tie_ends(values[order])
     up_to = np.concatenate([np.zeros((len(counts), 1)), np.cumsum(counts[:, order], axis=1)], axis=1)
     ranks = np.empty_like(counts)
     ranks[:, order] = (up_to[:, start] + up_to[:, end + 1] + 1) / 2
@@ -57,7 +48,7 @@ def weighted_average_precision(predicted: Floats, truth: Floats, counts: Floats)
     The mean over the positives of the precision among all items scored as high or higher; 0 without positives.
     """
     order = np.argsort(-predicted, kind="stable")
-    _, end = group_ends(-predicted[order])
+    _, end = tie_ends(-predicted[order])
     weights = counts[:, order]
     return _precision(weights, weights * truth[order], np.broadcast_to(end, weights.shape))
 
@@ -65,7 +56,7 @@ def weighted_average_precision(predicted: Floats, truth: Floats, counts: Floats)
 def row_average_precision(predicted: Floats, truth: Floats) -> Floats:
     """Return [B]: the average precision of each row of `predicted` [B, n], every item once."""
     order = np.argsort(-predicted, axis=1, kind="stable")
-    _, end = group_ends(-np.take_along_axis(predicted, order, axis=1))
+    _, end = tie_ends(-np.take_along_axis(predicted, order, axis=1))
     return _precision(np.ones_like(predicted), truth[order], end)
 
 
@@ -75,12 +66,6 @@ def _precision(weights: Floats, positive: Floats, end: Ints) -> Floats:
     precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
     total = positive.sum(axis=1)
     return np.divide((positive * precision).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
-
-
-RANK_DRAWS = 1_999  # of statistics that are no mean, where a draw costs a pass over all items
-FEWEST, WORK = 199, 20_000_000  # with very many items fewer draws, so that a pair stays within seconds
-EXACT_UP_TO = 11  # items: 2^10 patterns are fewer than RANK_DRAWS
-ROWS = 2_000_000  # numbers held at once
 
 
 @dataclass(frozen=True)
@@ -107,22 +92,18 @@ def compare_items(
     the predictions of an item are swapped, after each design's are replaced by their ranks, since two designs'
     similarities have no common scale (Deutsch, Dror and Roth 2021); the statistic of a swapped set is Pearson's
     correlation of these ranks with those of the truth, or the average precision. Intervals: percentile bootstrap of the
-    items, ranked anew in every resample.
+    items, ranked again in every resample.
     """
-    return (
-        _means(items, first, second, level) if kind == "mean" else _ranked(kind, items, truth, (first, second), level)
-    )
-
-
-def _means(items: Floats, first: Ints, second: Ints, level: float) -> ItemTest:
+    if kind != "mean":
+        return _ranked(kind, items, truth, (first, second), level)
     values = items.mean(axis=1)
     n = values.shape[1]
     resampled = np.concatenate([counts @ values.T / n for counts in bootstrap_counts(n)]).T
     differences = values[second] - values[first]
-    found = flip_means(np.round(differences, 12))
+    test = flip_means(np.round(differences, 12))
     interval = pair_intervals(resampled, first, second, level)
     value = values.mean(axis=1)
-    return ItemTest(value, value[second] - value[first], interval, found.p, found.p_min, found.flips, found.exact)
+    return ItemTest(value, value[second] - value[first], interval, test.p, test.p_min, test.flips, test.exact)
 
 
 def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], level: float) -> ItemTest:
@@ -134,17 +115,11 @@ def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], l
     score = weighted_spearman if kind == "spearman" else weighted_average_precision
     value = _over_seeds(score, items, truth, np.ones((1, n)))[:, 0]
     resampled = np.concatenate([_over_seeds(score, items, truth, c) for c in bootstrap_counts(n, draws)], axis=1)
-    one = np.ones((1, n))
-    ranks = np.array([[weighted_midranks(seed, one)[0] for seed in design] for design in items])
-    target = weighted_midranks(truth, one)[0] if kind == "spearman" else truth
+    ranks = rankdata(items, axis=2)
+    target = rankdata(truth) if kind == "spearman" else truth
     change = _swapped_correlation if kind == "spearman" else _swapped_precision
-    swap = partial(_swap, exact=exact, flips=flips)
-    p = np.array(
-        [
-            swap(partial(change, one=ranks[a], other=ranks[b], truth=target), n)
-            for a, b in zip(first, second, strict=True)
-        ]
-    )
+    changes = [partial(change, one=ranks[a], other=ranks[b], truth=target) for a, b in zip(first, second, strict=True)]
+    p = np.array([_swap(swapped, n, exact, flips) for swapped in changes])
     least = 1 / flips if exact else 1 / (flips + 1)
     p_min = np.full(len(first), max(least, 2.0 ** (1 - n)))
     difference = value[second] - value[first]
@@ -157,7 +132,7 @@ def _over_seeds(score: Callable[..., Floats], items: Floats, truth: Floats, coun
 
 
 def _swap(change: Callable[[Floats], Floats], n: int, exact: bool, flips: int) -> float:
-    """Two-sided p: the share of swaps of n items whose `change` is as large as that of no swap at all."""
+    """Return the two-sided p: the share of swaps of n items whose `change` is as large as that of no swap at all."""
     observed = abs(change(np.ones((1, n)))[0]) - 1e-10
     rows = max(1, ROWS // n)
     count = 0

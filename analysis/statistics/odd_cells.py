@@ -1,14 +1,13 @@
 """Single scores far off: from their task's other scores and from their model's own profile. Robust, so few do not hide.
 
-Why so: docs/decisions/odd-cells.md.
+docs/decisions/odd-cells.md gives the reasons.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from analysis.statistics.arrays import Bools, Floats
 
 FAR = 5.0  # robust standard deviations, of the task and of the profile both
 LEAST = 0.1  # ten points of 100: below it no score is called far off, however alike the others are
@@ -25,7 +24,7 @@ class OddCells:
     in robust standard deviations, nan where they cannot be told.
     """
 
-    odd: NDArray[np.bool_]
+    odd: Bools
     median: Floats
     expected: Floats
     from_task: Floats
@@ -70,10 +69,10 @@ def _polished(table: Floats) -> Floats:
 
 def _medians(rows: Floats) -> Floats:
     """Return the median of each row's known values, nan where there are none."""
-    found = np.full(len(rows), np.nan)
+    medians = np.full(len(rows), np.nan)
     some = ~np.isnan(rows).all(axis=1)
-    found[some] = np.nanmedian(rows[some], axis=1)
-    return found
+    medians[some] = np.nanmedian(rows[some], axis=1)
+    return medians
 
 
 def _spread(rows: Floats) -> Floats:

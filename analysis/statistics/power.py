@@ -8,14 +8,14 @@ and every effect is tested on the same draws. More than 500 tasks are represente
 and spread. docs/decisions/power.md says what this assumes.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from analysis.statistics.arrays import Floats, Ints, rounded
+from analysis.statistics.wilcoxon import largest_by_normal_curve
 
 SAMPLES = 2000  # standard error of a power of .8: .009
 SEED = 0
@@ -74,7 +74,7 @@ class Shifted:
         values = effect + (d - d.mean()) * wider
         if effect == self.mean:
             values[np.round(d, decimals) == 0] = 0
-        return np.asarray(np.round(values, decimals))
+        return rounded(values, decimals)
 
 
 def represented(differences: Floats) -> Floats:
@@ -93,14 +93,10 @@ def represented(differences: Floats) -> Floats:
 
 def critical_value(level: float, n: Ints) -> Ints:
     """Return `critical_values` for each n of an array; beyond 500 by the normal curve with continuity correction."""
-    from scipy.special import ndtri
-
     exact = critical_values(level, MOST_TASKS)[np.minimum(n, MOST_TASKS)]
     if np.max(n) <= MOST_TASKS:
         return exact
-    spread = np.sqrt(n * (n + 1.0) * (2.0 * n + 1) / 24)
-    near = np.floor(n * (n + 1.0) / 4 + float(ndtri(level / 2)) * spread - 0.5)
-    return np.where(n <= MOST_TASKS, exact, near).astype(np.int64)
+    return np.where(n <= MOST_TASKS, exact, largest_by_normal_curve(n, level / 2)).astype(np.int64)
 
 
 @lru_cache(maxsize=64)
@@ -170,17 +166,11 @@ def _power(values: bytes, level: float, n_tasks: int) -> float:
 
 def tasks_needed(values: Floats, level: float) -> float:
     """Return the smallest number of tasks with a power of .8, in steps of at most 5 %; NaN beyond 500."""
-    low = int(np.searchsorted(SIZES, smallest_n(level)))
-    high = len(SIZES) - 1
-    if power(values, level, int(SIZES[high])) < TARGET:
+    if power(values, level, int(SIZES[-1])) < TARGET:
         return float("nan")
-    while low < high:
-        middle = (low + high) // 2
-        if power(values, level, int(SIZES[middle])) >= TARGET:
-            high = middle
-        else:
-            low = middle + 1
-    return float(SIZES[low])
+    least = int(np.searchsorted(SIZES, smallest_n(level)))
+    enough = bisect_left(SIZES, True, least, len(SIZES) - 1, key=lambda n: power(values, level, int(n)) >= TARGET)
+    return float(SIZES[enough])
 
 
 def detectable(pair: Shifted, level: float) -> float:
@@ -195,10 +185,8 @@ def detectable(pair: Shifted, level: float) -> float:
     low, high = 0.0, 10 * pair.spread
     for _ in range(STEPS):
         middle = (low + high) / 2
-        if power(pair.at(sign * middle), level, n) >= TARGET:
-            high = middle
-        else:
-            low = middle
+        found = power(pair.at(sign * middle), level, n) >= TARGET
+        low, high = (low, middle) if found else (middle, high)
     return high
 
 

@@ -1,21 +1,17 @@
-"""Ranks of designs within each task, and what a critical-difference diagram shows of them.
+"""Ranks of designs within each task, their critical difference, and the tests after Friedman's.
 
 Rank 1 is the best design of a task; designs with equal scores share the mean of their ranks (midranks).
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from scipy.stats import norm, rankdata, studentized_range
 
+from analysis.statistics.arrays import Floats, rounded
 from analysis.statistics.correction import holm
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-Floats = NDArray[np.float64]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -33,7 +29,7 @@ class CriticalDifference:
     alpha: float
 
 
-def critical_difference(matrix: "pd.DataFrame", alpha: float = 0.05, decimals: int = 12) -> CriticalDifference:
+def critical_difference(matrix: pd.DataFrame, alpha: float = 0.05, decimals: int = 12) -> CriticalDifference:
     """Return the data of the diagram for tasks x designs; scores are rounded to `decimals` before ranking."""
     averages = task_ranks(matrix.to_numpy(dtype=float), decimals).mean(axis=0)
     n, k = matrix.shape
@@ -46,9 +42,7 @@ def critical_difference(matrix: "pd.DataFrame", alpha: float = 0.05, decimals: i
 
 def task_ranks(scores: Floats, decimals: int = 12) -> Floats:
     """Return the midranks of [n tasks, k designs] within each task, the highest score first; [n, k]."""
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(-np.round(scores, decimals), axis=1), dtype=np.float64)
+    return np.asarray(rankdata(-rounded(scores, decimals), axis=1), dtype=np.float64)
 
 
 def rank_error(k: int, n: int) -> float:
@@ -64,8 +58,6 @@ def nemenyi_distance(k: int, n: int, alpha: float) -> float:
 
     q_alpha: the studentized range of k means with infinite degrees of freedom, divided by sqrt(2).
     """
-    from scipy.stats import studentized_range
-
     return float(studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2)) * rank_error(k, n)
 
 
@@ -91,16 +83,14 @@ def letters(groups: list[tuple[int, ...]], k: int) -> list[str]:
 
     Beyond 26 sets there are none ("" everywhere).
     """
-    held = [""] * k
-    for letter, group in zip(LETTERS, groups if len(groups) <= len(LETTERS) else [], strict=False):
-        for position in group:
-            held[position] += letter
-    return held
+    lettered = zip(LETTERS, groups if len(groups) <= len(LETTERS) else [], strict=False)
+    sets = [(letter, set(group)) for letter, group in lettered]
+    return ["".join(letter for letter, group in sets if position in group) for position in range(k)]
 
 
 @dataclass(frozen=True)
 class AgainstControl:
-    """One entry a design, in the order given; z, p and p_holm are nan for the control itself."""
+    """One entry per design, in the order given; z, p and p_holm are nan for the control itself."""
 
     z: Floats
     p: Floats
@@ -113,8 +103,6 @@ def against_control(averages: Floats, n: int, control: int) -> AgainstControl:
     z = (R_j - R_control) / sqrt(k (k + 1) / (6 n)), below zero where design j ranks better; two-sided normal p; Holm
     over the k - 1 comparisons.
     """
-    from scipy.stats import norm
-
     k = len(averages)
     others = np.arange(k) != control
     z = np.where(others, (averages - averages[control]) / rank_error(k, n), np.nan)
@@ -129,8 +117,6 @@ def nemenyi_p(differences: Floats, k: int, n: int) -> Floats:
 
     P(range of k standard normals > sqrt(2) |difference| / standard error), from the studentized range.
     """
-    from scipy.stats import studentized_range
-
     steps = np.rint(np.abs(differences) * 2 * n)  # average ranks are multiples of 1 / (2 n): each one once
     values, which = np.unique(steps, return_inverse=True)
     p = studentized_range.sf(np.sqrt(2) * values / (2 * n) / rank_error(k, n), k, np.inf)

@@ -1,17 +1,14 @@
 """One pair of designs over tasks and seeds: intervals of its mean difference, and what the seeds add to its error."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from analysis.names import listed
-from analysis.statistics.intervals import student_interval
+from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.variance import NOISE, REST, mean_squares
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -21,47 +18,41 @@ class SeedTable:
     designs: list[str]
     tasks: list[str]
     seeds: list[str]
-    scores: NDArray[np.float64]
+    scores: Floats
     note: str = ""
 
-    def block(self, tasks: list[str]) -> NDArray[np.float64]:
+    def block(self, tasks: list[str]) -> Floats:
         """Return the scores of these tasks, [designs, tasks, seeds]."""
         place = {task: k for k, task in enumerate(self.tasks)}
         return self.scores[:, [place[task] for task in tasks]]
 
 
-def seed_table(frame: "pd.DataFrame", designs: list[str], tasks: list[str]) -> SeedTable | None:
+def seed_table(frame: pd.DataFrame, designs: list[str], tasks: list[str]) -> SeedTable | None:
     """Return the table over the seeds that all designs share; None where there are fewer than two.
 
     frame: long, with design, seed, task, score. Designs with one seed are left out where two designs with more remain.
     """
-    own = _seeds(frame, designs)
-    several = [design for design in designs if len(own[design]) > 1]
-    shared = [seed for seed in own[several[0]] if all(seed in own[d] for d in several)] if several else []
+    seeds = _seeds(frame, designs)
+    several = [design for design in designs if len(seeds[design]) > 1]
+    shared = [seed for seed in seeds[several[0]] if all(seed in seeds[d] for d in several)] if several else []
     if len(several) < 2 or len(shared) < 2:
         return None
     wide = frame.pivot_table(index="task", columns=["design", "seed"], values="score")
     scores = np.stack([wide[design].loc[tasks, shared].to_numpy(dtype=np.float64) for design in several])
-    return SeedTable(several, tasks, shared, scores, _note(own, several, shared))
+    return SeedTable(several, tasks, shared, scores, _note(seeds, several, shared))
 
 
-def _seeds(frame: "pd.DataFrame", designs: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {design: [] for design in designs}
-    for design, seed in frame[["design", "seed"]].drop_duplicates().itertuples(index=False):
-        if seed and design in found:
-            found[design].append(seed)
-    return {design: sorted(seeds, key=lambda seed: (len(seed), seed)) for design, seeds in found.items()}
+def _seeds(frame: pd.DataFrame, designs: list[str]) -> dict[str, list[str]]:
+    known = frame[frame["seed"] != ""].groupby("design")["seed"].unique()
+    return {design: sorted(known.get(design, ()), key=lambda seed: (len(seed), seed)) for design in designs}
 
 
-def _note(own: dict[str, list[str]], several: list[str], shared: list[str]) -> str:
-    single = [design for design in own if design not in several]
-    more = [design for design in several if len(own[design]) > len(shared)]
+def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) -> str:
+    single = [design for design in seeds if design not in several]
+    more = [design for design in several if len(seeds[design]) > len(shared)]
     parts = [f"{listed(single, 4)} with fewer than two seeds left out"] if single else []
     parts += [f"further seeds of {listed(more, 4)} not used"] if more else []
     return f"only the seeds {', '.join(shared)}, which the designs share: {'; '.join(parts)}" if parts else ""
-
-
-Floats = NDArray[np.float64]
 
 
 def pair_mean_squares(differences: Floats) -> Floats:
@@ -70,14 +61,11 @@ def pair_mean_squares(differences: Floats) -> Floats:
     mean = differences.mean(axis=(1, 2))[:, None]
     by_task, by_seed = differences.mean(axis=2), differences.mean(axis=1)
     left = differences - by_task[:, :, None] - by_seed[:, None, :] + mean[:, :, None]
-    found = np.stack(
-        [
-            seeds * ((by_task - mean) ** 2).sum(axis=1) / (tasks - 1),
-            tasks * ((by_seed - mean) ** 2).sum(axis=1) / (seeds - 1),
-            (left**2).sum(axis=(1, 2)) / ((tasks - 1) * (seeds - 1)),
-        ]
-    )
-    return np.where(found < NOISE, 0.0, found)
+    of_task = seeds * ((by_task - mean) ** 2).sum(axis=1) / (tasks - 1)
+    of_seed = tasks * ((by_seed - mean) ** 2).sum(axis=1) / (seeds - 1)
+    rest = (left**2).sum(axis=(1, 2)) / ((tasks - 1) * (seeds - 1))
+    squares = np.stack([of_task, of_seed, rest])
+    return np.where(squares < NOISE, 0.0, squares)
 
 
 def total_square(ms: Floats) -> Floats:
@@ -98,10 +86,10 @@ class SeedPairs:
     by_model: Floats
     by_pooled: Floats
     seed_share: Floats
-    seeds_agreeing: NDArray[np.int64]
+    seeds_agreeing: Ints
 
 
-def seed_pairs(scores: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95) -> SeedPairs:
+def seed_pairs(scores: Floats, first: Ints, second: Ints, level: float = 0.95) -> SeedPairs:
     """Compare designs `second` minus `first` [P] of `scores` [designs, tasks, seeds], two tasks and seeds or more.
 
     `over_tasks`: Student's interval over tasks, seed means as scores, as for the pairs. `by_model` (over tasks and the
@@ -109,22 +97,14 @@ def seed_pairs(scores: Floats, first: NDArray[np.int64], second: NDArray[np.int6
     `seeds_agreeing`: seeds whose mean difference over tasks has the sign of the whole.
     """
     differences = scores[second] - scores[first]
-    per_seed = differences.mean(axis=1)
     whole = differences.mean(axis=(1, 2))
-    model, _, pooled, share = model_intervals(scores, first, second, level)
-    return SeedPairs(
-        whole,
-        np.stack(student_interval(differences.mean(axis=2), level), axis=1),
-        model,
-        pooled,
-        share,
-        (np.sign(per_seed) == np.sign(whole)[:, None]).sum(axis=1),
-    )
+    over_tasks = np.stack(student_interval(differences.mean(axis=2), level), axis=1)
+    by_model, _, by_pooled, share = model_intervals(scores, first, second, level)
+    agreeing = (np.sign(differences.mean(axis=1)) == np.sign(whole)[:, None]).sum(axis=1)
+    return SeedPairs(whole, over_tasks, by_model, by_pooled, share, agreeing)
 
 
-def model_intervals(
-    scores: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95
-) -> tuple[Floats, ...]:
+def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.95) -> tuple[Floats, ...]:
     """Return the intervals by the model [P, 2], the seeds' share [P], and the same with the seeds of all designs.
 
     Model of a pair: difference = mean + task + seed + rest, all random, so the variance of the mean of T tasks and S
@@ -136,15 +116,15 @@ def model_intervals(
     _, tasks, seeds = scores.shape
     designs = len(scores) - 1
     differences = scores[second] - scores[first]
-    own = pair_mean_squares(differences)
+    of_pair = pair_mean_squares(differences)
     squares = mean_squares(scores)
-    pooled = np.stack([own[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
+    pooled = np.stack([of_pair[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
     one, of_all = (
         np.array([tasks - 1, n * (seeds - 1), n * (tasks - 1) * (seeds - 1)], dtype=np.float64) for n in (1, designs)
     )
     mean = differences.mean(axis=(1, 2))
     size = tasks * seeds
-    return (*_interval(mean, own, one, size, level), *_interval(mean, pooled, of_all, size, level))
+    return (*_interval(mean, of_pair, one, size, level), *_interval(mean, pooled, of_all, size, level))
 
 
 def _interval(mean: Floats, ms: Floats, df: Floats, size: int, level: float) -> tuple[Floats, Floats]:
@@ -152,12 +132,10 @@ def _interval(mean: Floats, ms: Floats, df: Floats, size: int, level: float) -> 
 
     Degrees of freedom of the sum by Satterthwaite (1946).
     """
-    from scipy.stats import t as student
-
     total = total_square(ms)
     plain = ms[0] + ms[1] - ms[2] >= ms.max(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = np.where(plain, total**2 / (ms**2 / df[:, None]).sum(axis=0), df[ms.argmax(axis=0)])
-        reach = np.where(total > 0, student.ppf((1 + level) / 2, np.maximum(freedom, 1.0)) * np.sqrt(total / size), 0.0)
+        reach = student_reach(np.sqrt(total / size), np.maximum(freedom, 1.0), level)
         share = np.where(total > 0, np.minimum(1.0, ms[1] / total), 0.0)
     return np.stack([mean - reach, mean + reach], axis=1), share

@@ -1,4 +1,4 @@
-"""The sign-flip permutation test of a vector of differences: is its mean zero, with the task as the unit?
+"""The sign-flip permutation test of differences (is their mean zero, with the task as the unit?), and the bootstrap.
 
 Under the null hypothesis the differences of a task are as likely as their negatives, so the sign of each task's whole
 vector is flipped (Winkler et al. 2014, "exchangeable up to sign"; for one difference it is Fisher's test of 1935).
@@ -8,47 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtr
 
-Floats = NDArray[np.float64]
+from analysis.statistics.arrays import Floats, Ints
 
 DRAWS = 9_999
 SEED = 0
-CELLS = 4_000_000  # counts held at once
-
-
-def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Floats]:
-    """Yield chunks [draws, n] of how often each of n units is drawn, n draws with replacement (Efron 1979).
-
-    The same counts at every call with the same seed; every row sums to n.
-    """
-    generator = np.random.default_rng(seed)
-    size = max(1, CELLS // n)
-    for start in range(0, draws, size):
-        rows = min(size, draws - start)
-        drawn = generator.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
-
-
-def percentile_interval(values: Floats, level: float = 0.95) -> Floats:
-    """Return [..., 2]: the middle `level` of the last axis of `values` (the percentile interval of the bootstrap)."""
-    ends = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=-1)
-    return np.moveaxis(ends, 0, -1)
-
-
-def pair_intervals(means: Floats, first: NDArray[np.int64], second: NDArray[np.int64], level: float = 0.95) -> Floats:
-    """Return [P, 2] from the designs' resampled means [designs, draws]; a few pairs at a time to bound the memory."""
-    size = max(1, 4_000_000 // means.shape[1])
-    parts = [slice(start, start + size) for start in range(0, len(first), size)]
-    return np.concatenate([percentile_interval(means[second[part]] - means[first[part]], level) for part in parts])
-
-
+CELLS = 4_000_000  # numbers in the memory at once
 RANDOM_FLIPS = 99_999
 EXACT_UP_TO = 17  # tasks: 2^16 patterns are fewer than RANDOM_FLIPS
 CHUNK = 8192  # patterns multiplied at once
 SIGNS = 200_000_000  # drawn at most, but for the fewest patterns
 FEWEST_FLIPS = 999
 SIGNS_AT_ONCE = 20_000_000
+DRAWN_UP_TO = 1000  # units: beyond them the normal curve
 
 
 @dataclass(frozen=True)
@@ -105,9 +78,6 @@ def random_signs(n: int, count: int) -> Iterator[Floats]:
         yield np.asarray(1 - 2 * generator.integers(0, 2, size, dtype=np.int8), dtype=np.float64)
 
 
-DRAWN_UP_TO = 1000  # units: beyond them the normal curve
-
-
 @dataclass(frozen=True)
 class FlipMeans:
     """`p` and `p_min` (the smallest that so many units other than zero allow) [P]; `flips`: patterns counted.
@@ -149,8 +119,6 @@ def flip_means(differences: Floats, draws: int = DRAWS) -> FlipMeans:
 
 
 def _normal(differences: Floats) -> FlipMeans:
-    from scipy.special import ndtr
-
     spread = np.sqrt((differences**2).sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(spread > 0, 2 * ndtr(-np.abs(differences.sum(axis=1)) / spread), 1.0)
@@ -162,3 +130,29 @@ def _few(chunks: Iterator[Floats], rows: int) -> Iterator[Floats]:
     for chunk in chunks:
         for start in range(0, len(chunk), rows):
             yield chunk[start : start + rows]
+
+
+def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Floats]:
+    """Yield chunks [draws, n] of how often each of n units is drawn, n draws with replacement (Efron 1979).
+
+    The same counts at every call with the same seed; every row sums to n.
+    """
+    generator = np.random.default_rng(seed)
+    size = max(1, CELLS // n)
+    for start in range(0, draws, size):
+        rows = min(size, draws - start)
+        drawn = generator.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+def percentile_interval(values: Floats, level: float = 0.95) -> Floats:
+    """Return [..., 2]: the middle `level` of the last axis of `values` (the percentile interval of the bootstrap)."""
+    ends = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=-1)
+    return np.moveaxis(ends, 0, -1)
+
+
+def pair_intervals(means: Floats, first: Ints, second: Ints, level: float = 0.95) -> Floats:
+    """Return [P, 2] from the designs' resampled means [designs, draws]; a few pairs at a time to bound the memory."""
+    size = max(1, CELLS // means.shape[1])
+    parts = [slice(start, start + size) for start in range(0, len(first), size)]
+    return np.concatenate([percentile_interval(means[second[part]] - means[first[part]], level) for part in parts])

@@ -1,14 +1,13 @@
-"""What was measured of the tests and intervals (docs/calibration.md), so that a report can say where they fall short.
+"""Measured error rates of the tests and intervals (docs/calibration.md), so that a report says where they fall short.
 
 Rates at 5 % and coverages of 95 % intervals by number of tasks: python -m benchmarks.calibrate.calibration, 2026-11-21.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.grids.formats import fraction
+from analysis.statistics.arrays import Floats
 
-Floats = NDArray[np.float64]
 ByTasks = dict[int, float]
 
 PAGE = "docs/calibration.md"

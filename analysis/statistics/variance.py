@@ -8,9 +8,8 @@ McCulloch 1992, chapter 4). What is left within a cell cannot be told from the t
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from analysis.statistics.arrays import Floats
 
 AXES = ("design", "task", "seed")
 REST = "design x task x seed"
@@ -38,23 +37,22 @@ def components(scores: Floats) -> dict[str, Component]:
     """
     squares = mean_squares(scores)
     sizes = dict(zip(AXES, scores.shape, strict=True))
-    found = {}
-    for term, (df, _) in squares.items():
-        own = set(term.split(" x "))
-        around = [(other, set(other.split(" x ")) - own) for other in squares if own <= set(other.split(" x "))]
+    axes_of = {term: set(term.split(" x ")) for term in squares}
+    estimates = {}
+    for term, axes in axes_of.items():
+        around = [(other, theirs - axes) for other, theirs in axes_of.items() if axes <= theirs]
         estimate = sum((-1) ** len(more) * squares[other][1] for other, more in around)
-        outside = np.prod([sizes[axis] for axis in AXES if axis not in own])
-        found[term] = (df, squares[term][1], float(estimate / outside))
-    total = sum(max(0.0, estimate) for *_, estimate in found.values())
+        estimates[term] = float(estimate / np.prod([sizes[axis] for axis in AXES if axis not in axes]))
+    total = sum(max(0.0, estimate) for estimate in estimates.values())
     return {
-        term: Component(df, square, estimate, max(0.0, estimate), max(0.0, estimate) / total if total else 0.0)
-        for term, (df, square, estimate) in found.items()
+        term: Component(*squares[term], estimate, max(0.0, estimate), max(0.0, estimate) / total if total else 0.0)
+        for term, estimate in estimates.items()
     }
 
 
 def mean_squares(scores: Floats) -> dict[str, tuple[int, float]]:
     """Return term -> (degrees of freedom, mean square) for [designs, tasks, seeds]."""
-    found = {}
+    squares = {}
     for term in ORDER:
         axes = [AXES.index(name) for name in term.split(" x ")]
         effect = scores.mean(axis=tuple(k for k in range(3) if k not in axes), keepdims=True)
@@ -63,23 +61,23 @@ def mean_squares(scores: Floats) -> dict[str, tuple[int, float]]:
         df = int(np.prod([scores.shape[k] - 1 for k in axes]))
         copies = scores.size / effect.size
         square = float(copies * (effect**2).sum() / df)
-        found[term] = (df, 0.0 if square < NOISE else square)
-    return found
+        squares[term] = (df, 0.0 if square < NOISE else square)
+    return squares
 
 
-def seed_standard_error(found: dict[str, Component], tasks: int, seeds: int) -> float:
+def seed_standard_error(parts: dict[str, Component], tasks: int, seeds: int) -> float:
     """Return the standard error of the difference of two designs' means over `tasks` that comes from seeds alone.
 
     Both designs use the same `seeds` seeds, so what a seed does to all designs (seed, task x seed) cancels; what is
     left is 2 (design x seed + rest / tasks) / seeds.
     """
-    variance = found["design x seed"].variance + found[REST].variance / tasks
+    variance = parts["design x seed"].variance + parts[REST].variance / tasks
     return float(np.sqrt(2 * variance / seeds))
 
 
-def task_standard_error(found: dict[str, Component], tasks: int) -> float:
+def task_standard_error(parts: dict[str, Component], tasks: int) -> float:
     """Return the standard error of such a difference that comes from the choice of tasks alone."""
-    return float(np.sqrt(2 * found["design x task"].variance / tasks))
+    return float(np.sqrt(2 * parts["design x task"].variance / tasks))
 
 
 def intraclass(differences: Floats, groups: list[list[int]]) -> Floats:

@@ -1,28 +1,107 @@
 """The two-sided Wilcoxon signed-rank test, exact also with ties and zeros, for many pairs at once.
 
 The null distribution is the permutation distribution conditional on the sizes of the differences, so on their ties and
-zeros (signed_rank_null.py). scipy's `method="exact"` gives the same p where there are no ties and no zeros.
+zeros. scipy's `method="exact"` gives the same p where there are no ties and no zeros.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from analysis.statistics.arrays import Floats, Ints, rounded
 
 # 2^1000 patterns still are a float, so every count keeps its relative precision, and one pair takes half a second.
 EXACT_UP_TO = 1000
+VALUES_AT_ONCE = 1_000_000
 
 
-def two_sided_p(ranks: Ints, smaller: Ints) -> Floats:
-    """Return p = 2 P(W <= min(W+, W-)), at most 1, for each row of doubled ranks [P, n]; 0 marks a dropped task.
+@dataclass(frozen=True)
+class SignedRank:
+    """Results for P pairs, each field an array of length P.
 
-    `smaller` [P] is the doubled min(W+, W-) over the ranks given. See `lower_tail`.
+    `n_pairs` counts all tasks, `n_zero` the differences of zero among them; `p_min` is the smallest two-sided p that
+    any data with so many differences other than zero can reach, 2 / 2^(n_pairs - n_zero), at most 1.
+    `rank_biserial` is the matched-pairs (W+ - W-) / (W+ + W-) of Kerby 2014, 0 where all differences are zero.
     """
-    return np.minimum(1.0, 2.0 * lower_tail(ranks, smaller))
+
+    n_pairs: Ints
+    n_zero: Ints
+    w_plus: Floats
+    w_minus: Floats
+    rank_biserial: Floats
+    p: Floats
+    p_min: Floats
+
+
+def signed_rank(differences: Floats, zeros: str = "wilcox", decimals: int = 12) -> SignedRank:
+    """Test each row of `differences` [P, n] (score differences of P pairs over n tasks), rounded to `decimals` first.
+
+    `zeros`: "wilcox" drops differences of zero before ranking (Wilcoxon 1945); "pratt" ranks them and then drops them
+    (Pratt 1959); "zsplit" ranks them and gives half of their ranks to W+ and half to W-. A zero has no sign to flip:
+    under zsplit its ranks are a constant half on both sides, so p is Pratt's, and only W and its effect size differ.
+    """
+    d = rounded(differences, decimals)
+    ranks, n_zero = _ranks(d, zeros)
+    # The zeros of a row share the midrank (z + 1) / 2 and sum to z (z + 1) / 2; doubled and halved that is the same.
+    shared = n_zero * (n_zero + 1) // 2 if zeros == "zsplit" else np.zeros_like(n_zero)
+    plus = (ranks * (d > 0)).sum(axis=1)
+    minus = ranks.sum(axis=1) - plus
+    p = np.minimum(1.0, 2.0 * lower_tail(ranks, np.minimum(plus, minus)))  # 2 P(W <= min(W+, W-))
+    n_pairs = np.full(len(d), d.shape[1])
+    p_min = np.minimum(1.0, 2.0 ** (1.0 - (n_pairs - n_zero)))
+    plus, minus = plus + shared, minus + shared
+    with np.errstate(invalid="ignore"):
+        biserial = np.where(plus + minus > 0, (plus - minus) / (plus + minus), 0.0)
+    return SignedRank(n_pairs, n_zero, plus / 2, minus / 2, biserial, p, p_min)
+
+
+def p_above_zero(differences: Floats, zeros: str = "wilcox", decimals: int = 12) -> Floats:
+    """Return the one-sided p [P] of the same test of each row of `differences` [P, n]: is the centre above zero?"""
+    d = rounded(differences, decimals)
+    ranks, _ = _ranks(d, zeros)
+    return lower_tail(ranks, (ranks * (d < 0)).sum(axis=1))
+
+
+def _ranks(d: Floats, zeros: str) -> tuple[Ints, Ints]:
+    """Return the doubled midranks [P, n] of the sizes of rounded differences, 0 for a zero, and the number of zeros."""
+    ranks = doubled_midranks(np.abs(d))
+    n_zero = (d == 0).sum(axis=1)
+    if zeros == "wilcox":
+        ranks = ranks - 2 * n_zero[:, None]  # zeros hold the lowest ranks, so dropping them lowers all others alike
+    ranks[d == 0] = 0
+    return ranks, n_zero
+
+
+def doubled_midranks(values: Floats) -> Ints:
+    """Return twice the midrank of each value within its row, [P, n] whole numbers.
+
+    That is the first and the last place of its run of equal values, added. Blocks of rows bound the memory.
+    """
+    count, n = values.shape
+    ranks = np.empty((count, n), dtype=np.int64)
+    block = max(1, VALUES_AT_ONCE // max(1, n))
+    for start in range(0, count, block):
+        rows = slice(start, start + block)
+        order = np.argsort(values[rows], axis=1, kind="stable")
+        first, last = tie_ends(np.take_along_axis(values[rows], order, axis=1))
+        np.put_along_axis(ranks[rows], order, first + last + 2, axis=1)
+    return ranks
+
+
+def tie_ends(ordered: Floats) -> tuple[Ints, Ints]:
+    """Return the first and the last place (from 0) of the run of ties at each place of sorted values' last axis."""
+    n = ordered.shape[-1]
+    places = np.arange(n)
+    new = np.ones(ordered.shape, dtype=bool)
+    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    final = np.ones(ordered.shape, dtype=bool)
+    final[..., :-1] = new[..., 1:]
+    first = np.maximum.accumulate(np.where(new, places, 0), axis=-1)
+    last = np.minimum.accumulate(np.where(final, places, n)[..., ::-1], axis=-1)[..., ::-1]
+    return first, last
 
 
 def lower_tail(ranks: Ints, at: Ints) -> Floats:
@@ -65,8 +144,6 @@ def null_lower_tail(doubled: tuple[int, ...]) -> Floats:
 
 def _normal_tail(ranks: Ints, at: Ints) -> Floats:
     """Return the normal approximation of P(2 W <= at); half a step of 2 W, 2 where all ranks are whole, else 1."""
-    from scipy.special import ndtr
-
     half_step = np.where((ranks % 2 == 0).all(axis=1), 1.0, 0.5)
     spread = np.sqrt((ranks.astype(np.float64) ** 2).sum(axis=1)) / 2
     away = at - ranks.sum(axis=1) / 2 + half_step
@@ -79,102 +156,16 @@ def largest_within(n: int, level: float) -> tuple[int, float]:
 
     Up to `EXACT_UP_TO` exact, beyond it by the normal curve of `lower_tail`.
     """
-    from scipy.special import ndtri
-
     allowed = level * (1 + 1e-9)
     if n <= EXACT_UP_TO:
         tail = null_lower_tail(tuple(range(2, 2 * n + 2, 2)))[::2]  # doubled ranks: every second value is a sum
         k = int(np.searchsorted(tail, allowed, side="right")) - 1
         return k, float(tail[k]) if k >= 0 else 0.0
-    ranks = np.arange(2, 2 * n + 2, 2)[None]
-    spread = np.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    k = int(np.floor(n * (n + 1) / 4 + float(ndtri(min(allowed, 0.5))) * spread - 0.5))
-    return k, float(_normal_tail(ranks, np.array([2 * k]))[0])
+    k = int(largest_by_normal_curve(n, min(allowed, 0.5)))
+    return k, float(_normal_tail(np.arange(2, 2 * n + 2, 2)[None], np.array([2 * k]))[0])
 
 
-__all__ = ["EXACT_UP_TO", "SignedRank", "doubled_midranks", "null_lower_tail", "p_above_zero", "signed_rank"]
-
-
-VALUES_AT_ONCE = 1_000_000
-
-
-@dataclass(frozen=True)
-class SignedRank:
-    """Results for P pairs, each field an array of length P.
-
-    `n_pairs` counts all tasks, `n_zero` the differences of zero among them; `p_min` is the smallest two-sided p that
-    any data with so many differences other than zero can reach, 2 / 2^(n_pairs - n_zero), at most 1.
-    `rank_biserial` is the matched-pairs (W+ - W-) / (W+ + W-) of Kerby 2014, 0 where all differences are zero.
-    """
-
-    n_pairs: Ints
-    n_zero: Ints
-    w_plus: Floats
-    w_minus: Floats
-    rank_biserial: Floats
-    p: Floats
-    p_min: Floats
-
-
-def signed_rank(differences: Floats, zeros: str = "wilcox", decimals: int = 12) -> SignedRank:
-    """Test each row of `differences` [P, n] (score differences of P pairs over n tasks).
-
-    `zeros`: "wilcox" drops differences of zero before ranking (Wilcoxon 1945); "pratt" ranks them and then drops them
-    (Pratt 1959); "zsplit" ranks them and gives half of their ranks to W+ and half to W-. A zero has no sign to flip:
-    under zsplit its ranks are a constant half on both sides, so p is Pratt's, and only W and its effect size differ.
-    Differences are rounded to `decimals` first: 0.3 - 0.1 and 0.2 must tie, and float noise is no rank.
-    """
-    d: Floats = np.asarray(np.round(differences, decimals), dtype=np.float64)
-    ranks, n_zero = _ranks(d, zeros)
-    # The zeros of a row share the midrank (z + 1) / 2 and sum to z (z + 1) / 2; doubled and halved that is the same.
-    shared = n_zero * (n_zero + 1) // 2 if zeros == "zsplit" else np.zeros_like(n_zero)
-    plus = (ranks * (d > 0)).sum(axis=1)
-    minus = ranks.sum(axis=1) - plus
-    p = two_sided_p(ranks, np.minimum(plus, minus))
-    n_pairs = np.full(len(d), d.shape[1])
-    p_min = np.minimum(1.0, 2.0 ** (1.0 - (n_pairs - n_zero)))
-    plus, minus = plus + shared, minus + shared
-    with np.errstate(invalid="ignore"):
-        biserial = np.where(plus + minus > 0, (plus - minus) / (plus + minus), 0.0)
-    return SignedRank(n_pairs, n_zero, plus / 2, minus / 2, biserial, p, p_min)
-
-
-def p_above_zero(differences: Floats, zeros: str = "wilcox", decimals: int = 12) -> Floats:
-    """Return the one-sided p [P] of the same test of each row of `differences` [P, n]: is the centre above zero?"""
-    d: Floats = np.asarray(np.round(differences, decimals), dtype=np.float64)
-    ranks, _ = _ranks(d, zeros)
-    return lower_tail(ranks, (ranks * (d < 0)).sum(axis=1))
-
-
-def _ranks(d: Floats, zeros: str) -> tuple[Ints, Ints]:
-    """Return the doubled midranks [P, n] of the sizes of rounded differences, 0 for a zero, and the number of zeros."""
-    ranks = doubled_midranks(np.abs(d))
-    n_zero = (d == 0).sum(axis=1)
-    if zeros == "wilcox":
-        ranks = ranks - 2 * n_zero[:, None]  # zeros hold the lowest ranks, so dropping them lowers all others alike
-    ranks[d == 0] = 0
-    return ranks, n_zero
-
-
-def doubled_midranks(values: Floats) -> Ints:
-    """Return twice the midrank of each value within its row, [P, n] whole numbers.
-
-    Twice the midrank of x is the first and the last place of its run of equal values, added. Rows are taken in blocks
-    to bound the memory.
-    """
-    count, n = values.shape
-    ranks = np.empty((count, n), dtype=np.int64)
-    block = max(1, VALUES_AT_ONCE // max(1, n))
-    for start in range(0, count, block):
-        rows = slice(start, start + block)
-        order = np.argsort(values[rows], axis=1, kind="stable")
-        ordered = np.take_along_axis(values[rows], order, axis=1)
-        places = np.broadcast_to(np.arange(1, n + 1), ordered.shape)
-        new = np.ones(ordered.shape, dtype=bool)  # where a run of equal values starts
-        new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        ends = np.ones(ordered.shape, dtype=bool)
-        ends[:, :-1] = new[:, 1:]
-        first = np.maximum.accumulate(np.where(new, places, 0), axis=1)
-        last = np.minimum.accumulate(np.where(ends, places, n)[:, ::-1], axis=1)[:, ::-1]
-        np.put_along_axis(ranks[rows], order, first + last, axis=1)
-    return ranks
+def largest_by_normal_curve(n: Any, level: float) -> Any:
+    """Return the largest k with P(W <= k) <= level for n ranks without ties (a number or an array), as floats."""
+    spread = np.sqrt(n * (n + 1.0) * (2.0 * n + 1) / 24)
+    return np.floor(n * (n + 1.0) / 4 + float(ndtri(level)) * spread - 0.5)
