@@ -3,6 +3,7 @@
 import gc
 import hashlib
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from copy import copy, deepcopy
@@ -52,13 +53,15 @@ def pytest_collection_finish():
     """Spare the garbage collector the imported packages: it would go through their million objects again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _each_choice_of_groups_once():
     """Read each file of conf/ and compose each choice of groups once: Hydra takes a sixth of a second each time.
 
-    conf/ stays as it is during the tests. Hydra itself parses all words, and applies those that are no groups.
+    conf/ stays as it is during the tests. Hydra itself parses all words, and applies those that are no groups. What is
+    kept is kept as bytes: reading them is six times as fast as a deep copy.
     """
     from hydra._internal import config_loader_impl as loader
     from hydra._internal.config_repository import ConfigRepository as Files
@@ -70,8 +73,8 @@ def _each_choice_of_groups_once():
     def load_once(self, config_path):
         key = str(self.get_sources()), config_path
         if key not in loaded:
-            loaded[key] = load(self, config_path)
-        return deepcopy(loaded[key])
+            loaded[key] = pickle.dumps(load(self, config_path))
+        return pickle.loads(loaded[key])
 
     def choose_once(repo, config_name, overrides_list, **settings):
         is_group = [repo.group_exists(o.key_or_group) and not isinstance(o.value(), dict) for o in overrides_list]
@@ -85,8 +88,8 @@ def _each_choice_of_groups_once():
     def merge_once(self, defaults, repo):
         key = str(repo.get_sources()), str(defaults)
         if key not in merged:
-            merged[key] = merge(self, defaults, repo)
-        return deepcopy(merged[key])
+            merged[key] = pickle.dumps(merge(self, defaults, repo))
+        return pickle.loads(merged[key])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loader, "create_defaults_list", choose_once)
