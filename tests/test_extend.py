@@ -43,12 +43,12 @@ def page(name):
     return pytest.mark.parametrize("tree", [name], indirect=True, ids=[name])
 
 
-def run(tree, words):
-    """What a command prints that must succeed."""
-    python, *rest = shlex.split(words, comments=True)
+def run(tree, words, code=0):
+    """What a command prints, whose exit code is known."""
+    python, *rest = shlex.split(words)
     assert python == "python"
     done = start(*rest, cwd=tree, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -72,6 +72,38 @@ def test_a_pooler(tree):
     run(tree, f"{train} {SHORT}")
     assert manifest(tree, "max-bi")["config"]["pooler"]["name"] == "max"
     assert re.search(r"\d+ passed", run(tree, f"{contract} -m 'not slow'"))
+
+
+# Every kernel is proved when it is loaded; what each layer sees is compared with what is written here.
+MASKS = """
+import torch
+from cli.compose import composed, plain
+from encoders.loading import build_encoder
+from encoders.precision import PRECISIONS
+
+n = torch.arange(12)
+near = torch.tensor([[abs(q - k) <= 8 for k in range(12)] for q in range(12)])
+for kernel in ("eager", "sdpa", "unpadded"):
+    words = ["attn=alternating", "attn.reach=8", "max_length=32", "accelerator=cpu"]
+    words += [f"model.attn_implementation={kernel}"]
+    encoder = build_encoder(plain(composed("train", words)), PRECISIONS["fp32"], torch.device("cpu"))
+    seen = [m.sees(n[:, None], n) for m in encoder.backbone.modules() if hasattr(m, "sees")]
+    assert [bool(s.all()) for s in seen] == [True, False, False] * 2
+    assert all(s.all() or torch.equal(s, near) for s in seen)
+print("as written")
+"""
+
+
+@pytest.mark.slow
+@page("attention.md")
+def test_an_attention_pattern(tree):
+    """Counted, proved in every kernel, trained, and held to its limits."""
+    (train,) = commands("attention.md")
+    assert "attn=alternating" in run(tree, f"{train} {SHORT} check=true")
+    assert run(tree, f"python -c {shlex.quote(MASKS)}").startswith("as written")
+    run(tree, f"{train} {SHORT}")
+    assert manifest(tree, "mean-alternating")["config"]["attn"]["reach"] == 8
+    assert "attn.reach=0 must be a whole number, at least 1" in run(tree, f"{train} attn.reach=0", code=2)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """A pattern that is neither causal nor bidirectional: literal masks against the states, in every kernel."""
 
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,8 +18,6 @@ from encoders.encoder import Encoder
 from encoders.layers import parts
 from encoders.tokens import TextTokenizer
 from tests.contract.conftest import TEXTS
-from tests.started import start
-from tests.test_extend import PAIRS, ROOT, SHORT, SOURCES
 
 KERNELS = ["eager", "sdpa", "unpadded"]
 
@@ -139,79 +135,3 @@ def test_what_a_pattern_refuses(backbone):
         pattern_of({"name": "bi_last", "layer": 1})
     with pytest.raises(UserError, match=r"attn.layers=0 must be a whole number, at least 1"):
         pattern_of({"name": "bi_last", "layers": 0})
-
-
-CODE = '''"""A causal window: each token sees itself and the few tokens before it."""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
-
-from torch import Tensor
-
-from cli.limits import Limit
-from encoders.attention.pattern import Pattern, Sees
-
-
-@dataclass(frozen=True)
-class Window(Pattern):
-    """window: how many tokens each one sees, itself the last of them."""
-
-    window: int
-    limits: ClassVar[Mapping[str, Limit]] = {"window": Limit(1)}
-
-    def of_layer(self, layer: int, layers: int) -> Sees:
-        """The same in every layer."""
-        return self.sees
-
-    def sees(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """The key is neither after the query nor too far before it."""
-        return (keys <= queries) & (queries - keys < self.window)
-'''
-YAML = """# Each token sees itself and the few tokens before it.
-name: window
-window: 4 # tokens, the query itself among them
-lastlayer_tokens_in_code: last
-tokens: last # what a multilayer head reads of each layer
-"""
-MASKS = """
-import torch
-from cli.compose import composed, plain
-from encoders.loading import build_encoder
-from encoders.precision import PRECISIONS
-from encoders.tokens import Tokens
-
-for kernel in ("eager", "sdpa", "unpadded"):
-    words = ["attn=window", "pooler=mean", f"model.attn_implementation={kernel}", "accelerator=cpu", "max_length=32"]
-    encoder = build_encoder(plain(composed("train", words)), PRECISIONS["fp32"], torch.device("cpu"))
-    attentions = [m for m in encoder.backbone.modules() if hasattr(m, "sees")]
-    n = torch.arange(12)
-    wanted = torch.tensor([[q - 4 < k <= q for k in range(12)] for q in range(12)])
-    assert attentions and all(torch.equal(m.sees(n[:, None], n), wanted) for m in attentions)
-print("as written")
-"""
-
-
-@pytest.mark.slow
-def test_a_pattern_is_one_file_and_one_yaml(tmp_path):
-    """Added to a copy of the tree: counted, proved in every kernel, trained, and held to its limits."""
-    for name in {*SOURCES, "cli"}:
-        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
-    (tmp_path / "assets").symlink_to(ROOT / "assets")
-    (tmp_path / "pairs.jsonl").write_text(PAIRS)
-    (tmp_path / "encoders/attention/patterns/window.py").write_text(CODE)
-    (tmp_path / "conf/attn/window.yaml").write_text(YAML)
-    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-
-    def run(*words, code=0):
-        done = start(*words, cwd=tmp_path, env=env)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    cell = ["train.py", "pooler=multilayer", "attn=window", *SHORT.split()]
-    assert "attn=window" in run(*cell, "check=true")
-    assert run("-c", MASKS).startswith("as written\n")
-    run(*cell, "accelerator=cpu")
-    (folder,) = (path.parent for path in tmp_path.glob("runs/*/*/*/manifest.json"))
-    assert folder.parent.name == "multilayer-window"
-    assert "attn.window=0 must be a whole number, at least 1" in run(*cell, "attn.window=0", code=2)
