@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from cli.errors import UserError
+from corpora.triples import Triple
+from encoders.templates import Template
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, TEXT
 from records.streams import stream_seed
@@ -55,6 +57,11 @@ class BatchOrder:
         """Return the example numbers of step `step`, counted from zero over all epochs."""
         number, place = divmod(step, len(self.epoch(0)))
         return [int(i) for i in self.epoch(number)[place]]
+
+
+def query_side(triple: Triple, instruction: str | None, template: Template) -> str:
+    """Return what the tokenizer is given for the query of `triple`; its own instruction goes before the data set's."""
+    return template.asked(triple.instruction or instruction or "", "query")
 
 
 def roll(previous: str, step: int, batch: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Statistics of training texts for a pooler that standardises, where nothing is trained.
+"""Statistics of training texts for a pooler that standardises: at the start of a run, or where nothing is trained.
 
 python -m training.corpus_statistics out=moee.safetensors model=tiny_moe pooler=moee token_choice.standardise=corpus
 python evaluate.py run=null model=tiny_moe pooler=moee token_choice.standardise=corpus
@@ -11,15 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 
+from cli.compose import composed, plain
 from cli.errors import UserError, guard
+from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.attention.kernels import is_unpadded
 from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
+from encoders.loading import build_encoder, build_tokenizer
+from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.moee import MoEE
-from training.objectives.infonce import asked_of
+from records.atomic import replacing
+from records.fingerprint import remember_below
+from training.batches import query_side
+
+Config = dict[str, Any]
 
 
 @torch.no_grad()
@@ -37,29 +46,17 @@ def fit_statistics(encoder: Encoder, tokenizer: TextTokenizer, rows: Sequence[To
     encoder.train(training)
 
 
-Config = dict[str, Any]
-
-
 def sample(config: Config, triples: Sequence[Triple], tokenizer: TextTokenizer) -> list[Tokens]:
     """Queries and positives of every k-th triple, `pooler.standardise_texts` texts in all or as many as there are."""
     pairs = max(1, config["pooler"]["standardise_texts"] // 2)
     chosen = triples[:: max(1, len(triples) // pairs)][:pairs]
     template, instruction = tokenizer.template, config["data"].get("instruction")
-    queries = [(asked_of(t, instruction, template), t.query) for t in chosen]
+    queries = [(query_side(t, instruction, template), t.query) for t in chosen]
     return tokenizer.pairs([*queries, *((template.asked("", "document"), t.positive) for t in chosen)])
 
 
 def main(arguments: Sequence[str]) -> None:
     """Fit the untrained encoder that the words describe, and write its statistics to `out`."""
-    from safetensors.torch import save_file
-
-    from cli.compose import composed, plain
-    from corpora.readers import read_triples
-    from encoders.loading import build_encoder, build_tokenizer
-    from encoders.precision import best_device, resolve_precision
-    from records.atomic import replacing
-    from records.fingerprint import remember_below
-
     out = [a.partition("=")[2] for a in arguments if a.startswith("out=")]
     config = plain(composed("train", [a for a in arguments if not a.startswith("out=")]))
     if len(out) != 1 or config["pooler"].get("standardise") != "corpus":

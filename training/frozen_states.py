@@ -1,8 +1,8 @@
-"""`backbone.frozen=true`: which texts a run will read, and their states computed before its first step."""
+"""Train a head on a frozen backbone (`backbone.frozen=true`): compute the states of all rows before the first step."""
 
 import shutil
 import time
-from importlib import import_module
+from itertools import chain
 from typing import Any
 
 from rich.console import Console
@@ -12,21 +12,20 @@ from cli.errors import UserError
 from encoders.frozen.cached_encoder import CachedEncoder, compute_states
 from encoders.frozen.state_cache import StateCache, text_key
 from poolers.shared.registry import pooler_class, pooler_names, reads_padding
-from training.module import ContrastiveModule
-from training.validation import Validation
+from training.module import StepModule
 
 Config = dict[str, Any]
-Pair = tuple[str, str]  # instruction, text
 GIB = 2**30
 
 
 def check_frozen(config: Config) -> None:
     """Refuse a frozen run without a head to train, and one of several processes."""
     name = config["pooler"]["name"]
-    if name in pooler_names() and not trains(name):
+    trained = [pooler for pooler in pooler_names() if pooler_class(pooler).needs_training]
+    if name in pooler_names() and name not in trained:
         raise UserError(
             f"backbone.frozen=true with pooler={name} leaves nothing to train: {name} has no parameters. "
-            f"Poolers that train: {', '.join(filter(trains, pooler_names()))}."
+            f"Poolers that train: {', '.join(trained)}."
         )
     if config["pooler"].get("trainable") is False:
         raise UserError(
@@ -50,24 +49,18 @@ def check_frozen(config: Config) -> None:
         )
 
 
-def trains(pooler: str) -> bool:
-    """Whether the pooler of that name has parameters. Its file alone is imported: the manifest lists what is."""
-    module = import_module(f"poolers.{pooler}")
-    return any(getattr(v, "needs_training", False) for v in vars(module).values() if isinstance(v, type))
-
-
-def fill_states(module: ContrastiveModule, validation: Validation) -> Config:
-    """Compute what the cache lacks of the texts that the run will read, after saying how large it will be.
+def fill_states(module: StepModule) -> Config:
+    """Compute the states that the cache lacks of the rows of all steps, after printing how large they will be.
 
     Returns facts for the manifest. Raises `UserError` where the disk lacks the room. Killed at any time, the same
     command goes on from the last whole shard.
     """
-    encoder, tokenizer = module.encoder, module.work.tokenizer
+    encoder, tokenizer = module.encoder, module.objective.work.tokenizer
     assert isinstance(encoder, CachedEncoder)
-    rows = tokenizer.pairs(list({*consumed(module), *validated(validation)}))
-    missing = encoder.cache.missing(rows)
+    steps = (module.prepared(step)[2] for step in range(module.cfg["trainer"]["max_steps"]))
+    rows = {text_key(r.ids, r.roles): r for r in chain(module.objective.held_out_rows(), chain.from_iterable(steps))}
+    texts, missing = len(rows), encoder.cache.missing(list(rows.values()))
     tokens = sum(map(len, missing))
-    texts = len({text_key(r.ids, r.roles) for r in rows})  # two long texts may be one after truncation
     print(_plan(encoder.cache, texts, len(missing), tokens), flush=True)
     _refuse_full_disk(encoder.cache, tokens)
     start = time.perf_counter()
@@ -83,19 +76,6 @@ def fill_states(module: ContrastiveModule, validation: Validation) -> Config:
         "computed_bytes": tokens * encoder.cache.bytes_a_token,
         "seconds": round(time.perf_counter() - start, 1),
     }
-
-
-def consumed(module: ContrastiveModule) -> set[Pair]:
-    """The (instruction, text) pairs of all steps, known in advance since the step's number decides the batch."""
-    pairs: set[Pair] = set()
-    for step in range(module.cfg["trainer"]["max_steps"]):
-        pairs.update(module.lay_out(module.order.batch(step)).texts)
-    return pairs
-
-
-def validated(validation: Validation) -> set[Pair]:
-    """The (instruction, text) pairs of the validation."""
-    return {*validation.queries, *((validation.of_document, d) for d in validation.documents)}
 
 
 def _plan(cache: StateCache, texts: int, missing: int, tokens: int) -> str:

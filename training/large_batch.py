@@ -42,10 +42,6 @@ class LargeBatch:
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, plan: ChunkPlan, seed: int) -> None:
         self.encoder, self.tokenizer, self.plan, self.seed = encoder, tokenizer, plan, seed
 
-    def tokenize(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
-        """Tokenise (instruction, text) pairs."""
-        return self.tokenizer.pairs(texts)
-
     def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
         """The rows of each forward pass, those of all processes."""
         budget, most = self.plan.token_budget, self.plan.chunk_size
@@ -100,7 +96,7 @@ class LargeBatch:
         for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
             out = kept.pop(k) if k in kept else self._chunk(rows, chunks[k], step, k)
             out.backward(gradient[chunks[k]])
-        self._sum_gradients()
+        self.sum_gradients()
         return loss.detach()
 
     @torch.no_grad()
@@ -119,7 +115,7 @@ class LargeBatch:
         batch = self.tokenizer.batch([rows[i] for i in chunk])
         return self.encoder(batch.to(next(self.encoder.parameters()).device))
 
-    def _sum_gradients(self) -> None:
+    def sum_gradients(self) -> None:
         """One all-reduce of all trainable gradients, flattened (LoRA and head are small)."""
         if world_size() == 1 or not self.plan.sync:
             return

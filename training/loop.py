@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 from pytorch_lightning.strategies import DDPStrategy
 
+from encoders.precision import best_device
 from records.atomic import replacing
-from training.module import ContrastiveModule
 
 LAST = "last.ckpt"
 
@@ -120,44 +120,43 @@ Config = dict[str, Any]
 STOPPED = 143  # exit code of a process that SIGTERM ended
 
 
-def fit(config: Config, module: ContrastiveModule, validation: Callback, folder: Path) -> None:
-    """Run the steps that are left; leave the program where the run is stopped before its last step."""
+def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback], folder: Path, **settings: Any) -> None:
+    """Run the steps that are left; leave the program where the run is stopped before its last step.
+
+    further: callbacks that run after the checkpoint is saved. settings: of Lightning's trainer, on top of ours.
+    """
     t = config["trainer"]
-    device = next(module.encoder.parameters()).device
+    device = best_device(config["accelerator"])
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)  # an earlier run of a sweep is no part of this one's peak
-    callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), validation]  # saved first
+    callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), *further]
     if t["progress"] == "lines":
         callbacks.append(ProgressLines(str(folder), t["max_steps"]))
     elif t["progress"]:
         callbacks.append(RichProgressBar(leave=True))
-    trainer = pl.Trainer(
-        max_steps=t["max_steps"],
-        max_epochs=1,  # of the clock; the epochs of the data are BatchOrder's
-        accelerator=device.type,  # as `best_device` resolved it: Lightning's own "auto" would take Apple's GPU
-        devices=t["devices"],
-        strategy=GatheredStrategy() if t["devices"] > 1 else "auto",
-        logger=loggers(config, folder),
-        callbacks=callbacks,
-        enable_checkpointing=False,
-        enable_progress_bar=t["progress"] is True,
-        enable_model_summary=False,
-        log_every_n_steps=1,
-        num_sanity_val_steps=0,
-    )
+    defaults = {
+        "max_steps": t["max_steps"],
+        "max_epochs": 1,  # of the clock; the epochs of the data are those of the batches
+        "accelerator": device.type,  # as `best_device` resolved it: Lightning's own "auto" would take Apple's GPU
+        "devices": t["devices"],
+        "strategy": GatheredStrategy() if t["devices"] > 1 else "auto",
+        "logger": loggers(config, folder),
+        "callbacks": callbacks,
+        "enable_checkpointing": False,
+        "enable_progress_bar": t["progress"] is True,
+        "enable_model_summary": False,
+        "log_every_n_steps": 1,
+        "num_sanity_val_steps": 0,
+    }
+    trainer = pl.Trainer(**{**defaults, **settings})
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
     with processes_of_one_job(t["devices"]), suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
         trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
-    leave_where_stopped(trainer, t["max_steps"], folder)
-    module.to(device)  # Lightning leaves it on the CPU
-
-
-def leave_where_stopped(trainer: pl.Trainer, steps: int, folder: Path) -> None:
-    """Leave the program where Lightning returned before the last step, as if all were well."""
-    if trainer.global_step < steps:
-        print(f"Stopped at step {trainer.global_step} of {steps}; the same command continues {folder}.")
+    if trainer.global_step < t["max_steps"]:  # Lightning returned early, as if all were well
+        print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
+    module.to(device)  # Lightning leaves it on the CPU
 
 
 def loggers(config: Config, folder: Path) -> list[Logger]:

@@ -16,21 +16,22 @@ from records.identity import BASE
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
 from training.cost.flops import training_flops
-from training.module import ContrastiveModule
-from training.validation import Validation, collapse
+from training.module import StepModule
 
 Config = dict[str, Any]
 SAME = {"data.sha256": "training data", **BASE}
 # Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
 SHARED = ("base", "cross_attention", "packed", "registry", "standardise")
-ROOTS = ("training.jobs", "training.contrastive", *(f"poolers.shared.{name}" for name in SHARED))
+ROOTS = ("training.run", *(f"poolers.shared.{name}" for name in SHARED))
 ABSENT = "absent"
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "precision", "dtypes")
 
 
-def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Triple], precision: Precision) -> Config:
+def opening_manifest(config: Config, module: StepModule, triples: list[Triple], precision: Precision) -> Config:
     """What is known before the first step."""
-    data = {**described(triples), "trained_on": len(module.triples)}
+    data = described(triples)
+    data[module.objective.unit] = data.pop("triples")
+    data["trained_on"] = len(module.objective.examples)
     if "packages" in config["data"]:
         data["packages"] = package_versions(config["data"]["packages"])
     encoder = module.encoder
@@ -63,12 +64,9 @@ def opening_manifest(config: Config, module: ContrastiveModule, triples: list[Tr
 def modules(config: Config) -> Config:
     """Return the sources that the run of `config` goes through, and which of them are there for one choice alone."""
     reader = config["data"].get("reader") or config["data"].get("texts")
-    chosen = {"objective": _module(config["objective"]["run"]), "pooler": f"poolers.{config['pooler']['name']}"}
-    return modules_of(ROOTS, chosen | ({"data": _module(reader)} if reader else {}))
-
-
-def _module(function: str) -> str:
-    return function.rpartition(".")[0]
+    objective, pooler = config["objective"]["name"], config["pooler"]["name"]
+    chosen = {"objective": f"training.objectives.{objective}", "pooler": f"poolers.{pooler}"}
+    return modules_of(ROOTS, chosen | ({"data": reader.rpartition(".")[0]} if reader else {}))
 
 
 def _lineage(encoder: Encoder) -> Config:
@@ -115,32 +113,18 @@ def _both(before: Any, now: Any) -> Any:
     return now if before == now else f"{before} -> {now}"
 
 
-def announcement(folder: RunFolder, module: ContrastiveModule, manifest: Config) -> str:
-    """What is about to be trained, and how much work it is; the progress bar then tells the time left."""
-    steps, batch = module.cfg["trainer"]["max_steps"], module.cfg["trainer"]["global_batch_size"]
-    layout = module.lay_out(module.order.batch(0))
-    tokens = sum(map(len, module.work.tokenize(layout.texts)))
-    parameters = manifest["parameters"]
-    unused = 0 if module.cfg["objective"]["hard_negatives"] != 0 else sum(bool(t.negatives) for t in module.triples)
-    left_out = f" {unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them." if unused else ""
+def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
+    """What is about to be trained, and how much work it is; the progress bar then shows the time left."""
+    steps = module.cfg["trainer"]["max_steps"]
+    _, layout, rows = module.prepared(0)
     return (
-        f"{folder.path}: {steps} steps of {batch} queries and {len(layout.documents)} documents from "
-        f"{len(module.triples):,} triples, about {steps * tokens / 1e3:,.0f} k tokens; "
-        f"{parameters['adapter']:,} adapter and {parameters['head']:,} head parameters train.{left_out}"
+        f"{folder.path}: {steps} steps of {module.objective.batch_words(layout)}, about "
+        f"{steps * sum(map(len, rows)) / 1e3:,.0f} k tokens; {manifest['parameters']['adapter']:,} adapter and "
+        f"{manifest['parameters']['head']:,} head parameters train."
     )
 
 
-def closing_facts(module: ContrastiveModule, validation: Validation, opening: Config) -> Config:
-    """What is known after the last step of a contrastive run."""
-    facts = step_facts(module, opening)
-    return {
-        **facts,
-        "validation_ndcg_at_10": validation.ndcg,
-        "collapse": collapse(facts["loss"], module.candidates, validation.vectors),
-    }
-
-
-def step_facts(module: ContrastiveModule, opening: Config) -> Config:
+def step_facts(module: StepModule) -> Config:
     """What the steps say. Tokens, FLOPs and seconds are those of the steps, of all attempts together."""
     return {
         "batch_order_sha256": module.batch_order_sha256,
@@ -154,7 +138,7 @@ def step_facts(module: ContrastiveModule, opening: Config) -> Config:
     }
 
 
-def _counted(module: ContrastiveModule) -> Config:
+def _counted(module: StepModule) -> Config:
     """FLOPs of the steps; null, and why, where counting fails: what was trained is worth more than its count."""
     try:
         return {"flops": round(training_flops(module.cfg).of(module.work_done, module.work_spared))}

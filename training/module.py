@@ -1,4 +1,4 @@
-"""The LightningModule of a cell: one optimiser step on one global batch."""
+"""One optimiser step on one global batch, as a LightningModule, for every objective that trains an encoder."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,20 +12,19 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
 from cli.errors import UserError
-from cli.limits import fit_width
-from corpora.triples import Triple
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.cost.flops import Work
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
-from training.large_batch import LargeBatch
-from training.objectives.infonce import Candidates, candidates, infonce, matryoshka
+from training.objectives.objective import Objective
 
 T = TypeVar("T")
+RECENT = 10  # losses whose mean is the run's final loss
+POSITION = ("batch_order_sha256", "tokens", "seconds", "recent_losses")  # saved with a checkpoint
 
 
-class Ahead(Generic[T]):
-    """`make(step)` for one step after another, each begun in a thread when the step before it is taken.
+class Prefetcher(Generic[T]):
+    """Calls `make(step)` for one step after another, each in a thread from when the step before it is taken.
 
     make: a function of the step's number and nothing else, so that it does not matter when it is called, nor in
     which thread. It is never called for step `steps` or later.
@@ -33,106 +32,66 @@ class Ahead(Generic[T]):
 
     def __init__(self, make: Callable[[int], T], steps: int) -> None:
         self.make, self.steps = make, steps
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="prefetch")
         self._begun: dict[int, Future[T]] = {}
 
     def take(self, step: int) -> T:
         """Return `make(step)` and begin `make(step + 1)`. What `make` raises is raised here, at its own step."""
         begun = self._begun.pop(step, None)
-        made = begun.result() if begun else self.make(step)
+        result = begun.result() if begun else self.make(step)
         self._begun = {step + 1: self._thread.submit(self.make, step + 1)} if step + 1 < self.steps else {}
-        return made
+        return result
 
 
-LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-RECENT = 10  # losses whose mean is the run's final loss
-POSITION = ("batch_order_sha256", "tokens", "seconds", "candidates", "recent_losses")  # saved with a checkpoint
-
-
-class ContrastiveModule(pl.LightningModule):
-    """InfoNCE on the batches of `order`; only adapter and head are trained and saved.
+class StepModule(pl.LightningModule):
+    """The loss of `objective` on the batches of `order`; only adapter and head are trained and saved.
 
     The step number alone decides which batch is seen and what dropout draws; the data loader is only a clock.
     """
 
-    position: tuple[str, ...] = POSITION
-
-    def __init__(self, work: LargeBatch, triples: list[Triple], order: BatchOrder, cfg: dict[str, Any]) -> None:
+    def __init__(self, objective: Objective, order: BatchOrder, cfg: dict[str, Any]) -> None:
         super().__init__()
         self.automatic_optimization = False
         self.strict_loading = False  # checkpoints hold what is trained, not the frozen base
-        self.encoder = work.encoder
-        self.work, self.triples, self.order, self.cfg = work, triples, order, cfg
-        fit_width("objective.matryoshka", cfg["objective"].get("matryoshka"), work.encoder.pooler.embedding_dim)
+        self.encoder = objective.work.encoder
+        self.objective, self.order, self.cfg = objective, order, cfg
         self.batch_order_sha256 = ""
         self.tokens = 0
         self.work_done, self.work_spared = Work(), Work()
         self.seconds = 0.0  # inside the steps, those before an interruption too
-        self.candidates = 0
         self.recent_losses: list[float] = []
         self.decay_steps = decay_steps(cfg, len(order.epoch(0)))
-        self.ahead = Ahead(self.prepared, cfg["trainer"]["max_steps"])
+        self.prefetcher = Prefetcher(self.prepared, cfg["trainer"]["max_steps"])
+
+    def prepared(self, step: int) -> tuple[Sequence[int], Any, list[Tokens]]:
+        """Return the examples of a step, their layout and the rows that are run."""
+        examples = self.order.batch(step)
+        return examples, *self.objective.lay_out(examples, step)
 
     def training_step(self, _tick: Any, _index: int) -> Tensor:
-        """One step: chunked forward passes, loss over the global batch, backward, clip, update."""
+        """Take one step: chunked forward passes, loss over the global batch, backward, clip, update."""
         start = time.perf_counter()
         step = self.global_step
-        examples, made, rows = self.ahead.take(step)
-        loss = self.learn(made, rows, step)
+        examples, layout, rows = self.prefetcher.take(step)
+        loss = self.objective.backward(layout, rows, step)
         self._update(loss, step, examples)
+        tokens = sum(map(len, rows))
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
-        self.tokens += sum(map(len, rows))
-        run, spared = self.work.work(rows)
+        self.tokens += tokens
+        run, spared = self.objective.work.work(rows)
         self.work_done, self.work_spared = self.work_done.plus(run), self.work_spared.plus(spared)
         self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
         taken = time.perf_counter() - start
         self.seconds += taken
-        rate = sum(map(len, rows)) / taken
-        self.log_dict({"loss": loss, "tokens/s": rate}, prog_bar=True, batch_size=1)
+        self.log_dict({"loss": loss, "tokens/s": tokens / taken}, prog_bar=True, batch_size=1)
         return loss
 
-    def learn(self, made: Any, rows: list[Tokens], step: int) -> Tensor:
-        """Add the gradient of the step's loss to the parameters; return the loss. made: what `prepared` gave."""
-        o, layout = self.cfg["objective"], made
-
-        def loss_of(vectors: Tensor) -> Tensor:
-            queries, documents = vectors[layout.queries], vectors[layout.documents]
-            masked = layout.masked.to(vectors.device)
-            return matryoshka(
-                lambda q, d: infonce(q, d, masked, o["temperature"], LOSS_DTYPES[o["loss_dtype"]]),
-                queries,
-                documents,
-                o["matryoshka"],
-                o["matryoshka_weights"],
-            )
-
-        self.candidates = int((~layout.masked).sum(dim=1).max())
-        return self.work.backward(rows, loss_of, step)
-
-    def prepared(self, step: int) -> tuple[list[int], Any, list[Tokens]]:
-        """The examples of a step, who is compared with whom, and the tokens of the distinct texts."""
-        examples = self.order.batch(step)
-        layout = self.lay_out(examples)
-        return examples, layout, self.work.tokenize(layout.texts)
-
-    def lay_out(self, examples: Sequence[int]) -> Candidates:
-        """Who is compared with whom in a batch."""
-        o = self.cfg["objective"]
-        return candidates(
-            [self.triples[i] for i in examples],
-            self.cfg["data"].get("instruction"),
-            o["hard_negatives"],
-            o["mask_duplicates"],
-            o["loss_queries"],
-            template=self.work.tokenizer.template,
-        )
-
-    def _update(self, loss: Tensor, step: int, examples: list[int]) -> None:
+    def _update(self, loss: Tensor, step: int, examples: Sequence[int]) -> None:
         """Clip and step; nothing is changed where loss or gradient are not finite, nothing kept that is not after."""
         optimizer, schedule = self.optimizers(), self.lr_schedulers()
         clip, trained = self.cfg["trainer"]["gradient_clip"], [p for p in self.parameters() if p.requires_grad]
         norm = gradient_norm(trained)
-        first = self.triples[examples[0]].query[:40]
+        first = self.objective.examples[examples[0]].query[:40]
         refuse_step({"loss": loss, "gradient norm": norm}, step, f"examples {examples[:4]}..., first query {first!r}")
         if clip:
             clip_grads_with_norm_(trained, clip, norm)
@@ -167,7 +126,8 @@ class ContrastiveModule(pl.LightningModule):
         """Keep trained parameters only, and the position."""
         trained = {name for name, p in self.named_parameters() if p.requires_grad}
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
-        checkpoint["position"] = {name: getattr(self, name) for name in self.position}
+        checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
+        checkpoint["counts"] = dict(self.objective.counts)
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -179,13 +139,14 @@ class ContrastiveModule(pl.LightningModule):
                 f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
             )
         refuse_checkpoint(checkpoint)
-        for name in self.position:
+        for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
+        self.objective.counts.update(checkpoint["counts"])
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])
 
 
-def decay_steps(cfg: dict[str, Any], an_epoch: int) -> int:
-    """Step at which the learning rate would be zero. an_epoch: steps of one epoch of the data.
+def decay_steps(cfg: dict[str, Any], steps_per_epoch: int) -> int:
+    """Step at which the learning rate would be zero.
 
     `objective.decay_epochs` is for recipes that stop long before their schedule ends. Raises `UserError` where the
     rate would be zero before the last step.
@@ -193,10 +154,10 @@ def decay_steps(cfg: dict[str, Any], an_epoch: int) -> int:
     steps, epochs = cfg["trainer"]["max_steps"], cfg["objective"].get("decay_epochs")
     if epochs is None:
         return int(steps)
-    end = round(epochs * an_epoch)
+    end = round(epochs * steps_per_epoch)
     if end < steps:
         raise UserError(
-            f"objective.decay_epochs={epochs:g} ends at step {end:,} ({an_epoch:,} steps an epoch), before "
+            f"objective.decay_epochs={epochs:g} ends at step {end:,} ({steps_per_epoch:,} steps an epoch), before "
             f"trainer.max_steps={steps:,}: the rest would train at a rate of zero. Raise it, lower max_steps, or give "
             "objective.decay_epochs=null."
         )

@@ -1,9 +1,8 @@
-"""What every objective starts from: encoder with LoRA or on cached states, tokenizer, how batches become chunks."""
+"""Build what a run starts from, encoder with LoRA or on cached states and its tokenizer; write what it trained."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from peft import PeftModel
@@ -15,40 +14,40 @@ from encoders.frozen.cached_encoder import open_states
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import Precision, best_device, resolve_precision
+from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
 from records.atomic import replacing
-from records.run_folder import RunFolder
 from records.streams import stream_seed
 from training.large_batch import ChunkPlan, LargeBatch
-from training.loop import LAST
 
 Config = dict[str, Any]
-Work = TypeVar("Work", bound=LargeBatch)
 
 
 @dataclass(frozen=True)
 class SetUp:
-    """adapted: the PEFT model; None where the backbone is frozen."""
+    """What an objective takes up. work: the encoder in training mode, and how a global batch is run.
+
+    adapted: the PEFT model; None where the backbone is frozen. run: the run's folder, for messages.
+    """
 
     config: Config
     encoder: Encoder
-    adapted: Any
     tokenizer: TextTokenizer
+    work: LargeBatch
+    adapted: PeftModel | None
     precision: Precision
+    run: str = ""
 
-    def work(self, kind: type[Work]) -> Work:
-        """How a global batch is run, in training mode."""
-        t = self.config["trainer"]
-        plan = ChunkPlan(
-            self.config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"]
-        )
-        return kind(self.encoder.train(), self.tokenizer, plan, self.config["seed"])
+    def text_encoder(self) -> TextEncoder:
+        """Return the encoder as evaluation uses it: texts in, vectors out, without dropout."""
+        return TextEncoder(self.encoder, self.tokenizer, "", self.config["token_budget"])
 
 
-def set_up(config: Config) -> SetUp:
+def set_up(config: Config, run: str = "") -> SetUp:
     """Build what `config` describes. Raises `UserError` for devices, stages and sizes that do not fit."""
+    t = config["trainer"]
     device = best_device(config["accelerator"])
-    check_devices(config["trainer"]["devices"], device, config["accelerator"])
+    check_devices(t["devices"], device, config["accelerator"])
     precision = resolve_precision(config["precision"], device)
     encoder = build_encoder(config, precision, device)
     frozen, adapted = config["backbone"]["frozen"], None
@@ -56,11 +55,13 @@ def set_up(config: Config) -> SetUp:
         encoder = open_states(encoder, config, precision)
     else:
         adapted = add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
-    if config["trainer"]["gradient_checkpointing"] and not frozen:
+    if t["gradient_checkpointing"] and not frozen:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
         encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
-    return SetUp(config, encoder, adapted, tokenizer, precision)
+    plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"])
+    work = LargeBatch(encoder.train(), tokenizer, plan, config["seed"])
+    return SetUp(config, encoder, tokenizer, work, adapted, precision, run)
 
 
 def check_devices(devices: int, device: torch.device, accelerator: str = "auto") -> None:
@@ -84,9 +85,3 @@ def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> N
             adapted.save_pretrained(str(draft), save_embedding_layers=False)
     with replacing(folder / "head.safetensors") as draft:
         save_file({k: v.contiguous() for k, v in encoder.pooler.state_dict().items()}, draft)
-
-
-def finish(folder: RunFolder, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest of a run whose weights are saved and whose facts are known; its checkpoint goes last."""
-    folder.write({**manifest, "status": "finished"})
-    (folder.path / LAST).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Validation nDCG@10 on triples kept out of training: each query against all positives and hard negatives."""
+"""Scores of held-out examples while a run goes on, nDCG@10 of held-out triples, and whether a run has collapsed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,27 @@ from torch.nn import functional as F
 from corpora.triples import Triple
 from encoders.finite import refuse_nonfinite
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import by_instruction
+from encoders.tokens import Tokens, by_instruction
+from training.batches import query_side
 from training.finite import TRY
-from training.objectives.infonce import asked_of
 
 CHANCE_MARGIN = 0.02  # share of log K
 ALIKE = 0.99  # mean cosine of different texts
+
+
+class HeldOut(pl.Callback):
+    """Score held-out examples every `every` steps (0: only at the end), and keep the last scores."""
+
+    def __init__(self, score: Callable[[], dict[str, float]], every: int) -> None:
+        self.score, self.every = score, every
+        self.last: dict[str, float] = {}
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, *_: Any) -> None:
+        """Score when the step has come."""
+        step = trainer.global_step
+        if step == trainer.max_steps or (self.every and step % self.every == 0):
+            self.last = self.score()
+            module.log_dict({f"held-out {k}": v for k, v in self.last.items()}, prog_bar=True, batch_size=1)
 
 
 def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:
@@ -59,30 +74,27 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(vectors.dtype).tiny)
 
 
-class Validation(pl.Callback):
-    """Log nDCG@10 every `every` steps (0: only at the end) and keep the last value with the vectors it came from.
+class Validation:
+    """nDCG@10 of the queries of held-out triples among all their positives and first hard negatives.
 
     queries: (instruction, text) pairs, as in training. documents: distinct texts; of_document: their instruction.
+    run: the run's folder, for messages. ndcg, vectors: the last score, and the documents' embeddings [N, E] behind it.
     """
 
-    def __init__(
-        self, encoder: TextEncoder, triples: Sequence[Triple], instruction: str | None, every: int, run: str = ""
-    ) -> None:
-        self.encoder, self.every, self.run = encoder, every, run
+    def __init__(self, encoder: TextEncoder, triples: Sequence[Triple], instruction: str | None, run: str = "") -> None:
+        self.encoder, self.run = encoder, run
         template = encoder.tokenizer.template
         texts = dict.fromkeys([t.positive for t in triples] + [n for t in triples for n in t.negatives[:1]])
         place = {text: i for i, text in enumerate(texts)}
-        self.queries = [(asked_of(t, instruction, template), t.query) for t in triples]
+        self.queries = [(query_side(t, instruction, template), t.query) for t in triples]
         self.documents, self.of_document = list(texts), template.asked("", "document")
         self.relevant = [place[t.positive] for t in triples]
         self.ndcg: float | None = None
         self.vectors = torch.empty(0)
 
-    def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, *_: Any) -> None:
-        """Score when the step has come."""
-        step = trainer.global_step
-        if step == trainer.max_steps or (self.every and step % self.every == 0):
-            module.log("validation nDCG@10", self.score(), prog_bar=True, batch_size=1)
+    def rows(self) -> list[Tokens]:
+        """Return the tokens of all queries and documents."""
+        return self.encoder.tokenizer.pairs([*self.queries, *((self.of_document, d) for d in self.documents)])
 
     def score(self) -> float:
         """Encode and rank; no random stream of training is touched.

@@ -19,7 +19,7 @@ from encoders.routers import experts_of
 from encoders.tokens import TextTokenizer
 from poolers.shared.registry import pooler_class, pooler_names
 from records.streams import stream_seed
-from training.contrastive import check_sizes
+from training.checks import check_sizes
 from training.large_batch import ChunkPlan, LargeBatch
 
 TEXTS = 48
@@ -76,7 +76,7 @@ def gradient_error(cfg: dict, texts: list[str]) -> float:
             if "lora_B" in name:  # zero at the start, which would leave A without gradient
                 p.data.normal_(std=0.02)
         work = LargeBatch(encoder, build_tokenizer(cfg, 1 << 20), plan or ChunkPlan(1 << 20, None, False), seed=0)
-        rows = work.tokenize([("", t) for t in texts])
+        rows = work.tokenizer.pairs([("", t) for t in texts])
         if plan:
             work.backward(rows, contrast, step=0)
         else:

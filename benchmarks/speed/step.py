@@ -102,7 +102,7 @@ class OurStep(Step):
         """See `Step`."""
         o = self.config["objective"]
         layout = candidates(batch, None, o["hard_negatives"], o["mask_duplicates"])
-        rows = self.work.tokenize(layout.texts)
+        rows = self.tokenizer.pairs(layout.texts)
 
         def loss_of(vectors: Tensor) -> Tensor:
             return infonce(vectors[layout.queries], vectors[layout.documents], layout.masked, o["temperature"])

@@ -2,7 +2,7 @@
 
 python -m benchmarks.sweeps.frozen_probe [steps=40] [key=value of train.yaml ...]
 
-Each line is a whole run by `training.contrastive.train_cell` in a folder of its own; a step is its training_step, the
+Each line is a whole run by `training.run.train_run` in a folder of its own; a step is its training_step, the
 cold cache's with its share of computing the states. CPU seconds do not count what other programs took of the cores.
 """
 
@@ -22,8 +22,8 @@ from cli.compose import composed, plain
 from cli.errors import guard
 from cli.quiet import quieten
 from records.run_folder import RunFolder
-from training import contrastive
-from training.module import ContrastiveModule
+from training import checks, run
+from training.module import StepModule
 
 Clocks = tuple[float, float]  # wall and CPU seconds
 POOLERS = ("lastlayer", "multilayer")
@@ -34,7 +34,7 @@ def main() -> None:
     quieten()
     steps, words = taken_out(sys.argv[1:], "steps", 40)
     for pooler in POOLERS:
-        contrastive.check_sizes(configured(pooler, steps, [*words, "backbone.frozen=true"]))
+        checks.check_sizes(configured(pooler, steps, [*words, "backbone.frozen=true"]))
     print(f"{steps} steps, {torch.get_num_threads()} threads, median step {' '.join(words)}\n", flush=True)
     lines = ["| pooler | | wall s | normal / this | CPU s | normal / this |", "|---|---|---|---|---|---|"]
     for pooler in POOLERS:
@@ -54,8 +54,8 @@ def measured(pooler: str, steps: int, words: list[str], folder: Path) -> dict[st
     rows: dict[str, Clocks] = {}
     for name, frozen in (("LoRA", "false"), ("frozen, cold cache", "true"), ("frozen, warm cache", "true")):
         cfg = configured(pooler, steps, [*words, f"backbone.frozen={frozen}", f"cache_dir='{folder}'"])
-        with clocked(ContrastiveModule, "training_step") as each, clocked(contrastive, "fill_states") as fill:
-            contrastive.train_cell(cfg, RunFolder(folder / name))
+        with clocked(StepModule, "training_step") as each, clocked(run, "fill_states") as fill:
+            run.train_run(cfg, RunFolder(folder / name))
         filled = fill[0] if fill else (0.0, 0.0)
         rows[name] = tuple(median(t[k] for t in each) + filled[k] / steps for k in (0, 1))  # type: ignore[assignment]
     return rows

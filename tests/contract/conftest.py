@@ -25,8 +25,8 @@ from encoders.tokens import TextTokenizer
 from records.run_folder import RunFolder
 from records.streams import stream_seed
 from tests.triples import write_triples
-from training import contrastive
-from training.module import ContrastiveModule
+from training import run as training_run
+from training.module import StepModule
 from training.validation import Validation
 
 TEXTS = [
@@ -71,8 +71,13 @@ def awake(encoder: Encoder) -> Encoder:
 
 
 def adapted(cfg: dict, checkpointing: bool = False) -> tuple[Encoder, PeftModel]:
+<<<<<<< HEAD
     """An awake encoder with LoRA, in training, as training.contrastive builds it; and the PEFT model."""
     encoder, peft_model = deepcopy(shared_adapted(cfg))
+=======
+    """An awake encoder with LoRA, in training, as training.set_up builds it; and the PEFT model."""
+    encoder, peft_model = deepcopy(_adapted(json.dumps(cfg)))
+>>>>>>> 4149f66 (One pipeline: the steps of a run stand once in training/run.py, and an objective is one class with one YAML)
     if checkpointing:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
         encoder.backbone.enable_input_require_grads()
@@ -135,7 +140,7 @@ class Run:
     folder: Path
     masks: list[str] = field(default_factory=list)  # sha256 of every dropout mask of the backbone, in order
     copies: list[Encoder] = field(default_factory=list)
-    module: ContrastiveModule = None
+    module: StepModule = None
     validation: Validation = None
 
     @property
@@ -158,12 +163,12 @@ class Run:
 def recorded(cfg: dict, folder: Path) -> Run:
     """Train `cfg` by the real code path and watch it."""
     run = Run(cfg, folder)
-    fit, update, drawn = contrastive.fit, ContrastiveModule._update, fused_lora.draw_kept
+    fit, update, drawn = training_run.fit, StepModule._update, fused_lora.draw_kept
 
-    def watched_fit(config, module, validation, path):
-        run.module, run.validation = module, validation
+    def watched_fit(config, module, further, path):
+        run.module, run.validation = module, module.objective.validation
         run.copies.append(deepcopy(module.encoder))
-        fit(config, module, validation, path)
+        fit(config, module, further, path)
 
     def watched_update(module, *step):
         update(module, *step)
@@ -177,10 +182,10 @@ def recorded(cfg: dict, folder: Path) -> Run:
         return kept
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contrastive, "fit", watched_fit)
-        patch.setattr(ContrastiveModule, "_update", watched_update)
+        patch.setattr(training_run, "fit", watched_fit)
+        patch.setattr(StepModule, "_update", watched_update)
         patch.setattr(fused_lora, "draw_kept", watched_draw)
-        contrastive.train_cell(cfg, RunFolder(folder))
+        training_run.train_run(cfg, RunFolder(folder))
     return run
 
 

@@ -42,7 +42,7 @@ def of(encoder):
 
 
 def gradients(work):
-    loss = work.backward(work.tokenize(TEXTS), loss_of, STEP)
+    loss = work.backward(work.tokenizer.pairs(TEXTS), loss_of, STEP)
     return loss.item(), of(work.encoder)
 
 
@@ -93,7 +93,7 @@ def test_any_chunks_equal_one_padded_batch_by_plain_autograd(cell, pooler, attn)
     """
     cfg = cell(pooler, attn, {"lora.dropout": 0.0})
     work = work_on(cfg, DIRECT)
-    loss = loss_of(work.encoder(work.tokenizer.batch(work.tokenize(TEXTS))))
+    loss = loss_of(work.encoder(work.tokenizer.batch(work.tokenizer.pairs(TEXTS))))
     loss.backward()
     plain = loss.item(), of(work.encoder)
     for plan in (ChunkPlan(4096, 2, gradcache=True), ChunkPlan(20, None, gradcache=False)):
@@ -146,7 +146,7 @@ def test_one_process_or_two_with_dropout(direct, of_two_processes, pooler, attn)
 
 def test_dropout_is_on_and_is_drawn_from_the_step_alone(cell):
     work = work_on(cell("mean", "bi"), CACHED)
-    rows = work.tokenize(TEXTS)
+    rows = work.tokenizer.pairs(TEXTS)
     first, again, later = (work.backward(rows, loss_of, step).item() for step in (STEP, STEP, STEP + 1))
     assert first == again
     assert first != later

@@ -12,8 +12,8 @@ from encoders.precision import PRECISIONS, WORKSPACES, be_deterministic
 from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS
 from tests.triples import write_triples
-from training import contrastive
-from training.module import ContrastiveModule
+from training.module import StepModule
+from training.run import train_run
 
 
 @pytest.fixture(autouse=True)
@@ -43,15 +43,15 @@ def test_a_run_of_it(compose_cell, tmp_path, monkeypatch):
     words = [f"trainer.{w}" for w in ("max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false")]
     words += ["data=jsonl", f"data.path='{data}'", "data.validation=4", "objective.warmup=1"]
     words += ["logging.tensorboard=false", "logging.csv=false"]
-    seen, real = [], ContrastiveModule._update
+    seen, real = [], StepModule._update
     monkeypatch.setattr(
-        ContrastiveModule, "_update", lambda *a: seen.append(torch.are_deterministic_algorithms_enabled()) or real(*a)
+        StepModule, "_update", lambda *a: seen.append(torch.are_deterministic_algorithms_enabled()) or real(*a)
     )
     heads = []
     for wanted in (True, False):
         cfg = compose_cell("lastlayer", "bi", *words, f"deterministic={str(wanted).lower()}")
         folder = RunFolder(tmp_path / str(wanted))
-        contrastive.train_cell(cfg, folder)
+        train_run(cfg, folder)
         heads.append((folder.path / "head.safetensors").read_bytes())
         manifest = json.loads((folder.path / "manifest.json").read_text())
         assert manifest["config"]["deterministic"] is wanted

@@ -11,7 +11,7 @@ from encoders.load_readings import load_readings
 from encoders.loading import build_tokenizer, untrained
 from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
-from training.contrastive import check_sizes
+from training.checks import check_sizes
 
 TEXTS = ["the sum of two arrays is returned as a new array", "type", "a new array of the same shape"]
 BY_POSITION, UNMASKED = "token_choice.last_real=false", "token_choice.mask_padding=false"

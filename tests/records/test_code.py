@@ -7,7 +7,7 @@ import pytest
 from records.code import PACKAGES, ROOT, modules_of
 from tests.started import start
 
-ROOTS = ("training.contrastive", "poolers.shared.base")
+ROOTS = ("training.run", "poolers.shared.base")
 
 
 def loaded(*modules):

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from tests.training.raw_stages import write_lines
 from tests.triples import write_triples
-from training.module import ContrastiveModule
+from training.module import StepModule
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def power_cut(monkeypatch) -> Callable[[int], AbstractContextManager[None]]:
 
     @contextmanager
     def before(step: int) -> Iterator[None]:
-        real = ContrastiveModule.training_step
+        real = StepModule.training_step
 
         def killed(self, tick, index):
             if self.global_step == step:
@@ -51,7 +51,7 @@ def power_cut(monkeypatch) -> Callable[[int], AbstractContextManager[None]]:
             return real(self, tick, index)
 
         with monkeypatch.context() as patch, pytest.raises(SystemExit):
-            patch.setattr(ContrastiveModule, "training_step", killed)
+            patch.setattr(StepModule, "training_step", killed)
             yield
 
     return before

@@ -5,8 +5,9 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from training.batches import PackedBatches
-from training.limits import check_clm
-from training.pretrain.clm import CausalLM, pretrain
+from training.checks import check_sizes
+from training.objectives.clm import CausalLM
+from training.run import run
 
 
 @pytest.mark.parametrize(
@@ -39,23 +40,23 @@ from training.pretrain.clm import CausalLM, pretrain
 def test_a_mistake_is_one_line(override, message):
     words = [override] if override == "model=tiny" else ["model=tiny_scratch", override]
     with pytest.raises(UserError, match=message):
-        pretrain(composed("train", ["objective=clm", *words]))
+        run(plain(composed("train", ["objective=clm", *words])))
 
 
 def test_the_recipe_of_the_base_model_passes():
-    check_clm(plain(composed("train", ["experiment=pretrain_tiny"])))
+    check_sizes(plain(composed("train", ["experiment=pretrain_tiny"])))
 
 
 def test_without_warm_up_the_first_step_has_the_whole_rate():
-    objective = composed("train", ["experiment=pretrain_tiny", "objective.warmup=0"]).objective
-    assert CausalLM.learning_rate_factor(_Steps(objective), 0) == 1.0
+    objective = composed("train", ["experiment=pretrain_tiny", "objective.warmup=0"])
+    assert CausalLM.learning_rate_factor(_Steps(plain(objective)), 0) == 1.0
 
 
 class _Steps:
     """The two fields that the learning rate depends on, without a model."""
 
-    def __init__(self, objective):
-        self.objective, self.steps = objective, 100
+    def __init__(self, config):
+        self.cfg, self.keys = config, config["objective"]
 
 
 def test_less_text_than_a_step_takes_is_refused():

@@ -6,10 +6,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cli.compose import composed
+from cli.compose import composed, plain
 from cli.errors import UserError
-from training.pretrain import clm
-from training.pretrain.clm import CausalLM, pretrain
+from training.objectives import clm
+from training.objectives.clm import CausalLM
+from training.run import run
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def config(texts, tmp_path, monkeypatch):
         usual += ["objective.warmup=1", "model.vocab_size=300"]
         usual += [f"model.architecture.{k}" for k in ("hidden_size=32", "num_hidden_layers=1", "intermediate_size=32")]
         usual += [f"trainer.{t}" for t in ("max_steps=6", "threads=1", "checkpoint_every=2", "progress=false")]
-        return composed("train", [*usual, *words])
+        return plain(composed("train", [*usual, *words]))
 
     return compose
 
@@ -49,12 +50,12 @@ def bad_gradient(self):
 
 @pytest.mark.slow
 def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(config, tmp_path, monkeypatch):
-    pretrain(config("whole"))
+    run(config("whole"))
     with monkeypatch.context() as patch, pytest.raises(UserError, match=r"gradient norm is nan at step 3 \(loss \d"):
         patch.setattr(CausalLM, "on_after_backward", bad_gradient)
-        pretrain(config("spoilt"))
+        run(config("spoilt"))
     assert not (tmp_path / "spoilt" / "export").exists()
-    pretrain(config("spoilt"))
+    run(config("spoilt"))
     whole, spoilt = weights(tmp_path, "whole"), weights(tmp_path, "spoilt")
     assert all(torch.equal(whole[k], spoilt[k]) for k in whole)
     assert all(v.isfinite().all() for v in whole.values())
@@ -71,19 +72,19 @@ def test_what_was_trained_outlives_a_figure_that_fails(config, tmp_path, monkeyp
     monkeypatch.setattr(CausalLM, "training_step", counted)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr(clm, "unigram_bits_per_byte", lambda *_: 1 / 0)
-        pretrain(config("run"))
+        run(config("run"))
     assert steps == [0, 1, 2, 3, 4, 5]
-    pretrain(config("run"))
+    run(config("run"))
     assert steps == [0, 1, 2, 3, 4, 5], "no step was run again"
-    pretrain(config("whole"))
-    whole, run = weights(tmp_path, "whole"), weights(tmp_path, "run")
-    assert all(torch.equal(whole[k], run[k]) for k in whole)
+    run(config("whole"))
+    whole, continued = weights(tmp_path, "whole"), weights(tmp_path, "run")
+    assert all(torch.equal(whole[k], continued[k]) for k in whole)
 
 
 @pytest.mark.slow
 def test_a_checkpoint_of_another_configuration_is_refused(config):
     """Its weights would be exported under figures that are not theirs."""
-    pretrain(config("run"))
+    run(config("run"))
     with pytest.raises(UserError, match=r"another configuration \(objective.lr: 0.003 -> 0.001\)"):
-        pretrain(config("run", "objective.lr=1e-3"))
-    pretrain(config("run", "objective.lr=1e-3", "resume=false"))
+        run(config("run", "objective.lr=1e-3"))
+    run(config("run", "objective.lr=1e-3", "resume=false"))

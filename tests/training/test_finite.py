@@ -13,13 +13,11 @@ from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.started import start
 from tests.training.raw_stages import quick_stage
-from training.contrastive import train_cell
 from training.loop import LAST
-from training.module import ContrastiveModule
-from training.objectives.mntp import train_mntp
-from training.objectives.simcse import train_simcse
+from training.module import StepModule
+from training.run import train_run
 
-TRAINERS = {"infonce": train_cell, "mntp": train_mntp, "simcse": train_simcse}
+OBJECTIVES = ("infonce", "mntp", "simcse")
 
 
 @pytest.fixture
@@ -28,25 +26,25 @@ def bad_gradient(monkeypatch) -> Callable[[int, float], AbstractContextManager[N
 
     @contextmanager
     def at(step: int, value: float) -> Iterator[None]:
-        real = ContrastiveModule.training_step
+        real = StepModule.training_step
 
         def spoilt(self, tick, index):
-            learn = self.learn
+            backward = self.objective.backward
 
             def spoil(*words):
-                loss = learn(*words)
+                loss = backward(*words)
                 if self.global_step == step:
                     next(p for p in self.parameters() if p.grad is not None).grad.view(-1)[0] = value
                 return loss
 
-            self.learn = spoil
+            self.objective.backward = spoil
             try:
                 return real(self, tick, index)
             finally:
-                del self.learn
+                del self.objective.backward
 
         with monkeypatch.context() as patch:
-            patch.setattr(ContrastiveModule, "training_step", spoilt)
+            patch.setattr(StepModule, "training_step", spoilt)
             yield
 
     return at
@@ -73,17 +71,17 @@ def trained(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", TRAINERS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("spoil", [(3, "nan", 1.0), (1, "inf", 0), (3, "inf", 1.0)])
 def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(config, tmp_path, bad_gradient, objective, spoil):
     step, value, clip = spoil
-    cfg, train = config(objective, f"trainer.gradient_clip={clip}"), TRAINERS[objective]
-    train(cfg, RunFolder(tmp_path / "whole"))
+    cfg = config(objective, f"trainer.gradient_clip={clip}")
+    train_run(cfg, RunFolder(tmp_path / "whole"))
     message = rf"gradient norm is (nan|inf) at step {step} \(examples .*loss \d.*Lower objective.lr"
     with bad_gradient(step, float(value)), pytest.raises(UserError, match=message):
-        train(cfg, RunFolder(tmp_path / "spoilt"))
+        train_run(cfg, RunFolder(tmp_path / "spoilt"))
     assert (tmp_path / "spoilt" / LAST).exists() == (step == 3)
-    train(cfg, RunFolder(tmp_path / "spoilt"))
+    train_run(cfg, RunFolder(tmp_path / "spoilt"))
     whole, spoilt = trained(tmp_path / "whole"), trained(tmp_path / "spoilt")
     assert all(torch.equal(whole[k], spoilt[k]) for k in whole)
     assert all(v.isfinite().all() for v in whole.values())
@@ -93,21 +91,20 @@ def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(config, tm
 @pytest.mark.parametrize("step", [1, 3])
 def test_weights_that_overflow_are_neither_saved_nor_called_finished(config, tmp_path, monkeypatch, step):
     """Step 1 is followed by a checkpoint, step 3 is the run's last."""
-    cfg, real = config("infonce"), ContrastiveModule.learn
+    cfg, real = config("infonce"), StepModule._update
 
-    def learn(self, made, rows, at):
-        loss = real(self, made, rows, at)
+    def update(self, loss, at, examples):
         if at == step:  # AdamW's own step overflows: its decay of the weight is 1 - 1e34
             next(p for p in self.parameters() if p.grad is not None).data.view(-1)[0] = 3e38
             self.optimizers().param_groups[0]["lr"] = 1e36
-        return loss
+        real(self, loss, at, examples)
 
     with monkeypatch.context() as patch, pytest.raises(UserError, match=rf"Step {step} left .*lora_.* not finite"):
-        patch.setattr(ContrastiveModule, "learn", learn)
-        train_cell(cfg, RunFolder(tmp_path))
+        patch.setattr(StepModule, "_update", update)
+        train_run(cfg, RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["status"] == "running"
     assert (tmp_path / LAST).exists() == (step == 3)
-    train_cell(cfg, RunFolder(tmp_path))
+    train_run(cfg, RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["status"] == "finished"
 
 
@@ -116,12 +113,12 @@ def test_a_checkpoint_that_is_not_finite_is_refused_at_once(config, tmp_path, po
     """Older versions wrote such; every step from it would fail."""
     cfg = config("infonce")
     with power_cut(3):
-        train_cell(cfg, RunFolder(tmp_path))
+        train_run(cfg, RunFolder(tmp_path))
     held = torch.load(tmp_path / LAST, weights_only=True)
     held["optimizer_states"][0]["state"][0]["exp_avg"][0, 0] = torch.nan
     torch.save(held, tmp_path / LAST)
     with pytest.raises(UserError, match=r"numbers that are not finite \(AdamW's exp_avg\).*Delete it to start anew"):
-        train_cell(cfg, RunFolder(tmp_path))
+        train_run(cfg, RunFolder(tmp_path))
 
 
 DRIVER = """
@@ -130,7 +127,7 @@ from cli.errors import guard
 from train import main
 from training.large_batch import LargeBatch, rank
 
-real, calls = LargeBatch._sum_gradients, []
+real, calls = LargeBatch.sum_gradients, []
 
 def spoilt(self):
     real(self)
@@ -138,7 +135,7 @@ def spoilt(self):
     if len(calls) == 4 and rank() == 1 and os.environ["SPOIL"] == "1":
         next(p for p in self.encoder.parameters() if p.grad is not None).grad.view(-1)[0] = float("nan")
 
-LargeBatch._sum_gradients = spoilt
+LargeBatch.sum_gradients = spoilt
 if __name__ == "__main__":
     guard(main)
 """

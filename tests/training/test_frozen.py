@@ -9,17 +9,19 @@ from safetensors.torch import load_file
 from transformers import AutoModel
 
 from cli.errors import UserError
+from corpora.readers import read_triples
 from encoders.backbone import load_backbone
 from encoders.frozen import cached_encoder
 from encoders.loading import build_tokenizer, load_run
 from poolers.shared.registry import build_pooler
 from records.run_folder import RunFolder
 from records.streams import stream_seed
-from training import contrastive, frozen_states, set_up
+from training import frozen_states, run, set_up
 from training.batches import BatchOrder
-from training.contrastive import check_sizes, split_validation, train_cell
+from training.checks import check_sizes
 from training.cost.check import described, facts
 from training.cost.flops import Work, training_flops
+from training.run import split, train_run
 
 STEPS, BATCH = 4, 8
 
@@ -55,7 +57,7 @@ def live_head(cfg):
     """The same training written out with torch and transformers: every step runs the backbone on padded texts."""
     pooler = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head"))
     tokenizer = build_tokenizer(cfg, 128)
-    triples, _ = split_validation(contrastive.read_triples(cfg["data"], cfg["cache_dir"]), 4)
+    triples, _ = split(read_triples(cfg["data"], cfg["cache_dir"]), 4)
     order = BatchOrder([t.source for t in triples], BATCH, cfg["seed"], False)
     optimizer = torch.optim.AdamW(pooler.parameters(), lr=cfg["objective"]["lr"], weight_decay=0.01)
 
@@ -99,7 +101,7 @@ def live_head(cfg):
 )
 def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pooler, attn, word):
     cfg = cell(pooler, attn, word)
-    train_cell(cfg, RunFolder(tmp_path / "run"))
+    train_run(cfg, RunFolder(tmp_path / "run"))
     expected, loss = live_head(cfg)
     trained = head(tmp_path / "run")
     start = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head")).state_dict()
@@ -113,8 +115,8 @@ def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pool
 @pytest.mark.slow
 def test_the_run_folder_and_its_manifest(cell, tmp_path):
     cfg = cell()
-    train_cell(cfg, RunFolder(tmp_path / "frozen"))
-    train_cell(cell("multilayer", "bi", "backbone.frozen=false"), RunFolder(tmp_path / "lora"))
+    train_run(cfg, RunFolder(tmp_path / "frozen"))
+    train_run(cell("multilayer", "bi", "backbone.frozen=false"), RunFolder(tmp_path / "lora"))
     frozen_run, lora = (RunFolder(tmp_path / f).manifest() for f in ("frozen", "lora"))
     assert frozen_run["status"] == "finished"
     assert frozen_run["parameters"]["adapter"] == 0
@@ -143,12 +145,10 @@ def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
 @pytest.mark.slow
 def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, monkeypatch):
     kept = []
-    real = contrastive.save_trained
-    monkeypatch.setattr(
-        contrastive, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest))
-    )
+    real = run.save_trained
+    monkeypatch.setattr(run, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest)))
     cfg = cell()
-    train_cell(cfg, RunFolder(tmp_path / "run"))
+    train_run(cfg, RunFolder(tmp_path / "run"))
     loaded = load_run(tmp_path / "run", cfg)
     assert not isinstance(loaded.encoder, cached_encoder.CachedEncoder)
     texts = ["the sum of the array", "returned array as sum"]
@@ -174,14 +174,14 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
         return real(encoder, *rest)
 
     monkeypatch.setattr(set_up, "open_states", counted)
-    train_cell(cell("multilayer", "bi", "trainer.validate_every=2"), RunFolder(tmp_path / "first"))
+    train_run(cell("multilayer", "bi", "trainer.validate_every=2"), RunFolder(tmp_path / "first"))
     assert len(calls) > 0
     calls.clear()
     for name, words in {"last": ("lastlayer", "bi"), "all": ("multilayer", "bi", "pooler.tokens=all")}.items():
-        train_cell(cell(*words), RunFolder(tmp_path / name))
+        train_run(cell(*words), RunFolder(tmp_path / name))
         assert RunFolder(tmp_path / name).manifest()["states"]["computed_texts"] == 0
     assert calls == []
-    train_cell(cell("lastlayer", "bi", "trainer.max_steps=6", "seed=3"), RunFolder(tmp_path / "more"))
+    train_run(cell("lastlayer", "bi", "trainer.max_steps=6", "seed=3"), RunFolder(tmp_path / "more"))
     facts_of = RunFolder(tmp_path / "more").manifest()["states"]
     assert 0 < facts_of["computed_texts"] < facts_of["texts"], "only what is new is computed"
     assert len(calls) > 0
@@ -190,7 +190,7 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
     monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 120 * 3 * 32 * 4)
-    train_cell(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
+    train_run(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
     shutil.move(tmp_path / "cache", tmp_path / "cache of the whole run")
     real, written = cached_encoder.StateCache.write, []
 
@@ -203,9 +203,9 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
     cfg = cell("multilayer", "bi", "token_budget=64")
     with monkeypatch.context() as patch, pytest.raises(SystemExit, match="the power went"):
         patch.setattr(cached_encoder.StateCache, "write", dying)
-        train_cell(cfg, RunFolder(tmp_path / "broken"))
+        train_run(cfg, RunFolder(tmp_path / "broken"))
     assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
-    train_cell(cfg, RunFolder(tmp_path / "broken"))
+    train_run(cfg, RunFolder(tmp_path / "broken"))
     states = RunFolder(tmp_path / "broken").manifest()["states"]
     assert 0 < states["computed_texts"] < states["texts"]
     whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
@@ -214,10 +214,10 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_killed_between_steps_and_continued(cell, tmp_path, power_cut):
-    train_cell(cell(), RunFolder(tmp_path / "whole"))
+    train_run(cell(), RunFolder(tmp_path / "whole"))
     with power_cut(3):
-        train_cell(cell(), RunFolder(tmp_path / "broken"))
-    train_cell(cell(), RunFolder(tmp_path / "broken"))
+        train_run(cell(), RunFolder(tmp_path / "broken"))
+    train_run(cell(), RunFolder(tmp_path / "broken"))
     whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)
 
@@ -260,7 +260,7 @@ def test_a_full_disk_is_refused_before_anything_is_computed(cell, tmp_path, monk
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(frozen_states.shutil, "disk_usage", lambda _: usage(10**6, 10**6 - 100, 100))
     with pytest.raises(UserError, match=r"states need 0.00 GiB and .* has 0.00 GiB free.*cache_dir="):
-        train_cell(cell(), RunFolder(tmp_path / "run"))
+        train_run(cell(), RunFolder(tmp_path / "run"))
     assert "to compute, 0.00 GiB" in capsys.readouterr().out
     assert not list((tmp_path / "cache").rglob("*.npy"))
 

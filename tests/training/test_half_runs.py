@@ -7,7 +7,7 @@ from safetensors.torch import load_file, save_file
 from cli.errors import UserError
 from encoders.loading import load_run
 from records.run_folder import RunFolder
-from training.contrastive import train_cell
+from training.run import train_run
 
 
 @pytest.mark.slow
@@ -15,7 +15,7 @@ def test_a_run_with_half_an_adapter_or_head_is_refused(compose_cell, pairs, tmp_
     """PEFT draws what it does not find, and says so in a warning alone."""
     words = ["data=jsonl", f"data.path='{pairs}'", "trainer.max_steps=1", "trainer.global_batch_size=4"]
     cfg = compose_cell("multilayer", "bi", *words, "data.validation=4", "trainer.progress=false", "objective.warmup=1")
-    train_cell(cfg, RunFolder(tmp_path))
+    train_run(cfg, RunFolder(tmp_path))
     for name in ("adapter/adapter_model.safetensors", "head.safetensors"):
         whole = load_file(tmp_path / name)
         gone = min(whole)

@@ -18,9 +18,7 @@ from evaluation.candidates.candidates import candidates
 from records.lineage import ADAPTER, label, read_stages, recorded_stages
 from records.run_folder import RunFolder, choices_of, run_folder
 from tests.training.raw_stages import quick_stage
-from training.contrastive import train_cell
-from training.objectives.mntp import train_mntp
-from training.objectives.simcse import train_simcse
+from training.run import train_run
 
 CPU = torch.device("cpu")
 OF_MISTRAL = ["model=mistral_7b", "study=mistral_7b"]
@@ -53,9 +51,9 @@ def stages(compose_cell, headed_model, lines, pairs, tmp_path_factory):
         held = [f"lineage=[{named}]"] if before else []
         return compose_cell("mean", "bi", *words, *short, *held)
 
-    train_mntp(config("mntp"), RunFolder(folders["mntp"]))
-    train_simcse(config("simcse", "mntp"), RunFolder(folders["simcse"]))
-    train_cell(config("infonce", "mntp", "simcse"), RunFolder(folders["supervised"]))
+    train_run(config("mntp"), RunFolder(folders["mntp"]))
+    train_run(config("simcse", "mntp"), RunFolder(folders["simcse"]))
+    train_run(config("infonce", "mntp", "simcse"), RunFolder(folders["supervised"]))
     return folders
 
 

@@ -9,9 +9,10 @@ import torch
 from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training.contrastive import check_sizes, train_cell
+from training.checks import check_sizes
 from training.cost.check import facts
 from training.objectives.infonce import infonce, matryoshka
+from training.run import train_run
 
 DIMS = [2, 3, 7]
 
@@ -66,7 +67,7 @@ def test_training_uses_it(cfg, tmp_path):
         own["objective"]["matryoshka"] = dims
         check_sizes(own)
         folder = RunFolder(tmp_path / str(number))
-        train_cell(own, folder)
+        train_run(own, folder)
         losses.append(folder.manifest()["loss"])
     assert losses[0] == losses[1], "all entries alone is the plain loss"
     assert abs(losses[0] - losses[2]) > 1e-3
@@ -96,4 +97,4 @@ def test_a_prefix_longer_than_the_vector_is_refused(cfg, tmp_path):
     with pytest.raises(UserError, match="goes beyond the 32 entries"):
         facts(cfg)
     with pytest.raises(UserError, match="goes beyond the 32 entries"):
-        train_cell(cfg, RunFolder(tmp_path / "run"))
+        train_run(cfg, RunFolder(tmp_path / "run"))

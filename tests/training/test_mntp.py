@@ -15,12 +15,19 @@ from encoders.lm_head import lm_head
 from poolers.shared.base import BOS
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.batches import BatchOrder, blocks
+from training.batches import blocks
+from training.checks import check_sizes
 from training.loop import LAST
-from training.objectives.mntp import MaskedStage, check_mntp, masked_batch, train_mntp
+from training.objectives.mntp import MNTP
+from training.run import train_run
 from training.set_up import set_up
 
 TEXTS = ["the sum of two arrays", "a new array is returned with the same shape", "type of its first argument"]
+
+
+def mntp(cfg, texts=TEXTS):
+    """The objective on `texts`, scored on several copies of them, so that some token is masked."""
+    return MNTP(set_up(cfg), [Triple(t, t) for t in texts], [Triple(t, t) for t in TEXTS * 4])
 
 
 def literal(model, rows, is_causal):
@@ -44,22 +51,22 @@ def literal(model, rows, is_causal):
 def test_the_loss_is_that_of_each_text_alone_in_float64(compose_cell, headed_model, attn, kernel):
     words = ["objective=mntp", f"model.path={headed_model}", f"model.attn_implementation={kernel}", "token_budget=16"]
     cfg = compose_cell("mean", attn, *words, "padding_side=left", "lora.dropout=0.0", "objective.mask_share=0.5")
-    work, masks = masked_batch(set_up(cfg))
-    rows = masks(work.tokenize([("", t) for t in TEXTS]), 0)
-    assert len(work.chunks([r.tokens for r in rows])) > 1
+    objective = mntp(cfg)
+    rows, tokens = objective.lay_out(range(3), 0)
+    assert len(objective.work.chunks(tokens)) > 1
     model = AutoModelForCausalLM.from_pretrained(headed_model, dtype=torch.float64, attn_implementation="eager")
     wanted = literal(model, rows, attn == "causal")
-    assert float(work.masked_backward(rows, 0)) == pytest.approx(wanted, rel=1e-5)
-    assert work.scores(rows)[0] == pytest.approx(wanted, rel=1e-5)
+    assert float(objective.backward(rows, tokens, 0)) == pytest.approx(wanted, rel=1e-5)
+    assert objective.loss.scores(rows)[0] == pytest.approx(wanted, rel=1e-5)
 
 
 def test_only_the_adapter_gets_a_gradient_and_it_does_not_depend_on_the_chunks(compose_cell, headed_model):
     words = ["objective=mntp", f"model.path={headed_model}", "lora.dropout=0.0"]
     gradients = []
     for budget in (8, 4096):
-        work, masks = masked_batch(set_up(compose_cell("mean", "bi", *words, f"token_budget={budget}")))
-        work.masked_backward(masks(work.tokenize([("", t) for t in TEXTS]), 0), 0)
-        gradients.append({n: p.grad for n, p in work.encoder.named_parameters() if p.grad is not None})
+        objective = mntp(compose_cell("mean", "bi", *words, f"token_budget={budget}"))
+        objective.backward(*objective.lay_out(range(3), 0), 0)
+        gradients.append({n: p.grad for n, p in objective.work.encoder.named_parameters() if p.grad is not None})
     assert all("lora_" in name for name in gradients[0])
     assert gradients[0].keys() == gradients[1].keys()
     assert max(float((gradients[0][n] - gradients[1][n]).abs().max()) for n in gradients[0]) < 1e-6
@@ -67,10 +74,10 @@ def test_only_the_adapter_gets_a_gradient_and_it_does_not_depend_on_the_chunks(c
 
 
 def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compose_cell, tmp_path_factory):
-    work, _ = masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={headed_model}")))
+    objective = mntp(compose_cell("mean", "bi", "objective=mntp", f"model.path={headed_model}"))
     model = AutoModelForCausalLM.from_pretrained(headed_model)
-    assert torch.equal(work.head, model.lm_head.weight)
-    backbone = copy.copy(work.encoder.backbone)
+    assert torch.equal(objective.loss.head, model.lm_head.weight)
+    backbone = copy.copy(objective.work.encoder.backbone)
     backbone.config = copy.deepcopy(backbone.config)
     backbone.config.tie_word_embeddings = True
     assert torch.equal(lm_head(backbone, {"path": str(small_model)}), model.model.embed_tokens.weight)
@@ -80,21 +87,21 @@ def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compo
     (tied / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": True}))
     theirs = AutoModelForCausalLM.from_pretrained(tied)
     assert not torch.equal(theirs.lm_head.weight, theirs.model.embed_tokens.weight), "a head in the file goes first"
-    work, _ = masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={tied}")))
-    assert torch.equal(work.head, theirs.lm_head.weight)
+    objective = mntp(compose_cell("mean", "bi", "objective=mntp", f"model.path={tied}"))
+    assert torch.equal(objective.loss.head, theirs.lm_head.weight)
     with pytest.raises(UserError, match="has no language-model head"):
-        masked_batch(set_up(compose_cell("mean", "bi", "objective=mntp", f"model.path={small_model}")))
+        mntp(compose_cell("mean", "bi", "objective=mntp", f"model.path={small_model}"))
 
 
 @pytest.mark.slow
 def test_an_interrupted_stage_ends_bit_equal_and_has_learned(compose_cell, headed_model, lines, tmp_path, power_cut):
     words = quick_stage("mntp", headed_model, lines)
     cfg = compose_cell("mean", "bi", *words, "objective.lr=2e-2", "trainer.max_steps=6", "objective.mask_share=0.5")
-    train_mntp(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, RunFolder(tmp_path / "whole"))
     with power_cut(3):
-        train_mntp(cfg, RunFolder(tmp_path / "broken"))
+        train_run(cfg, RunFolder(tmp_path / "broken"))
     assert (tmp_path / "broken" / LAST).is_file()
-    train_mntp(cfg, RunFolder(tmp_path / "broken"))
+    train_run(cfg, RunFolder(tmp_path / "broken"))
     one, other = (load_file(tmp_path / f / "adapter" / "adapter_model.safetensors") for f in ("whole", "broken"))
     assert all(torch.equal(one[k], other[k]) for k in one)
     whole, resumed = (RunFolder(tmp_path / f).manifest() for f in ("whole", "broken"))
@@ -110,13 +117,14 @@ def test_an_interrupted_stage_ends_bit_equal_and_has_learned(compose_cell, heade
     [
         ("multilayer", [], "the head of pooler=multilayer would stay untrained"),
         ("mean", ["backbone.frozen=true"], "backbone.frozen=true trains a head alone"),
+        ("mean", ["objective.packed=true", "data=text", "data.one_source=true"], "sources end to end, and data.one_"),
         ("mean", ["objective.mask_share=0"], "mask_share=0 must be a number"),
         ("mean", ["objective.replaced_by_mask=1.5"], "replaced_by_mask=1.5 must be"),
     ],
 )
 def test_what_does_not_fit_is_refused(compose_cell, pooler, words, message):
     with pytest.raises(UserError, match=message):
-        check_mntp(compose_cell(pooler, "bi", "objective=mntp", *words))
+        check_sizes(compose_cell(pooler, "bi", "objective=mntp", *words))
 
 
 def test_packed_texts_are_the_ids_of_all_texts_end_to_end(compose_cell, headed_model):
@@ -139,22 +147,21 @@ def test_the_loss_of_packed_blocks_is_that_of_each_block_in_float64(compose_cell
     cfg = compose_cell(
         "mean", "bi", *words, "lora.dropout=0.0", "objective.mask_share=0.5", "trainer.global_batch_size=2"
     )
-    made = set_up(cfg)
-    texts = [Triple(text, text) for text in TEXTS * 2]
-    stage = MaskedStage(made, texts, texts, BatchOrder(["a"] * len(texts), 2, 0, False))
-    assert stage.module.order.sources == ["packed"] * len(blocks([t.query for t in texts], made.tokenizer))
-    _, rows, tokens = stage.module.prepared(0)
+    objective = mntp(cfg, TEXTS * 2)
+    packed = blocks(TEXTS * 2, objective.work.tokenizer)
+    assert [t.source for t in objective.examples] == ["packed"] * len(packed)
+    rows, tokens = objective.lay_out([1, 0], 0)
     assert [len(t) for t in tokens] == [8, 8]
     model = AutoModelForCausalLM.from_pretrained(headed_model, dtype=torch.float64, attn_implementation="eager")
     wanted = literal(model, rows, is_causal=False)
-    assert float(stage.module.work.masked_backward(rows, 0)) == pytest.approx(wanted, rel=1e-5)
+    assert float(objective.backward(rows, tokens, 0)) == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.slow
 def test_a_stage_on_packed_text_learns_and_counts_blocks(compose_cell, headed_model, lines, tmp_path):
     words = [*quick_stage("mntp", headed_model, lines), "objective.packed=true", "max_length=16", "objective.lr=2e-2"]
     cfg = compose_cell("mean", "bi", *words, "trainer.max_steps=6", "objective.mask_share=0.5")
-    train_mntp(cfg, RunFolder(tmp_path / "run"))
+    train_run(cfg, RunFolder(tmp_path / "run"))
     manifest = RunFolder(tmp_path / "run").manifest()
     assert manifest["tokens"] == 6 * 8 * 16, "every block is full"
     assert manifest["held_out"]["after"]["loss"] < manifest["held_out"]["before"]["loss"]

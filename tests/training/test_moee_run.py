@@ -8,8 +8,9 @@ from cli.errors import UserError
 from encoders.loading import load_run, untrained
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training import contrastive, corpus_statistics
+from training import corpus_statistics
 from training.frozen_states import check_frozen
+from training.run import train_run
 
 TEXTS = ["the sum of two arrays", "a new array of the same shape", "type"]
 
@@ -25,7 +26,7 @@ def words(tmp_path):
 @pytest.mark.slow
 def test_statistics_are_stored_with_the_run(compose_cell, words, tmp_path):
     cfg = compose_cell("moee", "bi", *words, "token_choice.standardise=corpus")
-    contrastive.train_cell(cfg, RunFolder(tmp_path / "run"))
+    train_run(cfg, RunFolder(tmp_path / "run"))
     head = load_file(tmp_path / "run" / "head.safetensors")
     assert int(head["of_hidden.texts"]) == int(head["of_routing.texts"]) == 16
     assert head["of_routing.std"].min() > 0

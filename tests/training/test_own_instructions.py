@@ -34,7 +34,7 @@ def one_by_one(encoder, template, queries, instructions):
 
 def test_validation_encodes_each_query_with_its_own_instruction(cfg):
     encoder, template = untrained(cfg), template_of(cfg)
-    validation = Validation(encoder, TRIPLES, OF_ALL, 0)
+    validation = Validation(encoder, TRIPLES, OF_ALL)
     queries = one_by_one(encoder, template, [t.query for t in TRIPLES], WRITTEN)
     documents = ["the sum is returned", "a new shape", "the argument has the same type", "two arrays with the sum"]
     vectors = encoder.encode(documents, template.asked("", "document"))

@@ -10,9 +10,7 @@ from cli.compose import CONF, composed, flat, options, plain
 from cli.errors import UserError
 from evaluation.tasks.chosen import task_set
 from records.run_folder import choices_of, run_folder
-from training.contrastive import check_sizes
-from training.objectives.mntp import check_mntp
-from training.objectives.simcse import check_simcse
+from training.checks import check_sizes
 
 HEADS = ("lastlayer", "multilayer")
 FACTORIAL = {"mean_with_eos", "weightedmean", *(f"{p}_{t}" for p in HEADS for t in ("last", "mean", "all"))}
@@ -130,16 +128,15 @@ def test_each_value_names_its_source(path):
 @pytest.mark.parametrize("experiment", PAPER)
 def test_a_stage_under_the_contrastive_recipe_of_the_paper_is_refused_before_it_starts(sweep, experiment):
     cfg = config(f"sweep={sweep}", f"experiment={experiment}")
-    check = check_mntp if cfg["objective"]["name"] == "mntp" else check_simcse
     with pytest.raises(UserError, match=r"experiment=llm2vec/mntp|hard_negatives"):
-        check(cfg)
+        check_sizes(cfg)
 
 
 def test_a_recipe_for_another_objective_is_named_by_its_key():
     with pytest.raises(UserError, match="hard_negatives is no key of objective=mntp"):
-        check_mntp(config("sweep=llm2vec_mntp", "experiment=paper/mistral_7b", "data=wikitext"))
-    check_mntp(config("experiment=llm2vec/mntp"))
-    check_simcse(config("experiment=llm2vec/simcse"))
+        check_sizes(config("sweep=llm2vec_mntp", "experiment=paper/mistral_7b", "data=wikitext"))
+    check_sizes(config("experiment=llm2vec/mntp"))
+    check_sizes(config("experiment=llm2vec/simcse"))
     check_sizes(config("experiment=llm2vec/supervised"))
 
 

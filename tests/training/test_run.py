@@ -12,10 +12,11 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.started import start
-from training.contrastive import check_sizes, train_cell
+from training.checks import check_sizes
 from training.loop import LAST
 from training.manifest_facts import MAY_CHANGE, continued, peak_memory
-from training.module import ContrastiveModule
+from training.module import StepModule
+from training.run import train_run
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +49,12 @@ def trained(folder):
 @pytest.mark.slow
 def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, power_cut):
     cfg = cell()
-    train_cell(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, RunFolder(tmp_path / "whole"))
     with power_cut(3):
-        train_cell(cfg, RunFolder(tmp_path / "broken"))
+        train_run(cfg, RunFolder(tmp_path / "broken"))
     assert (tmp_path / "broken" / LAST).is_file()
     assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
-    train_cell(cfg, RunFolder(tmp_path / "broken"))
+    train_run(cfg, RunFolder(tmp_path / "broken"))
     whole, resumed = trained(tmp_path / "whole"), trained(tmp_path / "broken")
     assert whole.keys() == resumed.keys()
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)
@@ -102,14 +103,14 @@ def test_a_run_states_its_own_modules_whatever_the_process_has_loaded(cell, tmp_
     import poolers.latent
 
     assert poolers.latent.__name__ in sys.modules
-    train_cell(cell("mean", "bi", "trainer.max_steps=1", "trainer.checkpoint_every=0"), RunFolder(tmp_path))
+    train_run(cell("mean", "bi", "trainer.max_steps=1", "trainer.checkpoint_every=0"), RunFolder(tmp_path))
     code = RunFolder(tmp_path).manifest()["code"]
     ours = {name for name in code["modules"] if name.startswith("poolers.")}
     assert "poolers.mean" in ours
     assert "poolers.latent" not in ours
-    assert {"training.contrastive", "encoders.encoder", "corpora.files", "records.streams"} <= code["modules"].keys()
+    assert {"training.run", "encoders.encoder", "corpora.files", "records.streams"} <= code["modules"].keys()
     assert code["chosen"] == {
-        "objective": [],
+        "objective": ["training.objectives.infonce"],
         "pooler": ["poolers.mean"],
         "data": [],
     }
@@ -118,7 +119,7 @@ def test_a_run_states_its_own_modules_whatever_the_process_has_loaded(cell, tmp_
 @pytest.mark.slow
 def test_nan_stops_and_names_step_and_batch(cell, tmp_path):
     with pytest.raises(UserError, match=r"loss is (nan|inf) at step \d+ \(examples"):
-        train_cell(cell("mean", "bi", "objective.lr=1e30", "trainer.gradient_clip=0"), RunFolder(tmp_path))
+        train_run(cell("mean", "bi", "objective.lr=1e30", "trainer.gradient_clip=0"), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["status"] == "running"
 
 
@@ -127,7 +128,7 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
     """The loss of the only step is finite; its update is what breaks the weights, and validation sees it first."""
     words = ("objective.lr=1e30", "trainer.gradient_clip=0", "trainer.max_steps=1", "objective.warmup=0")
     with pytest.raises(UserError, match=rf"Validation \(queries\) of {tmp_path}: .*the first is text \d+: '"):
-        train_cell(cell("mean", "bi", *words), RunFolder(tmp_path))
+        train_run(cell("mean", "bi", *words), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["status"] == "running"
 
 
@@ -175,7 +176,7 @@ def test_values_that_mean_something_pass(experiment, words):
 def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cell, tmp_path):
     """Through Lightning and its launcher, as a user starts it."""
     cfg = cell("multilayer", "bi")
-    train_cell(cfg, RunFolder(tmp_path / "one"))
+    train_run(cfg, RunFolder(tmp_path / "one"))
     words = ["pooler=multilayer", "attn=bi", f"model.path={cfg['model']['path']}", "precision=fp32", "max_length=48"]
     words += ["accelerator=cpu", "trainer.max_steps=4", "trainer.global_batch_size=8", "trainer.checkpoint_every=2"]
     words += ["data=jsonl", f"data.path='{cfg['data']['path']}'", "data.validation=4", "trainer.validate_every=2"]
@@ -196,18 +197,18 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
 @pytest.mark.slow
 def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
     """Lightning's fit returns quietly after SIGTERM; the run must not be saved as if it had ended."""
-    real = ContrastiveModule.training_step
+    real = StepModule.training_step
 
     def stopping(self, tick, index):
         self.trainer.should_stop = self.global_step == 2
         return real(self, tick, index)
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(ContrastiveModule, "training_step", stopping)
-        train_cell(cell(), RunFolder(tmp_path))
+        patch.setattr(StepModule, "training_step", stopping)
+        train_run(cell(), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["status"] == "running"
     assert not (tmp_path / "head.safetensors").exists()
-    train_cell(cell(), RunFolder(tmp_path))
+    train_run(cell(), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["steps"] == 4
 
 
@@ -222,7 +223,7 @@ def test_peak_memory_is_that_of_the_device(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="Lightning leaves a trained module on the CPU: needs a GPU")
 def test_a_run_on_a_gpu_says_what_the_gpu_held(cell, tmp_path):
-    train_cell(cell("multilayer", "bi", "accelerator=gpu"), RunFolder(tmp_path))
+    train_run(cell("multilayer", "bi", "accelerator=gpu"), RunFolder(tmp_path))
     manifest = RunFolder(tmp_path).manifest()
     assert manifest["peak_memory_of"] == "gpu"
     assert 0 < manifest["peak_memory_bytes"] < 2**28, "a process that uses CUDA holds more"
@@ -233,13 +234,13 @@ def test_lightning_runs_on_the_device_that_we_resolved(cell, tmp_path, monkeypat
     """On Apple silicon its own "auto" takes MPS, while the encoder and its precision were made for the CPU."""
     for its_own in (MPSAccelerator, fabric.MPSAccelerator):
         monkeypatch.setattr(its_own, "is_available", staticmethod(lambda: True))
-    used, real = [], ContrastiveModule.training_step
+    used, real = [], StepModule.training_step
 
     def watched(self, tick, index):
         used.append(type(self.trainer.accelerator).__name__)
         return real(self, tick, index)
 
-    monkeypatch.setattr(ContrastiveModule, "training_step", watched)
-    train_cell(cell("multilayer", "bi", "accelerator=auto"), RunFolder(tmp_path))
+    monkeypatch.setattr(StepModule, "training_step", watched)
+    train_run(cell("multilayer", "bi", "accelerator=auto"), RunFolder(tmp_path))
     assert set(used) == {"CUDAAccelerator" if torch.cuda.is_available() else "CPUAccelerator"}
     assert RunFolder(tmp_path).manifest()["peak_memory_of"] == ("gpu" if torch.cuda.is_available() else "process")

@@ -7,14 +7,15 @@ from safetensors.torch import load_file
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training import manifest_facts
-from training.contrastive import train_cell
 from training.loop import LAST
-from training.module import ContrastiveModule
-from training.objectives.mntp import MaskedStage, train_mntp
-from training.objectives.simcse import SimCSE, train_simcse
+from training.module import StepModule
+from training.objectives import infonce
+from training.objectives.mntp import MNTP
+from training.objectives.simcse import SimCSE
+from training.run import train_run
 from training.validation import Validation
 
-TRAINERS = {"infonce": train_cell, "mntp": train_mntp, "simcse": train_simcse}
+OBJECTIVES = ("infonce", "mntp", "simcse")
 SAME = ("batch_order_sha256", "tokens", "flops", "loss", "collapse", "data", "code")
 
 
@@ -45,13 +46,13 @@ def fails(*_):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", TRAINERS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkeypatch, capsys, objective):
-    cfg, train = config(objective), TRAINERS[objective]
+    cfg = config(objective)
     with monkeypatch.context() as patch:
         patch.setattr(manifest_facts, "training_flops", fails)
-        train(cfg, RunFolder(tmp_path / "gap"))
-    train(cfg, RunFolder(tmp_path / "whole"))
+        train_run(cfg, RunFolder(tmp_path / "gap"))
+    train_run(cfg, RunFolder(tmp_path / "whole"))
     gap, whole = (RunFolder(tmp_path / name).manifest() for name in ("gap", "whole"))
     assert gap["status"] == whole["status"] == "finished"
     assert gap["flops"] is None
@@ -68,31 +69,31 @@ def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkey
     ("objective", "failing"),
     [
         ("infonce", (Validation, "score")),  # within the last step: before the adapter is written
-        ("infonce", (manifest_facts, "collapse")),
-        ("mntp", (MaskedStage, "collapse")),
+        ("infonce", (infonce, "collapse")),
+        ("mntp", (MNTP, "collapse")),
         ("simcse", (SimCSE, "collapse")),
     ],
 )
 def test_what_fails_after_the_last_step_is_done_again_without_it(config, tmp_path, monkeypatch, objective, failing):
-    cfg, train = config(objective), TRAINERS[objective]
-    steps, real = [], ContrastiveModule.training_step
+    cfg = config(objective)
+    steps, real = [], StepModule.training_step
 
     def counted(self, tick, index):
         steps.append(self.global_step)
         return real(self, tick, index)
 
-    monkeypatch.setattr(ContrastiveModule, "training_step", counted)
+    monkeypatch.setattr(StepModule, "training_step", counted)
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="new_operator"):
         patch.setattr(*failing, fails)
-        train(cfg, RunFolder(tmp_path / "again"))
+        train_run(cfg, RunFolder(tmp_path / "again"))
     assert steps == [0, 1, 2, 3]
     assert (tmp_path / "again" / LAST).is_file()
     assert (tmp_path / "again" / "head.safetensors").is_file() == (failing[1] != "score")
     assert RunFolder(tmp_path / "again").manifest()["status"] == "running"
-    train(cfg, RunFolder(tmp_path / "again"))
+    train_run(cfg, RunFolder(tmp_path / "again"))
     assert steps == [0, 1, 2, 3], "no step was run again"
     assert not (tmp_path / "again" / LAST).exists()
-    train(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, RunFolder(tmp_path / "whole"))
     one, other = trained(tmp_path / "again"), trained(tmp_path / "whole")
     assert all(torch.equal(one[k], other[k]) for k in one)
     again, whole = (RunFolder(tmp_path / name).manifest() for name in ("again", "whole"))

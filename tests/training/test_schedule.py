@@ -4,12 +4,12 @@ import pytest
 import pytorch_lightning as pl
 
 from cli.errors import UserError
-from training.module import ContrastiveModule, decay_steps
+from training.module import StepModule, decay_steps
 
 
 def rates(cfg, an_epoch):
     """The factor of every step, of a module that has nothing but its schedule."""
-    module = ContrastiveModule.__new__(ContrastiveModule)
+    module = StepModule.__new__(StepModule)
     pl.LightningModule.__init__(module)
     module.cfg = cfg
     module.decay_steps = decay_steps(cfg, an_epoch)

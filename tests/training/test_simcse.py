@@ -10,9 +10,10 @@ from cli.errors import UserError
 from encoders.attention.switch import set_attention_dropout
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.large_batch import LargeBatch
+from training.checks import check_sizes
 from training.objectives.infonce import infonce
-from training.objectives.simcse import alignment, check_simcse, train_simcse, twice, uniformity
+from training.objectives.simcse import alignment, twice, uniformity
+from training.run import train_run
 from training.set_up import set_up
 
 TEXTS = ["the sum of two arrays", "a new array", "type of its first argument"]
@@ -48,8 +49,8 @@ def test_dropout_of_attention_alone_tells_the_two_passes_apart(compose_cell, ker
     """LoRA is at its start and its dropout is off, so attention is all that can differ; evaluation stays as it is."""
     cfg = compose_cell("mean", attn, "objective=simcse", f"model.attn_implementation={kernel}", "lora.dropout=0.0")
     made = set_up(cfg)
-    work = made.work(LargeBatch)
-    rows = work.tokenize(twice(TEXTS).texts)
+    work = made.work
+    rows = work.tokenizer.pairs(twice(TEXTS).texts)
     base, without = work.vectors(rows, None), work.vectors(rows, 0)
     set_attention_dropout(made.encoder.backbone, 0.3)
     dropped = work.vectors(rows, 0)
@@ -65,18 +66,18 @@ def test_dropout_of_lora_alone_does_so_too(compose_cell):
     for name, p in made.encoder.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(p, std=0.1)
-    work = made.work(LargeBatch)
-    vectors = work.vectors(work.tokenize(twice(TEXTS).texts), 0)
+    work = made.work
+    vectors = work.vectors(work.tokenizer.pairs(twice(TEXTS).texts), 0)
     assert float((vectors[:3] - vectors[3:]).abs().amax(dim=1).min()) > 1e-4
 
 
 @pytest.mark.slow
 def test_an_interrupted_stage_ends_bit_equal(compose_cell, small_model, lines, tmp_path, power_cut):
     cfg = compose_cell("mean", "bi", *quick_stage("simcse", small_model, lines))
-    train_simcse(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, RunFolder(tmp_path / "whole"))
     with power_cut(3):
-        train_simcse(cfg, RunFolder(tmp_path / "broken"))
-    train_simcse(cfg, RunFolder(tmp_path / "broken"))
+        train_run(cfg, RunFolder(tmp_path / "broken"))
+    train_run(cfg, RunFolder(tmp_path / "broken"))
     one, other = (load_file(tmp_path / f / "adapter" / "adapter_model.safetensors") for f in ("whole", "broken"))
     assert all(torch.equal(one[k], other[k]) for k in one)
     whole, resumed = (RunFolder(tmp_path / f).manifest() for f in ("whole", "broken"))
@@ -105,4 +106,4 @@ def test_alignment_and_uniformity_of_points_on_a_circle():
 )
 def test_what_does_not_fit_is_refused(compose_cell, words, message):
     with pytest.raises(UserError, match=message):
-        check_simcse(compose_cell("mean", "bi", "objective=simcse", *words))
+        check_sizes(compose_cell("mean", "bi", "objective=simcse", *words))

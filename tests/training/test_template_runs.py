@@ -10,7 +10,8 @@ from evaluation.instructions import Instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training.contrastive import check_sizes, train_cell
+from training.checks import check_sizes
+from training.run import train_run
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def run(compose_cell, tmp_path):
         cfg = compose_cell(pooler, "causal", *words, f"template={name}", *more)
         check_sizes(cfg)
         folder = RunFolder(tmp_path / f"{name}-{pooler}-{len(more)}")
-        train_cell(cfg, folder)
+        train_run(cfg, folder)
         return cfg, folder
 
     return train

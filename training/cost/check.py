@@ -10,7 +10,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from cli.errors import UserError
-from cli.limits import fit_width
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
 from encoders.backbone import empty_backbone
@@ -22,6 +21,7 @@ from encoders.routers import experts_of
 from encoders.tokens import Batch
 from poolers.shared.base import TEXT
 from poolers.shared.registry import build_pooler
+from training.objectives.objective import Objective, objective_class
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,14 @@ def check(config: Config) -> None:
 def facts(config: Config) -> Facts:
     """Build backbone, LoRA and pooler of `config` without memory and run one chunk through them."""
     encoder = empty_encoder(config)
-    fit_width("objective.matryoshka", config["objective"].get("matryoshka"), encoder.pooler.embedding_dim)
+    objective = objective_class(config["objective"]["name"])
+    assert issubclass(objective, Objective)
+    objective.check_width(config["objective"], encoder.pooler.embedding_dim)
     layers, _ = parts(encoder.backbone)
     trained = [p for p in encoder.parameters() if p.requires_grad]
     base = [p for p in encoder.backbone.parameters() if not p.requires_grad]
     head = sum(p.numel() for p in encoder.pooler.parameters())
-    rows, chunk, chunks = _work(config)
+    rows, chunk, chunks = _work(config, objective)
     crowd = _crowd(config, rows)
     return Facts(
         layers=len(layers),
@@ -195,20 +197,12 @@ def _targets(layer: torch.nn.Module) -> Counter:
     return Counter(name.rsplit(".", 1)[-1] for name, m in layer.named_modules() if hasattr(m, "lora_A"))
 
 
-def _work(config: Config) -> tuple[int, tuple[int, int], int]:
+def _work(config: Config, objective: type[Objective]) -> tuple[int, tuple[int, int], int]:
     """Texts of a step, (texts, tokens) of a chunk, and chunks of a step, if every text is distinct and full length."""
-    rows = config["trainer"]["global_batch_size"] * _texts(config["objective"])
+    rows = config["trainer"]["global_batch_size"] * objective.texts_per_example(config["objective"])
     texts = max(1, config["token_budget"] // config["max_length"])
     texts = min(texts, config["trainer"]["chunk_size"] or texts, rows)
     return rows, (texts, config["max_length"]), -(-rows // texts)
-
-
-def _texts(objective: Config) -> int:
-    """Texts of an example: alone under MNTP, twice under SimCSE, query, positive and negatives under InfoNCE."""
-    if objective["name"] == "mntp":
-        return 1
-    negatives = objective["hard_negatives"]
-    return 2 + (1 if negatives is None else negatives)
 
 
 def _crowd(config: Config, rows: int) -> tuple[int, int]:

@@ -1,53 +1,26 @@
-"""InfoNCE over in-batch and hard negatives, float32, with false negatives masked."""
+"""Objective `infonce`: contrast over in-batch and hard negatives, float32, false negatives masked; also on prefixes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import check_dims
+from cli.limits import Limit, check_dims, fit_width, real
+from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.templates import DEFAULT, Template
+from encoders.tokens import Tokens
+from training.batches import query_side
+from training.objectives.objective import Config, Objective, Scores
+from training.set_up import SetUp
+from training.validation import Validation, collapse
 
-
-def matryoshka(
-    loss: Callable[[Tensor, Tensor], Tensor],
-    queries: Tensor,
-    documents: Tensor,
-    dims: Sequence[int] | None,
-    weights: Sequence[float] | None = None,
-) -> Tensor:
-    """Weighted mean over d in `dims` of the loss of the first d entries (scalar); without `dims` the loss as it is.
-
-    queries: [B, E]; documents: [K, E]; loss: compares cosines, so that a prefix needs no scaling. weights: one for
-    each of `dims`; None: all alike. Kusupati et al. 2022 (arXiv 2205.13147), equation 1, whose sum with weights of 1
-    this is up to the factor 1 / len(dims), so that the learning rate serves any number of them.
-    """
-    if not dims:
-        return loss(queries, documents)
-    weights = weights or [1.0] * len(dims)
-    losses = [w * loss(queries[:, :d], documents[:, :d]) for d, w in zip(dims, weights, strict=True)]
-    return sum(losses[1:], losses[0]) / sum(weights)
-
-
-def check_matryoshka(objective: dict[str, Any]) -> None:
-    """Refuse dimensions that are no rising whole numbers, and weights that do not go with them. Raises `UserError`."""
-    dims, weights = objective["matryoshka"], objective["matryoshka_weights"]
-    if dims is None and weights is None:
-        return
-    check_dims("objective.matryoshka", dims)
-    if weights is None:
-        return
-    numbers = isinstance(weights, list) and all(isinstance(w, int | float) and w > 0 for w in weights)
-    if not numbers or len(weights) != len(dims):
-        raise UserError(
-            f"objective.matryoshka_weights={weights} must be {len(dims)} numbers above zero, one for each of "
-            f"objective.matryoshka={dims}; null: all alike."
-        )
+LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+NDCG = "nDCG@10"
+CONTRASTIVE = {"objective.loss_queries": Limit(2, "the whole batch"), "objective.temperature": real(0)}
 
 
 @dataclass(frozen=True)
@@ -64,10 +37,115 @@ class Candidates:
     documents: Tensor
     masked: Tensor
 
+    @property
+    def most(self) -> int:
+        """Documents that a query is compared with at most."""
+        return int((~self.masked).sum(dim=1).max())
 
-def asked_of(triple: Triple, instruction: str | None, template: Template) -> str:
-    """Return what the tokenizer is told for the query of `triple`: its own instruction goes before the data set's."""
-    return template.asked(triple.instruction or instruction or "", "query")
+
+class InfoNCE(Objective):
+    """Queries against the positives and hard negatives of the batch."""
+
+    limits = CONTRASTIVE | {"objective.hard_negatives": Limit(0, "all that a query has")}
+    unit = "triples"
+    scored_before = False
+    read = staticmethod(read_triples)
+
+    def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
+        self.work, self.examples, self.cfg = setup.work, examples, setup.config
+        self.counts = {"candidates": 0}
+        self.validation = Validation(setup.text_encoder(), held_out, setup.config["data"].get("instruction"), setup.run)
+
+    @staticmethod
+    def check(config: Config) -> None:
+        """Refuse sizes that do not fit together."""
+        check_contrastive(config)
+
+    @staticmethod
+    def texts_per_example(objective: Config) -> int:
+        """Query, positive and hard negatives; one where a query may have any number."""
+        negatives = objective["hard_negatives"]
+        return 2 + (1 if negatives is None else negatives)
+
+    @staticmethod
+    def check_width(objective: Config, width: int) -> None:
+        """Refuse prefixes beyond the embedding."""
+        fit_width("objective.matryoshka", objective["matryoshka"], width)
+
+    def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Candidates, list[Tokens]]:
+        """Return who is compared with whom, and the rows of the distinct texts."""
+        o = self.cfg["objective"]
+        layout = candidates(
+            [self.examples[i] for i in numbers],
+            self.cfg["data"].get("instruction"),
+            o["hard_negatives"],
+            o["mask_duplicates"],
+            o["loss_queries"],
+            template=self.work.tokenizer.template,
+        )
+        return layout, self.work.tokenizer.pairs(layout.texts)
+
+    def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the loss; return the loss."""
+        self.counts["candidates"] = layout.most
+        return self.work.backward(rows, contrastive_loss(layout, self.cfg["objective"]), step)
+
+    def batch_words(self, layout: Candidates) -> str:
+        """Queries and documents of a step, and the hard negatives that are left out."""
+        unused = 0 if self.cfg["objective"]["hard_negatives"] != 0 else sum(bool(t.negatives) for t in self.examples)
+        more = f" ({unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them)" if unused else ""
+        sides = f"{len(layout.queries)} queries and {len(layout.documents)} documents"
+        return f"{sides} from {len(self.examples):,} triples{more}"
+
+    def held_out_rows(self) -> list[Tokens]:
+        """The queries and documents of the validation."""
+        return self.validation.rows()
+
+    def held_out_scores(self) -> Scores:
+        """nDCG@10 of the held-out queries."""
+        return {NDCG: self.validation.score()}
+
+    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
+        """A loss at chance, or vectors that are all alike."""
+        return collapse(loss, self.counts["candidates"], self.validation.vectors)
+
+    def facts(self, steps: Config) -> Config:
+        """The validation score."""
+        return {"validation_ndcg_at_10": self.validation.ndcg}
+
+
+def check_contrastive(config: Config) -> None:
+    """Refuse sizes of a contrastive loss over vectors that do not fit together."""
+    o, batch = config["objective"], config["trainer"]["global_batch_size"]
+    if batch < 2:
+        raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
+    if o["loss_dtype"] not in LOSS_DTYPES:
+        raise UserError(f"objective.loss_dtype={o['loss_dtype']} must be fp32 or bf16.")
+    micro = o["loss_queries"]
+    if micro and (micro < 2 or batch % micro):
+        raise UserError(
+            f"objective.loss_queries={micro} must be at least 2 and divide trainer.global_batch_size={batch}."
+        )
+    if not o["temperature"] > 0:
+        raise UserError(f"objective.temperature={o['temperature']} must be above zero.")
+    check_matryoshka(o)
+
+
+def contrastive_loss(layout: Candidates, objective: Config) -> Callable[[Tensor], Tensor]:
+    """Return the loss of the vectors [N, E] of `layout.texts`."""
+    temperature, dtype = objective["temperature"], LOSS_DTYPES[objective["loss_dtype"]]
+
+    def loss_of(vectors: Tensor) -> Tensor:
+        masked = layout.masked.to(vectors.device)
+        return matryoshka(
+            lambda q, d: infonce(q, d, masked, temperature, dtype),
+            vectors[layout.queries],
+            vectors[layout.documents],
+            objective["matryoshka"],
+            objective["matryoshka_weights"],
+        )
+
+    return loss_of
 
 
 def candidates(
@@ -92,7 +170,7 @@ def candidates(
     def place(text: str, asked: str = of_document) -> int:
         return places.setdefault((asked, text), len(places))
 
-    queries = [place(t.query, asked_of(t, instruction, template)) for t in triples]
+    queries = [place(t.query, query_side(t, instruction, template)) for t in triples]
     positives = [place(t.positive) for t in triples]
     negatives = [place(n) for t in triples for n in t.negatives[:hard_negatives]]
     q, p = torch.tensor(queries), torch.tensor(positives)
@@ -123,3 +201,39 @@ def infonce(
         logits = F.normalize(queries.to(dtype), dim=-1) @ F.normalize(documents.to(dtype), dim=-1).T / temperature
         logits = logits.masked_fill(masked, -torch.inf)
         return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device)).float()
+
+
+def matryoshka(
+    loss: Callable[[Tensor, Tensor], Tensor],
+    queries: Tensor,
+    documents: Tensor,
+    dims: Sequence[int] | None,
+    weights: Sequence[float] | None = None,
+) -> Tensor:
+    """Weighted mean over d in `dims` of the loss of the first d entries (scalar); without `dims` the loss as it is.
+
+    queries: [B, E]; documents: [K, E]; loss: compares cosines, so that a prefix needs no scaling. weights: one for
+    each of `dims`; None: all alike. Kusupati et al. 2022 (arXiv 2205.13147), equation 1, whose sum with weights of 1
+    this is up to the factor 1 / len(dims), so that the learning rate serves any number of them.
+    """
+    if not dims:
+        return loss(queries, documents)
+    weights = weights or [1.0] * len(dims)
+    losses = [w * loss(queries[:, :d], documents[:, :d]) for d, w in zip(dims, weights, strict=True)]
+    return sum(losses[1:], losses[0]) / sum(weights)
+
+
+def check_matryoshka(objective: Config) -> None:
+    """Refuse dimensions that are no rising whole numbers, and weights that do not go with them. Raises `UserError`."""
+    dims, weights = objective["matryoshka"], objective["matryoshka_weights"]
+    if dims is None and weights is None:
+        return
+    check_dims("objective.matryoshka", dims)
+    if weights is None:
+        return
+    numbers = isinstance(weights, list) and all(isinstance(w, int | float) and w > 0 for w in weights)
+    if not numbers or len(weights) != len(dims):
+        raise UserError(
+            f"objective.matryoshka_weights={weights} must be {len(dims)} numbers above zero, one for each of "
+            f"objective.matryoshka={dims}; null: all alike."
+        )

@@ -1,4 +1,4 @@
-"""The loss of MNTP over a global batch: chunk by chunk, since it is a sum over tokens."""
+"""Mask tokens as a function of (seed, step) and nothing else, and compute the loss of predicting them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -97,21 +97,25 @@ def mask_id(token: str | None, tokenizer: PreTrainedTokenizerBase, vocabulary: i
     return found
 
 
-class MaskedBatch(LargeBatch):
-    """Cross entropy of masked tokens, each predicted from the state of the token before it. Set `head`: [V, D].
+class MaskedLoss:
+    """Cross entropy of masked tokens, each predicted from the state of the token before it. head: [V, D].
 
     Every text is a sequence of its own in every kernel, so no token sees, or is predicted from, another text.
     """
 
-    head: Tensor
+    def __init__(self, work: LargeBatch, head: Tensor) -> None:
+        self.work, self.encoder, self.head = work, work.encoder, head
 
-    def masked_backward(self, rows: Sequence[Masked], step: int) -> Tensor:
-        """Add the gradient of the mean loss over all masked tokens of `rows` to the parameters; return the loss."""
+    def backward(self, rows: Sequence[Masked], step: int) -> Tensor:
+        """Add the gradient of the mean loss over all masked tokens of `rows` to the parameters; return the loss.
+
+        It goes chunk by chunk, since the loss is a sum over tokens.
+        """
         total = max(1, sum(len(r.places) for r in rows))
         loss = torch.zeros((), device=self.head.device)
-        chunks = self.chunks([r.tokens for r in rows])
+        chunks = self.work.chunks([r.tokens for r in rows])
         for k in range(rank(), len(chunks), world_size()):
-            torch.manual_seed(stream_seed(self.seed, "dropout", step, k))
+            torch.manual_seed(stream_seed(self.work.seed, "dropout", step, k))
             chunk = [rows[i] for i in chunks[k]]
             if any(r.places for r in chunk):
                 part = F.cross_entropy(self.logits(chunk), self.targets(chunk), reduction="sum") / total
@@ -119,12 +123,12 @@ class MaskedBatch(LargeBatch):
                 loss += part.detach()
         if world_size() > 1:
             dist.all_reduce(loss)
-        self._sum_gradients()
+        self.work.sum_gradients()
         return loss
 
     def logits(self, rows: Sequence[Masked]) -> Tensor:
         """[M, V] float32 logits for the masked tokens of `rows`, text by text: from the states at i - 1 for token i."""
-        batch = self.tokenizer.batch([r.tokens for r in rows]).to(self.head.device)
+        batch = self.work.tokenizer.batch([r.tokens for r in rows]).to(self.head.device)
         states = self.encoder.run_backbone(batch)
         text, place = before(batch, rows)
         with self.encoder.precision(batch):
@@ -139,13 +143,13 @@ class MaskedBatch(LargeBatch):
         """Mean loss (nats) and accuracy over all masked tokens of `rows`, without dropout."""
         training = self.encoder.training
         self.encoder.eval()
-        found = list(self._scored(rows))
+        scored = list(self._scored(rows))
         self.encoder.train(training)
-        total = sum(count for _, _, count in found)
-        return sum(loss for loss, _, _ in found) / total, sum(right for _, right, _ in found) / total
+        total = sum(count for _, _, count in scored)
+        return sum(loss for loss, _, _ in scored) / total, sum(right for _, right, _ in scored) / total
 
     def _scored(self, rows: Sequence[Masked]) -> Iterator[tuple[float, int, int]]:
-        for chunk in self.chunks([r.tokens for r in rows]):
+        for chunk in self.work.chunks([r.tokens for r in rows]):
             chosen = [rows[i] for i in chunk]
             if any(r.places for r in chosen):
                 logits, targets = self.logits(chosen), self.targets(chosen)

@@ -1,54 +1,94 @@
 """Objective `simcse`: a text twice, dropout the only difference (arXiv 2104.08821); LLM2Vec's second stage."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
-from omegaconf import DictConfig
 from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
+from cli.limits import fit_width, real
 from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
 from encoders.attention.switch import set_attention_dropout
-from records.run_folder import RunFolder
-from training.batches import BatchOrder
-from training.contrastive import check_sizes
-from training.large_batch import LargeBatch
-from training.module import ContrastiveModule
-from training.objectives.infonce import Candidates
+from encoders.tokens import Tokens
+from training.objectives.infonce import CONTRASTIVE, Candidates, check_contrastive, contrastive_loss
+from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
-from training.stage import Scores, TextStage, train_stage
-from training.start import start
 from training.validation import collapse
 
-Config = dict[str, Any]
 HELD_OUT = -1  # in place of a step: the dropout of the held-out texts, the same at every scoring
 
 
-def train(cfg: DictConfig) -> None:
-    """Train the stage of `cfg` unless its folder says it is finished; continue it where it was interrupted."""
-    start(cfg, check_simcse, train_simcse, read_texts)
+class SimCSE(Objective):
+    """InfoNCE between two passes of the same texts, with dropout in LoRA and in attention."""
 
+    limits = CONTRASTIVE | {"objective.attention_dropout": real(0, below=1)}
+    read = staticmethod(read_texts)
 
-def train_simcse(config: Config, folder: RunFolder) -> None:
-    """Train one SimCSE stage into `folder`."""
-    train_stage(config, folder, SimCSE)
+    def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
+        set_attention_dropout(setup.encoder.backbone, setup.config["objective"]["attention_dropout"])
+        self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
+        self.counts = {"candidates": 0}
+        self.held_out = setup.tokenizer.pairs([("", t.query) for t in held_out])
+        self.vectors = torch.empty(0)
 
+    @staticmethod
+    def check(config: Config) -> None:
+        """Refuse sizes that do not fit, negatives that raw text has not, and a text whose two vectors are one."""
+        check_contrastive(config)
+        refuse_pairs(config["data"])
+        if config["backbone"]["frozen"]:
+            raise UserError(
+                "backbone.frozen=true computes a text once; objective=simcse needs it twice. Leave one out."
+            )
+        if config["objective"]["hard_negatives"] != 0:
+            raise UserError(
+                "objective=simcse reads raw text, which has no hard negatives. Set objective.hard_negatives=0."
+            )
+        if not config["lora"]["dropout"] and not config["objective"]["attention_dropout"]:
+            raise UserError(
+                "Without dropout the two vectors of a text are the same. Raise lora.dropout or "
+                "objective.attention_dropout."
+            )
 
-def check_simcse(config: Config) -> None:
-    """Refuse numbers that do not fit, negatives that raw text has not, and a text whose two vectors are one."""
-    check_sizes(config)
-    refuse_pairs(config["data"])
-    if config["backbone"]["frozen"]:
-        raise UserError("backbone.frozen=true computes a text once; objective=simcse needs it twice. Leave one out.")
-    if config["objective"]["hard_negatives"] != 0:
-        raise UserError("objective=simcse reads raw text, which has no hard negatives. Set objective.hard_negatives=0.")
-    if not config["lora"]["dropout"] and not config["objective"]["attention_dropout"]:
-        raise UserError(
-            "Without dropout the two vectors of a text are the same. Raise lora.dropout or objective.attention_dropout."
-        )
+    @staticmethod
+    def texts_per_example(objective: Config) -> int:
+        """Each text twice."""
+        return 2
+
+    @staticmethod
+    def check_width(objective: Config, width: int) -> None:
+        """Refuse prefixes beyond the embedding."""
+        fit_width("objective.matryoshka", objective["matryoshka"], width)
+
+    def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Candidates, list[Tokens]]:
+        """Return who is compared with whom, and the rows of both passes."""
+        layout = twice([self.examples[i].query for i in numbers], self.keys["loss_queries"])
+        return layout, self.work.tokenizer.pairs(layout.texts)
+
+    def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the loss; return the loss."""
+        self.counts["candidates"] = layout.most
+        return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
+
+    def batch_words(self, layout: Candidates) -> str:
+        """Texts of a step."""
+        return f"{len(layout.queries)} texts from {len(self.examples):,}"
+
+    def held_out_rows(self) -> list[Tokens]:
+        """The held-out texts."""
+        return self.held_out
+
+    def held_out_scores(self) -> Scores:
+        """Alignment of the two passes under dropout, uniformity without it."""
+        one, other = (self.work.vectors(self.held_out, HELD_OUT - k) for k in range(2))
+        self.vectors = self.work.vectors(self.held_out, None)
+        return {"alignment": alignment(one, other), "uniformity": uniformity(self.vectors)}
+
+    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
+        """A loss at chance, or vectors that are all alike."""
+        return collapse(loss, self.counts["candidates"], self.vectors)
 
 
 def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:
@@ -67,35 +107,6 @@ def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:
     masked.fill_diagonal_(False)
     pairs = [("", text) for text in texts]
     return Candidates(pairs + pairs, torch.arange(count), torch.arange(count, 2 * count), masked)
-
-
-class TwiceModule(ContrastiveModule):
-    """InfoNCE between two passes of the same texts."""
-
-    def lay_out(self, examples: Sequence[int]) -> Candidates:
-        """Who is compared with whom in a batch."""
-        return twice([self.triples[i].query for i in examples], self.cfg["objective"]["loss_queries"])
-
-
-class SimCSE(TextStage):
-    """SimCSE with dropout in LoRA and in attention."""
-
-    def __init__(self, made: SetUp, texts: list[Triple], held_out: list[Triple], order: BatchOrder) -> None:
-        set_attention_dropout(made.encoder.backbone, made.config["objective"]["attention_dropout"])
-        self.module = TwiceModule(made.work(LargeBatch), texts, order, made.config)
-        self.rows = self.module.work.tokenize([("", t.query) for t in held_out])
-        self.vectors = torch.empty(0)
-
-    def held_out_scores(self) -> Scores:
-        """Alignment of the two passes under dropout, uniformity without it."""
-        work = self.module.work
-        one, other = (work.vectors(self.rows, HELD_OUT - k) for k in range(2))
-        self.vectors = work.vectors(self.rows, None)
-        return {"alignment": alignment(one, other), "uniformity": uniformity(self.vectors)}
-
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """A loss at chance, or vectors that are all alike."""
-        return collapse(loss, self.module.candidates, self.vectors)
 
 
 def alignment(one: Tensor, other: Tensor) -> float:

@@ -14,7 +14,7 @@ from cli.errors import UserError
 from encoders.loading import untrained
 from representation.encoders_studied import Subject
 from representation.probes import read_ahead
-from representation.probes.read_ahead_tables import Ahead, gains, gains_of, pooled_openings
+from representation.probes.read_ahead_tables import Prefetcher, gains, gains_of, pooled_openings
 from representation.probes.read_ahead_texts import Quadruple, batches, trios
 
 MADE = [
@@ -146,12 +146,12 @@ def test_what_training_brought_is_paired_by_triple():
         for name, trained, seed in (("untrained, bi", False, 0), ("mean-bi", True, 0), ("mean-bi", True, 1))
     )
     values = [np.array([[9, 9, 9], [0.1, 0.2, 0.3]]), np.array([[0, 0, 0], [0.2, 0.5, 0.3]]), np.array([[1.0] * 3] * 2)]
-    ahead = Ahead([start, run, other], values)
+    ahead = Prefetcher([start, run, other], values)
     change = (np.array([0.1, 0.3, 0.0]) + np.array([0.9, 0.8, 0.7])) / 2
     wanted = stats.ttest_1samp(change, 0).confidence_interval(0.95)
     assert ahead.learnt("mean-bi") == pytest.approx((change.mean(), wanted.low, wanted.high))
     assert ahead.learnt("untrained, bi") is None
-    assert Ahead([run], values[1:2]).learnt("mean-bi") is None
+    assert Prefetcher([run], values[1:2]).learnt("mean-bi") is None
 
 
 def test_the_answer_has_a_line_for_each_backbone(two_subjects, texts, settings, monkeypatch):

@@ -9,26 +9,26 @@ from transformers import AutoTokenizer
 
 from cli.errors import UserError
 from encoders.tokens import TextTokenizer
-from training.module import Ahead
+from training.module import Prefetcher
 
 
 def test_each_step_is_made_once_and_none_beyond_the_last():
     asked = []
-    ahead = Ahead(lambda step: asked.append(step) or step * step, steps=5)
-    assert [ahead.take(step) for step in range(2, 5)] == [4, 9, 16]
+    prefetcher = Prefetcher(lambda step: asked.append(step) or step * step, steps=5)
+    assert [prefetcher.take(step) for step in range(2, 5)] == [4, 9, 16]
     assert asked == [2, 3, 4]
 
 
 def test_any_step_can_be_taken_at_any_time():
     """As a run does that is continued, or that starts again."""
-    ahead = Ahead(lambda step: step * step, steps=9)
-    assert [ahead.take(step) for step in (0, 1, 5, 6, 0, 8, 8)] == [0, 1, 25, 36, 0, 64, 64]
+    prefetcher = Prefetcher(lambda step: step * step, steps=9)
+    assert [prefetcher.take(step) for step in (0, 1, 5, 6, 0, 8, 8)] == [0, 1, 25, 36, 0, 64, 64]
 
 
 def test_the_next_step_is_made_while_this_one_runs():
     begun = Event()
-    ahead = Ahead(lambda step: step == 1 and begun.set(), steps=2)
-    ahead.take(0)
+    prefetcher = Prefetcher(lambda step: step == 1 and begun.set(), steps=2)
+    prefetcher.take(0)
     assert begun.wait(60)
 
 
@@ -38,11 +38,11 @@ def test_an_error_is_raised_at_its_own_step():
             raise UserError("A text is empty.")
         return step
 
-    ahead = Ahead(make, steps=4)
-    assert [ahead.take(0), ahead.take(1)] == [0, 1]
+    prefetcher = Prefetcher(make, steps=4)
+    assert [prefetcher.take(0), prefetcher.take(1)] == [0, 1]
     with pytest.raises(UserError, match="empty"):
-        ahead.take(2)
-    assert ahead.take(3) == 3
+        prefetcher.take(2)
+    assert prefetcher.take(3) == 3
 
 
 class Watched:

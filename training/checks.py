@@ -1,0 +1,119 @@
+"""Refuse a run that cannot be, before anything is loaded, and a finished one that is not what the command asks for."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from cli.compose import CONF
+from cli.errors import UserError
+from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
+from corpora.readers import data_fingerprint
+from corpora.triples import Triple
+from encoders.attention.pattern import pattern_of
+from encoders.backbone import refuse_unpadded
+from encoders.identity import base_fingerprints
+from poolers.shared.registry import check_pooler, reads_padding
+from records.lineage import read_stages
+from records.run_folder import RunFolder
+from training.frozen_states import check_frozen
+from training.manifest_facts import check_same
+from training.objectives.objective import Pretraining, objective_class
+
+Config = dict[str, Any]
+LIMITS = ENCODER | {
+    "trainer.max_steps": Limit(0),
+    "trainer.global_batch_size": Limit(1),
+    "trainer.graph_tokens": Limit(0),
+    "trainer.chunk_size": Limit(1, "token_budget alone"),
+    "trainer.checkpoint_every": Limit(0),
+    "trainer.validate_every": Limit(0),
+    "trainer.devices": Limit(1),
+    "trainer.threads": Limit(1, "one for each core"),
+    "trainer.gradient_clip": real(0, "none"),
+    "objective.warmup": Limit(0),
+    "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
+    "objective.lr": real(0),
+    "objective.head_lr": real(0, "objective.lr"),
+    "objective.weight_decay": real(0),
+    "lora.r": Limit(1),
+    "lora.alpha": real(0),
+    "lora.dropout": real(0, below=1),
+    "data.validation": Limit(1),
+}
+
+
+def check_sizes(config: Config) -> None:
+    """Refuse numbers and words that are not allowed, do not fit together, or are of another objective's recipe."""
+    objective = objective_class(config["objective"]["name"])
+    if issubclass(objective, Pretraining):
+        check_limits(config, objective.limits, objective.words)
+        objective.check(config)
+        return
+    _refuse_other_recipe(config["objective"])
+    check_limits(config, {**LIMITS, **objective.limits}, {**ENCODER_WORDS, **objective.words})
+    pattern_of(config["attn"])
+    check_pooler(config["pooler"])
+    _check_trainer(config)
+    refuse_unpadded(config["model"], reads_padding(config["pooler"]))
+    objective.check(config)
+    if config["backbone"]["frozen"]:
+        check_frozen(config)
+
+
+def _refuse_other_recipe(objective: Config) -> None:
+    """Refuse keys that conf/objective/<name>.yaml has not: an experiment's recipe for another objective."""
+    known = OmegaConf.load(CONF / "objective" / f"{objective['name']}.yaml")
+    foreign = [key for key in objective if key not in known]
+    if foreign:
+        raise UserError(
+            f"objective.{foreign[0]} is no key of objective={objective['name']}: an experiment= with the recipe of "
+            f"another objective set it. Leave that experiment out, or take one for {objective['name']}, such as "
+            "experiment=llm2vec/mntp or experiment=llm2vec/simcse with model= and study= of your own."
+        )
+
+
+def _check_trainer(config: Config) -> None:
+    t = config["trainer"]
+    batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
+    if chunk and chunk > batch:
+        raise UserError(
+            f"trainer.global_batch_size={batch} is smaller than trainer.chunk_size={chunk}. Lower chunk_size."
+        )
+    if batch % devices:
+        raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
+    if t["progress"] not in (True, False, "lines"):
+        raise UserError(f"trainer.progress={t['progress']} must be true (a bar), lines or false.")
+    if t["max_steps"] < 1:
+        raise UserError(
+            f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
+        )
+    if config["logging"]["wandb"] and not find_spec("wandb"):
+        raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
+
+
+def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:
+    """Refuse a finished run whose data, base or stages have changed since: it is not what the command asks for.
+
+    read: of the objective's data.
+    """
+    finished = f"{folder.path} was finished"
+    try:
+        now = {
+            "data": {"sha256": data_fingerprint(config["data"], config["cache_dir"], read)},
+            **base_fingerprints(config["model"]),
+        }
+    except UserError as error:
+        raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
+    manifest = folder.manifest()
+    mend = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
+    check_same(now, manifest, finished, mend)
+    if not config.get("lineage"):
+        return
+    stages = [stage.adapter_sha256 for stage in read_stages(config["lineage"])]
+    if stages != [stage["adapter_sha256"] for stage in manifest.get("lineage", [])]:
+        raise UserError(
+            f"{folder.path} is finished, but the stages it was trained on have changed since. "
+            "Delete it to train it anew."
+        )

@@ -1,0 +1,249 @@
+"""Objective `clm`: pretrain a decoder from random weights on raw text, with the tokenizer it needs."""
+
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+from cli.errors import UserError
+from cli.limits import ENCODER_WORDS, Limit, real
+from corpora.readers import docstring_texts
+from encoders.precision import be_deterministic, best_device
+from encoders.routers import experts_of
+from records.atomic import replacing, write_json, write_text
+from records.identity import different_keys
+from training.batches import PackedBatches
+from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
+from training.loop import fit
+from training.objectives.objective import Config, Pretraining
+from training.pretrain.bpe import train_bpe
+from training.pretrain.load_balance import active_parameters, balance_loss, expert_shares
+from training.pretrain.model_card import base_model_card, bits_per_byte, unigram_bits_per_byte
+from training.set_up import check_devices
+
+MAY_DIFFER = ("objective.export:", "trainer.checkpoint_every:")  # no weight depends on them
+
+
+class CausalLM(pl.LightningModule):
+    """Next-token prediction over packed sequences; learning rate warm-up, plateau, linear decay to zero."""
+
+    def __init__(self, model: PreTrainedModel, batches: PackedBatches, config: Config) -> None:
+        super().__init__()
+        self.model, self.batches, self.cfg, self.keys = model, batches, config, config["objective"]
+        self.mixture = bool(experts_of(model))
+        self.nats: dict[str, Tensor] = {}  # of the running step
+        self.seconds = 0.0  # of all attempts, kept in the checkpoint
+        self._start = time.perf_counter()
+        self._loss = torch.compile(self._plain_loss)  # sequences have one shape, so one compilation pays back
+
+    def _plain_loss(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Nats a token, and how uneven the experts are in use (zero in a dense model)."""
+        routed = {"output_router_logits": True} if self.mixture else {}
+        outputs = self.model.model(input_ids=ids, use_cache=False, **routed)
+        logits = self.model.lm_head(outputs.last_hidden_state[:, :-1])
+        nats = F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+        if not self.mixture:
+            return nats, nats.new_zeros(())
+        return nats, balance_loss(outputs.router_logits, self.model.config.num_experts_per_tok)
+
+    def training_step(self, _tick: int, _index: int) -> Tensor:
+        """Return the mean loss in nats a token of the step's batch, plus the balance loss of a mixture of experts."""
+        nats, balance = self._loss(self.batches.batch(self.global_step).to(self.device))
+        self.log("loss", nats, prog_bar=True)
+        if self.mixture:
+            self.log("balance", balance)
+        loss = nats + self.keys["balance"] * balance
+        self.nats = {"loss": loss.detach()}
+        return loss
+
+    def on_before_optimizer_step(self, _optimizer: Any) -> None:
+        """Stop before weights are changed by a loss or gradient that is not finite."""
+        refuse_step({**self.nats, "gradient norm": gradient_norm(self.parameters())}, self.global_step)
+
+    def optimizer_step(self, *words: Any, **named: Any) -> None:
+        """Step, and stop before anything is kept that is not finite."""
+        step = self.global_step
+        super().optimizer_step(*words, **named)
+        refuse_state(self.named_parameters(), self.optimizers(), step)
+
+    def on_train_start(self) -> None:
+        """Start the clock of this attempt."""
+        self._start = time.perf_counter()
+
+    def seconds_so_far(self) -> float:
+        """Training time over all attempts."""
+        return self.seconds + time.perf_counter() - self._start
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep the time spent, and what was asked for."""
+        checkpoint["seconds"], checkpoint["config"] = self.seconds_so_far(), self.cfg
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take up the time spent. Raises `UserError` for numbers that are not finite, or of another configuration."""
+        refuse_checkpoint(checkpoint)
+        other = [d for d in different_keys(checkpoint.get("config", {}), self.cfg) if not d.startswith(MAY_DIFFER)]
+        if other:
+            raise UserError(
+                f"The checkpoint of this study is of another configuration ({'; '.join(other[:4])}). "
+                "Choose another study=<name>, or give resume=false to start anew."
+            )
+        self.seconds, self._start = checkpoint["seconds"], time.perf_counter()
+
+    def learning_rate_factor(self, step: int) -> float:
+        """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
+        warm = min(1.0, (step + 1) / max(1, self.keys["warmup"]))
+        steps = self.cfg["trainer"]["max_steps"]
+        left = (steps - step) / max(1.0, self.keys["decay"] * steps)
+        return warm * min(1.0, max(0.0, left))
+
+    def configure_optimizers(self) -> Any:
+        """AdamW; norms and biases are not decayed."""
+        decayed = [p for p in self.parameters() if p.ndim > 1]
+        others = [p for p in self.parameters() if p.ndim <= 1]
+        groups = [
+            {"params": decayed, "weight_decay": self.keys["weight_decay"]},
+            {"params": others, "weight_decay": 0},
+        ]
+        optimizer = torch.optim.AdamW(groups, lr=self.keys["lr"], betas=tuple(self.keys["betas"]))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class CLM(Pretraining):
+    """Next-token prediction from random weights, on the docstrings of the training side."""
+
+    limits: ClassVar = {
+        "seed": Limit(0),
+        "trainer.max_steps": Limit(1),
+        "trainer.checkpoint_every": Limit(0),
+        "trainer.devices": Limit(1, largest=1),
+        "trainer.threads": Limit(1, "one for each core"),
+        "objective.sequence_length": Limit(2),  # a token is predicted from those before it
+        "objective.batch": Limit(1),
+        "objective.lr": real(0),
+        "objective.warmup": Limit(0),
+        "objective.decay": real(0, largest=1),
+        "objective.balance": real(0),
+        "objective.weight_decay": real(0),
+        "objective.held_out_percent": Limit(1, largest=99),
+        "model.vocab_size": Limit(259),  # bytes and the three special tokens
+        "model.architecture.hidden_size": Limit(1),
+        "model.architecture.num_hidden_layers": Limit(1),
+        "model.architecture.intermediate_size": Limit(1),
+        "model.architecture.num_attention_heads": Limit(1),
+        "model.architecture.num_key_value_heads": Limit(1),
+        "model.architecture.max_position_embeddings": Limit(2),
+    }
+    words: ClassVar = {key: ENCODER_WORDS[key] for key in ("accelerator", "precision")}
+
+    @staticmethod
+    def check(config: Config) -> None:
+        """Refuse weights to start from, other data than docstrings, and sizes that do not fit."""
+        model, data, o = config["model"], config["data"], config["objective"]
+        if config["check"]:
+            raise UserError("check=true counts a contrastive run; objective=clm has no check. Take check=true away.")
+        if config["backbone"]["frozen"]:
+            raise UserError("backbone.frozen=true trains a head alone; objective=clm has none. Take one of them away.")
+        if config.get("lineage"):
+            raise UserError(
+                "objective=clm starts from random weights, so it has no lineage. Leave lineage and stages out."
+            )
+        if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
+            raise UserError(
+                f"objective=clm starts from an architecture; model={model['name']} has weights. "
+                "Give model=tiny_scratch."
+            )
+        if "packages" not in data:
+            raise UserError(f"objective=clm reads docstrings, not data={data['name']}. Give data=docstrings.")
+        betas, positions = o["betas"], model["architecture"]["max_position_embeddings"]
+        if not isinstance(betas, list) or len(betas) != 2 or not all(real(0, below=1).allows(beta) for beta in betas):
+            raise UserError(
+                f"objective.betas={betas} must be two numbers of at least 0 and below 1, such as [0.9,0.95]."
+            )
+        if o["sequence_length"] > positions:
+            raise UserError(
+                f"objective.sequence_length={o['sequence_length']} is more than the {positions} positions of the "
+                "model. Lower it, or raise model.architecture.max_position_embeddings."
+            )
+
+    @staticmethod
+    def pretrain(config: Config) -> None:
+        """Train tokenizer and decoder and export them to `objective.export`."""
+        check_devices(1, best_device(config["accelerator"]), config["accelerator"])
+        pl.seed_everything(config["seed"], verbose=False)
+        be_deterministic(config["deterministic"])
+        model, o, steps = config["model"], config["objective"], config["trainer"]["max_steps"]
+        texts, held_out, fingerprint = docstring_texts(config["data"], o["held_out_percent"], config["cache_dir"])
+        tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
+        documents, unseen = _ids(tokenizer, texts), _ids(tokenizer, held_out)
+        eos, length = tokenizer.eos_token_id, o["sequence_length"]
+        decoder = AutoModelForCausalLM.from_config(_architecture(model, tokenizer))
+        random_bits = bits_per_byte(decoder, unseen, held_out, eos, length)
+        decoder.train()
+
+        batches = PackedBatches(documents, eos, length, o["batch"], config["seed"])
+        seconds = _fit(config, CausalLM(decoder, batches, config))
+        figures = {
+            "steps": steps,
+            "tokens_seen": steps * o["batch"] * length,
+            "tokens_distinct": batches.tokens_an_epoch,
+            "hours": round(seconds / 3600, 2),
+            "threads": torch.get_num_threads(),
+            "parameters": sum(p.numel() for p in decoder.parameters()),
+            **_mixture_figures(decoder, unseen, length),
+            "data_sha256": fingerprint,
+            "held_out_documents": len(held_out),
+            "bits_per_byte": round(bits_per_byte(decoder, unseen, held_out, eos, length), 4),
+            "bits_per_byte_unigram": round(unigram_bits_per_byte(documents, unseen, held_out, eos, len(tokenizer)), 4),
+            "bits_per_byte_random_weights": round(random_bits, 4),
+        }
+        card = base_model_card(figures, config["study"])
+        with replacing(Path(o["export"])) as draft:
+            decoder.to(torch.bfloat16).save_pretrained(draft)
+            tokenizer.save_pretrained(draft)
+            write_json(draft / "pretraining.json", {"figures": figures, "config": config})
+            write_text(draft / "README.md", card)
+        print(card)
+
+
+def _mixture_figures(model: PreTrainedModel, unseen: list[list[int]], length: int) -> dict[str, Any]:
+    """What the card says of a mixture of experts, measured on held-out text; empty for a dense model."""
+    shares = expert_shares(model, unseen, length)
+    if not shares:
+        return {}
+    return {
+        "active_parameters": active_parameters(model),
+        "expert_shares": [[round(share, 4) for share in of_layer] for of_layer in shares],
+    }
+
+
+def _fit(config: Config, module: CausalLM) -> float:
+    """Run the steps that are left; return the seconds of all attempts.
+
+    The checkpoint of the last step stays: where measuring or writing fails, the same command does only that.
+    """
+    folder = Path(config["runs_dir"]) / config["study"] / "clm" / f"seed={config['seed']}"
+    precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
+    fit(config, module, [], folder, precision=precision, gradient_clip_val=1.0, log_every_n_steps=25)
+    return module.seconds_so_far()
+
+
+def _ids(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[list[int]]:
+    return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+
+
+def _architecture(model: Config, tokenizer: PreTrainedTokenizerFast) -> PretrainedConfig:
+    shape = dict(model["architecture"])
+    return AutoConfig.for_model(
+        shape.pop("model_type"),
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+        **shape,
+    )

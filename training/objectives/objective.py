@@ -1,0 +1,132 @@
+"""The protocol of an objective: one class in training/objectives/<name>.py, its keys in conf/objective/<name>.yaml."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from cli.compose import CONF
+from cli.errors import UserError, nearest
+from cli.limits import Limit
+from corpora.triples import Triple
+from encoders.tokens import Tokens
+from training.large_batch import LargeBatch
+from training.set_up import SetUp
+
+Config = dict[str, Any]
+Scores = dict[str, float]
+
+
+class Objective(ABC):
+    """What the steps of a run learn. The class answers before anything is loaded; an instance serves one run.
+
+    limits, words: allowed values of the objective's own keys, such as {"objective.temperature": real(0)}.
+    unit: name of the examples in the manifest. scored_before: whether held-out texts are scored before the first step
+    too. work: how rows become forward passes. examples: what batches are drawn from, by number. counts: numbers that
+    a checkpoint keeps.
+    """
+
+    limits: ClassVar[Mapping[str, Limit]] = {}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    unit = "texts"
+    scored_before = True
+    work: LargeBatch
+    examples: Sequence[Triple]
+    counts: dict[str, int]
+
+    @staticmethod
+    @abstractmethod
+    def check(config: Config) -> None:
+        """Refuse a configuration that this objective cannot train, before anything is loaded. Raises `UserError`."""
+
+    @staticmethod
+    @abstractmethod
+    def read(data: Config, cache_dir: str) -> list[Triple]:
+        """Return the examples of a `data` configuration: `read_triples`, or `read_texts` of corpora/."""
+
+    @staticmethod
+    @abstractmethod
+    def texts_per_example(objective: Config) -> int:
+        """Return how many texts of an example are run in a step at most; `check=true` counts with it."""
+
+    @staticmethod
+    def check_width(objective: Config, width: int) -> None:
+        """Refuse keys that do not fit embeddings of `width` entries. Raises `UserError`."""
+        return
+
+    @abstractmethod
+    def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
+        """Take up an encoder and its data. held_out: examples that are never trained on."""
+
+    @abstractmethod
+    def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Any, list[Tokens]]:
+        """Return the layout of a batch, as `backward` takes it, and the rows that are run.
+
+        It is called in a thread while an earlier step runs, so it depends on its arguments alone.
+        """
+
+    @abstractmethod
+    def backward(self, layout: Any, rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the loss to the trained parameters; return the loss (scalar, detached)."""
+
+    @abstractmethod
+    def batch_words(self, layout: Any) -> str:
+        """Return what a step consists of, such as "64 queries and 64 documents from 1,000 triples"."""
+
+    @abstractmethod
+    def held_out_rows(self) -> list[Tokens]:
+        """Return the rows that `held_out_scores` runs; a frozen backbone computes their states in advance."""
+
+    @abstractmethod
+    def held_out_scores(self) -> Scores:
+        """Score the held-out texts, the same random draws each time; no random stream of training is touched."""
+
+    @abstractmethod
+    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
+        """Return what is wrong with the trained run, or None. loss: mean of the last steps."""
+
+    def facts(self, steps: Config) -> Config:
+        """Return facts of the manifest that come on top of `steps`, the common ones, or replace them."""
+        return {}
+
+
+class Pretraining(ABC):
+    """An objective that makes a base model from random weights: there is no encoder, so set-up and steps are its own.
+
+    limits, words: allowed values of all keys that it reads.
+    """
+
+    limits: ClassVar[Mapping[str, Limit]] = {}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {}
+
+    @staticmethod
+    @abstractmethod
+    def check(config: Config) -> None:
+        """Refuse a configuration that cannot be trained, before anything is read. Raises `UserError`."""
+
+    @staticmethod
+    @abstractmethod
+    def pretrain(config: Config) -> None:
+        """Train and export the base model; continue where an earlier attempt was interrupted."""
+
+
+def objective_names() -> list[str]:
+    """Return the names of all objectives, sorted: those with a file here and one in conf/."""
+    files = {path.stem for path in Path(__file__).parent.glob("*.py")}
+    return sorted(files & {path.stem for path in (CONF / "objective").glob("*.yaml")})
+
+
+def objective_class(name: str) -> type[Objective] | type[Pretraining]:
+    """Return the class of the objective of that name. Raises `UserError` where there is none."""
+    if name not in objective_names():
+        raise UserError(f"There is no objective '{name}'. {nearest(name, objective_names())}")
+    module = import_module(f"{__package__}.{name}")
+    (kind,) = [
+        v
+        for v in vars(module).values()
+        if isinstance(v, type) and issubclass(v, Objective | Pretraining) and v.__module__ == module.__name__
+    ]
+    return kind

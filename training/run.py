@@ -1,0 +1,149 @@
+"""A run from its configuration to its folder: the steps in order, the same for every objective."""
+
+import sys
+from typing import Any
+
+import torch
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from pytorch_lightning.utilities import rank_zero_only
+
+from cli.compose import plain
+from cli.errors import UserError, leave_if_unread, refused_where_undetermined
+from cli.quiet import quieten
+from corpora.triples import Triple
+from records.fingerprint import remember_below
+from records.run_folder import RunFolder, fixed_words, run_folder
+from training.batches import BatchOrder
+from training.checks import check_sizes, refuse_changed
+from training.corpus_statistics import fit_statistics, sample
+from training.cost.check import check
+from training.frozen_states import fill_states
+from training.loop import LAST, fit
+from training.manifest_facts import announcement, continued, opening_manifest, step_facts, warn
+from training.module import StepModule
+from training.objectives.objective import Objective, Pretraining, objective_class
+from training.set_up import save_trained, set_up
+from training.validation import HeldOut
+
+Config = dict[str, Any]
+
+
+class Jobs:
+    """Runs one Hydra job after another; one that the user must correct does not stop the others of a sweep."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+
+    def run(self, cfg: DictConfig) -> None:
+        """Run a job; in a sweep its error is kept for the end."""
+        try:
+            with refused_where_undetermined():
+                run(plain(cfg))
+        except BrokenPipeError:
+            leave_if_unread()  # Hydra would print a trace
+            raise
+        except UserError as error:
+            if HydraConfig.get().mode is not RunMode.MULTIRUN:
+                raise SystemExit(self._report(error)) from error
+            self._report(error)
+            self.failures.append(str(error))
+
+    def close(self) -> None:
+        """Leave with exit code 2 where a job of a sweep failed."""
+        if self.failures:
+            raise UserError(f"{len(self.failures)} of the sweep's runs failed; the errors stand above.")
+
+    @staticmethod
+    def _report(error: UserError) -> int:
+        print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
+        return 2
+
+
+def run(config: Config) -> None:
+    """Train the run of a job's configuration unless its folder says it is finished; check=true only counts it."""
+    objective = objective_class(config["objective"]["name"])
+    remember_below(config["cache_dir"])
+    if issubclass(objective, Pretraining):
+        begin(config)
+        objective.pretrain(config)
+        return
+    if config["check"]:
+        begin(config)
+        check(config)
+        return
+    hydra = HydraConfig.get()
+    fixed = fixed_words(config, hydra.overrides.task, hydra.sweeper.get("params") or {})
+    folder = run_folder(config, hydra.runtime.choices, fixed)
+    if folder.claim(config):
+        refuse_changed(config, folder, objective.read)
+        print(f"{folder.path} is finished; nothing to do.")
+        return
+    begin(config)
+    train_run(config, folder)
+
+
+def begin(config: Config) -> None:
+    """Refuse what cannot be, silence the libraries, and set the number of threads."""
+    check_sizes(config)
+    quieten()
+    threads, devices = config["trainer"]["threads"], config["trainer"]["devices"]
+    torch.set_num_threads(threads or max(1, torch.get_num_threads() // devices))
+
+
+def train_run(config: Config, folder: RunFolder) -> None:
+    """Train into `folder`; continue where an earlier attempt was interrupted."""
+    kind = objective_class(config["objective"]["name"])
+    assert issubclass(kind, Objective)
+    examples = kind.read(config["data"], config["cache_dir"])
+    kept, held_out = split(examples, config["data"]["validation"])
+    setup = set_up(config, str(folder.path))
+    encoder = setup.encoder
+    kind.check_width(config["objective"], encoder.pooler.embedding_dim)
+    if encoder.pooler.lacks_statistics:
+        fit_statistics(encoder, setup.tokenizer, sample(config, kept, setup.tokenizer), config["token_budget"])
+    objective = kind(setup, kept, held_out)
+    sources, t = [example.source for example in objective.examples], config["trainer"]
+    order = BatchOrder(sources, t["global_batch_size"], config["seed"], config["data"]["one_source"])
+    module = StepModule(objective, order, config)
+
+    assert encoder.training, "dropout would be off"
+    manifest = opening_manifest(config, module, examples, setup.precision)
+    if config["resume"] and (folder.path / LAST).exists():
+        manifest = continued(manifest, folder.manifest())
+    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
+    if first:
+        folder.write(manifest)
+        print(announcement(folder, module, manifest), flush=True)
+    states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
+    before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is the identity, also on continuing
+    held = HeldOut(objective.held_out_scores, t["validate_every"])
+    fit(config, module, [held], folder.path)
+    if not first:
+        return
+    save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
+    after = held.last or objective.held_out_scores()  # no step was left: an earlier attempt ended after the last
+    steps = step_facts(module)
+    closing = {
+        **steps,
+        **objective.facts(steps),
+        **({"held_out": {"before": before, "after": after}} if kind.scored_before else {}),
+        "collapse": objective.collapse(steps["loss"], before, after),
+    }
+    folder.write({**manifest, **closing, **states, "status": "finished"})
+    (folder.path / LAST).unlink(missing_ok=True)
+    scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in after)
+    print(f"{folder.path}: loss {closing['loss']:.3f}; held-out {scores}")
+    warn(folder, closing)
+
+
+def split(examples: list[Triple], count: int) -> tuple[list[Triple], list[Triple]]:
+    """Return (training, held out): every k-th example is kept out, so that all sources are among them."""
+    if not 0 < count < len(examples) / 2:
+        raise UserError(
+            f"data.validation={count} does not fit {len(examples)} triples. Give between 1 and half of them."
+        )
+    stride = len(examples) // count
+    held_out = set(range(0, stride * count, stride))
+    return [e for i, e in enumerate(examples) if i not in held_out], [examples[i] for i in sorted(held_out)]
