@@ -115,12 +115,13 @@ def _both(before: Any, now: Any) -> Any:
 
 def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
     """What is about to be trained, and how much work it is; the progress bar then shows the time left."""
-    steps = module.cfg["trainer"]["max_steps"]
-    _, layout, rows = module.prepared(0)
+    steps, objective = module.cfg["trainer"]["max_steps"], module.objective
+    numbers, _, rows = module.prepared(0)
     return (
-        f"{folder.path}: {steps} steps of {module.objective.batch_words(layout)}, about "
-        f"{steps * sum(map(len, rows)) / 1e3:,.0f} k tokens; {manifest['parameters']['adapter']:,} adapter and "
-        f"{manifest['parameters']['head']:,} head parameters train."
+        f"{folder.path}: {steps} steps of {len(numbers)} {objective.unit} ({len(rows)} rows) from "
+        f"{len(objective.examples):,}, about {steps * sum(map(len, rows)) / 1e3:,.0f} k tokens; "
+        f"{manifest['parameters']['adapter']:,} adapter and {manifest['parameters']['head']:,} head parameters train."
+        f"{objective.remark}"
     )
 
 

@@ -52,9 +52,13 @@ class InfoNCE(Objective):
     read = staticmethod(read_triples)
 
     def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
-        self.work, self.examples, self.cfg = setup.work, examples, setup.config
+        self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
+        self.instruction = setup.config["data"].get("instruction")
         self.counts = {"candidates": 0}
-        self.validation = Validation(setup.text_encoder(), held_out, setup.config["data"].get("instruction"), setup.run)
+        unused = 0 if self.keys["hard_negatives"] != 0 else sum(bool(t.negatives) for t in examples)
+        if unused:
+            self.remark = f" {unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them."
+        self.validation = Validation(setup.text_encoder(), held_out, self.instruction, setup.run)
 
     @staticmethod
     def check(config: Config) -> None:
@@ -74,10 +78,10 @@ class InfoNCE(Objective):
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Candidates, list[Tokens]]:
         """Return who is compared with whom, and the rows of the distinct texts."""
-        o = self.cfg["objective"]
+        o = self.keys
         layout = candidates(
             [self.examples[i] for i in numbers],
-            self.cfg["data"].get("instruction"),
+            self.instruction,
             o["hard_negatives"],
             o["mask_duplicates"],
             o["loss_queries"],
@@ -88,14 +92,7 @@ class InfoNCE(Objective):
     def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
         """Add the gradient of the loss; return the loss."""
         self.counts["candidates"] = layout.most
-        return self.work.backward(rows, contrastive_loss(layout, self.cfg["objective"]), step)
-
-    def batch_words(self, layout: Candidates) -> str:
-        """Queries and documents of a step, and the hard negatives that are left out."""
-        unused = 0 if self.cfg["objective"]["hard_negatives"] != 0 else sum(bool(t.negatives) for t in self.examples)
-        more = f" ({unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them)" if unused else ""
-        sides = f"{len(layout.queries)} queries and {len(layout.documents)} documents"
-        return f"{sides} from {len(self.examples):,} triples{more}"
+        return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
 
     def held_out_rows(self) -> list[Tokens]:
         """The queries and documents of the validation."""

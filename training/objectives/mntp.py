@@ -87,10 +87,6 @@ class MNTP(Objective):
         self.counts["masked"] += sum(len(row.places) for row in layout)
         return self.loss.backward(layout, step)
 
-    def batch_words(self, layout: list[Masked]) -> str:
-        """Texts or blocks of a step."""
-        return f"{len(layout)} {'blocks' if self.packed else 'texts'} from {len(self.examples):,}"
-
     def held_out_rows(self) -> list[Tokens]:
         """The held-out texts under their masks."""
         return [row.tokens for row in self.held_out]

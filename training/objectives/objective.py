@@ -25,14 +25,15 @@ class Objective(ABC):
 
     limits, words: allowed values of the objective's own keys, such as {"objective.temperature": real(0)}.
     unit: name of the examples in the manifest. scored_before: whether held-out texts are scored before the first step
-    too. work: how rows become forward passes. examples: what batches are drawn from, by number. counts: numbers that
-    a checkpoint keeps.
+    too. remark: a sentence for the screen before the first step. work: how rows become forward passes. examples: what
+    batches are drawn from, by number. counts: numbers that a checkpoint keeps.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}
     words: ClassVar[Mapping[str, Sequence[Any]]] = {}
     unit = "texts"
     scored_before = True
+    remark = ""
     work: LargeBatch
     examples: Sequence[Triple]
     counts: dict[str, int]
@@ -71,10 +72,6 @@ class Objective(ABC):
     @abstractmethod
     def backward(self, layout: Any, rows: list[Tokens], step: int) -> Tensor:
         """Add the gradient of the loss to the trained parameters; return the loss (scalar, detached)."""
-
-    @abstractmethod
-    def batch_words(self, layout: Any) -> str:
-        """Return what a step consists of, such as "64 queries and 64 documents from 1,000 triples"."""
 
     @abstractmethod
     def held_out_rows(self) -> list[Tokens]:

@@ -72,10 +72,6 @@ class SimCSE(Objective):
         self.counts["candidates"] = layout.most
         return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
 
-    def batch_words(self, layout: Candidates) -> str:
-        """Texts of a step."""
-        return f"{len(layout.queries)} texts from {len(self.examples):,}"
-
     def held_out_rows(self) -> list[Tokens]:
         """The held-out texts."""
         return self.held_out
