@@ -12,13 +12,8 @@ def main() -> None:
     from cli.compose import CONF, check_overrides, composed
     from cli.help import help_screen
     from cli.hydra_flags import flags_first, job_config, printed_whole, read_flags
-<<<<<<< HEAD
     from cli.quoting import train_words
-    from training.jobs import Jobs
-=======
-    from cli.quoting import joined_late, quoted_files
     from training.run import Jobs
->>>>>>> 4149f66 (One pipeline: the steps of a run stand once in training/run.py, and an objective is one class with one YAML)
 
     words = train_words(sys.argv[1:])
     flags = read_flags(words)

@@ -11,8 +11,8 @@ from cli.errors import UserError
 from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
 from corpora.readers import data_fingerprint
 from corpora.triples import Triple
+from encoders.attention.kernels import refuse_unpadded
 from encoders.attention.pattern import pattern_of
-from encoders.backbone import refuse_unpadded
 from encoders.identity import base_fingerprints
 from poolers.shared.registry import check_pooler, reads_padding
 from records.lineage import read_stages

@@ -71,13 +71,8 @@ def awake(encoder: Encoder) -> Encoder:
 
 
 def adapted(cfg: dict, checkpointing: bool = False) -> tuple[Encoder, PeftModel]:
-<<<<<<< HEAD
-    """An awake encoder with LoRA, in training, as training.contrastive builds it; and the PEFT model."""
-    encoder, peft_model = deepcopy(shared_adapted(cfg))
-=======
     """An awake encoder with LoRA, in training, as training.set_up builds it; and the PEFT model."""
-    encoder, peft_model = deepcopy(_adapted(json.dumps(cfg)))
->>>>>>> 4149f66 (One pipeline: the steps of a run stand once in training/run.py, and an objective is one class with one YAML)
+    encoder, peft_model = deepcopy(shared_adapted(cfg))
     if checkpointing:
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
         encoder.backbone.enable_input_require_grads()
