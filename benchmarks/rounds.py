@@ -58,7 +58,7 @@ def one_round(
 
 
 def ratio(rates: Rates, over: str, under: str) -> Spread:
-    """How many times as fast `over` is as `under`, round by round."""
+    """Speed of `over` as a multiple of that of `under`, round by round."""
     return spread([a / b for a, b in zip(rates[over], rates[under], strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""Do the tests keep their level, and the intervals their coverage? docs/calibration.md quotes the tables.
+"""Levels of the tests and coverage of the intervals, by simulation. docs/calibration.md quotes the tables.
 
     python -m benchmarks.calibrate.calibration ../shared/data/mteb_results/mteb_eng_v2_wide.csv.gz  # published
     python -m benchmarks.calibrate.calibration               # without the csv: spreads of the embedded study's designs
@@ -12,11 +12,8 @@ Prints Markdown tables; every rate in per cent with its Monte Carlo standard err
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +32,7 @@ from benchmarks.calibrate.null_worlds import (
     read_spreads,
     symmetric,
 )
+from benchmarks.calibrate.tables import Rates, above, below, draw, measure, print_power, print_table
 from cli.errors import UserError, guard, nearest
 
 ALPHA = 0.05 * (1 + 1e-9)
@@ -60,12 +58,11 @@ EQUIVALENCE_WORLDS = (
     "heavy tails",
     "skewed, mean 0",
 )
-Rates = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How often each rate is measured: tests, intervals and power; and at which numbers of tasks."""
+    """Repetitions of each rate (tests; intervals and power), and the numbers of tasks."""
 
     reps: int = 10_000
     interval_reps: int = 4_000
@@ -145,61 +142,6 @@ def _rng(world: str, n: int) -> np.random.Generator:
     return np.random.default_rng([n, *world.encode()])
 
 
-def measure(
-    job: Callable[[Plan, Spreads, str, int], Rates], plan: Plan, spreads: Spreads, worlds: Iterable[str]
-) -> dict[str, dict[int, Rates]]:
-    """Return world -> n -> rates, cell by cell in two processes."""
-    cells = [(world, n) for world in worlds for n in plan.sizes]
-    with ProcessPoolExecutor(max_workers=2) as pool:
-        found = list(pool.map(partial(job, plan, spreads), *zip(*cells, strict=True)))
-    table: dict[str, dict[int, Rates]] = {}
-    for (world, n), rates in zip(cells, found, strict=True):
-        table.setdefault(world, {})[n] = rates
-    return table
-
-
-def print_table(title: str, table: dict[str, dict[int, Rates]], reps: int, bad: Callable[[float], bool]) -> None:
-    """Print one row a (world, method), one column an n; a rate that fails its criterion is bold."""
-    sizes = list(next(iter(table.values())))
-    print(f"\n### {title}\n\n| differences | method | {' | '.join(f'n = {n}' for n in sizes)} |")
-    print("|---|---|" + "---:|" * len(sizes))
-    for world, by_n in table.items():
-        rows: dict[tuple[float, ...], list[str]] = {}
-        for name in by_n[sizes[0]]:
-            rows.setdefault(tuple(by_n[n][name] for n in sizes), []).append(name)
-        for k, (rates, names) in enumerate(rows.items()):  # methods that agree in every repetition share a row
-            cells = [_cell(rate, reps, bad) for rate in rates]
-            print(f"| {world if k == 0 else ''} | {' = '.join(names)} | {' | '.join(cells)} |", flush=True)
-
-
-def _cell(rate: float, reps: int, bad: Callable[[float], bool]) -> str:
-    error = 100 * np.sqrt(max(rate * (1 - rate), 1 / reps) / reps)
-    text = f"{100 * rate:.1f} ± {error:.1f}"
-    return f"**{text}**" if bad(rate) else text
-
-
-def above(reps: int) -> Callable[[float], bool]:
-    """The criterion of a test: more than 5 % and three standard errors."""
-    return lambda rate: rate > 0.05 + 3 * np.sqrt(0.05 * 0.95 / reps)
-
-
-def below(rate: float) -> bool:
-    """The criterion of an interval: less than 94 %."""
-    return rate < 0.94
-
-
-def print_power(table: dict[str, dict[int, Rates]]) -> None:
-    """Print one row a (spread, difference, test), one column an n; per cent."""
-    sizes = list(next(iter(table.values())))
-    print(f"\n### Power at 5 %\n\n| SD | difference | test | {' | '.join(f'n = {n}' for n in sizes)} |")
-    print("|---|---|---|" + "---:|" * len(sizes))
-    for spread, by_n in table.items():
-        for name in by_n[sizes[0]]:
-            difference, test = name.split(" ", 1)
-            values = " | ".join(f"{100 * by_n[n][name]:.0f}" for n in sizes)
-            print(f"| {spread} | {difference} | {test} | {values} |")
-
-
 def print_tests(plan: Plan, spreads: Spreads) -> None:
     """Print the false positives of the paired tests."""
     tests = measure(false_positives, plan, spreads, WORLDS)
@@ -232,7 +174,13 @@ def print_equivalence(plan: Plan, spreads: Spreads) -> None:
         print_table(f"Called equivalent within .005: {name}", own, plan.interval_reps, bad)
 
 
-TABLES = ("tests", "families", "intervals", "equivalence", "power")
+PRINTERS = {
+    "tests": print_tests,
+    "families": print_families,
+    "intervals": print_intervals,
+    "equivalence": print_equivalence,
+}
+TABLES = (*PRINTERS, "power")
 
 
 def main() -> None:
@@ -251,21 +199,13 @@ def main() -> None:
         raise UserError(f"only={only}: there is no table {unknown[0]!r}. {nearest(unknown[0], TABLES)}")
     spreads = read_spreads(paths[0] if paths else None)
     _head(plan, spreads)
-    printers = {
-        "tests": print_tests,
-        "families": print_families,
-        "intervals": print_intervals,
-        "equivalence": print_equivalence,
-    }
     for name in wanted:
-        if name in printers:
-            printers[name](plan, spreads)
+        if name in PRINTERS:
+            PRINTERS[name](plan, spreads)
     if "power" in wanted:
         power = measure(power_of_tests, plan, spreads, [str(sd) for sd in SPREADS])
         print_power(power)
         if figure:
-            from benchmarks.calibrate.power_figure import draw
-
             draw(power, Path(figure))
 
 

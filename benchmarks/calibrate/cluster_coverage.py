@@ -1,4 +1,4 @@
-"""How often the intervals of a mean over tasks that come in clusters hold the truth.
+"""Coverage of the intervals of a mean over tasks that come in clusters.
 
     python -m benchmarks.calibrate.cluster_coverage sets=4000
 

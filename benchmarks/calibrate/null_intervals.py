@@ -129,5 +129,5 @@ INTERVALS: dict[str, Callable[[Floats], Bounds]] = {
 
 
 def covers(bounds: Bounds, value: float) -> NDArray[np.bool_]:
-    """Whether each interval holds `value`, forgiving float noise."""
+    """Return whether each interval holds `value`, forgiving float noise."""
     return np.asarray((bounds[0] <= value + 1e-12) & (bounds[1] >= value - 1e-12))

@@ -104,7 +104,7 @@ def friedman(scores: Floats) -> tuple[Floats, Floats]:
 
 
 def nemenyi(scores: Floats) -> Bools:
-    """Whether any two mean ranks differ by the critical difference (Nemenyi 1963; Demsar 2006)."""
+    """Return whether any two mean ranks differ by the critical difference (Nemenyi 1963; Demsar 2006)."""
     from scipy.stats import studentized_range
 
     _, n, k = scores.shape

@@ -38,7 +38,7 @@ def level(rng: np.random.Generator, k: int, n: int, sets: int) -> list[float]:
 
 
 def among_others(rng: np.random.Generator, difference: float, spread: float, others: float) -> tuple[bool, bool]:
-    """Whether z of average ranks and the signed-rank test tell two designs apart, eight more being in the table.
+    """Return whether z of average ranks and the signed-rank test tell two designs apart, eight more being in the table.
 
     Noise of the eight is 1; of the two `spread`; the second is ahead by `difference`, the eight by `others`.
     """

@@ -1,4 +1,4 @@
-"""How often the intervals of a pair's mean difference over tasks and seeds hold the truth.
+"""Coverage of the intervals of a pair's mean difference over tasks and seeds.
 
     python -m benchmarks.calibrate.seed_coverage sets=2000
 

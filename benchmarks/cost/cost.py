@@ -1,4 +1,4 @@
-"""What the published study costs in GPU hours and on disk: docs/tables/cost.md.
+"""The cost of the published study in GPU hours and on disk: docs/tables/cost.md.
 
 python -m benchmarks.cost.cost                      # prints the page
 python -m benchmarks.cost.cost --write              # puts it into docs/tables/cost.md
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What stands in for what was not measured."""
+    """Assumptions in place of what was not measured."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cost.cost", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rate", type=float, default=800, help="TFLOP/s of large bf16 products, where not measured")
     parser.add_argument("--fp32-rate", type=float, default=50, help="the same in float32 (a trained head's products)")

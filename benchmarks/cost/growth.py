@@ -1,4 +1,4 @@
-"""How the cost grows with data, length, model, benchmark and the number of cells."""
+"""Growth of the cost with data, length, model, benchmark and the number of cells."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ F: forward, B: forward and backward. GradCache runs F once more. What a chunk co
 
 
 def growth_text(inputs: Inputs) -> str:
-    """Cases beside one another, the formula, its coefficients."""
+    """Cases side by side, the formula, its coefficients."""
     large = MODELS[1]
     work = inputs.works(large)
     rows: list[list[str]] = []

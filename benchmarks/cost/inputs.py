@@ -1,4 +1,4 @@
-"""What the page of costs rests on: measurements or assumptions, and the work of the recipe and of the benchmarks."""
+"""The base of the page of costs: measurements or assumptions, and the work of the recipe and of the benchmarks."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,7 @@ PARTS = ("training", "encoding")
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the page rests on. characters: of a token; gpus: that train together."""
+    """Measurements and assumptions. characters: of a token; gpus: that train together."""
 
     records: list[Record]
     assumed: Assumed
@@ -51,7 +51,7 @@ class Inputs:
         return found
 
     def works(self, model: str, benchmark: str = PAPER, **changed: Any) -> dict[str, Work]:
-        """What is to be done for one cell."""
+        """The work of one cell."""
         config = base_config(model)
         scored = self.sets[benchmark]
         encoding = scoring_work(config, scored.texts, scored.tokens)

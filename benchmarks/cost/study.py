@@ -1,12 +1,11 @@
-"""What a study costs: FLOPs of its recipe and of its scoring, and the time that a card takes for them."""
+"""The cost of a study: FLOPs of its recipe and of its scoring, and the time that a card takes for them."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from benchmarks.gpu_card.figures import Need, Record, figures, flops_of, need
-from benchmarks.gpu_card.flops import real_work
-from benchmarks.gpu_card.lengths import batch_lengths
+from benchmarks.gpu_card.lengths import batch_lengths, real_work
 from benchmarks.gpu_card.model import card_config
 from training.cost.flops import Work
 
@@ -38,7 +37,7 @@ class Hours:
         return Hours(self.hours + other.hours, self.measured and other.measured)
 
     def __str__(self) -> str:
-        """What rests on assumed rates has a sign."""
+        """GPU hours; what rests on assumed rates has a sign."""
         return f"{'' if self.measured else ASSUMED_SIGN}{self.hours:,.1f}"
 
 

@@ -1,4 +1,4 @@
-"""What is run in turn on a card: training and encoding of a cell on one shared backbone."""
+"""The contestants that run in turn on a card: training and encoding of a cell on one shared backbone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from benchmarks.gpu_card.cells import Cell, Config, Prepared, Texts, make_encoder
-from benchmarks.gpu_card.model import Card
+from benchmarks.gpu_card.model import Card, Cell, Config, Prepared, Texts, make_encoder
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
 from encoders.text_encoder import TextEncoder

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from benchmarks.gpu_card.flops import counted
+from benchmarks.gpu_card.lengths import counted
 from benchmarks.gpu_card.model import card_config
 from benchmarks.rounds import Spread, spread
 from training.cost.flops import TrainingFlops, Work
@@ -31,7 +31,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured for a cell, over the rounds in which it ran.
+    """Measurements of a cell, over the rounds in which it ran.
 
     of_bf16: all FLOPs over what bf16 products reach. of_limit: the time that the products would take, each at the rate
     of its own number format, over the time taken; the same where there is no head. once: as of_bf16, without
@@ -87,5 +87,5 @@ def _of(count: TrainingFlops, part: str, work: Work, once: bool) -> float:
 
 @cache
 def flops_of(model: str, pooler: str, attn: str, small: bool = False) -> TrainingFlops:
-    """What a cell of experiment=paper/<model> costs."""
+    """The cost of a cell of experiment=paper/<model>."""
     return counted(card_config(model, pooler, attn, small))

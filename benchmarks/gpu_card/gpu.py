@@ -64,7 +64,7 @@ def device(word: str) -> torch.device:
 
 
 def arguments() -> argparse.Namespace:
-    """What to measure, and where to keep it."""
+    """The measurements to take, and the place to keep them."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu_card.gpu", description=(__doc__ or "").split("\n")[0]
     )

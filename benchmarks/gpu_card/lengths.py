@@ -1,4 +1,4 @@
-"""How long texts are: the docstring triples' lengths as quantiles, for a machine that does not have the data.
+"""Lengths of the docstring triples as quantiles, for a machine without the data, and FLOPs of texts of such lengths.
 
 `python -m benchmarks.gpu_card.lengths` makes lengths.json. Lengths are tokens of the embedded tokenizer, cut at 512
 and not scaled: it makes 4.0 characters a token of docstrings, and large vocabularies are taken to make about as many
@@ -6,11 +6,14 @@ of English, so that a passage is as long here as there. Throughput depends on th
 """
 
 import json
+from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from encoders.chunking import by_token_budget
+from training.cost.flops import Polynomial, TrainingFlops, Work, training_flops
 
 FILE = Path(__file__).with_name("lengths.json")
 COLUMNS = ("query", "positive", "negative")
@@ -45,6 +48,34 @@ def heaviest(lengths: list[int], budget: int, most: int | None) -> list[int]:
     """
     chunks = by_token_budget(lengths, budget, most)
     return [lengths[i] for chunk in (chunks[0], max(chunks, key=len)) for i in chunk]
+
+
+def counted(config: dict[str, Any]) -> TrainingFlops:
+    """Return `training_flops(config)` in a fraction of its time; all layers of `model.architecture` are alike."""
+    one, two = (training_flops(_with_layers(config, n)) for n in (1, 2))
+    more = config["model"]["architecture"]["num_hidden_layers"] - 1
+
+    def all_layers(a: Polynomial, b: Polynomial) -> Polynomial:
+        return Polynomial(*(x + more * (y - x) for x, y in zip(astuple(a), astuple(b), strict=True)))
+
+    return TrainingFlops(all_layers(one.forward, two.forward), all_layers(one.both, two.both), one.again)
+
+
+def real_work(lengths: list[int], budget: int, most: int | None) -> Work:
+    """The work of texts of `lengths` without any padding, in as many chunks as padded execution has."""
+    chunks = len(by_token_budget(lengths, budget, most))
+    return Work(chunks, len(lengths), sum(lengths), sum(n * n for n in lengths))
+
+
+def places_a_token(lengths: list[int], budget: int, most: int | None) -> float:
+    """Padded places over real tokens."""
+    chunks = by_token_budget(lengths, budget, most)
+    return sum(len(c) * max(lengths[i] for i in c) for c in chunks) / sum(lengths)
+
+
+def _with_layers(config: dict[str, Any], layers: int) -> dict[str, Any]:
+    model = config["model"]
+    return {**config, "model": {**model, "architecture": {**model["architecture"], "num_hidden_layers": layers}}}
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """A decoder of a published shape with random weights, made on the card itself: no hub, no copy on the CPU."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,13 @@ from encoders.attention.kernels import kernel_of
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
-from encoders.backbone import shape_of
+from encoders.attention.unpadded import UNPADDED
+from encoders.backbone import load_tokenizer, shape_of
+from encoders.encoder import Encoder
 from encoders.lora import add_lora
 from encoders.precision import resolve_precision
+from encoders.tokens import TextTokenizer, Tokens
+from poolers.shared.base import EOS, TEXT, Pooler
 from records.streams import stream_seed
 
 MODELS = ("qwen2_0_5b", "mistral_7b")
@@ -35,7 +39,7 @@ def card_config(model: str, pooler: str, attn: str, small: bool = False) -> dict
 
 @dataclass
 class Card:
-    """Where things run, and the clock and memory meter of that place. A CPU has no meter of its own: peak is None."""
+    """A device with its clock and its memory meter. A CPU has no meter of its own: peak is None."""
 
     device: torch.device
 
@@ -50,7 +54,7 @@ class Card:
             torch.cuda.synchronize(self.device)
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """What `work` takes."""
+        """Seconds that `work` takes."""
         self.wait()
         start = time.perf_counter()
         work()
@@ -70,7 +74,7 @@ class Card:
 
     @property
     def held_bytes(self) -> int | None:
-        """What is allocated now."""
+        """Bytes that are allocated now."""
         return torch.cuda.memory_allocated(self.device) if self.device.type == "cuda" else None
 
 
@@ -89,3 +93,58 @@ def random_backbone(config: dict[str, Any], card: Card) -> PreTrainedModel:
         probe(backbone, pattern)
     add_lora(backbone, config["lora"], stream_seed(config["seed"], "adapter"))
     return backbone
+
+
+Config = dict[str, Any]
+EXECUTIONS = ("padded", UNPADDED)  # how texts can be run; `make_encoder` says how each is asked for
+OWN_IDS = 8  # the ids below are special in the embedded tokenizer
+
+
+def make_encoder(execution: str, backbone: PreTrainedModel, pooler: Pooler, config: Config, card: Card) -> Encoder:
+    """The one place where padded and unpadded execution are told apart."""
+    backbone.set_attn_implementation(UNPADDED if execution == UNPADDED else "sdpa")
+    compute = resolve_precision(config["precision"], card.device).compute
+    return Encoder(backbone, pooler, config["pooler"]["normalize"], compute)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """pooler x attn in one execution. tf32: whether the head's float32 products may use the card's TF32 units."""
+
+    pooler: str
+    attn: str
+    execution: str = "padded"
+    tf32: bool = False
+
+    @property
+    def name(self) -> str:
+        """In tables."""
+        return f"{self.pooler} x {self.attn}, {self.execution}" + (", head in tf32" if self.tf32 else "")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """One turn's work: tokenised texts, and how many the whole batch has of which they are a part."""
+
+    rows: list[Tokens]
+    whole: int
+
+    @classmethod
+    def of(cls, lengths: Sequence[int], whole: int, vocabulary: int) -> "Texts":
+        """Texts of `lengths` with ids drawn at random."""
+        draw = torch.Generator().manual_seed(sum(lengths))
+        ids = [torch.randint(OWN_IDS, vocabulary, (n,), generator=draw).tolist() for n in lengths]
+        return cls([Tokens(row, [TEXT] * (len(row) - 1) + [EOS]) for row in ids], whole)
+
+
+class Prepared(TextTokenizer):
+    """Gives prepared rows for their numbers: no text is tokenised while the card is timed."""
+
+    def __init__(self, config: Config) -> None:
+        embedded = {"path": "assets/tiny", "trust_remote_code": False}
+        super().__init__(load_tokenizer(embedded), config["max_length"], config["padding_side"])
+        self.rows: list[Tokens] = []
+
+    def __call__(self, texts: Sequence[str], instruction: str | None = None) -> list[Tokens]:
+        """The rows whose numbers `texts` are."""
+        return [self.rows[int(text)] for text in texts]

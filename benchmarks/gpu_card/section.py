@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from benchmarks.gpu_card.cells import Cell
 from benchmarks.gpu_card.figures import Record, figures
+from benchmarks.gpu_card.model import Cell
 from benchmarks.page import publish, table
 from benchmarks.rounds import ratio
 
@@ -36,7 +36,7 @@ def write_section(records: list[Record]) -> None:
 
 
 def explained(record: Record) -> str:
-    """What was measured, and how."""
+    """The measurements and their settings."""
     batch = record["batch"]
     return HOW.format(mix=f"mean {batch['tokens'] / batch['texts']:.0f}, at most {record['max_length']}", **batch)
 
@@ -93,7 +93,7 @@ def ratios(record: Record) -> list[list[str]]:
 
 
 def _is_pair(this: Cell, other: Cell) -> bool:
-    """Whether they differ in one thing, and `other` has the plainer value of it."""
+    """Return whether they differ in one thing, and `other` has the plainer value of it."""
     changed = [
         (this.execution, other.execution) == ("unpadded", "padded"),
         (this.attn, other.attn) == ("bi", "causal"),

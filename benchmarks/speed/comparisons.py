@@ -1,4 +1,4 @@
-"""Who trains against whom: a subject of ours, and what it is compared with on the same batches."""
+"""The contestants of each comparison: a step of ours, and others on the same batches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

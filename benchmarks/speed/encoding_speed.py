@@ -15,15 +15,15 @@ from functools import partial
 import numpy as np
 import torch
 
-from benchmarks.arguments import Parser, whole
+from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import Contestant, in_turn, quickest, ratio, spread
 from benchmarks.speed.comparisons import KERNELS, ROWS
 from benchmarks.speed.dense_limit import DenseEncoding
 from benchmarks.speed.sentence_transformers_step import sentence_transformer
-from benchmarks.speed.setting import MODELS, Setting
+from benchmarks.speed.setting import Setting, speed_parser
 from benchmarks.speed.step import encoder_of
-from benchmarks.speed.work import SOURCES, batches, described, missing, texts_of
+from benchmarks.speed.work import batches, described, missing, texts_of
 from cli.errors import UserError, guard
 from cli.quiet import quieten
 from corpora.triples import Triple
@@ -134,20 +134,10 @@ def difference(setting: Setting, texts: list[str]) -> float:
 
 
 def arguments() -> argparse.Namespace:
-    """What to measure, and how."""
-    parser = Parser(prog="python -m benchmarks.speed.encoding_speed")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
-    parser.add_argument("--data", nargs="+", choices=SOURCES, default=SOURCES)
-    parser.add_argument(
-        "--queries", type=whole, default=256, help="of a round; a round encodes three times as many texts"
-    )
-    parser.add_argument("--rounds", type=whole, default=7)
-    parser.add_argument("--max-length", type=whole, default=128)
-    parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
-    parser.add_argument("--threads", type=whole, default=2)
-    parser.add_argument("--quick", action="store_true", help="24 texts, two rounds: does it run?")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
-    return parser.parse_args()
+    """The texts to encode, and the settings."""
+    queries = {"type": whole, "default": 256, "help": "of a round; a round encodes three times as many texts"}
+    flags = ("--models", "--data", "--rounds", "--max-length", "--precision", "--threads", "--quick")
+    return speed_parser("encoding_speed", *flags, queries=queries).parse_args()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How far an embedding moves with padding side and batch mates, and a gradient with GradCache: measured, per cell.
+"""Movement of an embedding with padding side and batch mates, and of a gradient with GradCache, measured per cell.
 
 python -m benchmarks.speed.invariance [model.path=<folder>] [precision=fp32]
 """

@@ -1,4 +1,4 @@
-"""What further readings of one forward pass cost, and what the cache saves an evaluation of the docs benchmark.
+"""The cost of further readings of one forward pass, and the saving of the cache in an evaluation of the docs benchmark.
 
     python -m benchmarks.speed.readings_speed --quick       # a smoke test
     python -m benchmarks.speed.readings_speed --write       # into docs/tables/performance.md
@@ -16,9 +16,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
+from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import Contestant, in_turn, ratio, spread
-from benchmarks.speed.setting import MODELS, Setting
+from benchmarks.speed.setting import Setting, speed_parser
 from benchmarks.speed.work import batches, texts_of
 from cli.compose import composed, plain
 from cli.errors import UserError, guard
@@ -148,18 +149,13 @@ def scored(benchmark: str, names: list[str], folder: Path, state: str) -> tuple[
 
 
 def arguments() -> argparse.Namespace:
-    """What to measure, and how."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.readings_speed")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
-    parser.add_argument("--queries", type=int, default=128, help="of a round, with a positive and a negative each")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--benchmark", default="docs", choices=("docs", "docs_dev", "docs_smoke"))
-    parser.add_argument("--docs-rounds", type=int, default=3)
-    parser.add_argument("--max-length", type=int, default=128)
-    parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="a few texts, two rounds: does it run?")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/tables/performance.md")
+    """The texts and the benchmark to measure on, and the settings."""
+    parser = speed_parser(
+        *("readings_speed", "--models", "--rounds", "--max-length", "--precision", "--threads", "--quick"),
+        queries={"type": whole, "default": 128, "help": "of a round, with a positive and a negative each"},
+        benchmark={"default": "docs", "choices": ("docs", "docs_dev", "docs_smoke")},
+        docs_rounds={"type": whole, "default": 3},
+    )
     return parser.parse_args()
 
 

@@ -6,10 +6,32 @@ from typing import Any
 
 import torch
 
+from benchmarks.arguments import Parser, whole
+from benchmarks.speed.work import SOURCES
 from cli.compose import composed, plain
 from records.streams import stream_seed
 
 MODELS = ("tiny", "random")  # 256 x 6, the embedded base; 512 x 12 of the same family, random weights
+FLAGS: dict[str, dict[str, Any]] = {  # those of several benchmarks of speed
+    "--models": {"nargs": "+", "choices": MODELS, "default": MODELS},
+    "--data": {"nargs": "+", "choices": SOURCES, "default": SOURCES},
+    "--rounds": {"type": whole, "default": 7},
+    "--max-length": {"type": whole, "default": 128},
+    "--precision": {"default": "mixed", "choices": ("fp32", "mixed", "bf16")},
+    "--threads": {"type": whole, "default": 2},
+    "--quick": {"action": "store_true", "help": "a smoke test"},
+    "--write": {"action": "store_true", "help": "put the tables into docs/tables/performance.md"},
+}
+
+
+def speed_parser(program: str, *flags: str, **own: dict[str, Any]) -> Parser:
+    """Return the parser of benchmarks.speed.<program>: `flags` of `FLAGS`, --write, and its own (max_length: {...})."""
+    parser = Parser(prog=f"python -m benchmarks.speed.{program}")
+    for name, settings in own.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", **settings)
+    for flag in (*flags, "--write"):
+        parser.add_argument(flag, **FLAGS[flag])
+    return parser
 
 
 @dataclass(frozen=True)

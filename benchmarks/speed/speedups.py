@@ -1,4 +1,4 @@
-"""What each means to speed is worth: a step with all of them, and with one taken away; and what GradCache costs.
+"""The worth of each speed-up: a step with all of them, and with one taken away; and the cost of GradCache.
 
     python -m benchmarks.speed.speedups [--data docstrings] [--batch 64] [--rounds 7] [--threads 1] [--write]
 
@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks.arguments import Parser, whole
+from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import in_turn, ratio, spread
-from benchmarks.speed.setting import Setting
+from benchmarks.speed.setting import Setting, speed_parser
 from benchmarks.speed.step import OurStep
 from benchmarks.speed.work import SOURCES, batches, described
 from cli.errors import guard
@@ -88,15 +88,9 @@ CONTESTANTS: dict[str, Callable[[dict[str, Any]], OurStep]] = {
 
 
 def arguments() -> argparse.Namespace:
-    """What to measure, and how."""
-    parser = Parser(prog="python -m benchmarks.speed.speedups")
-    parser.add_argument("--data", choices=SOURCES, default="docstrings")
-    parser.add_argument("--batch", type=whole, default=64)
-    parser.add_argument("--rounds", type=whole, default=7)
-    parser.add_argument("--max-length", type=whole, default=128)
-    parser.add_argument("--threads", type=whole, default=2)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
-    return parser.parse_args()
+    """The batches to measure on, and the settings."""
+    data, batch = {"choices": SOURCES, "default": "docstrings"}, {"type": whole, "default": 64}
+    return speed_parser("speedups", "--rounds", "--max-length", "--threads", data=data, batch=batch).parse_args()
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from benchmarks.arguments import Parser, whole
 from benchmarks.page import ROOT, publish, stamp, table
 from benchmarks.rounds import spread
+from benchmarks.speed.setting import speed_parser
 from cli.errors import UserError, guard
 
 HEAD = ["command", "seconds", "processor s", "floor", "seconds", "processor s", "command / floor (processor s)"]
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def starts(folder: Path) -> list[Start]:
-    """What is timed; runs go into `folder`, each resumed from nothing."""
+    """The commands that are timed; runs go into `folder`, each resumed from nothing."""
     quiet = [
         "trainer.progress=lines",
         "logging.csv=false",
@@ -95,7 +95,7 @@ def medians(costs: Sequence[Cost]) -> list[str]:
 
 
 def paired(start: Start, threads: int) -> tuple[Cost, Cost]:
-    """What the command and its floor cost."""
+    """Seconds of the command and of its floor."""
     return cost(start.words, start.until, threads), cost(("-c", start.floor), None, threads)
 
 
@@ -122,13 +122,8 @@ def cost(words: tuple[str, ...], until: str | None, threads: int) -> Cost:
 
 
 def arguments() -> argparse.Namespace:
-    """How often, with how many threads."""
-    parser = Parser(prog="python -m benchmarks.speed.startup")
-    parser.add_argument("--rounds", type=whole, default=7)
-    parser.add_argument("--threads", type=whole, default=2)
-    parser.add_argument("--quick", action="store_true", help="one round")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
-    return parser.parse_args()
+    """The rounds and the threads."""
+    return speed_parser("startup", "--rounds", "--threads", "--quick").parse_args()
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def encoder_of(config: dict[str, Any]) -> tuple[Encoder, TextTokenizer]:
 
 
 class OurStep(Step):
-    """What `training/module.py` does in a step, without Lightning."""
+    """The step of `training/module.py`, without Lightning."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         encoder, self.tokenizer = encoder_of(config)

@@ -15,9 +15,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from benchmarks.arguments import Parser, whole
+from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
-from benchmarks.speed.setting import MODELS, Setting
+from benchmarks.speed.setting import MODELS, Setting, speed_parser
 from benchmarks.speed.step import OurStep, encoder_of
 from benchmarks.speed.work import batches, texts_of
 from cli.errors import guard
@@ -101,13 +101,9 @@ def by_batch(args: argparse.Namespace) -> list[list[str]]:
 
 
 def arguments() -> argparse.Namespace:
-    """What to encode."""
-    parser = Parser(prog="python -m benchmarks.speed.tensor_bytes")
-    parser.add_argument("--model", choices=MODELS, default="tiny")
-    parser.add_argument("--queries", type=whole, default=64)
-    parser.add_argument("--max-length", type=whole, default=128)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
-    return parser.parse_args()
+    """The texts to encode."""
+    model, queries = {"choices": MODELS, "default": "tiny"}, {"type": whole, "default": 64}
+    return speed_parser("tensor_bytes", "--max-length", model=model, queries=queries).parse_args()
 
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from benchmarks.arguments import Parser, share, whole
+from benchmarks.arguments import share, whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import in_turn, quickest, ratio, spread
 from benchmarks.speed.comparisons import HEATS, Heat, heat
 from benchmarks.speed.dense_limit import MatrixRate, flops_a_token
-from benchmarks.speed.setting import MODELS, Setting
+from benchmarks.speed.setting import Setting, speed_parser
 from benchmarks.speed.step import OurStep, start_alike
 from benchmarks.speed.work import SOURCES, batches, described, missing
 from cli.errors import UserError, guard
@@ -145,19 +145,14 @@ def check_losses(this: Heat, sample: Sequence[Triple]) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    """What to measure, and how."""
-    parser = Parser(prog="python -m benchmarks.speed.training_speed", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
-    parser.add_argument("--data", nargs="+", choices=SOURCES, default=SOURCES)
-    parser.add_argument("--heats", nargs="+", choices=HEATS, default=HEATS)
-    parser.add_argument("--batches", nargs="+", type=whole, help="those of the plan with so many queries")
-    parser.add_argument("--rounds", type=whole, help="of each heat; default: as the plan says")
-    parser.add_argument("--max-length", type=whole, default=128)
-    parser.add_argument("--precision", default="mixed", choices=("fp32", "mixed", "bf16"))
-    parser.add_argument("--dropout", type=share, default=0.1, help="of LoRA")
-    parser.add_argument("--threads", type=whole, default=2)
-    parser.add_argument("--quick", action="store_true", help="six queries, two rounds: does it run?")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/tables/performance.md")
+    """The comparisons to measure, and their settings."""
+    parser = speed_parser(
+        *("training_speed", "--models", "--data", "--max-length", "--precision", "--threads", "--quick"),
+        heats={"nargs": "+", "choices": HEATS, "default": HEATS},
+        batches={"nargs": "+", "type": whole, "help": "those of the plan with so many queries"},
+        rounds={"type": whole, "help": "of each heat; default: as the plan says"},
+        dropout={"type": share, "default": 0.1, "help": "of LoRA"},
+    )
     return parser.parse_args()
 
 

@@ -73,5 +73,5 @@ def _triples(source: str) -> list[Triple]:
 
 
 def _ordinary(triple: Triple) -> bool:
-    """Whether no text spells a special token: trainers differ in what they make of one."""
+    """Return whether no text spells a special token: trainers treat one differently."""
     return not any("<|" in text for text in (triple.query, triple.positive, triple.negatives[0]))

@@ -1,4 +1,4 @@
-"""What one changed key does to the score and to batch-invariance, design by design.
+"""The effect of one changed key on the score and on batch-invariance, design by design.
 
     python train.py sweep=divergences seed=0,1,2
     python evaluate.py run='runs/embedded*/*/seed=*'

@@ -1,4 +1,4 @@
-"""What frozen probe mode saves: seconds of a step, normal LoRA training against a head on cached states, one process.
+"""The saving of frozen probe mode: seconds of a step of LoRA training against a head on cached states, one process.
 
 python -m benchmarks.sweeps.frozen_probe [steps=40] [key=value of train.yaml ...]
 

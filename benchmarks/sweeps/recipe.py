@@ -1,4 +1,4 @@
-"""Which recipe serves all cells best: mean score on the development package, by study and cell.
+"""The recipe that serves all cells best: mean score on the development package, by study and cell.
 
     python -m benchmarks.sweeps.recipe runs/recipe
 

@@ -10,20 +10,20 @@ from cli.errors import UserError
 from tests.started import ROOT, start
 
 WRONG = [
-    ("frozen_probe", "steps=a", "steps=a must be a whole number above 0, such as steps=40."),
-    ("frozen_probe", "steps=0", "steps=0 must be a whole number above 0"),
-    ("frozen_probe", "trainer.global_batch_size=-2", "global_batch_size=-2 must be a whole number, at least 1"),
-    ("frozen_probe", "trainer.devices=2", "backbone.frozen=true trains in one process"),
-    ("invariance", "max_length=long", "max_length=long must be a whole number, at least 4"),
-    ("flips", "", "Name a folder of runs, such as runs/embedded."),
-    ("recipe", "runs/nowhere", "runs/nowhere is not a folder"),
-    ("rank_level", "sets=-5", "sets=-5 must be a whole number above 0"),
-    ("effect_level", "set=5", "There is no argument 'set=5'. Nearest: sets. Write sets=2000."),
-    ("seed_coverage", "sets=", "sets= must be a whole number above 0"),
-    ("calibration", "pyproject.toml", "is no csv with a column model"),
-    ("startup", "--rounds=0", "argument --rounds: 0 must be a whole number above 0"),
-    ("encoding_speed", "--threads=two", "argument --threads: two must be a whole number above 0"),
-    ("training_speed", "--dropout=1.5", "argument --dropout: 1.5 must be a number from 0 to below 1"),
+    ("sweeps.frozen_probe", "steps=a", "steps=a must be a whole number above 0, such as steps=40."),
+    ("sweeps.frozen_probe", "steps=0", "steps=0 must be a whole number above 0"),
+    ("sweeps.frozen_probe", "trainer.global_batch_size=-2", "global_batch_size=-2 must be a whole number, at least 1"),
+    ("sweeps.frozen_probe", "trainer.devices=2", "backbone.frozen=true trains in one process"),
+    ("speed.invariance", "max_length=long", "max_length=long must be a whole number, at least 4"),
+    ("sweeps.divergences", "", "Name a folder of runs, such as runs/embedded."),
+    ("sweeps.recipe", "runs/nowhere", "runs/nowhere is not a folder"),
+    ("calibrate.rank_level", "sets=-5", "sets=-5 must be a whole number above 0"),
+    ("calibrate.effect_level", "set=5", "There is no argument 'set=5'. Nearest: sets. Write sets=2000."),
+    ("calibrate.seed_coverage", "sets=", "sets= must be a whole number above 0"),
+    ("calibrate.calibration", "pyproject.toml", "is no csv with a column model"),
+    ("speed.startup", "--rounds=0", "argument --rounds: 0 must be a whole number above 0"),
+    ("speed.encoding_speed", "--threads=two", "argument --threads: two must be a whole number above 0"),
+    ("speed.training_speed", "--dropout=1.5", "argument --dropout: 1.5 must be a number from 0 to below 1"),
 ]
 
 

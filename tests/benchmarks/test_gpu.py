@@ -7,14 +7,12 @@ import pytest
 import torch
 
 from benchmarks.gpu_card import figures as figures_module
-from benchmarks.gpu_card import gpu, products
-from benchmarks.gpu_card.cells import EXECUTIONS, Cell, Texts
+from benchmarks.gpu_card import gpu, heat
 from benchmarks.gpu_card.contestants import Encoding, Training
 from benchmarks.gpu_card.figures import figures, flops_of
-from benchmarks.gpu_card.flops import counted, places_a_token, real_work
 from benchmarks.gpu_card.heat import Plan, cells, run_heat, until
-from benchmarks.gpu_card.lengths import batch_lengths, heaviest, share
-from benchmarks.gpu_card.model import Card, card_config, random_backbone
+from benchmarks.gpu_card.lengths import batch_lengths, counted, heaviest, places_a_token, real_work, share
+from benchmarks.gpu_card.model import EXECUTIONS, Card, Cell, Texts, card_config, random_backbone
 from benchmarks.gpu_card.results import keep_record, read_records
 from benchmarks.gpu_card.section import described, explained, ratios
 from encoders.chunking import by_token_budget
@@ -30,7 +28,7 @@ VOCABULARY = 8192
 def _short_turns():
     """Nothing here reads how fast the card's matrix products are: one product a turn will do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(products, "SECONDS", 0.0)
+        patch.setattr(heat, "SECONDS", 0.0)
         yield
 
 

@@ -1,0 +1,98 @@
+"""Tables and the figure of benchmarks.calibrate.calibration: rates by world and number of tasks."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Rates = dict[str, float]
+STYLES = {5: ":", 8: (0, (1, 1)), 12: "-.", 20: (0, (3, 1, 1, 1)), 41: "--", 60: "-"}  # to be told apart in grey
+MARKERS = {5: "v", 8: "s", 12: "D", 20: "^", 41: "o", 60: "x"}
+
+
+def measure(job: Callable[..., Rates], plan: Any, spreads: Any, worlds: Iterable[str]) -> dict[str, dict[int, Rates]]:
+    """Return world -> n -> rates, cell by cell in two processes."""
+    cells = [(world, n) for world in worlds for n in plan.sizes]
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        found = list(pool.map(partial(job, plan, spreads), *zip(*cells, strict=True)))
+    table: dict[str, dict[int, Rates]] = {}
+    for (world, n), rates in zip(cells, found, strict=True):
+        table.setdefault(world, {})[n] = rates
+    return table
+
+
+def print_table(title: str, table: dict[str, dict[int, Rates]], reps: int, bad: Callable[[float], bool]) -> None:
+    """Print one row a (world, method), one column an n; a rate that fails its criterion is bold."""
+    sizes = list(next(iter(table.values())))
+    print(f"\n### {title}\n\n| differences | method | {' | '.join(f'n = {n}' for n in sizes)} |")
+    print("|---|---|" + "---:|" * len(sizes))
+    for world, by_n in table.items():
+        rows: dict[tuple[float, ...], list[str]] = {}
+        for name in by_n[sizes[0]]:
+            rows.setdefault(tuple(by_n[n][name] for n in sizes), []).append(name)
+        for k, (rates, names) in enumerate(rows.items()):  # methods that agree in every repetition share a row
+            cells = [_cell(rate, reps, bad) for rate in rates]
+            print(f"| {world if k == 0 else ''} | {' = '.join(names)} | {' | '.join(cells)} |", flush=True)
+
+
+def _cell(rate: float, reps: int, bad: Callable[[float], bool]) -> str:
+    error = 100 * np.sqrt(max(rate * (1 - rate), 1 / reps) / reps)
+    text = f"{100 * rate:.1f} ± {error:.1f}"
+    return f"**{text}**" if bad(rate) else text
+
+
+def above(reps: int) -> Callable[[float], bool]:
+    """The criterion of a test: more than 5 % and three standard errors."""
+    return lambda rate: rate > 0.05 + 3 * np.sqrt(0.05 * 0.95 / reps)
+
+
+def below(rate: float) -> bool:
+    """The criterion of an interval: less than 94 %."""
+    return rate < 0.94
+
+
+def print_power(table: dict[str, dict[int, Rates]]) -> None:
+    """Print one row a (spread, difference, test), one column an n; per cent."""
+    sizes = list(next(iter(table.values())))
+    print(f"\n### Power at 5 %\n\n| SD | difference | test | {' | '.join(f'n = {n}' for n in sizes)} |")
+    print("|---|---|---|" + "---:|" * len(sizes))
+    for spread, by_n in table.items():
+        for name in by_n[sizes[0]]:
+            difference, test = name.split(" ", 1)
+            values = " | ".join(f"{100 * by_n[n][name]:.0f}" for n in sizes)
+            print(f"| {spread} | {difference} | {test} | {values} |")
+
+
+def draw(table: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
+    """Draw spread -> n -> "difference test" -> power, one panel a spread, to `path` with .pdf and .png."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    colours = plt.get_cmap("viridis")
+    figure, axes = plt.subplots(1, len(table), figsize=(7.2, 2.9), sharey=True, layout="constrained")
+    for axis, (spread, by_n) in zip(axes, table.items(), strict=True):
+        for k, (n, rates) in enumerate(by_n.items()):
+            points = [(float(name.split()[0]), rate) for name, rate in rates.items() if "signed-rank" in name]
+            axis.plot(
+                *zip(*points, strict=True),
+                linestyle=STYLES.get(n, "-"),
+                marker=MARKERS.get(n, "o"),
+                markersize=4,
+                linewidth=1.2,
+                color=colours(0.85 * k / max(1, len(by_n) - 1)),
+                label=f"{n} tasks",
+            )
+        axis.axhline(0.8, color="0.6", linewidth=0.7)
+        axis.set(xlabel="Mean difference in score", title=f"SD of differences {spread.lstrip('0')}", ylim=(-0.03, 1.03))
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("Power at .05, two-sided")
+    axes[-1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for ending in (".pdf", ".png"):
+        figure.savefig(path.with_suffix(ending), dpi=150)
+    plt.close(figure)
