@@ -1,6 +1,7 @@
 """`check=true`: a study composed and counted without weights, data or hub, on tensors that have shapes only."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,26 +52,30 @@ class _GroupedInAnyFormat(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def dry_run(encoder: Encoder, texts: int, length: int) -> DryRun:
-    """Run [texts, length] tokens through `encoder`, whose parameters are on the meta device, and count.
+def dry_runs(encoder: Encoder, chunks: Sequence[tuple[int, int]]) -> list[DryRun]:
+    """Run each chunk of [texts, tokens] through `encoder`, whose parameters are on the meta device, and count.
 
     Kernels are the CPU's: a GPU's attention keeps about as much. The encoder's parameters are fake afterwards.
     """
-    kept: dict[int, torch.UntypedStorage] = {}  # holds the storages, so that no identity is used twice
     with FakeTensorMode(allow_non_fake_inputs=True):
         encoder.to_empty(device=torch.device("cpu"))
-        own = {p.untyped_storage()._cdata for p in encoder.parameters()}
+        return [_dry_run(encoder, *chunk) for chunk in chunks]
 
-        def keep(tensor: Tensor) -> Tensor:
-            storage = tensor.untyped_storage()
-            if storage._cdata not in own:
-                kept[storage._cdata] = storage
-            return tensor
 
-        roles = torch.full((texts, length), TEXT)
-        positions = torch.arange(length).expand(texts, length)
-        with _GroupedInAnyFormat(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            vectors = encoder(Batch(roles, roles, positions))
+def _dry_run(encoder: Encoder, texts: int, length: int) -> DryRun:
+    own = {p.untyped_storage()._cdata for p in encoder.parameters()}
+    kept: dict[int, torch.UntypedStorage] = {}  # holds the storages, so that no identity is used twice
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in own:
+            kept[storage._cdata] = storage
+        return tensor
+
+    roles = torch.full((texts, length), TEXT)
+    positions = torch.arange(length).expand(texts, length)
+    with _GroupedInAnyFormat(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        vectors = encoder(Batch(roles, roles, positions))
     width = encoder.pooler.hidden_size
     item = encoder.compute.itemsize
     saved = sum(storage.nbytes() for storage in kept.values())
@@ -122,6 +127,8 @@ def facts(config: Config) -> Facts:
     head = sum(p.numel() for p in encoder.pooler.parameters())
     rows, chunk, chunks = _work(config, objective)
     crowd = _crowd(config, rows)
+    base_bytes, trained_bytes = (sum(p.numel() * p.element_size() for p in own) for own in (base, trained))
+    run, *with_crowd = dry_runs(encoder, [chunk, crowd] if head else [chunk])
     return Facts(
         layers=len(layers),
         base=sum(p.numel() for p in base),
@@ -132,10 +139,10 @@ def facts(config: Config) -> Facts:
         chunks=chunks,
         chunk=chunk,
         crowd=crowd,
-        base_bytes=sum(p.numel() * p.element_size() for p in base),
-        trained_bytes=sum(p.numel() * p.element_size() for p in trained),
-        run=dry_run(encoder, *chunk),  # last: it takes the encoder's parameters off the meta device
-        crowd_bytes=dry_run(empty_encoder(config), *crowd).saved_bytes if head else 0,
+        base_bytes=base_bytes,
+        trained_bytes=trained_bytes,
+        run=run,
+        crowd_bytes=with_crowd[0].saved_bytes if head else 0,
     )
 
 
