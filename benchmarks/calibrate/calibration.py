@@ -69,7 +69,7 @@ class Plan:
     sizes: tuple[int, ...] = SIZES
 
 
-QUICK = Plan(60, 60, (5, 12))
+QUICK = Plan(20, 20, (5, 12))
 
 
 def false_positives(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
