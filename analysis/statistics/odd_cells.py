@@ -69,8 +69,11 @@ def _polished(table: Floats) -> Floats:
 
 def _medians(rows: Floats) -> Floats:
     """Return the median of each row's known values, nan where there are none."""
+    unknown = np.isnan(rows)
+    if rows.size and not unknown.any():
+        return np.asarray(np.median(rows, axis=1))  # the same numbers in a tenth of the time
     medians = np.full(len(rows), np.nan)
-    some = ~np.isnan(rows).all(axis=1)
+    some = ~unknown.all(axis=1)
     medians[some] = np.nanmedian(rows[some], axis=1)
     return medians
 
