@@ -1,4 +1,4 @@
-"""Which examples make step s: a function of (seed, epoch) and nothing else, so all cells see the same batches."""
+"""Draw the examples of a step as a function of (seed, epoch) and nothing else, so all cells see the same batches."""
 
 import hashlib
 from collections import defaultdict
@@ -20,7 +20,7 @@ from records.streams import stream_seed
 class BatchOrder:
     """The batches of every epoch. `sources`: the data set of each example; `one_source`: no batch mixes them.
 
-    What does not fill a batch is left out of the epoch (with `one_source`, of each source); every epoch draws anew.
+    What does not fill a batch is left out of the epoch (with `one_source`, of each source); every epoch draws again.
     Raises `UserError` for batches larger than the data, and for `one_source` where nothing tells sources apart.
     """
 

@@ -107,8 +107,8 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
     except UserError as error:
         raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
     manifest = folder.manifest()
-    mend = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
-    check_same(now, manifest, finished, mend)
+    remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
+    check_same(now, manifest, finished, remedy)
     if not config.get("lineage"):
         return
     stages = [stage.adapter_sha256 for stage in read_stages(config["lineage"])]

@@ -28,13 +28,13 @@ def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> No
     """
     device = next(iter(figures.values())).device
     values = torch.stack([value.detach().float().to(device) for value in figures.values()])
-    mine = values.tolist()
-    bad = [k for k, value in enumerate(mine) if not math.isfinite(value)]
+    numbers = values.tolist()
+    bad = [k for k, value in enumerate(numbers) if not math.isfinite(value)]
     if not _in_any_process(bool(bad), device):
         return
     names = list(figures)
-    what = f"{names[bad[0]]} is {mine[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
-    rest = [f"{names[k]} {value:.4g}" for k, value in enumerate(mine) if k not in bad[:1]]
+    what = f"{names[bad[0]]} is {numbers[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
+    rest = [f"{names[k]} {value:.4g}" for k, value in enumerate(numbers) if k not in bad[:1]]
     details = "; ".join([part for part in (where, ", ".join(rest)) if part])
     raise UserError(f"The {what} at step {step} ({details}). {TRY} {NEXT}")
 
@@ -77,7 +77,7 @@ def _moments(states: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _in_any_process(bad: bool, device: torch.device) -> bool:
-    """Whether it is so in any process that trains with this one; all of them get the same answer."""
+    """Return the same answer in all processes: true where it is so in any of them."""
     if world_size() == 1:
         return bad
     flag = torch.tensor(float(bad), device=device)

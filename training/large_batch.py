@@ -16,7 +16,7 @@ from records.streams import stream_seed
 
 @dataclass(frozen=True)
 class ChunkPlan:
-    """How texts become forward passes: padded tokens and texts of a chunk at most, and whether graphs are kept.
+    """The cut of texts into forward passes: padded tokens and texts of a chunk at most, and whether graphs are kept.
 
     gradcache: False keeps the graph of every chunk (fastest, memory grows with the batch); True runs chunks twice and
     keeps the graphs of one chunk, or of the last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv

@@ -69,7 +69,7 @@ class GatheredStrategy(DDPStrategy):
 def processes_of_one_job(devices: int) -> Iterator[None]:
     """Let Lightning start `devices` - 1 processes that run this job of a sweep and then end.
 
-    Lightning starts them with `sys.argv`, which is the whole sweep: they would go through it beside us, and the
+    Lightning starts them with `sys.argv`, which is the whole sweep: they would go through it as we do, and the
     process group would still be there when a later job wants another number of processes, or none.
     torchrun and Slurm start their processes themselves; those go through the sweep together, and are left alone.
     """
@@ -163,11 +163,11 @@ def loggers(config: Config, folder: Path) -> list[Logger]:
     """CSV and TensorBoard by default, wandb by flag; all inside the run folder, each attempt in a file of its own."""
     chosen = config["logging"]
     attempt = f"attempt={len(list((folder / 'logs').glob('attempt=*')))}"
-    made: list[Logger] = []
+    writers: list[Logger] = []
     if chosen["csv"]:
-        made.append(CSVLogger(folder, name="logs", version=attempt))
+        writers.append(CSVLogger(folder, name="logs", version=attempt))
     if chosen["tensorboard"]:
-        made.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))
+        writers.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))
     if chosen["wandb"]:
-        made.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
-    return made
+        writers.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
+    return writers

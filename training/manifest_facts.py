@@ -1,4 +1,4 @@
-"""What a run's manifest says: before the first step, after the last, and in words at the start."""
+"""The facts of a run's manifest, before the first step and after the last, and their words on the screen."""
 
 from typing import Any
 
@@ -28,13 +28,13 @@ MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "pre
 
 
 def opening_manifest(config: Config, module: StepModule, triples: list[Triple], precision: Precision) -> Config:
-    """What is known before the first step."""
+    """Return the facts that are known before the first step."""
     data = described(triples)
     data[module.objective.unit] = data.pop("triples")
     data["trained_on"] = len(module.objective.examples)
     if "packages" in config["data"]:
         data["packages"] = package_versions(config["data"]["packages"])
-    encoder = module.encoder
+    encoder, device = module.encoder, next(module.encoder.parameters()).device
     return {
         "study": config["study"],
         "pooler": config["pooler"]["name"],
@@ -46,8 +46,12 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         **base_fingerprints(config["model"]),
         **_lineage(encoder),
         "precision": precision.name,
-        "dtypes": {"weights": name_of(precision.weights), "compute": name_of(precision.compute), "head": "float32"},
-        "device": device_name(encoder),
+        "dtypes": {
+            "weights": str(precision.weights).removeprefix("torch."),
+            "compute": str(precision.compute).removeprefix("torch."),
+            "head": "float32",
+        },
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "kernel": encoder.backbone.config._attn_implementation,
         "parameters": {
             "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
@@ -90,20 +94,20 @@ def continued(manifest: Config, interrupted: Config) -> Config:
     return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
 
 
-def check_same(now: Config, before: Config, when: str, mend: str) -> None:
+def check_same(now: Config, before: Config, when: str, remedy: str) -> None:
     """Refuse data or a base other than those that the manifest `before` states, or does not state.
 
-    now: the facts of `SAME` as they are, nested as in a manifest. when, mend: the end of the message's sentences.
+    now: the facts of `SAME` as they are, nested as in a manifest. when, remedy: the end of the message's sentences.
     """
-    found, stated = flat(now), flat(before)
+    current, stated = flat(now), flat(before)
     for key, what in SAME.items():
-        if key not in stated and key in found:
+        if key not in stated and key in current:
             raise UserError(
                 f"The {what} was not written down when {when} ({key}): an older version of this program wrote the "
-                f"manifest, so nothing shows that it is the same. {mend}"
+                f"manifest, so nothing shows that it is the same. {remedy}"
             )
-        if found.get(key) != stated.get(key):
-            raise UserError(f"The {what} changed since {when} ({key}). {mend}")
+        if current.get(key) != stated.get(key):
+            raise UserError(f"The {what} changed since {when} ({key}). {remedy}")
 
 
 def _both(before: Any, now: Any) -> Any:
@@ -114,7 +118,7 @@ def _both(before: Any, now: Any) -> Any:
 
 
 def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
-    """What is about to be trained, and how much work it is; the progress bar then shows the time left."""
+    """Return what is about to be trained and how much work it is, for the screen."""
     steps, objective = module.cfg["trainer"]["max_steps"], module.objective
     numbers, _, rows = module.prepared(0)
     return (
@@ -126,7 +130,7 @@ def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str
 
 
 def step_facts(module: StepModule) -> Config:
-    """What the steps say. Tokens, FLOPs and seconds are those of the steps, of all attempts together."""
+    """Return the facts of the steps. Tokens, FLOPs and seconds are those of all attempts together."""
     return {
         "batch_order_sha256": module.batch_order_sha256,
         "steps": module.cfg["trainer"]["max_steps"],
@@ -153,17 +157,6 @@ def warn(folder: RunFolder, closing: Config) -> None:
         print(f"warning: {folder.path} collapsed: {closing['collapse']}.")
     if "flops_gap" in closing:
         print(f"warning: {folder.path}: the FLOPs were not counted ({closing['flops_gap']}); tables show '-'.")
-
-
-def name_of(dtype: torch.dtype) -> str:
-    """ "float32" for torch.float32."""
-    return str(dtype).removeprefix("torch.")
-
-
-def device_name(encoder: torch.nn.Module) -> str:
-    """ "cpu", or the GPU's name."""
-    device = next(encoder.parameters()).device
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def peak_memory(device: torch.device) -> Config:

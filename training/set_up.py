@@ -25,7 +25,7 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class SetUp:
-    """What an objective takes up. work: the encoder in training mode, and how a global batch is run.
+    """The start of a run for an objective. work: the encoder in training mode, and how a global batch is run.
 
     adapted: the PEFT model; None where the backbone is frozen. run: the run's folder, for messages.
     """

@@ -1,1 +1,1 @@
-"""What a run costs, before it starts and as it is counted."""
+"""The cost of a run: memory before it starts, floating-point operations as it goes on."""

@@ -89,7 +89,7 @@ SHORT = 16  # tokens of a short query: where nothing else bounds them, so many g
 
 @dataclass(frozen=True)
 class Facts:
-    """What a run would be. base, adapter, head: numbers of parameters.
+    """A run counted. base, adapter, head: numbers of parameters.
 
     targets: the linear layers that LoRA adapts, for each decoder layer. rows, chunks: texts and forward passes of a
     step over all processes, if no text occurs twice and all have full length.

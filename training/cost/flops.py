@@ -57,7 +57,7 @@ class Polynomial:
 
 @dataclass(frozen=True)
 class TrainingFlops:
-    """What training costs. forward: one forward pass of a chunk; both: forward and backward.
+    """FLOPs of training. forward: one forward pass of a chunk; both: forward and backward.
 
     again: how often the forward pass is repeated: by GradCache, and by gradient checkpointing.
     """
@@ -112,7 +112,7 @@ def _added(_out: Sequence[int], a: Sequence[int], b: Sequence[int], *_: Any, **_
     return 2 * prod(a) * b[-1]
 
 
-# beside what torch's counter knows
+# on top of what torch's counter knows
 COUNTED = {torch.ops.aten._grouped_mm: _grouped, torch.ops.aten.addmm_: _added}
 
 

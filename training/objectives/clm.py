@@ -212,7 +212,7 @@ class CLM(Pretraining):
 
 
 def _mixture_figures(model: PreTrainedModel, unseen: list[list[int]], length: int) -> dict[str, Any]:
-    """What the card says of a mixture of experts, measured on held-out text; empty for a dense model."""
+    """Return facts of a mixture of experts for the card, measured on held-out text; empty for a dense model."""
     shares = expert_shares(model, unseen, length)
     if not shares:
         return {}

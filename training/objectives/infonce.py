@@ -25,7 +25,7 @@ CONTRASTIVE = {"objective.loss_queries": Limit(2, "the whole batch"), "objective
 
 @dataclass(frozen=True)
 class Candidates:
-    """Who is compared with whom, as places in a list of distinct (instruction, text) pairs.
+    """The comparisons of a batch, as places in a list of distinct (instruction, text) pairs.
 
     texts: the distinct pairs, with what `Template.asked` makes of an instruction. queries: [B] places. documents: [K]
     places, the B positives first, then all hard negatives. masked: [B, K] bool, pairs that the loss must not push

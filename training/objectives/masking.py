@@ -89,12 +89,12 @@ def masking(objective: dict, tokenizer: PreTrainedTokenizerBase, vocabulary: int
 def mask_id(token: str | None, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> int:
     """Return the id of `token`; of None: the tokenizer's own mask token, or that of "_" where it has none."""
     word = token or tokenizer.mask_token or UNDERSCORE
-    found = tokenizer.get_vocab().get(str(word))
-    if found is None or found >= vocabulary:
+    number = tokenizer.get_vocab().get(str(word))
+    if number is None or number >= vocabulary:
         raise UserError(
             f"objective.mask_token={word} is no token of the base's vocabulary. Give one that is, such as '_' or '~'."
         )
-    return found
+    return number
 
 
 class MaskedLoss:

@@ -21,7 +21,7 @@ Scores = dict[str, float]
 
 
 class Objective(ABC):
-    """What the steps of a run learn. The class answers before anything is loaded; an instance serves one run.
+    """A loss with its data and its held-out scores. The class answers before loading; an instance serves one run.
 
     limits, words: allowed values of the objective's own keys, such as {"objective.temperature": real(0)}.
     unit: name of the examples in the manifest. scored_before: whether held-out texts are scored before the first step

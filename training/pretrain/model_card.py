@@ -75,7 +75,7 @@ The exact configuration and the figures are in `pretraining.json`.
 
 
 def balance_table(shares: list[list[float]]) -> str:
-    """How evenly the experts of each layer are used; shares: [layers][experts], each row sums to 1.
+    """Return a table of how evenly the experts of each layer are used; shares: [layers][experts], each row sums to 1.
 
     Entropy is that of the shares over its largest value, log E: 1 where all experts are used alike.
     """
