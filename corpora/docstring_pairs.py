@@ -8,10 +8,16 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 
 from corpora.cleaning import CLEANING_VERSION
-from corpora.docstrings import Docstring, no_cycle_search, package_versions, read_docstrings
+from corpora.docstrings import (
+    Docstring,
+    no_cycle_search,
+    package_versions,
+    read_docstrings,
+    read_lines,
+    write_lines,
+)
 from corpora.near_copies import NearCopies, distinct
 from corpora.triples import Triple
-from records.atomic import replacing
 
 SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary
 BODY_CHARS = 80
@@ -31,24 +37,14 @@ def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: P
     path = _cache_file("training", packages, held_out, cache_dir)
     if not path.exists():
         with no_cycle_search():
-            found = _without_copies(read_docstrings(packages, cache_dir), read_docstrings(held_out, cache_dir))
-        with replacing(path) as draft:
-            draft.write_text("".join(json.dumps(asdict(d)) + "\n" for d in found), encoding="utf-8")
-    with path.open(encoding="utf-8") as lines:
-        return [Docstring(**json.loads(line)) for line in lines]
+            kept = _without_copies(read_docstrings(packages, cache_dir), read_docstrings(held_out, cache_dir))
+        write_lines(path, map(asdict, kept))
+    return [Docstring(**values) for values in read_lines(path)]
 
 
 def _cache_file(kind: str, packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str) -> Path:
-    key = json.dumps(
-        [
-            package_versions([*packages, *held_out]),
-            list(packages),
-            CLEANING_VERSION,
-            SELECTION_VERSION,
-            TEXT_COPY,
-            PAIR_COPY,
-        ]
-    )
+    choice = [CLEANING_VERSION, SELECTION_VERSION, TEXT_COPY, PAIR_COPY]
+    key = json.dumps([package_versions([*packages, *held_out]), list(packages), *choice])
     return Path(cache_dir) / "docstrings" / f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl"
 
 
@@ -73,12 +69,9 @@ def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir
     """Return `docstring_triples` of the training side, cached as it is; a line holds what `Triple` does."""
     path = _cache_file("triples", packages, held_out, cache_dir)
     if not path.exists():
-        found = docstring_triples(training_side(packages, held_out, cache_dir))
-        with replacing(path) as draft:
-            draft.write_text("".join(json.dumps(astuple(t)) + "\n" for t in found), encoding="utf-8")
-    with path.open(encoding="utf-8") as lines:
-        rows = map(json.loads, lines)
-        return [Triple(query, positive, tuple(negatives), *rest) for query, positive, negatives, *rest in rows]
+        write_lines(path, map(astuple, docstring_triples(training_side(packages, held_out, cache_dir))))
+    rows = read_lines(path)
+    return [Triple(query, positive, tuple(negatives), *rest) for query, positive, negatives, *rest in rows]
 
 
 def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:

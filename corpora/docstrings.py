@@ -9,34 +9,19 @@ import os
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION, split_docstring
 from records.atomic import replacing
-
-
-@contextmanager
-def no_cycle_search() -> Iterator[None]:
-    """Pause the cyclic garbage collector for the block: syntax trees and sets of hashes are freed without it.
-
-    It looks at all that is alive again and again as the number of objects grows: a sixth to a quarter of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
 
 STDLIB = "stdlib"
 NOT_DOCUMENTATION = {"test", "tests", "testing", "idlelib", "lib2to3", "site-packages", "_vendor", "turtledemo"}
@@ -66,41 +51,34 @@ def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") ->
     packages takes about a minute on two cores.
     Raises `UserError` for a package that is not installed.
     """
-    if set(packages) - _cached(packages, cache_dir):
-        with _reading(cache_dir):  # another run may be at it
-            _fill(packages, cache_dir)
-    return [d for p in packages for d in _load(_cache_file(p, cache_dir))]
+    files = {package: _cache_file(package, cache_dir) for package in packages}
+    if not all(file.exists() for file in files.values()):
+        folder = Path(cache_dir) / "docstrings"
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock"):  # another run may be at it
+            missing = [package for package, file in files.items() if not file.exists()]
+            if missing:
+                with ProcessPoolExecutor(min(len(missing), os.cpu_count() or 1)) as pool:
+                    for package, docstrings in zip(missing, pool.map(_read_package, missing), strict=True):
+                        write_lines(files[package], map(asdict, docstrings))
+    return [Docstring(**values) for package in packages for values in read_lines(files[package])]
 
 
-def _reading(cache_dir: Path | str) -> FileLock:
-    folder = Path(cache_dir) / "docstrings"
-    folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / ".lock")
+def write_lines(path: Path, values: Iterable[Any]) -> None:
+    """Write each value as a line of JSON, all of them or none."""
+    with replacing(path) as draft:
+        draft.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
 
 
-def _fill(packages: Sequence[str], cache_dir: Path | str) -> None:
-    missing = [p for p in packages if p not in _cached(packages, cache_dir)]
-    if missing:
-        workers = min(len(missing), os.cpu_count() or 1)
-        with ProcessPoolExecutor(workers) as pool:
-            for package, found in zip(missing, pool.map(_read_package, missing), strict=True):
-                with replacing(_cache_file(package, cache_dir)) as draft:
-                    draft.write_text("".join(json.dumps(asdict(d)) + "\n" for d in found), encoding="utf-8")
+def read_lines(path: Path) -> Iterator[Any]:
+    """Yield the value of each line of JSON."""
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
 
 
 def package_versions(packages: Sequence[str]) -> dict[str, str]:
     """Map each package to the version of the distribution that installed it (for the manifest)."""
     return {p: _version(p) for p in packages}
-
-
-def _cached(packages: Sequence[str], cache_dir: Path | str) -> set[str]:
-    return {p for p in packages if _cache_file(p, cache_dir).exists()}
-
-
-def _load(path: Path) -> Iterator[Docstring]:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield Docstring(**json.loads(line))
 
 
 def _cache_file(package: str, cache_dir: Path | str) -> Path:
@@ -138,6 +116,21 @@ def _root(package: str) -> Path:
         if path.exists():
             return path
     raise UserError(f"The sources of the package '{package}' are not in site-packages. Reinstall it from a wheel.")
+
+
+@contextmanager
+def no_cycle_search() -> Iterator[None]:
+    """Pause the cyclic garbage collector for the block: syntax trees and sets of hashes are freed without it.
+
+    It looks at all that is alive again and again as the number of objects grows: a sixth to a quarter of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _read_package(package: str) -> list[Docstring]:

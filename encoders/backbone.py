@@ -14,7 +14,7 @@ from transformers import __version__ as version
 from cli.errors import UserError
 from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
-from encoders.experts import use_autocast
+from encoders.precision import use_autocast
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 ROOT = Path(__file__).resolve().parent.parent

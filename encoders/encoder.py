@@ -44,20 +44,44 @@ class Encoder(nn.Module):
 
     def states(self, batch: Batch) -> States:
         """What the pooler consumes: [B, T, D] of the last layer, or its reductions of layers and routers."""
-        if self.pooler.consumes == "last":
-            return self.run_backbone(batch)
+        return self.collected(batch, {"": self.pooler}, packed=self.pooler.reads_packed)[""]
+
+    def collected(self, batch: Batch, poolers: Mapping[str, Pooler], packed: bool = False) -> dict[str, States]:
+        """Return name -> what its pooler consumes, all of it from one forward pass. packed: see `each_layer`."""
+        if all(pooler.consumes == "last" for pooler in poolers.values()):
+            return dict.fromkeys(poolers, self.run_backbone(batch))
+        layers = {name: self._layers(pooler) for name, pooler in poolers.items()}
+        chosen = sorted({layer for read in layers.values() for layer in read})
         logits: dict[int, Tensor] = {}
-        sight: AbstractContextManager[None] = nullcontext()
-        if self.pooler.consumes == "routers":
-            sight = watched(self.backbone, lambda layer, output: logits.update({layer: output[LOGITS]}))
-        with sight:
-            hidden = self.each_layer(
-                batch,
-                self.pooler.layers,
-                lambda layer, hidden: self.pooler.reduce(layer, hidden, batch.view),
-                packed=self.pooler.reads_packed,
-            )
-        return RoutedStates(hidden, self.routing(batch, logits, self.pooler)) if logits else hidden
+        watch: AbstractContextManager[None] = nullcontext()
+        if any(pooler.consumes == "routers" for pooler in poolers.values()):
+            watch = watched(self.backbone, lambda layer, output: logits.update({layer: output[LOGITS]}))
+
+        def keep(layer: int, hidden: Any) -> dict[str, Any]:
+            return {
+                name: hidden if pooler.consumes == "last" else pooler.reduce(layer, hidden, batch.view)
+                for name, pooler in poolers.items()
+                if layer in layers[name]
+            }
+
+        with watch:
+            kept = dict(zip(chosen, self.each_layer(batch, chosen, keep, packed), strict=True))
+        states: dict[str, States] = {}
+        for name, pooler in poolers.items():
+            reduced = [kept[layer][name] for layer in layers[name]]
+            routed = pooler.consumes == "routers"
+            states[name] = RoutedStates(reduced, self.routing(batch, logits, pooler)) if routed else reduced
+            if pooler.consumes == "last":
+                states[name] = reduced[0]
+        return states
+
+    def _layers(self, pooler: Pooler) -> Sequence[int]:
+        """The layers whose states a pooler reads. Routers are read in the same pass."""
+        if pooler.consumes == "last":
+            return [len(parts(self.backbone)[0]) - 1]
+        if pooler.consumes in ("layers", "routers"):
+            return pooler.layers
+        raise NotImplementedError(f"{type(pooler).__name__} consumes '{pooler.consumes}', which is not collected yet.")
 
     def routing(self, batch: Batch, logits: dict[int, Tensor], pooler: Pooler) -> list[Tensor]:
         """A pooler's reductions of the routers' logits [N, experts], MoE layer by MoE layer."""
@@ -129,59 +153,10 @@ class Readings:
         check_padding(encoder.backbone, poolers)
         prove_routers(encoder.backbone, poolers)
         self.encoder, self.readings = encoder, dict(readings)
-        self.last = len(parts(encoder.backbone)[0]) - 1
 
     def __call__(self, batch: Batch) -> dict[str, Tensor]:
         """Return reading -> [B, E] float32, of unit length where the reading is normalised."""
-        states = self.states(batch)
+        states = self.encoder.collected(batch, {name: reading.pooler for name, reading in self.readings.items()})
         with torch.autocast(batch.roles.device.type, enabled=False):
             vectors = {name: r.pooler(states[name], batch.view) for name, r in self.readings.items()}
         return {name: F.normalize(v, dim=-1) if self.readings[name].normalize else v for name, v in vectors.items()}
-
-    def states(self, batch: Batch) -> dict[str, States]:
-        """Reading -> what its pooler consumes, all of it from one forward pass."""
-        layers = {name: self._layers(r.pooler) for name, r in self.readings.items()}
-        if all(r.pooler.consumes == "last" for r in self.readings.values()):
-            hidden = self.encoder.run_backbone(batch)
-            return dict.fromkeys(self.readings, hidden)
-
-        def keep(layer: int, hidden: Tensor) -> dict[str, Tensor]:
-            return {
-                name: hidden if r.pooler.consumes == "last" else r.pooler.reduce(layer, hidden, batch.view)
-                for name, r in self.readings.items()
-                if layer in layers[name]
-            }
-
-        chosen = sorted({layer for own in layers.values() for layer in own})
-        logits: dict[int, Tensor] = {}
-        with self._sight(logits):
-            kept = dict(zip(chosen, self.encoder.each_layer(batch, chosen, keep), strict=True))
-        return {
-            name: self._consumed(r.pooler, batch, [kept[i][name] for i in layers[name]], logits)
-            for name, r in self.readings.items()
-        }
-
-    def _sight(self, logits: dict[int, Tensor]) -> AbstractContextManager[None]:
-        """Within it the routers' logits of the forward pass are put into `logits`, where a pooler reads them."""
-        if all(r.pooler.consumes != "routers" for r in self.readings.values()):
-            return nullcontext()
-        sight: AbstractContextManager[None] = watched(
-            self.encoder.backbone, lambda layer, output: logits.update({layer: output[LOGITS]})
-        )
-        return sight
-
-    def _consumed(self, pooler: Pooler, batch: Batch, kept: list[Tensor], logits: dict[int, Tensor]) -> States:
-        """What one pooler consumes, of its layers' reductions and of all routers' logits."""
-        if pooler.consumes == "last":
-            return kept[0]
-        if pooler.consumes == "routers":
-            return RoutedStates(kept, self.encoder.routing(batch, logits, pooler))
-        return kept
-
-    def _layers(self, pooler: Pooler) -> Sequence[int]:
-        """The layers whose states a pooler reads. Routers are read beside them, in the same pass."""
-        if pooler.consumes == "last":
-            return [self.last]
-        if pooler.consumes in ("layers", "routers"):
-            return pooler.layers
-        raise NotImplementedError(f"{type(pooler).__name__} consumes '{pooler.consumes}', which is not collected yet.")

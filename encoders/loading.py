@@ -1,10 +1,11 @@
-"""An encoder from a configuration (untrained) or from a run folder (trained)."""
+"""An encoder from a configuration (untrained) or from a run folder (trained), read by one pooler or by several."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -15,7 +16,8 @@ from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
-from encoders.encoder import Encoder
+from encoders.chunking import Chunk
+from encoders.encoder import Encoder, Reading, Readings
 from encoders.fast.fused_lora import fuse_lora
 from encoders.fast.same_numbers import spare_gates, spare_norms
 from encoders.identity import base_fingerprints, deciding
@@ -32,7 +34,7 @@ from encoders.precision import (
 from encoders.routers import experts_of, prove_routers
 from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import TextTokenizer
+from encoders.tokens import Batch, TextTokenizer
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding
 from records.fingerprint import of_files, of_tensors, of_value
@@ -206,3 +208,46 @@ def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bo
         encoder.pooler.load_state_dict(head)
     except (RuntimeError, ValueError, SafetensorError) as error:
         raise UserError(f"The run in {run} does not fit its base model: {str(error).splitlines()[0]}") from error
+
+
+@dataclass(frozen=True)
+class LoadedReadings:
+    """`text_encoder` has tokenizer, backbone and the checkpoint's own pooler, which is not run.
+
+    A fingerprint is that of the encoder which has this pooler alone: the same vectors where it is the same.
+    """
+
+    text_encoder: TextEncoder
+    readings: Readings
+    fingerprints: dict[str, str]
+
+    def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
+        """As `TextEncoder.parts`, with one [n, E] float32 for each reading."""
+
+        def vectors(batch: Batch) -> dict[str, np.ndarray]:
+            return {name: v.cpu().numpy() for name, v in self.readings(batch).items()}
+
+        return self.text_encoder.run(texts, instruction, vectors)
+
+
+def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) -> LoadedReadings:
+    """Load the run in the folder `run`, or the untrained start of `cfg`, for `poolers` (name -> as in conf/pooler).
+
+    Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
+    """
+    text_encoder, identity = loaded(cfg, run, list(poolers.values()))
+    own = text_encoder.encoder.pooler
+    seed, experts = stream_seed(cfg["seed"], "head"), experts_of(text_encoder.encoder.backbone)
+    built = {
+        name: build_pooler(config, own.hidden_size, own.num_layers, seed, experts).to(text_encoder.device).eval()
+        for name, config in poolers.items()
+    }
+    for name, pooler in built.items():
+        if pooler.lacks_statistics:
+            raise UserError(
+                f"The reading {name} would be standardised by statistics of a corpus, which readings have none of. "
+                "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
+            )
+    readings = {name: Reading(pooler, poolers[name]["normalize"]) for name, pooler in built.items()}
+    fingerprints = {name: identity.fingerprint(pooler, poolers[name]) for name, pooler in built.items()}
+    return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)

@@ -1,12 +1,15 @@
-"""Which number formats a run uses, decided once and written into the manifest."""
+"""Number formats of a run, decided once and written into the manifest; experts of a mixture run in that of autocast."""
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS, grouped_mm_experts_forward
 
 from cli.errors import UserError
-from encoders.experts import is_experts
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
     return precision.compute if name is None else formats[name]
 
 
-def store_as_computed(backbone: torch.nn.Module, compute: torch.dtype) -> None:
+def store_as_computed(backbone: nn.Module, compute: torch.dtype) -> None:
     """Round the weights of linear layers and experts to `compute` once, as is done else in every forward pass.
 
     For inference: the numbers are the same bit by bit, the copies are spared. Without autocast, which float32 products
@@ -54,7 +57,7 @@ def store_as_computed(backbone: torch.nn.Module, compute: torch.dtype) -> None:
     if compute is torch.float32:
         return
     for module in backbone.modules():
-        if type(module) is torch.nn.Linear or is_experts(module):
+        if type(module) is nn.Linear or is_experts(module):
             module.to(compute)
 
 
@@ -81,3 +84,47 @@ def best_device(accelerator: str = "auto") -> torch.device:
     if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available():
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))  # set by Lightning, torchrun and Slurm
     return torch.device("cpu")
+
+
+GROUPED = "grouped_mm"  # transformers' own, where a model says nothing else
+UNDER_AUTOCAST = "grouped_mm_under_autocast"
+
+
+class _Cast:
+    """An experts module as `grouped_mm_experts_forward` reads it, its weights in another format."""
+
+    def __init__(self, experts: nn.Module, dtype: torch.dtype) -> None:
+        self._experts, self._dtype = experts, dtype
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._experts, name)
+        return value.to(self._dtype) if isinstance(value, nn.Parameter) else value
+
+
+def grouped_under_autocast(experts: nn.Module, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
+    """[N, D] of hidden [N, D]: the experts `chosen` [N, k] for each token, summed with `weights` [N, k].
+
+    transformers' grouped products, which autocast does not reach: under it their weights, and so their inputs, are
+    rounded to its format here. The sum over a token's experts stays in the format of `hidden`.
+    """
+    kind = hidden.device.type
+    if torch.is_autocast_enabled(kind):
+        experts = _Cast(experts, torch.get_autocast_dtype(kind))  # type: ignore[assignment]
+    result: Tensor = grouped_mm_experts_forward(experts, hidden, chosen, weights)
+    return result
+
+
+def is_experts(module: nn.Module) -> bool:
+    """Whether `module` holds the weights of a layer's experts as one tensor each, which grouped products read."""
+    return hasattr(module, "is_transposed") and hasattr(module, "has_gate")  # as transformers' decorator leaves it
+
+
+def use_autocast(backbone: PreTrainedModel) -> None:
+    """Let the experts of `backbone`, where it has any, run under autocast in its format."""
+    for module in backbone.modules():
+        config: Any = getattr(module, "config", None)
+        if is_experts(module) and config._experts_implementation == GROUPED:
+            config._experts_implementation = UNDER_AUTOCAST
+
+
+ALL_EXPERTS_FUNCTIONS.register(UNDER_AUTOCAST, grouped_under_autocast)

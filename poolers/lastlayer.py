@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from cli.limits import Limit
-from poolers.shared.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, States, TokenView, reading_of
 from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
 
 
@@ -28,20 +28,15 @@ class LastLayerTrainable(Pooler):
         *,
         tokens: str,
         mask_padding: bool = True,
-        pool_instruction: bool = False,
-        pool_eos: bool = True,
-        last_real: bool = True,
-        pool_bos: bool = True,
-        **head: Any,
+        **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real, pool_bos=pool_bos)
+        super().__init__(hidden_size, num_layers, **reading_of(settings))
         self.tokens, self.mask_padding = tokens, mask_padding
-        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head))
+        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings))
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
         if self.tokens == "all":
             return self.head(states, self.pooled(tokens) if self.mask_padding else None)
-        one = self.last_token(states, tokens) if self.tokens == "last" else weighted_mean(states, self.pooled(tokens))
-        return self.head(one[:, None])
+        return self.head(self.one_of(states, tokens, self.tokens)[:, None])

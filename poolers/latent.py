@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from cli.limits import Limit
-from poolers.shared.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, States, TokenView, reading_of, weighted_mean
 from poolers.shared.cross_attention import LIMITS, GegluMLP, sized
 
 
@@ -34,13 +34,10 @@ class LatentAttention(Pooler):
         num_latents: int,
         query_std: float = 0.02,
         start: str = "near_mean",
-        pool_instruction: bool = False,
-        pool_eos: bool = True,
-        pool_bos: bool = True,
-        **head: Any,
+        **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, pool_bos=pool_bos)
-        size = sized(hidden_size, {"num_queries": num_latents, **head})
+        super().__init__(hidden_size, num_layers, **reading_of(settings))
+        size = sized(hidden_size, {"num_queries": num_latents, **settings})
         self.num_heads, self.head_dim = size["num_heads"], size["head_dim"]
         inner = self.num_heads * self.head_dim
         self.latents = nn.Parameter(torch.randn(size["num_queries"], hidden_size) * query_std)

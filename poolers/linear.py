@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from cli.limits import Limit
-from poolers.shared.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, States, TokenView
 
 
 class Linear(Pooler):
@@ -41,5 +41,4 @@ class Linear(Pooler):
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
-        one = self.last_token(states, tokens) if self.tokens == "last" else weighted_mean(states, self.pooled(tokens))
-        return self.map(one)
+        return self.map(self.one_of(states, tokens, self.tokens))

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from cli.errors import UserError
 from cli.limits import Limit, real
-from poolers.shared.base import Pooler, RoutedStates, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from poolers.shared.standardise import Standardise
 
 READINGS = ("hidden", "routing", "concat", "sum")
@@ -86,15 +86,12 @@ class MoEE(Pooler):
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
         """[B, D] of one layer."""
-        return self._over_tokens(hidden, tokens, self.hidden_tokens)
+        return self.one_of(hidden, tokens, self.hidden_tokens)
 
     def reduce_routing(self, layer: int, logits: Tensor, tokens: TokenView) -> Tensor:
         """[B, experts] of one MoE layer."""
         weights = logits.float().softmax(dim=-1) if self.routing_weights == "softmax" else logits.float()
-        return self._over_tokens(weights, tokens, self.routing_tokens)
-
-    def _over_tokens(self, x: Tensor, tokens: TokenView, which: str) -> Tensor:
-        return self.last_token(x, tokens) if which == "last" else weighted_mean(x, self.pooled(tokens))
+        return self.one_of(weights, tokens, self.routing_tokens)
 
     def parts(self, states: States) -> tuple[Tensor | None, Tensor | None]:
         """HS [B, layers * D] or [B, D], RW [B, sum N_l], before standardisation; None where they are not read."""

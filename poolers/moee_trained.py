@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from cli.errors import UserError
 from cli.limits import Limit, real
-from poolers.shared.base import Pooler, RoutedStates, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, RoutedStates, States, TokenView, reading_of
 from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
 
 
@@ -33,13 +33,9 @@ class MoEETrained(Pooler):
         reading: str,
         tokens: str,
         layer_weights_std: float = 0.02,
-        pool_instruction: bool = False,
-        pool_eos: bool = True,
-        last_real: bool = True,
-        pool_bos: bool = True,
-        **head: Any,
+        **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real, pool_bos=pool_bos)
+        super().__init__(hidden_size, num_layers, **reading_of(settings))
         if reading not in ("joined", "routing"):
             raise UserError(f"pooler.reading is '{reading}'; it must be joined or routing.")
         if tokens == "all":
@@ -48,20 +44,17 @@ class MoEETrained(Pooler):
         self.layers = range(num_layers) if reading == "joined" else []
         keys = len(self.layers) + len(experts)
         extra = keys * hidden_size + sum(experts) * hidden_size
-        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head, extra))
+        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings, extra))
         self.enter = nn.ModuleList(nn.Linear(n, hidden_size, bias=False) for n in experts)
         self.offsets = nn.Parameter(torch.randn(keys, hidden_size) * layer_weights_std)
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
         """[B, D] of one layer."""
-        return self._over_tokens(hidden, tokens)
+        return self.one_of(hidden, tokens, self.tokens)
 
     def reduce_routing(self, layer: int, logits: Tensor, tokens: TokenView) -> Tensor:
         """[B, experts] of one MoE layer."""
-        return self._over_tokens(logits.float().softmax(dim=-1), tokens)
-
-    def _over_tokens(self, x: Tensor, tokens: TokenView) -> Tensor:
-        return self.last_token(x, tokens) if self.tokens == "last" else weighted_mean(x, self.pooled(tokens))
+        return self.one_of(logits.float().softmax(dim=-1), tokens, self.tokens)
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""

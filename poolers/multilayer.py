@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from cli.errors import UserError
 from cli.limits import Limit, real
-from poolers.shared.base import Pooler, States, TokenView, weighted_mean
+from poolers.shared.base import Pooler, States, TokenView, reading_of
 from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
 from poolers.shared.packed import Packed
 
@@ -37,33 +37,26 @@ class MultiLayerTrainable(Pooler):
         layer_weights_std: float = 0.02,
         layers: str = "all",
         mask_padding: bool = True,
-        pool_instruction: bool = False,
-        pool_eos: bool = True,
-        last_real: bool = True,
-        pool_bos: bool = True,
-        **head: Any,
+        **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, pool_instruction, pool_eos, last_real, pool_bos=pool_bos)
+        super().__init__(hidden_size, num_layers, **reading_of(settings))
         self.tokens, self.mask_padding, self.layers = tokens, mask_padding, chosen_layers(layers, num_layers)
-        self.reads_packed = tokens == "mean" or (tokens == "last" and last_real)
+        self.reads_packed = tokens == "mean" or (tokens == "last" and self.last_real)
         extra = len(self.layers) * hidden_size if layer_weights else 0
-        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, head, extra))
+        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings, extra))
         apart = torch.Generator().manual_seed((torch.initial_seed() + 1) % 2**63)  # neither moves the other's start
         weights = torch.randn(len(self.layers), hidden_size, generator=apart, device="cpu") * layer_weights_std
         self.layer_weights = nn.Parameter(weights.to(self.head.queries.device)) if layer_weights else None
 
     def reduce(self, layer: int, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
         """One vector a text, [B, D]; for tokens="all" the layer's partial attention, [B, H, N, d + 1]."""
-        if self.tokens == "last":
-            return self.last_token(hidden, tokens)
-        pooled = self.pooled(tokens)
-        if self.tokens == "mean":
-            return weighted_mean(hidden, pooled)
+        if self.tokens != "all":
+            return self.one_of(hidden, tokens, self.tokens)
         assert isinstance(hidden, Tensor)
         states = hidden.float()
         if self.layer_weights is not None:
             states = states + self.layer_weights[self.layers.index(layer)]
-        return torch.cat(self.head.partial(states, pooled if self.mask_padding else None), dim=-1)
+        return torch.cat(self.head.partial(states, self.pooled(tokens) if self.mask_padding else None), dim=-1)
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]; states: the reductions of `layers`."""

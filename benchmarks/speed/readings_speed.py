@@ -25,8 +25,7 @@ from cli.compose import composed, plain
 from cli.errors import UserError, guard
 from cli.quiet import quieten
 from corpora.triples import Triple
-from encoders.load_readings import LoadedReadings, load_readings
-from encoders.loading import untrained
+from encoders.loading import LoadedReadings, load_readings, untrained
 from evaluation.candidates.candidates import Candidate, candidates
 from evaluation.candidates.readings import PLAIN, ReadingCandidate, read_by
 from evaluation.scoring import Options, Outcome, score

@@ -83,11 +83,8 @@ def pattern_of(attn: Mapping[str, Any]) -> Pattern:
     if name not in pattern_names():
         raise UserError(f"There is no attention pattern '{name}'. {nearest(name, pattern_names())}")
     module = import_module(f"encoders.attention.patterns.{name}")
-    (cls,) = [
-        v
-        for v in vars(module).values()
-        if isinstance(v, type) and issubclass(v, Pattern) and v.__module__ == module.__name__
-    ]
+    classes = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pattern)]
+    cls = next(cls for cls in classes if cls.__module__ == module.__name__)
     no_settings = {"attn.name", *OF_HEADS, *BEFORE_PATTERNS}
     settings = {key: value for key, value in attn.items() if f"attn.{key}" not in no_settings}
     wanted = {field.name for field in fields(cls)}

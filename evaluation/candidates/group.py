@@ -94,7 +94,7 @@ def group_of(of: Candidate, poolers: dict[str, Config]) -> ReadingGroup:
     """Return the group of a checkpoint's readings, loaded with the first of them; the one before it is let go."""
     key = of_value([str(of.folder), str(of.results), of.manifest["config"], poolers])
     if key not in _held:
-        from encoders.load_readings import load_readings
+        from encoders.loading import load_readings
 
         _held.clear()
         _held[key] = ReadingGroup(load_readings(of.manifest["config"], of.folder, poolers))

@@ -12,6 +12,7 @@ from cli.limits import Limit
 from poolers.shared.packed import Packed
 
 PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS = range(6)  # the role of each token
+READING = ("pool_instruction", "pool_eos", "last_real", "pool_bos")  # settings that say which tokens are read
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,16 @@ class Pooler(nn.Module, ABC):
 
     def last_token(self, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
         """[B, D] float32 state of the last token; hidden: [B, T, D]."""
-        if self.last_real:
-            return last_token(hidden, tokens)
-        assert isinstance(hidden, Tensor), "packed states have no last position"
-        return hidden[:, -1].float()
+        if isinstance(hidden, Packed):
+            assert self.last_real, "packed states have no last position"
+            return hidden.last()
+        if not self.last_real:
+            return hidden[:, -1].float()
+        return hidden[torch.arange(len(hidden), device=hidden.device), tokens.last()].float()
+
+    def one_of(self, hidden: Tensor | Packed, tokens: TokenView, which: str) -> Tensor:
+        """[B, D] float32: the state of the "last" token, or else the mean over the pooled ones; hidden: [B, T, D]."""
+        return self.last_token(hidden, tokens) if which == "last" else weighted_mean(hidden, self.pooled(tokens))
 
     def reduce(self, layer: int, hidden: Any, tokens: TokenView) -> Tensor:
         """Shrink the states of a layer of `layers` (L-1 is the last, after the final norm); hidden: [B, T, D]."""
@@ -140,11 +147,9 @@ class Pooler(nn.Module, ABC):
         """Return [B, E] float32. states: [B, T, D], the list of reductions of `layers`, or `RoutedStates`."""
 
 
-def last_token(hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
-    """[B, D] state of the last real token; hidden: [B, T, D]."""
-    if isinstance(hidden, Packed):
-        return hidden.last()
-    return hidden[torch.arange(len(hidden), device=hidden.device), tokens.last()].float()
+def reading_of(settings: dict[str, Any]) -> dict[str, bool]:
+    """Take out of `settings` what says which tokens are read, the arguments of `Pooler`; the head's stay."""
+    return {key: settings.pop(key) for key in READING if key in settings}
 
 
 def weighted_mean(hidden: Tensor | Packed, weights: Tensor) -> Tensor:

@@ -23,12 +23,8 @@ def pooler_names() -> list[str]:
 def pooler_class(name: str) -> type[Pooler]:
     """The class of the pooler of that name, which must be one of `pooler_names`."""
     module = import_module(f"poolers.{name}")
-    (cls,) = [
-        v
-        for v in vars(module).values()
-        if isinstance(v, type) and issubclass(v, Pooler) and v.__module__ == module.__name__
-    ]
-    return cls
+    classes = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pooler)]
+    return next(cls for cls in classes if cls.__module__ == module.__name__)
 
 
 def check_pooler(config: Mapping[str, Any]) -> None:

@@ -5,8 +5,7 @@ import pytest
 from benchmarks.speed.readings_speed import check
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.load_readings import load_readings
-from encoders.loading import untrained
+from encoders.loading import load_readings, untrained
 
 TEXTS = ["the sum of two arrays", "a new array", "type", "a new array"]
 

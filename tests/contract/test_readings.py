@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from encoders.encoder import Reading, Readings
-from encoders.load_readings import load_readings
-from encoders.loading import untrained
+from encoders.loading import load_readings, untrained
 from poolers.shared.base import Pooler
 from tests.contract.conftest import TEXTS
 

@@ -5,8 +5,7 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.load_readings import load_readings
-from encoders.loading import untrained
+from encoders.loading import load_readings, untrained
 from tests.encoders.test_readings import TEXTS
 
 NAMES = {

@@ -7,8 +7,7 @@ from torch.nn import functional as F
 from transformers import AutoModel
 
 from cli.errors import UserError
-from encoders.load_readings import load_readings
-from encoders.loading import build_tokenizer, untrained
+from encoders.loading import build_tokenizer, load_readings, untrained
 from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
 from training.checks import check_sizes

@@ -7,8 +7,7 @@ from transformers import AutoModel
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.load_readings import load_readings
-from encoders.loading import untrained
+from encoders.loading import load_readings, untrained
 from poolers.shared.registry import build_pooler
 
 TEXTS = [

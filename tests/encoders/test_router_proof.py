@@ -7,8 +7,7 @@ from transformers import AutoConfig, AutoModel
 from transformers.models.olmoe import modeling_olmoe
 
 from cli.errors import UserError
-from encoders.load_readings import load_readings
-from encoders.loading import build_encoder, loaded
+from encoders.loading import build_encoder, load_readings, loaded
 from encoders.precision import PRECISIONS
 from encoders.routers import routers
 from tests.contract.conftest import TEXTS

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView, last_token, weighted_mean
+from poolers.mean import Mean
+from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView, weighted_mean
 from poolers.shared.packed import Packed
 
 
@@ -24,8 +25,9 @@ def both(request):
 def test_last_and_means_with_gradients(both):
     tokens, padded, row, packed = both
     weights = tokens.pooled(with_instruction=False).cumsum(dim=1) * tokens.pooled(with_instruction=False)
+    pooler = Mean(padded.shape[-1], 1)
     pairs = [
-        (last_token(padded, tokens), last_token(packed, tokens)),
+        (pooler.last_token(padded, tokens), pooler.last_token(packed, tokens)),
         (weighted_mean(padded, tokens.real), weighted_mean(packed, tokens.real)),
         (weighted_mean(padded, weights), weighted_mean(packed, weights)),
     ]
