@@ -1,4 +1,4 @@
-"""Where text comes from: docstrings of installed packages, files of triples, hub data sets.
+"""Sources of text: docstrings of installed packages, files of triples, hub data sets.
 
 Used by `training` (pairs, raw text) and by `evaluation` (the docs benchmark); imports only `records`.
 """

@@ -43,7 +43,7 @@ def damage_named(path: Path) -> Iterator[None]:
 
 
 def kind(path: Path) -> str:
-    """Return the extension that tells the format: ".jsonl" of "a.jsonl.gz"."""
+    """Return the extension that names the format: ".jsonl" of "a.jsonl.gz"."""
     name = path.name.lower()
     bare = name.removesuffix(".gz")
     return Path(bare).suffix if bare == name or not bare.endswith(".parquet") else ".gz"

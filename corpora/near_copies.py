@@ -23,7 +23,7 @@ def shingles(text: str) -> frozenset[int]:
 
 
 class NearCopies:
-    """An index of texts that tells whether a new text nearly copies one of them.
+    """An index of texts that finds whether a new text nearly copies one of them.
 
     Two texts are near-copies where the Jaccard similarity of their shingles reaches `threshold`
     (Broder 1997, "On the resemblance and containment of documents"). Candidates are found by bottom-k sketches:

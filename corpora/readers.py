@@ -1,4 +1,4 @@
-"""What `data=...` calls: configuration in, triples out. One reader for each source of triples."""
+"""Readers that `data=...` calls: configuration in, triples out; one per source."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ def read_triples(data: Config, cache_dir: str) -> list[Triple]:
 
 
 def stamped(data: Config) -> str:
-    """Return what tells that the files of a `data` configuration have been written since; "" where there are none."""
+    """Return the state of the files of a `data` configuration, another one once they are written; "" without files."""
     try:
         return json.dumps(stamps(files_of(data)))
     except (OSError, UserError):

@@ -45,7 +45,7 @@ MISSPELT = 0.9  # similarity from which an unknown key is taken for a misspelt o
 
 
 class BadRecordError(ValueError):
-    """What is wrong with a record, and the mend; the caller knows file and line."""
+    """A fault of a record, and its remedy; the caller knows file and line."""
 
 
 class TripleMaker:

@@ -43,14 +43,9 @@ def _check_folder(folder: Path, needs_weights: bool) -> None:
         raise UserError(f"The model folder {folder} has no config.json. Save the model with save_pretrained().")
     weights = [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]
     if needs_weights and not weights:
-        found = (
-            "; its pickled weights (*.bin) are not loaded, convert them to safetensors"
-            if [*folder.glob("*.bin")]
-            else ""
-        )
-        raise UserError(
-            f"The model folder {folder} holds no *.safetensors weights{found}. Put model.safetensors there."
-        )
+        pickled = "; its pickled weights (*.bin) are not loaded, convert them to safetensors"
+        why = pickled if [*folder.glob("*.bin")] else ""
+        raise UserError(f"The model folder {folder} holds no *.safetensors weights{why}. Put model.safetensors there.")
 
 
 def load_config(model: dict[str, Any]) -> Any:
@@ -125,7 +120,7 @@ def load_backbone(
 
 
 def _prefix(config: Any, path: str) -> str:
-    """What stands before the names of the language model's tensors in a multimodal checkpoint."""
+    """The prefix of the names of the language model's tensors in a multimodal checkpoint."""
     with torch.device("meta"):
         decoder = AutoModel.from_config(config)
     return language_model_prefix(tensor_files(path), decoder)
@@ -181,8 +176,8 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
                 "(of DeepSeek: deepseek-ai/DeepSeek-V2-Lite), or, if the repository brings code that you trust, "
                 "model.trust_remote_code=true, which executes it."
             ) from error
-        what, mend = ("tokenizer", f" {TOKENIZER_FILES}") if auto is AutoTokenizer else ("model", "")
-        raise UserError(f"'{path}' cannot be loaded as a {what}: {_first(error)}{mend}") from error
+        what, remedy = ("tokenizer", f" {TOKENIZER_FILES}") if auto is AutoTokenizer else ("model", "")
+        raise UserError(f"'{path}' cannot be loaded as a {what}: {_first(error)}{remedy}") from error
 
 
 def _first(error: BaseException) -> str:

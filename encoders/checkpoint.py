@@ -36,25 +36,25 @@ def tensor_files(path: str) -> dict[str, Path]:
 def _found(path: str, name: str) -> Path | None:
     if Path(path).is_dir():
         return Path(path) / name if (Path(path) / name).is_file() else None
-    found = cached_file(path, name, _raise_exceptions_for_missing_entries=False)
-    return Path(found) if found else None
+    file = cached_file(path, name, _raise_exceptions_for_missing_entries=False)
+    return Path(file) if file else None
 
 
 def language_model_prefix(names: Iterable[str], decoder: PreTrainedModel) -> str:
     """Return what stands before the names of `decoder`'s tensors in the checkpoint of a model that it is one part of.
 
     It is read off the one tensor that every decoder has, its input embeddings; a name counts where the decoder's other
-    parts stand beside it. "" where there is no such place, or more than one.
+    parts stand next to it. "" where there is no such place, or more than one.
     """
     names = list(names)
     embeddings = decoder.get_input_embeddings()
-    own = next(name for name, module in decoder.named_modules() if module is embeddings) + ".weight"
+    first = next(name for name, module in decoder.named_modules() if module is embeddings) + ".weight"
     children = {name.split(".")[0] for name in decoder.state_dict()}
 
     def complete(prefix: str) -> bool:
         return all(any(name.startswith(f"{prefix}{child}.") for name in names) for child in children)
 
-    places = {name.removesuffix(own) for name in names if name == own or name.endswith(f".{own}")}
+    places = {name.removesuffix(first) for name in names if name == first or name.endswith(f".{first}")}
     whole = [place for place in places if complete(place)]
     return whole[0] if len(whole) == 1 else ""
 
@@ -63,7 +63,7 @@ def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any], p
     """Refuse a checkpoint that leaves tensors of `decoder` at random, or holds more of it than config.json describes.
 
     info: what transformers says of the loading. prefix: of the decoder's tensors in the checkpoint, where it was taken
-    off. Other parts of a model, which lie beside the decoder and not inside its modules (a language-model head, a
+    off. Other parts of a model, which lie next to the decoder and not inside its modules (a language-model head, a
     vision tower, heads that predict further tokens), are left in the file. Raises `UserError`.
     """
     if getattr(decoder, "_hf_peft_config_loaded", False):
@@ -75,7 +75,7 @@ def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any], p
     if missing:
         raise UserError(
             f"The weights of {path} lack {len(missing)} tensors of {kind}: {_some(missing)}. "
-            f"{_mend(missing, left, decoder.base_model_prefix)}"
+            f"{_remedy(missing, left, decoder.base_model_prefix)}"
         )
     shapes = [f"{name} {_shape(there)}, not {_shape(here)}" for name, there, here in info["mismatched_keys"]]
     if shapes:
@@ -94,16 +94,16 @@ def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any], p
         )
 
 
-def check_names(what: str, wanted: Iterable[str], held: Iterable[str], mend: str) -> None:
+def check_names(what: str, wanted: Iterable[str], names: Iterable[str], remedy: str) -> None:
     """Refuse a file whose tensors are not those that are `wanted`, by name. what: the file. Raises `UserError`."""
-    wanted, held = set(wanted), set(held)
-    for names, verb in ((wanted - held, "lacks"), (held - wanted, "holds unknown")):
-        if names:
-            raise UserError(f"{what} {verb} tensors: {_some(names)} ({len(names)} in all). {mend}")
+    wanted, names = set(wanted), set(names)
+    for wrong, verb in ((wanted - names, "lacks"), (names - wanted, "holds unknown")):
+        if wrong:
+            raise UserError(f"{what} {verb} tensors: {_some(wrong)} ({len(wrong)} in all). {remedy}")
 
 
-def _mend(missing: set[str], left: Iterable[str], usual: str) -> str:
-    """What to do about it: a prefix that stands before the missing names, or before the `usual` one, is named."""
+def _remedy(missing: set[str], left: Iterable[str], usual: str) -> str:
+    """The remedy: a prefix that stands before the missing names, or before the `usual` one, is named."""
     prefixes = Counter(name.removesuffix(rest) for name in left for rest in _ends(name) if rest in missing)
     if not prefixes:
         return "Save the whole model with save_pretrained(), or download it anew."
@@ -129,7 +129,7 @@ def _some(names: Iterable[str]) -> str:
 
 
 def without_dropout(decoder: nn.Module) -> None:
-    """Set every rate of dropout in `decoder` to zero: what a run drops is said by its configuration alone."""
+    """Set every rate of dropout in `decoder` to zero: its configuration alone decides what a run drops."""
     for module in decoder.modules():
         for name, value in vars(module).items():
             if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(module, nn.Dropout))):
@@ -139,8 +139,8 @@ def without_dropout(decoder: nn.Module) -> None:
 def made_on_cpu(decoder: PreTrainedModel) -> None:
     """Give rotary frequencies, which no checkpoint holds, the values that a CPU computes: a GPU rounds otherwise."""
     for module in decoder.modules():
-        own = dict(module.named_buffers(recurse=False))
-        if any("inv_freq" in name for name in own) and hasattr(module, "config"):
-            made = dict(type(module)(module.config).named_buffers(recurse=False))
-            for name, buffer in own.items():
-                buffer.copy_(made[name])
+        buffers = dict(module.named_buffers(recurse=False))
+        if any("inv_freq" in name for name in buffers) and hasattr(module, "config"):
+            of_cpu = dict(type(module)(module.config).named_buffers(recurse=False))
+            for name, buffer in buffers.items():
+                buffer.copy_(of_cpu[name])

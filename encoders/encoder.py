@@ -1,4 +1,4 @@
-"""Backbone + pooler: one batch of tokens in, one vector a text out."""
+"""Backbone + pooler: one batch of tokens in, one vector per text out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -43,7 +43,7 @@ class Encoder(nn.Module):
         return F.normalize(vectors, dim=-1) if self.normalize else vectors
 
     def states(self, batch: Batch) -> States:
-        """What the pooler consumes: [B, T, D] of the last layer, or its reductions of layers and routers."""
+        """Return what the pooler consumes: [B, T, D] of the last layer, or its reductions of layers and routers."""
         return self.collected(batch, {"": self.pooler}, packed=self.pooler.reads_packed)[""]
 
     def collected(self, batch: Batch, poolers: Mapping[str, Pooler], packed: bool = False) -> dict[str, States]:
@@ -146,7 +146,7 @@ class Reading:
 
 
 class Readings:
-    """Runs `encoder`'s backbone once a batch and gives each pooler what it consumes, as `Encoder` would alone."""
+    """Runs `encoder`'s backbone once per batch and gives each pooler what it consumes, as `Encoder` would alone."""
 
     def __init__(self, encoder: Encoder, readings: Mapping[str, Reading]) -> None:
         poolers = [reading.pooler for reading in readings.values()]

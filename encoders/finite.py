@@ -7,26 +7,26 @@ import numpy as np
 from cli.errors import UserError
 
 NAMELESS = "The model"
-MEND = "Train it again with a smaller learning rate, or in fp32."
+REMEDY = "Train it again with a smaller learning rate, or in fp32."
 
 
 class NonFiniteError(UserError):
     """A vector that is not finite. place: index of its text among those that were asked for."""
 
-    def __init__(self, text: str, place: int, many: str, whose: str = NAMELESS, mend: str = MEND) -> None:
-        self.text, self.place, self.many, self.whose, self.mend = text, place, many, whose, mend
+    def __init__(self, text: str, place: int, many: str, whose: str = NAMELESS, remedy: str = REMEDY) -> None:
+        self.text, self.place, self.many, self.whose, self.remedy = text, place, many, whose, remedy
         super().__init__(
-            f"{whose} gives NaN or infinity for {many}, the first is text {place + 1}: {text[:80]!r}. {mend}"
+            f"{whose} gives NaN or infinity for {many}, the first is text {place + 1}: {text[:80]!r}. {remedy}"
         )
 
     def at(self, place: int, whose: str = "") -> "NonFiniteError":
         """Return the error for the same text at `place` of another list, of `whose` encoder where it had no name."""
-        own = self.whose if self.whose != NAMELESS else whose or NAMELESS
-        return NonFiniteError(self.text, place, self.many, own, self.mend)
+        name = self.whose if self.whose != NAMELESS else whose or NAMELESS
+        return NonFiniteError(self.text, place, self.many, name, self.remedy)
 
 
 def refuse_nonfinite(
-    texts: Sequence[str], indices: Sequence[int], vectors: np.ndarray, whose: str = NAMELESS, mend: str = MEND
+    texts: Sequence[str], indices: Sequence[int], vectors: np.ndarray, whose: str = NAMELESS, remedy: str = REMEDY
 ) -> None:
     """Raise `NonFiniteError`, naming the first text and its number in `texts`, where a vector is not finite.
 
@@ -35,4 +35,4 @@ def refuse_nonfinite(
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         place = indices[bad[0]]
-        raise NonFiniteError(texts[place], place, f"{bad.size} of {len(indices)} texts", whose, mend)
+        raise NonFiniteError(texts[place], place, f"{bad.size} of {len(indices)} texts", whose, remedy)

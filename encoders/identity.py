@@ -1,4 +1,4 @@
-"""What hidden states depend on, besides a text's own tokens: said once, for every cache and every manifest."""
+"""All that hidden states depend on, besides a text's tokens: one list for every cache and every manifest."""
 
 import importlib.metadata
 import json
@@ -21,6 +21,10 @@ from records.fingerprint import of_file, of_files, of_value
 from records.identity import VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
+Config = dict[str, Any]
+TOKENIZER_FILES = ("tokenizer", "special_tokens", "vocab", "merges")  # how their names begin
+# of config.json: who wrote the file and how, which nothing that is computed here depends on
+OF_THE_FILE = ("transformers_version", "_name_or_path", "architectures", "torch_dtype", "dtype")
 
 
 def encoder_sources() -> str:
@@ -30,8 +34,8 @@ def encoder_sources() -> str:
 
 def sources(pooler: Pooler) -> str:
     """Return the digest over encoders/, what all poolers share, and this pooler's own modules; others do not count."""
-    own = {module for part in pooler.modules() for cls in type(part).__mro__ if (module := cls.__module__)}
-    files = {Path(str(sys.modules[name].__file__)) for name in own if name.startswith("poolers.")}
+    modules = {module for part in pooler.modules() for cls in type(part).__mro__ if (module := cls.__module__)}
+    files = {Path(str(sys.modules[name].__file__)) for name in modules if name.startswith("poolers.")}
     others = {ROOT / "poolers" / f"{name}.py" for name in pooler_names()}
     shared = {path for path in (ROOT / "poolers").rglob("*.py") if path not in others}
     return of_value([encoder_sources(), _digest(files | shared)])
@@ -40,12 +44,6 @@ def sources(pooler: Pooler) -> str:
 def _digest(files: Iterable[Path]) -> str:
     """Digest over the places of files in the repository and their contents."""
     return of_value({path.relative_to(ROOT).as_posix(): of_file(path) for path in files})
-
-
-Config = dict[str, Any]
-TOKENIZER_FILES = ("tokenizer", "special_tokens", "vocab", "merges")  # how their names begin
-# of config.json: who wrote the file and how, which nothing that is computed here depends on
-OF_THE_FILE = ("transformers_version", "_name_or_path", "architectures", "torch_dtype", "dtype")
 
 
 def base_fingerprints(model: Config) -> dict[str, str]:

@@ -31,18 +31,18 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
     path, embeddings = model["path"], backbone.get_input_embeddings().weight
     assert isinstance(embeddings, Tensor)
     name, files = _output_layer(config), tensor_files(str(model_path(path)))
-    own = [key for key in files if f".{key}".endswith(f".{name}.weight")]
-    if not own and config.tie_word_embeddings:
+    heads = [key for key in files if f".{key}".endswith(f".{name}.weight")]
+    if not heads and config.tie_word_embeddings:
         return embeddings.detach()
-    if len(own) != 1:
+    if len(heads) != 1:
         raise UserError(
             f"{path} has no language-model head ({name}.weight), which objective=mntp needs. "
             "Save it with AutoModelForCausalLM, or name a base that has one."
         )
-    if own[0].removesuffix("weight") + "bias" in files:
+    if heads[0].removesuffix("weight") + "bias" in files:
         raise UserError(f"The logits of {path} have a bias ({name}.bias), which objective=mntp does not know.")
-    with safe_open(files[own[0]], "pt") as tensors:
-        weight: Tensor = tensors.get_tensor(own[0])
+    with safe_open(files[heads[0]], "pt") as tensors:
+        weight: Tensor = tensors.get_tensor(heads[0])
     if weight.shape != embeddings.shape:
         raise UserError(
             f"The language-model head of {path} is {list(weight.shape)}, its input embeddings are "
@@ -56,7 +56,7 @@ def _output_layer(config: Any) -> str:
     try:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)
-    except ValueError:  # the language model of a multimodal family, whose head is beside it
+    except ValueError:  # the language model of a multimodal family, whose head is apart
         return "lm_head"
     head = model.get_output_embeddings()
     return next(name for name, module in model.named_modules() if module is head)

@@ -105,13 +105,13 @@ def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
 
     Raises `UserError` as `build_tokenizer` does, and for gluing where `cfg` has a template of its own.
     """
-    own = cfg["evaluation"]
-    if own["glued"] and template_of(cfg) != DEFAULT:
+    evaluation = cfg["evaluation"]
+    if evaluation["glued"] and template_of(cfg) != DEFAULT:
         raise UserError(
             f"evaluation.glued=true leaves no place for template={cfg['template']['name']}. Leave one of them out."
         )
-    shorter = {**cfg, "max_length": max(4, round(cfg["max_length"] * own["max_length_share"]))}
-    return build_tokenizer(shorter, positions, GLUED if own["glued"] else None)
+    shorter = {**cfg, "max_length": max(4, round(cfg["max_length"] * evaluation["max_length_share"]))}
+    return build_tokenizer(shorter, positions, GLUED if evaluation["glued"] else None)
 
 
 def is_frozen(cfg: Config) -> bool:
@@ -121,7 +121,7 @@ def is_frozen(cfg: Config) -> bool:
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides a vector besides the pooler. base: what decides the base's states; adapter: its sha256, if any."""
+    """All that decides a vector besides the pooler. base: `deciding` its states; adapter: its sha256, if any."""
 
     base: Config
     adapter: dict[str, str]
@@ -163,8 +163,8 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     if run:
         _check_run(run, cfg)
     device = best_device(cfg.get("accelerator", "auto"))
-    precision, own = resolve_precision(cfg["precision"], device), cfg["evaluation"]
-    precision = replace(precision, compute=resolve_autocast(own["autocast"], precision))
+    precision, evaluation = resolve_precision(cfg["precision"], device), cfg["evaluation"]
+    precision = replace(precision, compute=resolve_autocast(evaluation["autocast"], precision))
     stages = recorded_stages(run, cfg.get("lineage")) if run else None
     encoder = build_encoder(cfg, precision, device, stages, others)
     if run:
@@ -181,9 +181,9 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
     settings = {
         "max_length": tokenizer.max_length,
-        "evaluation": {k: v for k, v in own.items() if k != "dims"},  # what is cut off later moves no vector
+        "evaluation": {k: v for k, v in evaluation.items() if k != "dims"},  # what is cut off later moves no vector
     }
-    if tokenizer.template not in (DEFAULT, GLUED):  # these are told by `evaluation`, as before there was a choice
+    if tokenizer.template not in (DEFAULT, GLUED):  # `evaluation` names these, as before there was a choice
         settings["template"] = asdict(tokenizer.template)
     identity = Identity(deciding(encoder, cfg, precision), adapter, settings)
     fingerprint = identity.fingerprint(encoder.pooler, cfg["pooler"])
@@ -193,18 +193,20 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
 def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bool) -> None:
     from peft import PeftModel, get_peft_model_state_dict
 
-    mend = "Train the run again: delete its folder and run train.py."
+    remedy = "Train the run again: delete its folder and run train.py."
     try:
         if adapted:
             lora = PeftModel.from_pretrained(encoder.backbone, str(run / "adapter"))
-            own = get_peft_model_state_dict(lora, save_embedding_layers=False)
-            check_names(str(run / ADAPTER), own, load_file(run / ADAPTER), mend)  # PEFT draws what it does not find
+            tensors = get_peft_model_state_dict(lora, save_embedding_layers=False)
+            check_names(
+                str(run / ADAPTER), tensors, load_file(run / ADAPTER), remedy
+            )  # PEFT draws what it does not find
             if precision.weights is torch.float32:
                 encoder.backbone = lora.merge_and_unload()
             else:
                 fuse_lora(encoder.backbone)  # as in training: in bf16 another order of sums is another rounding
         head = load_file(run / "head.safetensors")
-        check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, mend)
+        check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, remedy)
         encoder.pooler.load_state_dict(head)
     except (RuntimeError, ValueError, SafetensorError) as error:
         raise UserError(f"The run in {run} does not fit its base model: {str(error).splitlines()[0]}") from error
@@ -236,10 +238,10 @@ def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) 
     Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
     """
     text_encoder, identity = loaded(cfg, run, list(poolers.values()))
-    own = text_encoder.encoder.pooler
+    usual = text_encoder.encoder.pooler
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(text_encoder.encoder.backbone)
     built = {
-        name: build_pooler(config, own.hidden_size, own.num_layers, seed, experts).to(text_encoder.device).eval()
+        name: build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts).to(text_encoder.device).eval()
         for name, config in poolers.items()
     }
     for name, pooler in built.items():

@@ -28,14 +28,14 @@ def routers(backbone: PreTrainedModel) -> list[nn.Module]:
 
 def _recorded(backbone: PreTrainedModel) -> list[type[nn.Module]]:
     """Classes of the modules that `backbone`, or a decoder inside it, records as routers."""
-    found: list[type[nn.Module]] = []
+    kinds: list[type[nn.Module]] = []
     for module in backbone.modules():
         recorders = (getattr(module, "_can_record_outputs", None) or {}).get("router_logits", [])
         for recorder in recorders if isinstance(recorders, list) else [recorders]:
             kind = getattr(recorder, "target_class", recorder)
             if isinstance(kind, type) and getattr(recorder, "index", LOGITS) == LOGITS:
-                found.append(kind)
-    return found
+                kinds.append(kind)
+    return kinds
 
 
 def experts_of(backbone: PreTrainedModel) -> list[int]:

@@ -1,4 +1,4 @@
-"""How a text and its instruction are written out, on the side of queries and on that of documents."""
+"""Wordings of a text and its instruction, on the side of queries and on that of documents."""
 
 import re
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Template:
     eos: bool = True
 
     def asked(self, instruction: str, side: str) -> str:
-        """Return what the tokenizer is to be told for a text: the instruction, or where sides differ the whole form.
+        """Return what the tokenizer takes for a text: the instruction, or where sides differ the whole form.
 
-        It keys caches and batches, so it tells sides apart just where the template does. side: "query", "document".
+        It keys caches and batches, so it distinguishes sides just where the template does. side: "query", "document".
         """
         if TEXT_FIELD in instruction:
             raise UserError(f"The instruction {instruction[:60]!r} holds {TEXT_FIELD}, where the text goes. Reword it.")
@@ -58,17 +58,17 @@ def template_of(cfg: dict[str, Any]) -> Template:
 
     Raises `UserError` for a form without `{text}`, or with more than two.
     """
-    own = cfg.get("template")
-    if own is None:
+    template = cfg.get("template")
+    if template is None:
         return DEFAULT
-    forms = {side: Form(own[side]["bare"], own[side]["instructed"]) for side in SIDES}
+    forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
     for side, form in forms.items():
         for kind, written in vars(form).items():
             if not 1 <= written.count(TEXT_FIELD) <= 2:
                 raise UserError(
                     f"template.{side}.{kind}={written!r} must hold {TEXT_FIELD} once, or twice for an echo."
                 )
-    return Template(own["name"], forms["query"], forms["document"], own["eos"])
+    return Template(template["name"], forms["query"], forms["document"], template["eos"])
 
 
 def pieces(form: str) -> list[str]:

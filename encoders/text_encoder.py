@@ -22,7 +22,7 @@ WINDOW = 32_768  # texts tokenised and sorted at a time, so that a corpus of mil
 
 @dataclass
 class Meter:
-    """What encoding has cost so far; texts and tokens count what was really run, not repeats."""
+    """The cost of encoding so far; texts and tokens count what was really run, not repeats."""
 
     texts: int = 0
     tokens: int = 0
@@ -66,7 +66,7 @@ class TextEncoder:
     def encode(
         self, texts: Sequence[str], instruction: str = "", progress: Callable[[int], None] | None = None
     ) -> np.ndarray:
-        """Return [N, E] float32, in the order of `texts`; `progress` is told the number of texts done.
+        """Return [N, E] float32, in the order of `texts`; `progress` gets the number of texts done.
 
         Raises `UserError` for an empty text.
         """

@@ -35,7 +35,7 @@ class Batch:
 
     @property
     def view(self) -> TokenView:
-        """What poolers get."""
+        """The view that poolers get."""
         return TokenView(self.roles)
 
     @property
@@ -129,7 +129,7 @@ class TextTokenizer:
     def _after(self, prefix: str, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """Ids and roles of texts that stand after `prefix`, tokenised as one string.
 
-        The prefix's tokens are told from the text's by character offsets; a token that spans both is text.
+        The prefix's tokens are distinguished from the text's by character offsets; a token that spans both is text.
         """
         encoded = self._encoded([prefix + t for t in texts], return_offsets_mapping=bool(prefix))
         rows = []
@@ -152,10 +152,10 @@ class TextTokenizer:
         copies = list(parts).count(TEXT_FIELD)
         room = max(0, self._room - sum(len(words.get(part, ())) for part in parts)) // copies
         rows = []
-        for own in self._encoded(texts)["input_ids"]:
+        for text_ids in self._encoded(texts)["input_ids"]:
             ids, roles, copy = list[int](), list[int](), iter((TEXT, ECHO))
             for part in parts:
-                new, role = (own[:room], next(copy)) if part == TEXT_FIELD else (words[part], INSTRUCTION)
+                new, role = (text_ids[:room], next(copy)) if part == TEXT_FIELD else (words[part], INSTRUCTION)
                 ids, roles = [*ids, *new], [*roles, *[role] * len(new)]
             rows.append((ids, roles))
         return rows

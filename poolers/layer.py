@@ -33,7 +33,7 @@ class Layer(Pooler):
 
     @classmethod
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:
-        """Where the pooling does."""
+        """As the pooling does."""
         return settings["pooling"] in POOLINGS and POOLINGS[settings["pooling"]].takes_last(settings)
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:

@@ -1,4 +1,4 @@
-"""MoEE: the routing weights of a mixture of experts as an embedding, alone or beside the hidden state."""
+"""MoEE: the routing weights of a mixture of experts as an embedding, alone or with the hidden state."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -13,7 +13,7 @@ from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
 
 
 class MoEETrained(Pooler):
-    """The head of `multilayer` with one more key a MoE layer: its routing weights, mapped to D by a trainable matrix.
+    """The head of `multilayer` with one more key per MoE layer: its routing weights, mapped to D by a trainable matrix.
 
     reading: "joined" (a vector of each layer, then of each router) or "routing" (the routers alone). tokens: whether
     a key is the "last" token's or the "mean". Each key has a trainable offset, from N(0, layer_weights_std^2). Routing

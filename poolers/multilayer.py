@@ -49,7 +49,7 @@ class MultiLayerTrainable(Pooler):
         self.layer_weights = nn.Parameter(weights.to(self.head.queries.device)) if layer_weights else None
 
     def reduce(self, layer: int, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
-        """One vector a text, [B, D]; for tokens="all" the layer's partial attention, [B, H, N, d + 1]."""
+        """One vector per text, [B, D]; for tokens="all" the layer's partial attention, [B, H, N, d + 1]."""
         if self.tokens != "all":
             return self.one_of(hidden, tokens, self.tokens)
         assert isinstance(hidden, Tensor)

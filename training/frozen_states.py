@@ -73,7 +73,7 @@ def fill_states(module: StepModule) -> Config:
         "identity": encoder.cache.identity,
         "texts": texts,
         "computed_texts": len(missing),
-        "computed_bytes": tokens * encoder.cache.bytes_a_token,
+        "computed_bytes": tokens * encoder.cache.bytes_per_token,
         "seconds": round(time.perf_counter() - start, 1),
     }
 
@@ -82,12 +82,12 @@ def _plan(cache: StateCache, texts: int, missing: int, tokens: int) -> str:
     what = f"States of {texts:,} texts ({cache.layers} layers x {cache.width}, {cache.dtype}) in {cache.folder}"
     if not missing:
         return f"{what}: all there."
-    size = tokens * cache.bytes_a_token / GIB
+    size = tokens * cache.bytes_per_token / GIB
     return f"{what}: {texts - missing:,} there, {missing:,} ({tokens:,} tokens) to compute, {size:.2f} GiB."
 
 
 def _refuse_full_disk(cache: StateCache, tokens: int) -> None:
-    need, free = tokens * cache.bytes_a_token, shutil.disk_usage(cache.folder).free
+    need, free = tokens * cache.bytes_per_token, shutil.disk_usage(cache.folder).free
     if need > free:
         raise UserError(
             f"The states need {need / GIB:.2f} GiB and {cache.folder} has {free / GIB:.2f} GiB free. Free some disk, "

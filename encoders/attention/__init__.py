@@ -1,1 +1,1 @@
-"""Which tokens see which, how it is set and proved, and attention without padding."""
+"""Attention patterns, set on a decoder and proved; kernels, among them one without padding."""

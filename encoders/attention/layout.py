@@ -1,4 +1,4 @@
-"""How the tokens of a batch lie in the decoder: padded texts under a mask, or one row of texts without padding."""
+"""The layout of a batch in the decoder: padded texts under a mask, or one row of texts without padding."""
 
 from dataclasses import dataclass
 from typing import Any

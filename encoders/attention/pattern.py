@@ -1,4 +1,4 @@
-"""Attention as one value: which tokens see which in each layer, made once from the `attn` group of a configuration."""
+"""Attention as one value: the tokens that each token sees in each layer, made from the `attn` group of conf/."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ def whole_text(queries: Tensor, keys: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Pattern(ABC):
-    """Which tokens see which. The fields of a subclass are its settings, keys of conf/attn/<name of its file>.yaml.
+    """The tokens that each token sees. Its fields are settings, the other keys of conf/attn/<name of its file>.yaml.
 
     limits: setting -> what numbers it may be. alike: True where all layers are causal, or all bidirectional, whatever
     the settings; the decoder as a whole proves that, so families take it whose layers cannot be switched one by one.

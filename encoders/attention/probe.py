@@ -77,7 +77,7 @@ def _far_width(config: Any, longest: int | None, other: bool) -> int:
 
 @torch.no_grad()
 def sight(backbone: PreTrainedModel) -> Tensor:
-    """Return [T, T] bool: entry (i, j) tells whether the last layer's state of token i depends on token j.
+    """Return [T, T] bool: entry (i, j) is whether the last layer's state of token i depends on token j.
 
     One batch of T + 1 texts: the original, and for each j a copy whose token j is another one.
     """
@@ -89,7 +89,7 @@ def sight(backbone: PreTrainedModel) -> Tensor:
 
 @torch.no_grad()
 def sight_of_layers(backbone: PreTrainedModel) -> Tensor:
-    """Return [L, T, T] bool: entry (l, i, j) tells whether layer l alone lets token i see token j."""
+    """Return [L, T, T] bool: entry (l, i, j) is whether layer l alone lets token i see token j."""
     return _sight_of_layers(backbone, probe_ids(backbone)[0], range(PROBE_TOKENS))
 
 
@@ -97,8 +97,8 @@ def sight_of_layers(backbone: PreTrainedModel) -> Tensor:
 def _sight_of_layers(backbone: PreTrainedModel, ids: Tensor, changed: Sequence[int]) -> Tensor:
     """[L, T, C] bool for ids [T]: whether layer l alone lets token i see the token at the place `changed[c]`.
 
-    Where one layer sees all, all states above do, so the states of the last one cannot tell. Here every layer is
-    given its own original and C copies of it, in each one token with its features rolled by one place; what its
+    Where one layer sees all, all states above do, so the states of the last one prove nothing. Here every layer is
+    inputs its own original and C copies of it, in each one token with its features rolled by one place; what its
     attention makes of them is compared. On a long text all tokens are alike, so that every weight of attention is
     about 1 / T and no distance hides one in rounding.
     """
@@ -148,12 +148,12 @@ def probe_ids(backbone: PreTrainedModel) -> Tensor:
 def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
     """Refuse a decoder whose states do not pass from layer to layer, then through the norm, and out, as they are."""
     layers, norm = parts(backbone)
-    given: list[Tensor] = []
-    made: list[Tensor] = []
+    inputs: list[Tensor] = []
+    outputs: list[Tensor] = []
 
     def keep(_module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
-        given.append(args[0] if args else kwargs["hidden_states"])
-        made.append(output[0] if isinstance(output, tuple) else output)
+        inputs.append(args[0] if args else kwargs["hidden_states"])
+        outputs.append(output[0] if isinstance(output, tuple) else output)
 
     handles = [site.register_forward_hook(keep, with_kwargs=True) for site in (*layers, norm)]
     training = backbone.training
@@ -168,8 +168,8 @@ def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
         for handle in handles:
             handle.remove()
         backbone.train(training)
-    passed = zip([*given[1:], out], made, strict=True)
-    if len(made) != len(layers) + 1 or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
+    passed = zip([*inputs[1:], out], outputs, strict=True)
+    if len(outputs) != len(layers) + 1 or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
         raise UserError(
             f"The states of {type(backbone).__name__} do not pass through {len(layers)} layers and one norm in a row, "
             "so no layer of it can be pooled. Give a base of another family, such as Llama, Qwen or GPT-2."

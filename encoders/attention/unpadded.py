@@ -14,14 +14,14 @@ from encoders.attention.pattern import Sees, earlier, whole_text
 from encoders.fast.dropout import draw_kept
 
 UNPADDED = "unpadded"  # model.attn_implementation
-# How far back and ahead tokens see, as torch's kernel for texts of any length is told.
+# How far back and ahead tokens see, in the terms of torch's kernel for texts of any length.
 WINDOWS: dict[Sees, tuple[int, int]] = {earlier: (-1, 0), whole_text: (-1, -1)}
-SLACK = 1.3  # places a token that a group of texts may take in attention; linear layers take one always
+SLACK = 1.3  # places per token that a group of texts may take in attention; linear layers always take one
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Where the texts lie in a row of N tokens: `lengths` of each, in order."""
+    """The places of texts in a row of N tokens: `lengths` of each, in order."""
 
     lengths: tuple[int, ...]
     device: torch.device
@@ -180,10 +180,10 @@ class _RowAttention(torch.autograd.Function):
         sums = (g * out).sum(dim=-1, keepdim=True)
         of_q, of_k, of_v = (x.new_empty(x.shape[1], x.shape[0], x.shape[2]) for x in (q, k, v))
         for i, (group, weights) in enumerate(zip(ctx.groups, kept, strict=True)):
-            own = masks[i : i + 1]
+            mask = masks[i : i + 1]
             of_out, of_sum = (group.block(x.transpose(0, 1), shared, real_only=True) for x in (g, sums))
-            group.put(of_v, _dropped(weights, own, p).transpose(2, 3) @ of_out)
-            of_scores = _dropped(of_out @ group.block(v, shared).transpose(2, 3), own, p).sub_(of_sum).mul_(weights)
+            group.put(of_v, _dropped(weights, mask, p).transpose(2, 3) @ of_out)
+            of_scores = _dropped(of_out @ group.block(v, shared).transpose(2, 3), mask, p).sub_(of_sum).mul_(weights)
             group.put(of_q, of_scores @ group.block(k, shared))
             group.put(of_k, of_scores.transpose(2, 3) @ group.block(q, shared))
         of_q, of_k, of_v = (x.transpose(0, 1)[None] for x in (of_q, of_k, of_v))

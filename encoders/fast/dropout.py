@@ -58,7 +58,7 @@ class QuickDropout(nn.Module):
         return cast(Tensor, _Dropped.apply(x, draw_kept(x, self.p), self.p))
 
     def extra_repr(self) -> str:
-        """What print() shows."""
+        """The settings that print() shows."""
         return f"p={self.p}"
 
 

@@ -32,7 +32,7 @@ def fuse_lora(model: nn.Module) -> int:
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Whether `module` is a linear layer with one adapter that is LoRA as published and nothing beside it."""
+    """Whether `module` is a linear layer with one adapter that is LoRA as published and nothing else."""
     from peft.tuners.lora import Linear
 
     return (
@@ -73,9 +73,9 @@ class Siblings:
         layer = self.layers[number]
         if args or kwargs or layer.merged or layer.disable_adapters:
             return type(layer).forward(layer, x, *args, **kwargs)
-        held = self.waiting.pop(number, None)
-        if held is not None and held[0] is x:
-            return held[1]
+        waiting = self.waiting.pop(number, None)
+        if waiting is not None and waiting[0] is x:
+            return waiting[1]
         outputs = fused_lora(x, self.layers)
         self.waiting = {i: (x, y) for i, y in enumerate(outputs) if i != number}
         return outputs[number]

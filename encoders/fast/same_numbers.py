@@ -80,7 +80,7 @@ def _same(module: nn.Module, quick: Quick, compute: torch.dtype) -> bool:
         trials += [(kind, True) for kind in (torch.float32, weight.dtype, compute)]
     for kind, enabled in dict.fromkeys(trials):
         with torch.autocast(weight.device.type, compute, enabled=enabled):
-            own, other = module(x.to(kind)), quick(x.to(kind))
-        if own.dtype is not other.dtype or not torch.equal(own, other):
+            usual, other = module(x.to(kind)), quick(x.to(kind))
+        if usual.dtype is not other.dtype or not torch.equal(usual, other):
             return False
     return True

@@ -38,7 +38,7 @@ class CachedEncoder(Encoder):
         return self
 
     def states(self, batch: Batch) -> States:
-        """What the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
+        """Return what the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
         places = self.cache.places(batch)
         if self.pooler.consumes == "last":
             return self.cache.padded(self.cache.layers - 1, places, batch)
@@ -77,19 +77,19 @@ def compute_states(
     tokenizer: TextTokenizer,
     rows: Sequence[Tokens],
     budget: int,
-    told: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Compute and keep the states of those of `rows` that the cache lacks; `told` gets the number of tokens done.
+    """Compute and keep the states of those of `rows` that the cache lacks; `progress` gets the number of tokens done.
 
     Chunks and shards are cut from one order by a rule that looks only ahead, so that work which was stopped after
     any shard goes on with the chunks, and thus the very numbers, that it would have had.
     """
     cache = encoder.cache
-    most = max(1, SHARD_BYTES // cache.bytes_a_token)
+    most = max(1, SHARD_BYTES // cache.bytes_per_token)
     for chunks in _shards(cache.missing(rows), budget, most):
         texts = [row for chunk in chunks for row in chunk]
         if not cache.appeared(texts):
-            cache.write(texts, np.concatenate([_states(encoder, tokenizer.batch(c), told) for c in chunks], axis=1))
+            cache.write(texts, np.concatenate([_states(encoder, tokenizer.batch(c), progress) for c in chunks], axis=1))
 
 
 def _shards(rows: Sequence[Tokens], budget: int, most: int) -> Iterator[list[list[Tokens]]]:
@@ -108,7 +108,7 @@ def _shards(rows: Sequence[Tokens], budget: int, most: int) -> Iterator[list[lis
         yield shard
 
 
-def _states(encoder: CachedEncoder, batch: Batch, told: Callable[[int], None]) -> np.ndarray:
+def _states(encoder: CachedEncoder, batch: Batch, progress: Callable[[int], None]) -> np.ndarray:
     """[L, N, D] states of the real tokens of a batch, text by text, in the stored format."""
     dtype = encoder.cache.dtype
     batch = batch.to(next(encoder.backbone.parameters()).device)
@@ -119,5 +119,5 @@ def _states(encoder: CachedEncoder, batch: Batch, told: Callable[[int], None]) -
 
     with torch.inference_mode():
         states = torch.stack(encoder.each_layer(batch, range(encoder.cache.layers), real)).cpu()
-    told(states.shape[1])
+    progress(states.shape[1])
     return states.numpy() if dtype is torch.float32 else states.view(torch.int16).numpy()

@@ -32,7 +32,7 @@ LEFT_BEHIND = 24 * 3600  # seconds after which a draft belongs to a process that
 
 @dataclass(frozen=True)
 class Place:
-    """Where a text's states lie: rows [start, start + length) of every layer in a shard."""
+    """The place of a text's states: rows [start, start + length) of every layer in a shard."""
 
     shard: Path
     start: int
@@ -65,7 +65,7 @@ class StateCache:
             self._enter(shard.parent)
 
     @property
-    def bytes_a_token(self) -> int:
+    def bytes_per_token(self) -> int:
         """Size of one token's states in all layers."""
         return self.layers * self.width * STORED[self.dtype].itemsize
 
@@ -75,7 +75,7 @@ class StateCache:
         return [r for key, r in sorted(lacking.items(), key=lambda kr: (-len(kr[1]), kr[0])) if key not in self._places]
 
     def appeared(self, rows: Sequence[Tokens]) -> bool:
-        """Whether another process has meanwhile written the shard of `rows`; it is taken up then."""
+        """Take up the shard of `rows` where another process has written it meanwhile; return whether one has."""
         shard = self._shard(rows)
         if shard.is_dir():
             self._enter(shard)
@@ -99,14 +99,14 @@ class StateCache:
         Raises `LookupError` for a text whose states were not computed.
         """
         ids, roles = batch.input_ids.cpu().numpy(), batch.roles.cpu().numpy()
-        found = []
+        places = []
         for i, r in zip(ids, roles, strict=True):
             (real,) = np.nonzero(r != PAD)
             place = self._places.get(text_key(i[real], r[real]))
             if place is None:
                 raise LookupError(f"The states of a text of {len(real)} tokens are not in {self.folder}.")
-            found.append((place, int(real[0])))
-        return found
+            places.append((place, int(real[0])))
+        return places
 
     def padded(self, layer: int, places: Sequence[tuple[Place, int]], batch: Batch) -> Tensor:
         """[B, T, D] states of one layer (0 is the first) on the batch's device, zero where there is padding."""
@@ -122,10 +122,10 @@ class StateCache:
     def _enter(self, shard: Path) -> None:
         try:
             texts = json.loads((shard / TEXTS).read_text(encoding="utf-8"))
-            found = _mapped(shard / STATES)
+            states = _mapped(shard / STATES)
             wanted = (self.layers, sum(length for _, length in texts), self.width)
-            if found.shape != wanted or found.dtype != STORED[self.dtype]:
-                raise ValueError(f"shape {found.shape} instead of {wanted}")
+            if states.shape != wanted or states.dtype != STORED[self.dtype]:
+                raise ValueError(f"shape {states.shape} instead of {wanted}")
         except (OSError, ValueError) as error:
             raise UserError(f"The cached states in {shard} are damaged ({error}). Delete that folder.") from error
         start = 0

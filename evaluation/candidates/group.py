@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.finite import MEND, refuse_nonfinite
+from encoders.finite import REMEDY, refuse_nonfinite
 from evaluation.candidates.candidates import Candidate
 from evaluation.embeddings.cache import Meter, Store
 from evaluation.embeddings.memory import MEMORY_BYTES, EmbeddingMemory
@@ -42,8 +42,8 @@ class ReadingGroup:
         try:
             for indices, vectors in self.loaded.parts(texts, instruction):
                 for name, store in others.items():
-                    mend = f"{MEND} Or leave this reading out."
-                    refuse_nonfinite(texts, indices, vectors[name], f"Reading {name}", mend)
+                    remedy = f"{REMEDY} Or leave this reading out."
+                    refuse_nonfinite(texts, indices, vectors[name], f"Reading {name}", remedy)
                     lacking = store.lacks(keys[indices])
                     store.add(keys[indices][lacking], vectors[name][lacking])
                 yield indices, vectors[reading]

@@ -17,7 +17,7 @@ READING = ("pool_instruction", "pool_eos", "last_real", "pool_bos")  # settings 
 
 @dataclass(frozen=True)
 class TokenView:
-    """What a pooler may know of the tokens. `roles`: [B, T], one of the constants above; padding may be anywhere."""
+    """All that a pooler may know of the tokens. `roles`: [B, T] of the constants above; padding may be anywhere."""
 
     roles: Tensor
 
@@ -50,7 +50,7 @@ States = Tensor | list[Tensor] | RoutedStates
 
 
 class Pooler(nn.Module, ABC):
-    """Turns hidden states into one float32 vector a text.
+    """Turns hidden states into one float32 vector per text.
 
     A subclass says in `consumes` what the encoder shall collect for it:
 
@@ -127,7 +127,7 @@ class Pooler(nn.Module, ABC):
     def needs_padding(cls, settings: Mapping[str, Any]) -> bool:
         """Whether states of padding reach the vectors of a pooler with these `settings`, as in conf/pooler.
 
-        Settings tell, not a pooler, since this decides the kernel of the decoder that poolers are built for.
+        Of settings, not of a pooler, since this decides the kernel of the decoder that poolers are built for.
         """
         by_position = not settings.get("last_real", True) and cls.takes_last(settings)
         return by_position or (settings.get("tokens") == "all" and not settings.get("mask_padding", True))

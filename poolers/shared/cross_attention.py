@@ -77,7 +77,7 @@ class GegluMLP(nn.Module):
         return x + self.leave(self._within(x))
 
     def averaged(self, x: Tensor, average: Callable[[Tensor], Tensor]) -> Tensor:
-        """`average(self(x))`, its second product done once a text: W2 and its offset may stand before or after a mean.
+        """`average(self(x))`, its second product once per text: W2 and its offset may stand before or after a mean.
 
         average: a mean over some axis but the last, under weights whose sum is one.
         """
@@ -92,7 +92,7 @@ class CrossAttentionHead(nn.Module):
     """Trainable queries Q [N, D] over keys and values made from K states a text, then MLP and mean over queries.
 
     arXiv 2409.02727, "last-layer trainable pooling": attention softmax(Q W_q (X W_k)^T / sqrt(d)) X W_v, then an MLP.
-    Everything is float32. The query projection does not depend on the text and is computed once a batch.
+    Everything is float32. The query projection does not depend on the text and is computed once per batch.
 
     mlp_inner: 0 for no MLP. query_std: the queries start from N(0, query_std^2). residual: whether the queries are
     added to what they attend to, as the published code does. start: "near_mean" or "torch" (torch's own random start).

@@ -152,8 +152,8 @@ def test_other_weights_are_another_cache(compose_cell, small_model, tmp_path):
 def test_stopped_work_goes_on_with_the_same_numbers(opened, filled, tmp_path, monkeypatch):
     """Small shards; stopped after the second, by an error in the middle of the third."""
     texts = [("", [" ".join(TEXTS[0].split() * n) for n in range(1, 7)] + TEXTS)]
-    bytes_a_token = 3 * 32 * 4
-    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 40 * bytes_a_token)
+    bytes_per_token = 3 * 32 * 4
+    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 40 * bytes_per_token)
     whole, *_ = filled(texts=texts)
     wanted = shards(whole)
     assert len(wanted) > 3
