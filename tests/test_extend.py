@@ -74,6 +74,28 @@ def test_a_pooler(tree):
     assert re.search(r"\d+ passed", run(tree, f"{contract} -m 'not slow'"))
 
 
+@pytest.mark.slow
+@page("objective.md")
+def test_an_objective(tree):
+    """Counted, held to its limits and checks, trained with LoRA and on cached states, and found finished."""
+    (train,) = commands("objective.md")
+    train = f"{train} {SHORT}"
+    assert "2 of 8 queries (16 texts): 16 examples seen" in run(tree, f"{train} check=true")
+    for word, message in [
+        ("objective.temperature=0", "objective.temperature=0 must be a number, at least 1e-06"),
+        ("trainer.global_batch_size=1", "A batch of one has no negatives"),
+        ("objective.name=sigmoids", "There is no objective 'sigmoids'. Nearest: sigmoid"),
+    ]:
+        assert message in run(tree, f"{train} {word}", code=2)
+    run(tree, train)
+    made = manifest(tree, "mean-bi")
+    assert (made["steps"], made["config"]["objective"]["bias"]) == (2, -10)
+    assert "training.objectives.sigmoid" in made["code"]["chosen"]["objective"]
+    assert made["held_out"]["before"].keys() == made["held_out"]["after"].keys() == {"nDCG@10"}
+    assert "is finished; nothing to do" in run(tree, train)
+    assert "held-out nDCG@10" in run(tree, f"{train} pooler=lastlayer backbone.frozen=true")
+
+
 # Every kernel is proved when it is loaded; what each layer sees is compared with what is written here.
 MASKS = """
 import torch
