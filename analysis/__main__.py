@@ -17,8 +17,8 @@ def main() -> None:
 
     from analysis.analyse import analyse
     from analysis.control.rule import NotControlledError
-    from analysis.grids.markdown import markdown_grid, printed
-    from analysis.tables.write import output_folder, write_files
+    from analysis.grids.markdown import markdown_grid
+    from analysis.write import output_folder, printed, write_files
 
     folder = output_folder(settings)
     try:

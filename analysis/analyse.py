@@ -2,54 +2,45 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from analysis.by_type import seed_means, type_means
-from analysis.control.rule import Control, Footnote, require
-from analysis.factorial.crossings import factor_table
-from analysis.factorial.effects import Factorial, factorial_effects
+import pandas as pd
+
+from analysis.control.rule import Control, require
+from analysis.grids.grid import Grid
 from analysis.manifests.compared_keys import check_factors
 from analysis.manifests.designs import Design, ScoreSource
 from analysis.manifests.read_manifest import check_versions
-from analysis.pairs import ALL, compare_pairs
+from analysis.questions.before_after import training_gain, twin_of
+from analysis.questions.compared_pairs import ALL, compare_pairs
+from analysis.questions.means import seed_means, type_means
 from analysis.questions.odd_cells import odd_scores
 from analysis.questions.question import Answer, Material, answers
 from analysis.scores.choose import check_every_seed, check_seeds, choose_control, choose_designs, keep_seeds, keep_tasks
+from analysis.scores.csv_table import read_csv
 from analysis.scores.definitions import Benchmark, benchmark_of, parts_of
 from analysis.scores.long_table import Scores, join, normalise
 from analysis.scores.material import check_alike, left_out_notes, material_notes, within, without_holes, without_parts
 from analysis.scores.missing import complete, policy_for
+from analysis.scores.mteb_results import read_results
 from analysis.scores.task_types import read_types, sort_types
 from analysis.settings import Settings
-from analysis.tables.notes import all_notes
-from analysis.training_gain import training_gain, twin_of
-from analysis.verdict import verdict, verdict_without
+from analysis.verdict import verdict
 from cli.errors import UserError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
 class Result:
-    """All that the tables show. Scores are between -1 and 1; designs are in config order everywhere."""
+    """All that the renderings need."""
 
-    settings: Settings
-    designs: dict[str, Design]  # label -> design, those compared
-    types: dict[str, list[str]]  # type -> its tasks
-    frame: "pd.DataFrame"  # the long table that was used
-    matrix: "pd.DataFrame"  # tasks x designs, mean over seeds
-    means: "pd.DataFrame"  # designs x types and means
-    gain: "pd.DataFrame | None"  # (design, before | after | gain) x types and means
-    pairs: "pd.DataFrame"  # one row a (type, pair)
+    material: Material  # settings, designs, scores, pairs
+    answers: list[Answer]  # tables, figures and files, in the order in which they are shown
     notes: list[str]
     verdict: str
-    effects: list[Factorial] = field(default_factory=list)  # one a complete crossing of factors, at most two
-    sections: list[Answer] = field(default_factory=list)  # further questions: analysis/questions
-    footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
-    control: str = ""  # label of the design that `against=` names
-    untrained: dict[str, Design] = field(default_factory=dict)  # the references whose scores `gain` uses
-    control_notes: list[str] = field(default_factory=list)  # what the control rule noted; also among `notes`
+    control_notes: list[str] = field(default_factory=list)  # those of the control rule; also among `notes`
+
+    def grids(self, main: bool | None = None) -> list[Grid]:
+        """Return the tables of all answers, of the main ones, or of the others."""
+        return [grid for answer in self.answers if main in (None, answer.main) for grid in answer.grids]
 
 
 def analyse(settings: Settings) -> Result:
@@ -82,29 +73,34 @@ def analyse(settings: Settings) -> Result:
     )
     shown = {*designs, *_twins(gain, scores.designs)}
     frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
-    material = [scores.rows[position] for position in frame.index]
-    check_alike(material)
+    rows = [scores.rows[position] for position in frame.index]
+    check_alike(rows)
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
-    pairs = compare_pairs(matrix, blocks, settings, control)
     named = {label: scores.designs[label] for label in designs}
-    notes = [*scores.notes, *material_notes(material, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
-    notes += [*hole_notes, *part_notes, *whole.notes, *gain_notes, *all_notes(frame, designs, pairs, settings)]
-    effects, effect_notes = factorial_effects(matrix, factor_table(named), blocks, settings)
-    means = type_means(matrix, types)
-    own = frame[frame["design"].isin(designs)]
-    odd = odd_scores(_like(designs, read, scores.designs), designs, tasks)
-    sections = answers(Material(settings, named, control, types, blocks, own, matrix, pairs, odd))
-    line = verdict(matrix, pairs, settings, control, sections)
-    line += verdict_without(list(dict.fromkeys(odd["task"])), matrix, blocks, settings, control)
-    notes += [*effect_notes, *(note for section in sections for note in section.notes)]
-    references = {label: scores.designs[label] for label in shown if label not in named}
-    return Result(
-        settings, named, types, frame, matrix, means, gain, pairs, notes, line, effects, sections, rule.footnotes,
-        control, references, rule.notes,
-    )  # fmt: skip
+    material = Material(
+        settings,
+        named,
+        control,
+        types,
+        blocks,
+        frame[frame["design"].isin(designs)],
+        matrix,
+        compare_pairs(matrix, blocks, settings, control),
+        odd=odd_scores(_like(designs, read, scores.designs), designs, tasks),
+        means=type_means(matrix, types),
+        gain=gain,
+        gain_notes=gain_notes,
+        references={label: scores.designs[label] for label in shown if label not in named},
+        whole_frame=frame,
+        footnotes=rule.footnotes,
+    )
+    found = answers(material)
+    notes = [*scores.notes, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
+    notes += [*hole_notes, *part_notes, *whole.notes, *(note for answer in found for note in answer.notes)]
+    return Result(material, found, notes, verdict(material, found), rule.notes)
 
 
-def _like(compared: list[str], read: "pd.DataFrame", designs: dict[str, Design]) -> "pd.DataFrame":
+def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:
     """The scores read, compared or not, of designs that are trained as those compared are (foreign ones: all)."""
     states = {designs[label].trained for label in compared}
     return read[read["design"].isin({label for label, design in designs.items() if design.trained in states})]
@@ -126,11 +122,7 @@ def _with_twins(compared: list[str], designs: dict[str, Design]) -> list[str]:
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:
     if path.is_dir():
-        from analysis.scores.mteb_results import read_results
-
         return read_results(path, settings, benchmark)
-    from analysis.scores.csv_table import read_csv
-
     beside = path.parent / "tasks.json"
     types = read_types(beside) if beside.is_file() else {}
     reading = read_csv(path, types | own_types)
@@ -138,13 +130,13 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
     return keep_seeds(reading, settings.seeds)
 
 
-def _tasks_by_type(frame: "pd.DataFrame", tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:
+def _tasks_by_type(frame: pd.DataFrame, tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:
     kind = dict(zip(frame["task"], frame["type"], strict=True))
     order = sort_types({kind[task] for task in tasks}, wanted)
     return {name: [task for task in tasks if kind[task] == name] for name in order}
 
 
-def _twins(gain: "pd.DataFrame | None", designs: dict[str, Design]) -> set[str]:
+def _twins(gain: pd.DataFrame | None, designs: dict[str, Design]) -> set[str]:
     """The untrained references whose scores the before-and-after table uses."""
     rows = [] if gain is None else list(dict.fromkeys(gain.index.get_level_values("design")))
     return {twin for twin in (twin_of(label, designs) for label in rows) if twin}

@@ -5,35 +5,47 @@ only chooses the two designs that are spoken of; where it has the other sign, th
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from analysis.grids.formats import equals, fraction, interval, percent, score, signed
 from analysis.names import listed
-from analysis.pairs import BETWEEN, compare_pairs
-from analysis.questions.question import Answer
+from analysis.questions.compared_pairs import BETWEEN, compare_pairs
+from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEWEST_TASKS = 2
 TASKS_NAMED = 4  # of those that turn the mean round
 
 
-def verdict(
-    matrix: "pd.DataFrame",
-    pairs: "pd.DataFrame",
-    settings: Settings,
-    control: str = "",
-    sections: Sequence[Answer] = (),
+def verdict(material: Material, found: Sequence[Answer] = ()) -> str:
+    """Return the paragraph; where single scores are far off, once more without their tasks.
+
+    What the answers have to say about the pair that it speaks of follows its own sentences.
+    """
+    settings, control, odd = material.settings, material.control, material.odd
+    sentence = "Verdict: " + paragraph(material.matrix, material.pairs, settings, control, found)
+    tasks = [] if odd is None else list(dict.fromkeys(odd["task"]))
+    if not tasks:
+        return sentence
+    which = "1 task that holds a score far off" if len(tasks) == 1 else f"{len(tasks)} tasks that hold scores far off"
+    rest = material.matrix.drop(index=tasks)
+    if len(rest) < FEWEST_TASKS:
+        return f"{sentence} Without the {which} {len(rest)} would be left, too few for a verdict."
+    blocks = {kind: [task for task in block if task in rest.index] for kind, block in material.blocks.items()}
+    pairs = compare_pairs(rest, {kind: block for kind, block in blocks.items() if block}, settings, control)
+    return f"{sentence} Without the {which}: {paragraph(rest, pairs, settings, control)}"
+
+
+def paragraph(
+    matrix: pd.DataFrame, pairs: pd.DataFrame, settings: Settings, control: str = "", found: Sequence[Answer] = ()
 ) -> str:
-    """Return the paragraph. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
+    """Return the sentences. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
 
     The design of the highest mean is tested against the next; with a `control`, against that, since no other pair was
-    compared. What the sections have to say about that pair follows.
+    compared.
     """
     means = matrix.mean().round(settings.decimals).sort_values(ascending=False, kind="stable")
     best, second = (str(name) for name in means.index[:2])
@@ -51,33 +63,18 @@ def verdict(
     pair = _row(last, best, second if control in ("", best, second) else control)
     what = "The difference" if control in ("", best, second) else f"The difference from {control}"
     if pair["n_zero"] == pair["n_pairs"]:
-        return f"Verdict: {head}. Their scores are equal on every task, so there is nothing to test."
-    more = [section.about.get((pair["first"], pair["second"]), "") for section in sections]
-    said = [f"Verdict: {head}.", _typical(pair, settings), _mean_against(pair, matrix)]
-    return " ".join(filter(None, [*said, _significance(pair, settings, what), *more]))
+        return f"{head}. Their scores are equal on every task, so there is nothing to test."
+    more = [answer.about.get((pair["first"], pair["second"]), "") for answer in found]
+    sentences = [f"{head}.", _typical(pair, settings), _mean_against(pair, matrix)]
+    return " ".join(filter(None, [*sentences, _significance(pair, settings, what), *more]))
 
 
-def verdict_without(
-    tasks: list[str], matrix: "pd.DataFrame", blocks: dict[str, list[str]], settings: Settings, control: str = ""
-) -> str:
-    """Return the paragraph again with other tasks than these, to be set behind the first; "" where there are none."""
-    if not tasks:
-        return ""
-    what = "1 task that holds a score far off" if len(tasks) == 1 else f"{len(tasks)} tasks that hold scores far off"
-    rest = matrix.drop(index=tasks)
-    if len(rest) < FEWEST_TASKS:
-        return f" Without the {what} {len(rest)} would be left, too few for a verdict."
-    own = {kind: [task for task in block if task in rest.index] for kind, block in blocks.items()}
-    pairs = compare_pairs(rest, {kind: block for kind, block in own.items() if block}, settings, control)
-    return f" Without the {what}: {verdict(rest, pairs, settings, control).removeprefix('Verdict: ')}"
-
-
-def _row(rows: "pd.DataFrame", one: str, other: str) -> "pd.Series":
+def _row(rows: pd.DataFrame, one: str, other: str) -> pd.Series:
     both = rows["first"].isin([one, other]) & rows["second"].isin([one, other])
     return rows[both].iloc[0]
 
 
-def _typical(pair: "pd.Series", settings: Settings) -> str:
+def _typical(pair: pd.Series, settings: Settings) -> str:
     """Say who is ahead by the test and how far, with the interval that leaves out 0 where the test passes."""
     level, size = percent(settings.alpha), pair["hodges_lehmann"]
     uncorrected = ", uncorrected" if settings.correction != "none" else ""
@@ -93,7 +90,7 @@ def _typical(pair: "pd.Series", settings: Settings) -> str:
     return f"On the typical task {ahead} is {score(abs(size))} ahead of {behind} {measure}."
 
 
-def _mean_against(pair: "pd.Series", matrix: "pd.DataFrame") -> str:
+def _mean_against(pair: pd.Series, matrix: pd.DataFrame) -> str:
     """Say that the mean has the other sign, and which tasks cause it; "" where it has not."""
     if not pair["mean_tipped_by"]:
         return ""
@@ -107,7 +104,7 @@ def _mean_against(pair: "pd.Series", matrix: "pd.DataFrame") -> str:
     )
 
 
-def _significance(pair: "pd.Series", settings: Settings, what: str) -> str:
+def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
     corrected = settings.correction != "none"
     size = int(pair["family_size"])
     after = (

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.drawings.drawing import Drawing
+from analysis.drawings.drawing import Drawing, drawn
 from analysis.drawings.fit import inches, short_names
-from analysis.drawings.style import BLACK, families, house_style
-from analysis.figures.every import settle
+from analysis.drawings.style import BLACK
 from analysis.grids.formats import score, signed
 
 if TYPE_CHECKING:
@@ -48,10 +47,7 @@ class Words:
 
 def styled(labels: Iterable[str], make: Callable[[], Drawing]) -> Drawing:
     """Return the drawing that `make` draws, its layout settled. labels: names whose letters need a font."""
-    with house_style(families(sorted(labels))):
-        drawing = make()
-        settle(drawing.figure)
-    return drawing
+    return drawn(labels, lambda: [make()])[0]
 
 
 Floats = NDArray[np.float64]

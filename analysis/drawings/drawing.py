@@ -1,11 +1,12 @@
 """Figures -> bytes: the same figure gives the same bytes, with no date in them."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.drawings.style import house_style
+from analysis.drawings.style import families, house_style
 from records.atomic import replacing
 
 if TYPE_CHECKING:
@@ -22,6 +23,17 @@ class Drawing:
     caption: str
     alt: str
     figure: "Figure"
+
+
+def drawn(texts: Iterable[str], make: Callable[[], list[Drawing]]) -> list[Drawing]:
+    """Return what `make` draws, in the house's style, with room for every label. texts: names that need a font."""
+    with house_style(families(sorted(texts))):
+        drawings = make()
+        for drawing in drawings:  # once: saving in several formats would solve the layout each time
+            drawing.figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.06)  # inches
+            drawing.figure.draw_without_rendering()
+            drawing.figure.set_layout_engine("none")
+    return drawings
 
 
 METADATA: dict[str, dict[str, Any]] = {

@@ -1,35 +1,12 @@
-"""What fits on a page: which designs are drawn where there are hundreds, and names of bearable length."""
+"""Names of bearable length, and the room that labels take."""
 
 from collections.abc import Iterable
 from itertools import takewhile
-from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 from analysis.drawings.style import CHARACTER
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from analysis.analyse import Result
-
 LONGEST = 40  # letters of a name in a figure
-
-
-def highest(result: "Result", most: int) -> tuple[list[str], str]:
-    """Return at most `most` designs, those of the highest mean over tasks, in config order; and a sentence, "" if all.
-
-    The design that `against=` names is always among them.
-    """
-    designs = [str(label) for label in result.matrix.columns]
-    if len(designs) <= most:
-        return designs, ""
-    kept = set(result.matrix.mean().nlargest(most).index)
-    control = result.control
-    if control and control not in kept:
-        kept = {control, *result.matrix.mean().drop(control).nlargest(most - 1).index}
-    also = f" and {control}" if control else ""
-    said = f"Of {len(designs)} designs the {most} of the highest mean{also} are drawn."
-    return [label for label in designs if label in kept], said
 
 
 def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
@@ -70,15 +47,3 @@ def _cut(name: str, longest: int) -> str:
 def inches(names: Iterable[str]) -> float:
     """Return the width of the widest of some labels; Chinese, Japanese and Korean letters are twice as wide."""
     return CHARACTER * max((sum(1 + (east_asian_width(c) in "WF") for c in name) for name in names), default=0)
-
-
-def block(result: "Result") -> "tuple[str, pd.DataFrame]":
-    """Return the name of the last block of the pairs (all tasks together, or the only type) and its rows."""
-    kind = str(result.pairs["type"].iloc[-1])
-    return kind, result.pairs[result.pairs["type"] == kind]
-
-
-def over(result: "Result", kind: str) -> str:
-    """Return what a mean is over: `40 tasks`, or `8 STS tasks`."""
-    n = len(result.types[kind]) if kind in result.types else len(result.matrix)
-    return f"{n} {kind} tasks" if kind in result.types else f"{n} tasks"

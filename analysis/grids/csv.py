@@ -1,20 +1,14 @@
 """A table as csv text, in a fraction of the time of `to_csv`: each distinct value of a column is written once."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 
-def csv_text(table: "pd.DataFrame", index: bool = False) -> str:
+def csv_text(table: pd.DataFrame, index: bool = False) -> str:
     """Return the table as csv text, floats with all their digits, as `table.to_csv(index=index)` does.
 
     Hundreds of thousands of pairs repeat their names, ranks and p-values, and hold each float as text but once.
     """
-    import pandas as pd
-
     flat = table.reset_index() if index else table
     columns = []
     for position in range(flat.shape[1]):

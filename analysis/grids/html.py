@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 
 from analysis.grids.grid import Cell, Grid
-from analysis.grids.markdown import TITLES
 
 NUMBER = re.compile(r"([<>]=?\s*)?([+-]?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*(K|M|B|%)?$", re.IGNORECASE)
 NO_BREAK, LONGEST = "\u00a0", 40
@@ -46,7 +45,7 @@ def html_grid(grid: Grid) -> HtmlGrid:
     for row in grid.rows:
         above = rows[-1] if rows else []
         rows.append([_cell(cell, k, grid, above) for k, cell in enumerate(row)])
-    title = grid.title or TITLES.get(grid.name, grid.name.capitalize())
+    title = grid.title or grid.name.capitalize()
     header = [re.sub(r"\([^)]*\)", lambda m: m[0].replace(" ", NO_BREAK), name) for name in grid.header]
     narrow = all(len(row[0].text) <= LONGEST for row in rows)
     return HtmlGrid(grid.name, title, grid.caption, header, rows, grid.left, grid.rest, grid.footnotes, narrow)

@@ -1,14 +1,9 @@
 r"""Grids -> LaTeX that compiles as it is in a document with \usepackage{booktabs}."""
 
 import re
-from typing import TYPE_CHECKING
 
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.latex_fit import BEYOND, Piece, Size, composed, fit, set_letter, wrapped
-from analysis.tables.main import all_grids
-
-if TYPE_CHECKING:
-    from analysis.analyse import Result
 
 MOST_WAITING = 8  # floats of one table, after which LaTeX must print what waits: it holds 18, with older kernels
 EMPHASIS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
@@ -35,13 +30,6 @@ SPECIAL = {
     "<": "$<$",
     ">": "$>$",
 }
-
-
-def latex_document(result: "Result") -> str:
-    r"""Return all tables, ready for \input, with the notes and the verdict as comments."""
-    tables = "\n".join(latex_grid(grid) for grid in all_grids(result))
-    comments = "\n".join("% " + " ".join(line.split()) for line in [*result.notes, result.verdict])
-    return f"% \\usepackage{{booktabs}} in the preamble\n{tables}\n{comments}\n"
 
 
 def latex_grid(grid: Grid) -> str:

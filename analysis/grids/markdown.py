@@ -1,15 +1,8 @@
 """Grids -> Markdown, with columns padded so that the source reads as a table too."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analysis.grids.grid import Cell, Grid
-
-if TYPE_CHECKING:
-    from analysis.analyse import Result
-
 
 MARKUP = re.compile(
     r"""
@@ -30,44 +23,6 @@ def escape(text: str) -> str:
 
 
 EMPHASIS = {"best": "**{}**", "second": "*{}*", "": "{}"}
-TITLES = {
-    "by-type": "Scores by task type",
-    "before-after": "Before and after training",
-    "pairs": "Pairs of designs",
-    "effects": "Main effects and interactions",
-    "marginals": "Marginal means",
-    "effects-wide": "Main effects and interactions over more designs",
-    "marginals-wide": "Marginal means over more designs",
-}
-
-
-def document(result: "Result", folder: Path | None = None) -> str:
-    """Return the whole report: tables, notes, verdict. `folder` says where the rest of a list that is cut lies."""
-    from analysis.tables.main import all_grids
-
-    return _document(result, all_grids(result), folder, words=escape)
-
-
-def printed(result: "Result", folder: Path) -> str:
-    """Return what the screen shows: the main tables, the names of the others, notes, verdict."""
-    from analysis.tables.main import further_grids, main_grids
-
-    titles = [grid.title for grid in further_grids(result)]
-    more = f"## Further tables\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n" if titles else ""
-    return _document(result, main_grids(result), folder, more)
-
-
-def _document(
-    result: "Result", grids: list[Grid], folder: Path | None, more: str = "", words: Callable[[str], str] = str
-) -> str:
-    """words: what is done to notes and verdict; on a screen they are read, and copied, as they are."""
-    parts = []
-    for grid in grids:
-        parts.append(f"## {grid.title or TITLES[grid.name]}\n\n{markdown_grid(grid)}")
-        if grid.rest:
-            parts[-1] += f"\n{grid.rest}" + (f" Folder: {folder}." if folder else "") + "\n"
-    notes = "\n".join(f"- {words(note)}" for note in result.notes)
-    return "\n".join([*parts, *filter(None, [more]), f"## Notes\n\n{notes}\n", f"{words(result.verdict)}\n"])
 
 
 def markdown_grid(grid: Grid) -> str:

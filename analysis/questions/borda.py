@@ -1,6 +1,6 @@
 """The ranking of the leaderboard, with how far another draw of tasks would move each design."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from analysis.grids.formats import percent, score
 from analysis.grids.grid import Cell, Grid
@@ -8,25 +8,26 @@ from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.borda import DRAWN_UP_TO, RESAMPLES, borda
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PLACE = 130
+METHODS = "Designs are also ranked by Borda count, with a bootstrap of the tasks for the rank's interval."
 
 
 def answer(material: Material) -> Answer:
     """Return the table `borda` over all tasks, best first."""
-    import pandas as pd
-
     found = borda(material.matrix.to_numpy(dtype=float), material.settings.decimals, level=1 - material.settings.alpha)
     table = pd.DataFrame({"design": [str(name) for name in material.matrix.columns], **vars(found)})
     table = table.rename(columns={"low": "rank_low", "high": "rank_high", "first": "p_first"})
     table = table.sort_values("rank", kind="stable", ignore_index=True)
     grid = borda_grid(table, len(material.matrix), material.settings)
-    return Answer("borda", grids=[grid], frames={"borda": table})
+    return Answer(
+        "borda",
+        grids=[grid],
+        frames={"borda": table},
+        methods=[METHODS],
+    )
 
 
-def borda_grid(table: "pd.DataFrame", n: int, settings: Settings) -> Grid:
+def borda_grid(table: pd.DataFrame, n: int, settings: Settings) -> Grid:
     """One row a design: rank, points, the interval of the rank, the probability of being first."""
     rows = []
     for row in table.head(settings.rows_shown).itertuples():

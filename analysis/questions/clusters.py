@@ -1,12 +1,12 @@
 """`cluster=`: the tests of the pairs both ways, with tasks and with clusters of tasks as units."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
 
-from analysis.family import corrected
 from analysis.grids.formats import equals, fraction, percent, score, signed
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.compared_pairs import corrected
 from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
 from analysis.scores.task_types import clusters_of
@@ -16,16 +16,15 @@ from analysis.statistics.correction import correction_name, passes
 from analysis.statistics.intervals import direction, student_interval
 from analysis.statistics.sign_flip import EXACT_UP_TO
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy.sparse import csr_array
-
-    from analysis.statistics.intervals import Floats
-
 PLACE = 170
+METHODS = (
+    "Tasks that share a source (cluster={cluster}) were also taken as one unit, whose differences flip their signs"
+    " together [@winkler2015]; intervals over such units have the error and degrees of freedom of Bell and McCaffrey"
+    " [@bell2002]."
+)
 
 
-def cluster_grid(frame: "pd.DataFrame", shared: dict[str, int], material: Material) -> Grid:
+def cluster_grid(frame: pd.DataFrame, shared: dict[str, int], material: Material) -> Grid:
     """One row per pair of the last block that has clusters; each p stands behind the difference that it belongs to."""
     settings = material.settings
     kind = list(shared)[-1]
@@ -56,7 +55,7 @@ def _tested(p: float, adjusted: float, reachable: str, least: float, settings: S
     return Cell(fraction(p), mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
 
 
-def _caption(rows: "pd.DataFrame", settings: Settings) -> str:
+def _caption(rows: pd.DataFrame, settings: Settings) -> str:
     n, units, kind = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], rows["type"].iloc[0]
     what = f"all {n} tasks" if kind == "All" else f"the {n} {kind} tasks"
     how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
@@ -97,7 +96,14 @@ def answer(material: Material) -> Answer | None:
     grid = cluster_grid(frame, shared, material)
     notes = _notes(material, sizes, labels)
     about = _about(frame[frame["type"] == list(shared)[-1]], material.settings, "clusters")
-    return Answer("clusters", grids=[grid], frames={"clusters": frame}, notes=notes, about=about)
+    return Answer(
+        "clusters",
+        methods=[METHODS.format(**vars(material.settings))],
+        grids=[grid],
+        frames={"clusters": frame},
+        notes=notes,
+        about=about,
+    )
 
 
 def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str]) -> Answer:
@@ -109,7 +115,7 @@ def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str])
     return Answer("clusters", notes=[_sharing(material, shared, labels)], about=about)
 
 
-def _about(rows: "pd.DataFrame", settings: Settings, units: str) -> dict[tuple[str, str], str]:
+def _about(rows: pd.DataFrame, settings: Settings, units: str) -> dict[tuple[str, str], str]:
     """A sentence a pair: the test with clusters as units, since tasks that share texts are no independent witnesses."""
     after = "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
     found = {}
@@ -143,12 +149,8 @@ def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str])
     )
 
 
-def _tests(
-    material: Material, shared: dict[str, int], labels: dict[str, str], intervals: bool = True
-) -> "pd.DataFrame":
+def _tests(material: Material, shared: dict[str, int], labels: dict[str, str], intervals: bool = True) -> pd.DataFrame:
     """One row a (block with clusters, pair): columns of the pairs table, then those of the clusters, all corrected."""
-    import pandas as pd
-
     settings = material.settings
     parts = []
     for kind in shared:
@@ -174,14 +176,14 @@ def _tests(
     return _corrected(pd.concat(parts, ignore_index=True), settings)
 
 
-def _intervals(differences: np.ndarray, members: "Floats | csr_array", level: float) -> dict[str, np.ndarray]:
+def _intervals(differences: np.ndarray, members: np.ndarray | csr_array, level: float) -> dict[str, np.ndarray]:
     columns = {}
     columns["low_tasks"], columns["high_tasks"] = student_interval(differences, level)
     columns["low_clusters"], columns["high_clusters"] = cluster_interval(differences, members, level).T
     return columns
 
 
-def _corrected(tests: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
+def _corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Correct the p-values of both tests as those of the pairs; family=table is here the blocks with clusters."""
     flips = tests[["type", "p_flip", "p_min_flip"]].set_axis(["type", "p", "p_min"], axis=1)
     tests = corrected(tests, settings)

@@ -1,22 +1,26 @@
 """For every pair: told apart, equivalent within the margin, or not told."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from analysis.family import corrected
 from analysis.grids.formats import equals, fraction, interval, percent, score
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.compared_pairs import corrected
+from analysis.questions.pair_texts import family_text
 from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 from analysis.statistics.equivalence import equivalence, mean_posterior
-from analysis.tables.pair_caption import family_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PLACE = 140
+METHODS = (
+    "Two designs were called equivalent within {rope:g} where two one-sided signed-rank tests [@schuirmann1987] of"
+    " their differences, shifted by that margin either way, were both significant after the same correction; pairs that"
+    " were neither told apart nor equivalent are not told. The posterior of a mean difference is Student's, with the"
+    " prior of Jeffreys [@box1973]."
+)
 
 TOLD, EQUIVALENT, NOT_TOLD = "told apart", "equivalent", "not told"  # a text adds the margin to the second
 SURE = 0.95
@@ -32,6 +36,7 @@ def answer(material: Material) -> Answer:
     grid = equivalence_grid(last, settings)
     return Answer(
         "equivalence",
+        methods=[METHODS.format(**vars(settings))],
         grids=[grid],
         frames={"equivalence": _for_file(table, settings)},
         notes=_notes(last, settings),
@@ -44,14 +49,12 @@ def within(settings: Settings) -> str:
     return f"{EQUIVALENT} within {fraction(settings.rope)}"
 
 
-def equivalence_table(material: Material) -> "pd.DataFrame":
+def equivalence_table(material: Material) -> pd.DataFrame:
     """Return one row per (type, pair): the tests of equivalence, corrected as those of the pairs are, and `outcome`.
 
     `outcome`: told apart where the test of the difference passes after the correction, else equivalent where both
     tests at the margin do, else not told. `within_margin` says the latter also of pairs that are told apart.
     """
-    import pandas as pd
-
     settings, parts = material.settings, []
     for kind, tasks in material.blocks.items():
         rows = material.pairs[material.pairs["type"] == kind]
@@ -67,7 +70,7 @@ def equivalence_table(material: Material) -> "pd.DataFrame":
     return table.assign(outcome=np.where(table["told_apart"], TOLD, outcomes))
 
 
-def _for_file(table: "pd.DataFrame", settings: Settings) -> "pd.DataFrame":
+def _for_file(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Leave out what repeats p_holm, p_bh or p, and say the margin in the outcome."""
     words = table["outcome"].where(table["outcome"] != EQUIVALENT, within(settings))
     kept = table.drop(columns=["told_apart", "p_adjusted"]).assign(outcome=words)
@@ -88,7 +91,7 @@ def _sentence(row: dict[Any, Any], settings: Settings) -> str:
     return f"The pair is {NOT_TOLD}: neither shown to differ nor to be {within(settings)} ({tests})."
 
 
-def _notes(last: "pd.DataFrame", settings: Settings) -> list[str]:
+def _notes(last: pd.DataFrame, settings: Settings) -> list[str]:
     counts = {name: int((last["outcome"] == name).sum()) for name in (TOLD, EQUIVALENT, NOT_TOLD)}
     small = int((last["told_apart"] & last["within_margin"]).sum())
     yet = f" ({small} of them {within(settings)} all the same)" if small else ""
@@ -100,7 +103,7 @@ def _notes(last: "pd.DataFrame", settings: Settings) -> list[str]:
     ]
 
 
-def equivalence_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
+def equivalence_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row per pair of one block: the outcome, the interval, p, and three probabilities, bold from .95 on."""
     rows, kind, n = [], table["type"].iloc[0], int(table["n_tasks"].iloc[0])
     for row in table.head(settings.rows_shown).to_dict("records"):
@@ -127,7 +130,7 @@ def _p(row: dict[Any, Any], settings: Settings) -> Cell:
     return Cell(fraction(row["p"]), below=() if settings.correction == "none" else (fraction(row["p_adjusted"]),))
 
 
-def _caption(table: "pd.DataFrame", kind: str, n: int, settings: Settings) -> str:
+def _caption(table: pd.DataFrame, kind: str, n: int, settings: Settings) -> str:
     margin, alpha, corrects = fraction(settings.rope), fraction(settings.alpha), settings.correction != "none"
     after = f" after {correction_name(settings.correction)} over {family_text(table, settings)}" if corrects else ""
     below = ", below it corrected" if corrects else ""

@@ -1,14 +1,15 @@
 """Tests within one task, over its items, where evaluate.py saved them."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from analysis.family import corrected
 from analysis.grids.formats import fraction, percent, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
+from analysis.questions.compared_pairs import corrected
 from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
 from analysis.scores.items import Items, read_items
@@ -16,10 +17,11 @@ from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
 from analysis.statistics.items import ItemTest, compare_items
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PLACE = 180
+METHODS = (
+    "Within single tasks designs were compared over the task's items by swapping the two designs on an item"
+    " [@pitman1937]."
+)
 
 MOST_PAIRS = 300
 ACCURACY = 1e-4  # mteb rounds means to five digits
@@ -52,7 +54,9 @@ def answer(material: Material) -> Answer | None:
     if not tested:
         return Answer("items", notes=notes) if notes else None
     frame = _frame(tested, settings)
-    return Answer("items", grids=[_grid(frame, tested, settings)], frames={"items": frame}, notes=notes)
+    return Answer(
+        "items", methods=[METHODS], grids=[_grid(frame, tested, settings)], frames={"items": frame}, notes=notes
+    )
 
 
 def _compare(items: Items, material: Material) -> _Tested | str:
@@ -93,10 +97,8 @@ def _stale(tested: list[_Tested], material: Material) -> list[str]:
     ] * bool(odd)
 
 
-def _frame(tested: list[_Tested], settings: Settings) -> "pd.DataFrame":
+def _frame(tested: list[_Tested], settings: Settings) -> pd.DataFrame:
     """One row a (task, pair), every digit; the correction is over the pairs of one task."""
-    import pandas as pd
-
     parts = []
     for one in tested:
         names, test = np.array(one.designs, dtype=object), one.test
@@ -115,7 +117,7 @@ def _frame(tested: list[_Tested], settings: Settings) -> "pd.DataFrame":
     return table.rename(columns={"type": "task"})
 
 
-def _grid(frame: "pd.DataFrame", tested: list[_Tested], settings: Settings) -> Grid:
+def _grid(frame: pd.DataFrame, tested: list[_Tested], settings: Settings) -> Grid:
     cells = []
     for _, row in frame.head(settings.rows_shown).iterrows():
         mark = "*" if row["significant"] else "(*)" if passes(np.array(row["p"]), settings.alpha) else ""

@@ -1,32 +1,27 @@
 """Single scores far off their task and their model, by name: another scale, a failed run, training on the task."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from analysis.grids.formats import score
 from analysis.questions.question import Answer, Material
 from analysis.statistics.odd_cells import FAR, LEAST, odd_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import pandas as pd
 
 PLACE = 200
 
 SHOWN = 5  # scores that the note spells out
 
 
-def odd_scores(read: "pd.DataFrame", compared: "Collection[str]", tasks: list[str]) -> "pd.DataFrame":
+def odd_scores(read: pd.DataFrame, compared: Collection[str], tasks: list[str]) -> pd.DataFrame:
     """Return the scores of the designs `compared` on `tasks` that are far off, the farthest first.
 
     read: the long table of all designs that are to be looked at together, since a task's median is the surer the more
     of them there are; each seed is a column of its own. Columns: design, seed, task, type, score, task_median, expected
     (of task and model), from_task, from_profile (robust standard deviations).
     """
-    import pandas as pd
-
     wide = read.pivot_table(index="task", columns=["design", "seed"], values="score", sort=False)
     found = odd_cells(wide.to_numpy(dtype=np.float64))
     kinds = dict(zip(read["task"], read["type"], strict=True))

@@ -1,20 +1,16 @@
 """Everything about each pair on all tasks together: sizes with intervals, the test, and the tests beside it."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from analysis.grids.formats import fraction, signed
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.pair_texts import family_text, signed_rank_text
 from analysis.questions.question import Answer, Material
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
 from analysis.statistics.sign_flip import DRAWN_UP_TO, RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
 from analysis.statistics.wilcoxon import EXACT_UP_TO
-from analysis.tables.pair_caption import family_text, signed_rank_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PLACE = 100
 
@@ -44,7 +40,7 @@ def answer(material: Material) -> Answer:
     return Answer("pair_details", grids=[grid], notes=_notes(pairs, 1 - settings.alpha))
 
 
-def _row(row: "pd.Series") -> list[Cell]:
+def _row(row: pd.Series) -> list[Cell]:
     """What belongs together stands in one cell, one below the other, so that the table fits a page."""
     return [
         Cell(f"{row['second']} - {row['first']}"),
@@ -69,7 +65,7 @@ def _interval(low: float, high: float) -> tuple[str, ...]:
     return tuple(signed(end) if np.isfinite(end) else "n.a." for end in (low, high))
 
 
-def _caption(material: Material, last: "pd.DataFrame") -> str:
+def _caption(material: Material, last: pd.DataFrame) -> str:
     """Name every column: what it estimates or tests, and how."""
     settings, where = material.settings, last["type"].iloc[0]
     finite = last.loc[np.isfinite(last["hl_low"]), "hl_confidence"]
@@ -96,7 +92,7 @@ def _caption(material: Material, last: "pd.DataFrame") -> str:
     )
 
 
-def _notes(pairs: "pd.DataFrame", level: float) -> list[str]:
+def _notes(pairs: pd.DataFrame, level: float) -> list[str]:
     notes = []
     count = int((pairs["type"] == pairs["type"].iloc[-1]).sum())
     if count > RESAMPLED_PAIRS:

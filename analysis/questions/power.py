@@ -1,7 +1,9 @@
 """What the number of tasks allows: attainable p, power, detectable difference and tasks needed, pair by pair."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from analysis.grids.formats import fraction, score, signed
 from analysis.grids.grid import Cell, Grid
@@ -10,10 +12,11 @@ from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.statistics.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Shifted, detectable, power, tasks_needed
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PLACE = 110
+METHODS = (
+    "The power to detect the observed difference and one of {delta:g}, and the number of tasks needed, were simulated"
+    " from each pair's own differences [@efron1993]."
+)
 
 MOST_PAIRS = 45  # all pairs of ten designs: with more, only the first are simulated, and only on the last block
 HUGE, FEW = 1000, 10  # of more than 1,000 pairs only the first ten
@@ -27,19 +30,21 @@ def answer(material: Material) -> Answer:
     last = table[table["type"] == list(material.blocks)[-1]].reset_index(drop=True)
     total = len(material.pairs) // len(material.blocks)
     return Answer(
-        "power", grids=[power_grid(last, material.settings)], frames={"power": table}, notes=_restricted(total)
+        "power",
+        methods=[METHODS.format(**vars(material.settings))],
+        grids=[power_grid(last, material.settings)],
+        frames={"power": table},
+        notes=_restricted(total),
     )
 
 
-def power_table(material: Material) -> "pd.DataFrame":
+def power_table(material: Material) -> pd.DataFrame:
     """Return one row a (type, pair): `p_min` and its correction, spread, power, tasks needed, detectable difference.
 
     `power_observed` is at alpha, `power_observed_first_step` at alpha / family; `delta` is the stated difference.
     `tasks_*` is the number of tasks with a power of .8, empty beyond 500; what needs a spread is empty below five
     tasks.
     """
-    import pandas as pd
-
     pairs = material.pairs
     if len(pairs) > MOST_PAIRS * len(material.blocks):
         first = _simulated_of(len(pairs) // len(material.blocks))
@@ -80,7 +85,7 @@ def _simulated(pair: Shifted, family: int, settings: Settings) -> dict[str, floa
     return found
 
 
-def power_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
+def power_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row a pair. Where a correction is made, each cell has the value at its first step, then that at alpha."""
     shown = table.head(settings.rows_shown)
     rows = [_row(row, settings) for _, row in shown.iterrows()]
@@ -91,7 +96,7 @@ def power_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
     return Grid("power", _caption(table, n, settings), header, rows, rest=rest, title=f"What {n} tasks allow")
 
 
-def _row(row: "pd.Series", settings: Settings) -> list[Cell]:
+def _row(row: pd.Series, settings: Settings) -> list[Cell]:
     def cell(name: str, show: Any) -> Cell:
         raw = show(row[name])
         if settings.correction == "none":
@@ -124,7 +129,7 @@ def _tasks(value: float, simulated: bool) -> str:
     return f"> {MOST_TASKS}" if math.isnan(value) else f"{value:.0f}"
 
 
-def _caption(table: "pd.DataFrame", n: int, settings: Settings) -> str:
+def _caption(table: pd.DataFrame, n: int, settings: Settings) -> str:
     alpha, kind = fraction(settings.alpha), table["type"].iloc[0]
     stood = (
         f"; {n:,} tasks are stood for by {MOST_TASKS} means of neighbouring differences, with their spread, and beyond"

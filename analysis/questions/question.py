@@ -1,21 +1,24 @@
 """One question put to the scores: the material it reads, the answer that every rendering takes, and the registry.
 
-A question is a module of this folder with `PLACE`, its place among the tables, and `answer(material)`, None where it
-does not apply. Nothing else names it: its tables, figures, files, notes and methods follow from its answer.
+A question is a module of this folder with `PLACE`, its place among the tables, and `answer(material)`, which is None
+where the question does not apply. Nothing else names it: tables, figures, files, notes, the sentences of the verdict
+and of the methods paragraph follow from its answer.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import Any
 
 import pandas as pd
 
+from analysis.control.rule import Footnote
 from analysis.drawings.drawing import Drawing
-from analysis.grids.grid import Grid
+from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
 from analysis.settings import Settings
 
@@ -31,13 +34,43 @@ class Material:
     blocks: dict[str, list[str]]  # the types, and where there are several `All`: what each test is done on
     frame: pd.DataFrame  # long: design, model, seed, task, type, score, source; of these designs and tasks only
     matrix: pd.DataFrame  # tasks x designs, mean over seeds
-    pairs: pd.DataFrame  # one row per (type, pair), see analysis.pairs
-    odd: pd.DataFrame | None = None  # single scores far off, see analysis.questions.odd_cells
+    pairs: pd.DataFrame  # one row per (type, pair), see questions/compared_pairs.py
+    odd: pd.DataFrame | None = None  # single scores far off, see questions/odd_cells.py
+    means: pd.DataFrame = field(default_factory=pd.DataFrame)  # designs x types and means
+    gain: pd.DataFrame | None = None  # (design, before | after | gain) x types and means
+    gain_notes: list[str] = field(default_factory=list)
+    references: dict[str, Design] = field(default_factory=dict)  # untrained references whose scores `gain` uses
+    whole_frame: pd.DataFrame = field(default_factory=pd.DataFrame)  # `frame` with the scores of the references
+    footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
+
+    @property
+    def last(self) -> tuple[str, pd.DataFrame]:
+        """The name of the last block of the pairs (all tasks together, or the only type) and its rows."""
+        kind = str(self.pairs["type"].iloc[-1])
+        return kind, self.pairs[self.pairs["type"] == kind]
+
+    def over(self, kind: str) -> str:
+        """Return what a mean is over: `40 tasks`, or `8 STS tasks`."""
+        return f"{len(self.types[kind])} {kind} tasks" if kind in self.types else f"{len(self.matrix)} tasks"
+
+    def highest(self, most: int) -> tuple[list[str], str]:
+        """Return at most `most` designs, those of the highest mean over tasks, in config order; and a sentence, "" if
+        all. The design that `against=` names is always among them."""
+        designs = [str(label) for label in self.matrix.columns]
+        if len(designs) <= most:
+            return designs, ""
+        means = self.matrix.mean()
+        kept = set(means.nlargest(most).index)
+        if self.control and self.control not in kept:
+            kept = {self.control, *means.drop(self.control).nlargest(most - 1).index}
+        also = f" and {self.control}" if self.control else ""
+        sentence = f"Of {len(designs)} designs the {most} of the highest mean{also} are drawn."
+        return [label for label in designs if label in kept], sentence
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found. Names of files begin with the question's name, or are those that README lists."""
+    """What was found. Where several answers share a folder, names of grids, figures and files begin with `name`."""
 
     name: str
     title: str = ""  # heading, where the answer stands alone (representation); each grid has its own
@@ -46,6 +79,11 @@ class Answer:
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)  # csv name without .csv -> every digit
     notes: list[str] = field(default_factory=list)
     about: dict[tuple[str, str], str] = field(default_factory=dict)  # (first, second) -> sentence for a verdict on it
+    methods: list[str] = field(default_factory=list)  # sentences of the methods paragraph, citations as [@key]
+    main: bool = False  # its tables are printed too
+    csv: dict[str, pd.DataFrame] = field(default_factory=dict)  # files with other columns than result.json has
+    facts: dict[str, Any] = field(default_factory=dict)  # further keys of result.json
+    of_designs: bool = True  # the rows are designs or pairs, so footnotes on designs belong to the tables
 
     @cached_property
     def drawings(self) -> list[Drawing]:
@@ -61,5 +99,34 @@ def questions() -> tuple[ModuleType, ...]:
 
 
 def answers(material: Material) -> list[Answer]:
-    """Return the answers of all questions that apply."""
-    return [found for question in questions() if (found := question.answer(material)) is not None]
+    """Return the answers of all questions that apply, their tables with the footnotes on designs."""
+    found = [answer for question in questions() if (answer := question.answer(material)) is not None]
+    return [_footnoted(answer, material) for answer in found]
+
+
+def _footnoted(answer: Answer, material: Material) -> Answer:
+    if not material.footnotes or not answer.of_designs:
+        return answer
+    return replace(answer, grids=[footnoted(grid, material.footnotes, material.designs) for grid in answer.grids])
+
+
+def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:
+    """Return the grid with the notes below it, and their letters where its text columns name a design or a pair.
+
+    A pair is `<second> - <first>`, as in the table of pairs; a table that names neither has the notes alone.
+    """
+    rows = [[*(_lettered(cell, notes, designs) for cell in row[: grid.left]), *row[grid.left :]] for row in grid.rows]
+    return replace(grid, rows=rows, footnotes=(*grid.footnotes, *(f"{note.mark}: {note.text}" for note in notes)))
+
+
+def _lettered(cell: Cell, notes: list[Footnote], designs: Container[str]) -> Cell:
+    marks = [note.mark for note in notes if _touched(cell.text, note, designs)]
+    return replace(cell, notes=",".join(filter(None, [cell.notes, *marks])))
+
+
+def _touched(text: str, note: Footnote, designs: Container[str]) -> bool:
+    if text in designs:
+        return text in note.marked
+    parts = text.split(" - ")  # a name may hold it too
+    pairs = [(" - ".join(parts[:k]), " - ".join(parts[k:])) for k in range(1, len(parts))]
+    return any(one in designs and other in designs and note.parts(one, other) for one, other in pairs)

@@ -2,29 +2,32 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from analysis.factorial.effect_tables import f_value
 from analysis.grids.formats import equals, fraction, score
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.critical_difference import critical_difference
+from analysis.questions.effects import f_value
 from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.statistics.friedman import Friedman, friedman
 from analysis.statistics.ranks import against_control, cliques, letters, nemenyi_distance, nemenyi_p, task_ranks
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PLACE = 120
+METHODS = (
+    "All designs together were compared by Friedman's test on the ranks within tasks [@friedman1937] with the F of Iman"
+    " and Davenport [@iman1980]; average ranks that differ by less than Nemenyi's critical difference [@nemenyi1963;"
+    " @demsar2006] are not told apart."
+)
 
 
 MOST_GROUPS = 8  # with more, a cell would hold a row of letters that nobody reads
 
 
-def friedman_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
+def friedman_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row a task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD."""
     rows = [_friedman_row(row, settings.alpha) for _, row in table.head(settings.rows_shown).iterrows()]
     header = ["Task type", "n", "Friedman chi2", "Iman-Davenport F", "p by permutation", "Kendall's W", "CD"]
@@ -33,7 +36,7 @@ def friedman_grid(table: "pd.DataFrame", settings: Settings) -> Grid:
     return Grid("friedman", _friedman_caption(table, settings), header, rows, rest=rest, title=title)
 
 
-def _friedman_row(row: "pd.Series", alpha: float) -> list[Cell]:
+def _friedman_row(row: pd.Series, alpha: float) -> list[Cell]:
     """The star is with the p to report: of the permutations, or of F where none were made."""
     permuted = not np.isnan(row["p_permutation"])
     star = "*" if passes(np.array(row["p_permutation" if permuted else "p_f"]), alpha) else ""
@@ -48,7 +51,7 @@ def _friedman_row(row: "pd.Series", alpha: float) -> list[Cell]:
     return [Cell(row["type"]), Cell(str(row["n_tasks"])), chi2, f, p, *sizes]
 
 
-def _friedman_caption(table: "pd.DataFrame", settings: Settings) -> str:
+def _friedman_caption(table: pd.DataFrame, settings: Settings) -> str:
     drawn = sorted({int(count) for count in table["permutations"]} - {0})
     random = f"{' or '.join(f'{count:,}' for count in drawn)} random ones (seed 0)"
     how = " and ".join((["all of them (exact)"] if table["exact"].any() else []) + ([random] if drawn else []))
@@ -65,7 +68,7 @@ def _friedman_caption(table: "pd.DataFrame", settings: Settings) -> str:
     )
 
 
-def ranks_grid(table: "pd.DataFrame", control: str, settings: Settings) -> Grid:
+def ranks_grid(table: pd.DataFrame, control: str, settings: Settings) -> Grid:
     """One row per design, the best average rank on the last block first; below a rank the letters of its groups.
 
     `control`: the design that `against=` names, from which others may differ by a star; without one there are no stars.
@@ -96,7 +99,7 @@ def ranks_grid(table: "pd.DataFrame", control: str, settings: Settings) -> Grid:
     return Grid("ranks", caption, header, rows, rest=rest, title="Average ranks")
 
 
-def _rank_cell(row: "pd.Series", levels: list[float], lettered: bool, alpha: float) -> Cell:
+def _rank_cell(row: pd.Series, levels: list[float], lettered: bool, alpha: float) -> Cell:
     rank = row["average_rank"]
     style = ("best", "second")[levels.index(rank)] if rank in levels and len(levels) > 1 else ""
     # nan, of the control itself, does not pass
@@ -109,8 +112,6 @@ MOST_PAIRS = 1_000  # a block; of more pairs only the critical difference is giv
 
 def answer(material: Material) -> Answer | None:
     """Return the tables `friedman` and `ranks`; with two designs only a note, as Friedman's is then a sign test."""
-    import pandas as pd
-
     settings, matrix = material.settings, material.matrix
     designs = [str(name) for name in matrix.columns]
     if len(designs) < 3:
@@ -133,7 +134,14 @@ def answer(material: Material) -> Answer | None:
     if pairs:
         frames["rank_pairs"] = pd.concat(pairs, ignore_index=True)
     grids = [friedman_grid(table, settings), ranks_grid(by_design, material.control, settings)]
-    return Answer("ranks", grids=grids, frames=frames, notes=list(_notes(material, table, few)))
+    return Answer(
+        "ranks",
+        methods=[METHODS],
+        draw=lambda: critical_difference(material),
+        grids=grids,
+        frames=frames,
+        notes=list(_notes(material, table, few)),
+    )
 
 
 def _test_row(kind: str, n: int, test: Friedman, cd: float) -> dict[str, object]:
@@ -143,9 +151,7 @@ def _test_row(kind: str, n: int, test: Friedman, cd: float) -> dict[str, object]
 
 def _rank_table(
     kind: str, designs: list[str], n: int, test: Friedman, *, cd: float, control: int | None
-) -> "pd.DataFrame":
-    import pandas as pd
-
+) -> pd.DataFrame:
     averages = test.average_ranks
     groups = cliques(averages, cd)
     columns = {"type": kind, "n_tasks": n, "design": designs, "average_rank": averages}
@@ -155,9 +161,7 @@ def _rank_table(
     return pd.DataFrame(columns)
 
 
-def _pair_table(kind: str, designs: list[str], n: int, test: Friedman) -> "pd.DataFrame":
-    import pandas as pd
-
+def _pair_table(kind: str, designs: list[str], n: int, test: Friedman) -> pd.DataFrame:
     first, second = np.array(list(combinations(range(len(designs)), 2))).T
     names, averages = np.array(designs, dtype=object), test.average_ranks
     differences = averages[second] - averages[first]
@@ -167,7 +171,7 @@ def _pair_table(kind: str, designs: list[str], n: int, test: Friedman) -> "pd.Da
     )
 
 
-def _notes(material: Material, table: "pd.DataFrame", listed: bool) -> Iterator[str]:
+def _notes(material: Material, table: pd.DataFrame, listed: bool) -> Iterator[str]:
     marks = "Nemenyi's groups and Holm's marks" if material.control else "Nemenyi's groups"
     yield (
         f"Average ranks compare a design with all the others in the table, so {marks} change with which designs are"

@@ -1,8 +1,7 @@
 """Every pair of designs with the seeds as a second source of chance: intervals over tasks, and over tasks and seeds."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from analysis.grids.formats import interval, percent, signed
 from analysis.grids.grid import Cell, Grid
@@ -11,10 +10,11 @@ from analysis.questions.question import Answer, Material
 from analysis.settings import Settings
 from analysis.statistics.seeds import SeedTable, model_intervals, seed_pairs, seed_table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PLACE = 160
+METHODS = (
+    "Intervals over tasks and seeds come from the two-way random model with Satterthwaite's degrees of freedom"
+    " [@satterthwaite1946]."
+)
 
 FEW_SEEDS = 5  # below it what the pair's own seeds say of their spread is worth little, see docs/decisions/seeds.md
 
@@ -34,10 +34,17 @@ def answer(material: Material) -> Answer | None:
     last = frame[frame["type"] == list(blocks)[-1]]
     grid = _grid(last, table, settings.rows_shown, settings.alpha)
     about = _about(last, settings.alpha)
-    return Answer("seeds", grids=[grid], frames={"seeds": frame}, notes=_notes(last, len(table.seeds)), about=about)
+    return Answer(
+        "seeds",
+        methods=[METHODS],
+        grids=[grid],
+        frames={"seeds": frame},
+        notes=_notes(last, len(table.seeds)),
+        about=about,
+    )
 
 
-def _about(rows: "pd.DataFrame", alpha: float) -> dict[tuple[str, str], str]:
+def _about(rows: pd.DataFrame, alpha: float) -> dict[tuple[str, str], str]:
     """A sentence per pair: whether its mean difference is shown for the designs trained with any seed, in its family.
 
     The verdict speaks of the pair that looks best, so the interval is the one that holds for all pairs together.
@@ -55,7 +62,7 @@ def _about(rows: "pd.DataFrame", alpha: float) -> dict[tuple[str, str], str]:
     return found
 
 
-def _notes(rows: "pd.DataFrame", seeds: int) -> list[str]:
+def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
     """What a pair's own seeds are worth where they are few, and which differences the seeds could explain."""
     notes = []
     if seeds < FEW_SEEDS:
@@ -86,9 +93,7 @@ def _pairs(table: SeedTable, control: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _frame(
     table: SeedTable, blocks: dict[str, list[str]], pairs: tuple[np.ndarray, np.ndarray], settings: Settings
-) -> "pd.DataFrame":
-    import pandas as pd
-
+) -> pd.DataFrame:
     (first, second), level = pairs, 1 - settings.alpha
     names = np.array(table.designs, dtype=object)
     family = family_size(len(first), len(blocks), settings)
@@ -114,7 +119,7 @@ def family_size(pairs: int, blocks: int, settings: Settings) -> int:
     return pairs if settings.family == "type" else pairs * blocks
 
 
-def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int, alpha: float) -> Grid:
+def _grid(rows: pd.DataFrame, table: SeedTable, shown: int, alpha: float) -> Grid:
     cells, several = [], bool(rows["family_size"].iloc[0] > 1)
     for _, row in rows.head(shown).iterrows():
         intervals = [ends(row, name) for name in ("over_tasks", "by_model", "by_pooled", "together")[: 3 + several]]
@@ -131,17 +136,17 @@ def _grid(rows: "pd.DataFrame", table: SeedTable, shown: int, alpha: float) -> G
     )  # fmt: skip
 
 
-def _together(rows: "pd.DataFrame") -> str:
+def _together(rows: pd.DataFrame) -> str:
     m = rows["family_size"].iloc[0]
     return f", and that for all {m:,} pairs together (Bonferroni), which the verdict quotes" if m > 1 else ""
 
 
-def ends(row: "pd.Series | dict[str, float]", name: str) -> str:
+def ends(row: pd.Series | dict[str, float], name: str) -> str:
     """The interval in the columns low_<name> and high_<name> of a row: [+.0010, +.0210]."""
     return interval(row[f"low_{name}"], row[f"high_{name}"])
 
 
-def _caption(rows: "pd.DataFrame", table: SeedTable, level: str) -> str:
+def _caption(rows: pd.DataFrame, table: SeedTable, level: str) -> str:
     kind, n = rows["type"].iloc[0], rows["n_tasks"].iloc[0]
     what = f"all {n} tasks" if kind == "All" else f"{n} {kind} tasks"
     return (

@@ -1,6 +1,6 @@
 """How much of the scores' variance is design, task, seed: one row a block."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
@@ -8,10 +8,8 @@ from analysis.questions.question import Answer, Material
 from analysis.statistics.seeds import SeedTable, seed_table
 from analysis.statistics.variance import Component, components, seed_standard_error, task_standard_error
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PLACE = 150
+METHODS = "The variance of scores was split into design, task, seed and their interactions [@searle1992]."
 
 MEANING = {
     "design": "designs differ on average",
@@ -38,7 +36,9 @@ def answer(material: Material) -> Answer | None:
     sizes = {kind: len(material.blocks[kind]) for kind in found}
     frame = _frame(found, sizes, table)
     grid = _grid(found, sizes, table)
-    return Answer("variance", grids=[grid], frames={"variance": frame}, notes=_notes(found, sizes, table))
+    return Answer(
+        "variance", methods=[METHODS], grids=[grid], frames={"variance": frame}, notes=_notes(found, sizes, table)
+    )
 
 
 def _trained_once(material: Material) -> dict[tuple[str, str], str]:
@@ -49,10 +49,8 @@ def _trained_once(material: Material) -> dict[tuple[str, str], str]:
     return {pair: said for pair in pairs if once.issuperset(pair)}
 
 
-def _frame(found: dict[str, dict[str, Component]], sizes: dict[str, int], table: SeedTable) -> "pd.DataFrame":
+def _frame(found: dict[str, dict[str, Component]], sizes: dict[str, int], table: SeedTable) -> pd.DataFrame:
     """One row a (block, component), every digit; `se_...` repeat the block's standard errors."""
-    import pandas as pd
-
     rows = []
     for kind, own in found.items():
         n = sizes[kind]

@@ -2,9 +2,13 @@
 
 from base64 import b64encode
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analysis.drawings.drawing import Drawing
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+
+from analysis.analyse import Result
+from analysis.drawings.drawing import Drawing, figure_bytes
 from analysis.grids.html import html_grid
 from analysis.grids.latex import defined
 from analysis.report import references
@@ -12,16 +16,12 @@ from analysis.report.manifest_audit import manifest_audit
 from analysis.report.methods import methods
 from analysis.report.references import REFERENCES, bibtex
 from analysis.report.representation import representation_parts
-from analysis.tables.main import all_grids
-
-if TYPE_CHECKING:
-    from analysis.analyse import Result
 
 HERE = Path(__file__).resolve().parent
 PIXELS = 96  # of a web page, an inch
 
 
-def report_files(result: "Result", drawings: list[Drawing]) -> dict[str, str]:
+def report_files(result: Result, drawings: list[Drawing]) -> dict[str, str]:
     """Return file name -> text."""
     sentences = methods(result)
     keys = references.keys_of(sentences)
@@ -35,18 +35,15 @@ def methods_latex(sentences: list[str]) -> str:
     return f"% \\bibliography{{references}} in the document\n{defined(text)}\n"
 
 
-def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:
-    from jinja2 import Environment, FileSystemLoader
-    from markupsafe import Markup
-
+def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:
     own = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     keys = sorted(references.keys_of(sentences), key=lambda key: REFERENCES[key].short)
     return own.get_template("page.html.j2").render(
-        title=f"{len(result.designs)} designs on {len(result.matrix)} tasks",
+        title=f"{len(result.material.designs)} designs on {len(result.material.matrix)} tasks",
         verdict=result.verdict,
-        grids=[html_grid(grid) for grid in all_grids(result)],
+        grids=[html_grid(grid) for grid in result.grids()],
         figures=[_figure(drawing) for drawing in drawings],
-        parts=representation_parts(result.settings.representation),
+        parts=representation_parts(result.material.settings.representation),
         audit=manifest_audit(result),
         notes=result.notes,
         methods=Markup(" ").join(map(references.html, sentences)),
@@ -58,8 +55,6 @@ def _page(result: "Result", drawings: list[Drawing], sentences: list[str], texts
 
 def _figure(drawing: Drawing) -> dict[str, Any]:
     """The picture as SVG within the page: sharp in print, and its ids cannot clash with those of another."""
-    from analysis.drawings.drawing import figure_bytes
-
     width, height = drawing.figure.get_size_inches()
     words = {"name": drawing.name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
     source = f"data:image/svg+xml;base64,{b64encode(figure_bytes(drawing, 'svg')).decode()}"

@@ -23,7 +23,7 @@ def f_test(vectors: Floats) -> float:
     """p of the repeated-measures F from orthonormal contrasts [n, df]."""
     from scipy.stats import f
 
-    from analysis.factorial.effects import effect_test
+    from analysis.questions.tested_effects import effect_test
 
     test = effect_test(vectors)
     return float(f.sf(test["F"], test["df"], test["df_error"]))

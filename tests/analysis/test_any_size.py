@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.grids.latex import latex_document
-from analysis.grids.markdown import document
+from analysis.write import document, latex_document
 from tests.analysis.two_designs import write_pairs
 
 
@@ -41,7 +40,7 @@ def test_no_row_need_be_shown(tmp_path, analyse_words, word):
 def test_more_than_five_hundred_tasks(tmp_path, analyse_words, tasks):
     """Of one type: two of three tasks are, and each further type would be simulated for nothing."""
     path = long_csv(tmp_path / "x.csv", (2, 1, -(-tasks * 3 // 2)), difference=0.006)
-    (section,) = [s for s in analyse_words(f"scores={path}", "types=[Retrieval]").sections if s.name == "power"]
+    (section,) = [s for s in analyse_words(f"scores={path}", "types=[Retrieval]").answers if s.name == "power"]
     (row,) = section.frames["power"].to_dict("records")
     assert row["n_tasks"] == tasks
     sd = row["sd"]
@@ -53,7 +52,7 @@ def test_more_than_five_hundred_tasks(tmp_path, analyse_words, tasks):
 
 def posterior(result):
     """The table with the three probabilities, whatever its section is called."""
-    frames = [frame for section in result.sections for frame in section.frames.values()]
+    frames = [frame for section in result.answers for frame in section.frames.values()]
     (found,) = [frame for frame in frames if {"worse", "equivalent", "better"} <= set(frame.columns)]
     return found
 
@@ -76,4 +75,4 @@ def test_a_million_rows_take_less_than_a_minute(tmp_path, analyse_words):
     result = analyse_words(f"scores={path}")
     assert "two-sided Wilcoxon signed-rank test (more than 1,000 tasks: by the normal curve)" in document(result)
     assert process_time() - began < 60
-    assert np.isfinite(result.pairs[["hl_low", "hl_high", "p", "p_permutation"]]).all().all()
+    assert np.isfinite(result.material.pairs[["hl_low", "hl_high", "p", "p_permutation"]]).all().all()

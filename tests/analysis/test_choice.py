@@ -24,8 +24,8 @@ def filled(new_study, spread_scores):
 
 def test_config_order_not_the_scores_nor_the_folder(filled, analyse_words):
     result = analyse_words(f"scores={filled.root}")
-    assert list(result.designs) == ["eos-causal", "eos-bi", "mean-causal", "multilayer-bi", "zeta-causal"]
-    first = result.pairs.iloc[0]
+    assert list(result.material.designs) == ["eos-causal", "eos-bi", "mean-causal", "multilayer-bi", "zeta-causal"]
+    first = result.material.pairs.iloc[0]
     assert (first["first"], first["second"]) == ("eos-causal", "eos-bi")
     assert first["difference"] == pytest.approx(-0.02)
 
@@ -37,7 +37,7 @@ def test_order_can_be_changed(filled, analyse_words):
 
 def test_models_fix_the_order_and_take_globs(filled, analyse_words):
     result = analyse_words(f"scores={filled.root}", "models=[mean-causal,eos-*]")
-    assert list(result.designs) == ["mean-causal", "eos-causal", "eos-bi"]
+    assert list(result.material.designs) == ["mean-causal", "eos-causal", "eos-bi"]
     full = analyse_words(f"scores={filled.root}", "models=[s__multilayer-bi,*-causal]")
     assert list(full.designs) == ["multilayer-bi", "eos-causal", "mean-causal", "zeta-causal"]
 
@@ -52,8 +52,8 @@ def test_a_published_model_answers_to_its_name_on_the_hub(tmp_path, analyse_word
 @pytest.mark.parametrize("name", ["eos-causal-untrained", "'eos-causal (untrained)'", "*untrained"])
 def test_untrained_is_compared_only_when_named(filled, analyse_words, name):
     result = analyse_words(f"scores={filled.root}", f"models=[{name},eos-causal]")
-    assert list(result.designs) == ["eos-causal (untrained)", "eos-causal"]
-    assert result.pairs.iloc[-1]["difference"] == pytest.approx(0.23)
+    assert list(result.material.designs) == ["eos-causal (untrained)", "eos-causal"]
+    assert result.material.pairs.iloc[-1]["difference"] == pytest.approx(0.23)
 
 
 def test_only_untrained_designs_are_compared(study, analyse_words, spread_scores):
@@ -78,10 +78,10 @@ def test_unknown_names_have_neighbours(filled, analyse_words):
 
 def test_types_and_tasks(filled, analyse_words):
     result = analyse_words(f"scores={filled.root}", "types=[sts,Retrieval]", "tasks=[STS*,Retrieval1]")
-    assert {kind: len(tasks) for kind, tasks in result.types.items()} == {"Retrieval": 1, "STS": 8}
+    assert {kind: len(tasks) for kind, tasks in result.material.types.items()} == {"Retrieval": 1, "STS": 8}
     one = analyse_words(f"scores={filled.root}", "types=[STS]")
-    assert set(one.pairs["type"]) == {"STS"}  # no row "All" that would repeat it
-    assert list(one.means.columns) == ["STS"]
+    assert set(one.material.pairs["type"]) == {"STS"}  # no row "All" that would repeat it
+    assert list(one.material.means.columns) == ["STS"]
 
 
 def test_missing_cells(study, analyse_words, spread_scores):
@@ -93,8 +93,8 @@ def test_missing_cells(study, analyse_words, spread_scores):
     ):
         analyse_words(f"scores={filled.root}")
     result = analyse_words(f"scores={filled.root}", "missing=intersection")
-    assert len(result.matrix) == 15
-    assert "STS3" not in set(result.frame["task"])
+    assert len(result.material.matrix) == 15
+    assert "STS3" not in set(result.material.frame["task"])
     assert any(
         "1 of 16 tasks were dropped" in n and "(lastlayer-bi (seed 0) lacks 1): STS3." in n for n in result.notes
     )
@@ -113,12 +113,13 @@ def test_before_and_after(study, analyse_words, spread_scores):
     for design in DESIGNS:
         filled.run(design, spread_scores(0.33), seed=1)
     result = analyse_words(f"scores={filled.root}")
-    assert list(result.gain.index.get_level_values("design").unique()) == ["eos-causal"]
-    assert result.gain.loc[("eos-causal", "gain"), "STS"] == pytest.approx((0.33 + 0.33) / 2 - 0.1)
-    assert result.gain.loc[("eos-causal", "after"), "STS"] == pytest.approx(result.means.loc["eos-causal", "STS"])
+    assert list(result.material.gain.index.get_level_values("design").unique()) == ["eos-causal"]
+    gain = result.material.gain
+    assert gain.loc[("eos-causal", "gain"), "STS"] == pytest.approx((0.33 + 0.33) / 2 - 0.1)
+    assert gain.loc[("eos-causal", "after"), "STS"] == pytest.approx(result.material.means.loc["eos-causal", "STS"])
     assert any("No before-and-after row for eos-bi" in note for note in result.notes)
     assert "Before training: seeds 0, after it: 0, 1 (eos-causal)." in result.notes
-    assert set(result.frame["design"]) == {*result.designs, "eos-causal (untrained)"}
+    assert set(result.material.whole_frame["design"]) == {*result.material.designs, "eos-causal (untrained)"}
 
 
 def test_a_glob_names_the_scores_of_several_studies(tmp_path):

@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.family import corrected
-from analysis.pairs import compare_pairs
+from analysis.questions.compared_pairs import compare_pairs, corrected
 from analysis.settings import Settings
 from analysis.statistics.correction import holm
 from analysis.statistics.wilcoxon import signed_rank

@@ -17,17 +17,20 @@ MODELS = "models=[BAAI__bge-small-en-v1.5,BAAI__bge-base-en-v1.5,BAAI__bge-large
 
 def test_named_models_agree_with_scipy_and_with_the_published_means(published):
     result = analyse(read_arguments([f"scores={published.path}", MODELS]))
-    assert result.matrix.shape == (41, 3)
-    for row in result.pairs.itertuples():
-        tasks = result.types.get(row.type, list(result.matrix.index))
-        d = np.round((result.matrix.loc[tasks, row.second] - result.matrix.loc[tasks, row.first]).to_numpy(), 12)
+    assert result.material.matrix.shape == (41, 3)
+    matrix = result.material.matrix
+    for row in result.material.pairs.itertuples():
+        tasks = result.material.types.get(row.type, list(result.material.matrix.index))
+        d = np.round(
+            (matrix.loc[tasks, row.second] - matrix.loc[tasks, row.first]).to_numpy(),
+            12,
+        )
         if len(set(np.abs(d))) == len(d) and d.all():
             assert row.p == pytest.approx(stats.wilcoxon(d, method="exact").pvalue, abs=1e-12)
     line = pd.read_csv(published.path).set_index("model").loc["BAAI__bge-large-en-v1.5"]
-    assert result.means.loc["BAAI__bge-large-en-v1.5", "STS"] == pytest.approx(float(line["mean_STS"]) / 100, abs=1e-4)
-    assert result.means.loc["BAAI__bge-large-en-v1.5"].iloc[-2] == pytest.approx(
-        float(line["mean_all"]) / 100, abs=1e-4
-    )
+    means = result.material.means
+    assert means.loc["BAAI__bge-large-en-v1.5", "STS"] == pytest.approx(float(line["mean_STS"]) / 100, abs=1e-4)
+    assert means.loc["BAAI__bge-large-en-v1.5"].iloc[-2] == pytest.approx(float(line["mean_all"]) / 100, abs=1e-4)
 
 
 def test_gaps_are_dropped_or_refused_with_the_mend(published):
@@ -37,7 +40,7 @@ def test_gaps_are_dropped_or_refused_with_the_mend(published):
     with pytest.raises(UserError, match=told):
         analyse(read_arguments([f"scores={published.path}"]))
     whole = analyse(read_arguments([f"scores={published.path}", "missing=drop_models", "models=[BAAI__*,intfloat__*]"]))
-    assert len(whole.matrix) == 41
+    assert len(whole.material.matrix) == 41
     (note,) = [note for note in whole.notes if note.startswith("missing=drop_models")]
     assert f"{note.count('(') - 1} of {len(whole.designs) + note.count('(') - 1} designs were dropped" in note
 
@@ -56,7 +59,7 @@ def test_a_crossing_of_published_models_agrees_with_statsmodels(published):
     """Twelve models are a crossing: family (e5, bge) x size x version; F of all seven effects over 27 shared tasks."""
     from statsmodels.stats.anova import AnovaRM
 
-    from analysis.factorial.effects import factorial_effects
+    from analysis.questions.tested_effects import factorial_effects
     from analysis.settings import Settings
 
     pattern = {"e5": ("intfloat__e5-{}", "intfloat__e5-{}-v2"), "bge": ("BAAI__bge-{}-en", "BAAI__bge-{}-en-v1.5")}

@@ -6,9 +6,8 @@ from itertools import combinations
 import pytest
 
 from analysis.control.rule import NotControlledError
-from analysis.grids.latex import latex_document
-from analysis.grids.markdown import document, markdown_grid
-from analysis.tables.write import write_files
+from analysis.grids.markdown import markdown_grid
+from analysis.write import document, latex_document, write_files
 from cli.compose import composed, plain
 from cli.errors import UserError
 
@@ -77,8 +76,8 @@ def test_a_planted_difference_is_refused_and_named(planted, analyse_words, what,
 )
 def test_bookkeeping_outcomes_and_keys_below_a_factor_differ_freely(planted, analyse_words, changes):
     result = analyse_words(f"scores={planted(**changes).root}")
-    assert list(result.designs) == list(DESIGNS)
-    assert result.footnotes == []
+    assert list(result.material.designs) == list(DESIGNS)
+    assert result.material.footnotes == []
 
 
 def test_head_sizes_that_no_pooler_takes_over_are_compared(study, analyse_words, spread_scores):
@@ -105,11 +104,11 @@ def test_the_error_names_three_mends(planted, analyse_words):
 def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     root = planted(_threads=2, _versions__torch="2.8.0").root
     result = analyse_words(f"scores={root}", "allow=[threads,versions]")
-    (note,) = result.footnotes
+    (note,) = result.material.footnotes
     line = "threads: 2 in lastlayer-bi, 4 in the others; versions.torch: 2.8.0 in lastlayer-bi, 2.9.0 in the others"
     assert note.text == f"{line} (allowed)"
     text = document(result)
-    tables = 2 + sum(len(section.grids) for section in result.sections)  # by type, pairs
+    tables = 2 + sum(len(section.grids) for section in result.answers)  # by type, pairs
     assert text.count(f"a: {note.text}") == tables
     assert not re.search(r"^\| \**lastlayer-bi\** +\|", text, re.MULTILINE)
     assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)) == 3  # by type, ranks, Borda
@@ -133,8 +132,8 @@ def test_keys_that_part_the_designs_otherwise_get_letters_of_their_own(study, an
     for k, design in enumerate(DESIGNS):
         study.run(design, spread_scores(0.3 + 0.1 * k), _threads=4 if k else 2, _kernel=f"kernel{k}")
     result = analyse_words(f"scores={study.root}", "allow=[threads,kernel]")
-    assert [note.mark for note in result.footnotes] == ["a", "b"]
-    assert [sorted(note.marked) for note in result.footnotes] == [sorted(DESIGNS), ["eos-causal"]]
+    assert [note.mark for note in result.material.footnotes] == ["a", "b"]
+    assert [sorted(note.marked) for note in result.material.footnotes] == [sorted(DESIGNS), ["eos-causal"]]
 
 
 def test_an_allow_that_lets_nothing_through_is_said(planted, analyse_words):
@@ -155,8 +154,8 @@ def test_a_further_factor_makes_designs(study, analyse_words, spread_scores):
     with pytest.raises(UserError, match=r"also in pooler.tokens.*factors=\[pooler,attn,pooler.tokens\]"):
         analyse_words(f"scores={study.root}")
     result = analyse_words(f"scores={study.root}", "factors=[pooler,attn,pooler.tokens]")
-    assert list(result.designs) == ["lastlayer-bi tokens=all", "lastlayer-bi tokens=mean"]
-    assert result.designs["lastlayer-bi tokens=mean"].factors["pooler.tokens"] == "mean"
+    assert list(result.material.designs) == ["lastlayer-bi tokens=all", "lastlayer-bi tokens=mean"]
+    assert result.material.designs["lastlayer-bi tokens=mean"].factors["pooler.tokens"] == "mean"
 
 
 def test_a_template_is_a_factor_by_its_name(study, analyse_words, spread_scores):
@@ -165,7 +164,7 @@ def test_a_template_is_a_factor_by_its_name(study, analyse_words, spread_scores)
     with pytest.raises(UserError, match=r"also in template\.name"):
         analyse_words(f"scores={study.root}")
     result = analyse_words(f"scores={study.root}", "factors=[template]")
-    assert sorted(result.designs) == ["mean-bi template=echo", "mean-bi template=instruct"]
+    assert sorted(result.material.designs) == ["mean-bi template=echo", "mean-bi template=instruct"]
 
 
 def test_a_factor_covers_the_facts_that_it_moves(study, analyse_words, spread_scores):
@@ -190,8 +189,8 @@ def test_seeds_of_two_studies_make_one_design(study, analyse_words, spread_score
         study.run(design, spread_scores(0.3), seed=0)
         study.run(design, spread_scores(0.5), seed=1, study="t")
     result = analyse_words(f"scores={study.root}")
-    assert list(result.designs) == ["eos-causal", "mean-bi"]
-    assert result.matrix.loc["STS0", "mean-bi"] == pytest.approx(0.408)
+    assert list(result.material.designs) == ["eos-causal", "mean-bi"]
+    assert result.material.matrix.loc["STS0", "mean-bi"] == pytest.approx(0.408)
 
 
 def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, analyse_words, spread_scores):
@@ -215,7 +214,7 @@ def test_the_published_confound_is_a_note(study, analyse_words, spread_scores):
 def test_untrained_references_are_held_to_what_both_state(planted, study, analyse_words, spread_scores):
     planted()
     study.run("eos-causal", spread_scores(0.1), trained=False)
-    assert analyse_words(f"scores={study.root}").gain is not None
+    assert analyse_words(f"scores={study.root}").material.gain is not None
     study.run("eos-causal", spread_scores(0.1), trained=False, _base_weights_sha256="1" * 64)
     with pytest.raises(NotControlledError, match="base_weights_sha256") as error:
         analyse_words(f"scores={study.root}")

@@ -58,7 +58,7 @@ def test_mixed_versions_are_named(planted, analyse_words):
 
 def test_scores_of_a_half_finished_run_are_left_out_by_name(planted, analyse_words):
     result = analyse_words(f"scores={planted(_status='running').root}")
-    assert list(result.designs) == ["eos-causal", "multilayer-causal"]
+    assert list(result.material.designs) == ["eos-causal", "multilayer-causal"]
     (note,) = [note for note in result.notes if note.startswith("Left out")]
     assert "s__lastlayer-bi/seed=0@" in note
 

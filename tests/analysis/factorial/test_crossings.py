@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.factorial.complete_grid import complete_grid
-from analysis.factorial.crossings import crossings, factor_table, varying
 from analysis.manifests.designs import Design
+from analysis.questions.crossings import complete_grid, crossings, factor_table, varying
 
 PLAIN, HEADS, TOKENS, ATTNS = (
     ["eos", "mean", "weightedmean"],

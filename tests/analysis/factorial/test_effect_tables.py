@@ -7,18 +7,26 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.factorial.crossings import Crossing
-from analysis.factorial.effect_tables import effect_grids, effects_grid, marginals_grid
-from analysis.factorial.effects import Factorial, effect_tests, effects_for_file, factorial_effects
-from analysis.factorial.marginals import marginal_means
 from analysis.grids.latex import latex_grid
-from analysis.grids.markdown import TITLES, document, markdown_grid
+from analysis.grids.markdown import markdown_grid
+from analysis.questions.crossings import Crossing
+from analysis.questions.effects import effect_grids, effects_for_file, effects_grid, marginals_grid
+from analysis.questions.tested_effects import (
+    Factorial,
+    effect_tests,
+    factorial_effects,
+    marginal_means,
+)
 from analysis.settings import Settings
-from analysis.tables.write import write_files
+from analysis.write import document, write_files
 
 TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])
 VALUES = np.array([[0.1, 0.2, 0.3, 0.6], [0.2, 0.2, 0.4, 0.5], [0.1, 0.3, 0.2, 0.6]])
 SETTINGS = Settings(scores=())
+
+
+def crossings_of(result):
+    return next(answer for answer in result.answers if answer.name == "effects").facts["crossings"]
 
 
 def two_by_two(values=VALUES):
@@ -86,10 +94,11 @@ def test_both_crossings_have_tables_with_titles_of_their_own():
     values = np.random.default_rng(0).uniform(size=(5, 10))
     matrix = pd.DataFrame(values, columns=factors.index)
     effects, _ = factorial_effects(matrix, factors, {"STS": list(range(5))}, SETTINGS)
-    names = [grid.name for grid in effect_grids(effects, SETTINGS)]
+    grids = effect_grids(effects, SETTINGS)
+    names = [grid.name for grid in grids]
     assert names == ["effects", "marginals", "effects-wide", "marginals-wide"]
-    assert set(names) <= set(TITLES)
-    tests, means = effects_for_file(effects)
+    assert len({grid.title for grid in grids}) == len(grids)
+    tests, means = effects_for_file(effects).values()
     assert tests["crossing"].value_counts().to_dict() == {
         "pooler (2) x pooler.tokens (2) x attn (2)": 7,
         "reading (5) x attn (2)": 3,
@@ -111,7 +120,7 @@ def crossed(study, spread_scores):
 
 def test_from_results_to_files(crossed, analyse_words, tmp_path):
     result = analyse_words(f"scores={crossed.root}")
-    assert [f.crossing.name for f in result.effects] == ["pooler (2) x attn (2)"]
+    assert [f["name"] for f in crossings_of(result)] == ["pooler (2) x attn (2)"]
     assert any("left out: eos-causal." in note for note in result.notes)
     files = {path.name: path for path in write_files(result, tmp_path / "out")}
     rows = list(csv.DictReader(files["effects.csv"].open()))
@@ -121,7 +130,7 @@ def test_from_results_to_files(crossed, analyse_words, tmp_path):
     assert float(rows[0]["p_holm"]) >= float(rows[0]["p"])
     means = pd.read_csv(files["marginal_means.csv"])
     own = means[(means["type"] == "All") & (means["level"] == "bi")].iloc[0]
-    assert own["mean"] == pytest.approx(result.matrix[["lastlayer-bi", "multilayer-bi"]].to_numpy().mean())
+    assert own["mean"] == pytest.approx(result.material.matrix[["lastlayer-bi", "multilayer-bi"]].to_numpy().mean())
     text = document(result)
     assert "## Main effects and interactions" in text
     assert "## Marginal means" in text
@@ -132,6 +141,6 @@ def test_without_a_crossing_there_is_no_table(study, analyse_words, spread_score
     for design in ("eos-causal", "mean-bi"):
         study.run(design, spread_scores(0.4))
     result = analyse_words(f"scores={study.root}")
-    assert result.effects == []
+    assert crossings_of(result) == []
     assert "effects.csv" not in {path.name for path in write_files(result, tmp_path / "out")}
     assert any("no two of pooler, attn are fully crossed" in note for note in result.notes)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.factorial.crossings import Crossing
-from analysis.factorial.effects import effect_test, effect_tests, factorial_effects
+from analysis.questions.crossings import Crossing
+from analysis.questions.tested_effects import effect_test, effect_tests, factorial_effects
 from analysis.settings import Settings
 from analysis.statistics.contrasts import effect_contrasts, helmert
 from analysis.statistics.correction import holm

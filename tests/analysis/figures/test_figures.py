@@ -11,12 +11,12 @@ import pytest
 from analysis.drawings.drawing import figure_bytes, write_figures
 from analysis.drawings.fit import short_names
 from analysis.drawings.style import house_style
-from analysis.figures.critical_difference import diagram
-from analysis.figures.every import draw
-from analysis.figures.forest import forest
-from analysis.figures.heat_map import heat_map
-from analysis.pairs import compare_pairs
+from analysis.questions.compared_pairs import compare_pairs
+from analysis.questions.critical_difference import diagram
+from analysis.questions.forest import forest
+from analysis.questions.heat_map import heat_map
 from analysis.settings import Settings
+from analysis.write import draw
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_the_forest_draws_the_differences_of_the_table(three):
     drawn = sorted(
         float(x) for line in figure.axes[0].lines for x in line.get_xdata() if line.get_marker() not in ("None", "")
     )
-    rows = result.pairs[result.pairs["type"] == "All"]
+    rows = result.material.pairs[result.material.pairs["type"] == "All"]
     assert drawn == pytest.approx(sorted(rows["hodges_lehmann"]))
     assert "b − a" in texts(figure)  # noqa: RUF001
 
@@ -105,15 +105,15 @@ def test_a_line_of_the_forest_leaves_out_0_exactly_where_its_mark_says_so(seed):
     assert len(said) == len(drawn) == 15
     for place, (low, high) in drawn.items():
         assert (low > 0 or high < 0) == (place in blue)
-    assert blue == set(result.pairs.index[result.pairs["p"] <= 0.2 * (1 + 1e-9)])
+    assert blue == set(result.material.pairs.index[result.material.pairs["p"] <= 0.2 * (1 + 1e-9)])
 
 
 def test_the_heat_map_holds_each_difference_with_its_sign(wide):
     result = wide(random(4), "abcd")
     figure = named(draw(result))["heat_map"].figure
     values = np.asarray(figure.axes[0].collections[0].get_array())
-    order = list(result.matrix.mean().sort_values(ascending=False).index)
-    rows = result.pairs[result.pairs["type"] == "All"]
+    order = list(result.material.matrix.mean().sort_values(ascending=False).index)
+    rows = result.material.pairs[result.material.pairs["type"] == "All"]
     for row in rows.itertuples():
         place = order.index(row.second), order.index(row.first)
         assert values[place] == pytest.approx(row.hodges_lehmann)
@@ -127,9 +127,9 @@ def test_a_pair_against_the_order_of_the_means_is_marked_also_without_numbers():
     values[13], values[12] = values[11] + 0.1, values[11] + 0.08
     values[12, 0] += 0.3
     result = plain(values, [f"m{13 - k}" for k in range(14)])
-    assert list(result.matrix.mean().nlargest(2).index) == ["m1", "m0"]
+    assert list(result.material.matrix.mean().nlargest(2).index) == ["m1", "m0"]
     drawing = heat_map(result)
-    turned = sum(row.difference * row.hodges_lehmann < 0 for row in result.pairs.itertuples())
+    turned = sum(row.difference * row.hodges_lehmann < 0 for row in result.material.pairs.itertuples())
     assert f"In {turned} pair" in drawing.caption
     marks = [text.strip("()*") for text in texts(drawing.figure.axes[0])]
     assert marks.count("−") == marks.count("+") == turned >= 1  # noqa: RUF001

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.drawings.drawing import figure_bytes
 from analysis.drawings.style import USUAL, absent, families, undrawn
-from analysis.figures.every import draw
+from analysis.write import draw
 
 SCRIPT_G, NOBODY = "\u210a", "\U000f0000"  # STIX has the first, which comes with matplotlib; the second is private
 

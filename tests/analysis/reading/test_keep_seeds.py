@@ -13,7 +13,7 @@ def test_a_study_whose_last_seed_is_not_finished(planted, study, analyse_words, 
     with pytest.raises(UserError, match="also in seed"):
         analyse_words(f"scores={study.root}")
     found = analyse_words(f"scores={study.root}", "seeds=[0,1]")
-    assert found.pairs.equals(wanted.pairs)
+    assert found.material.pairs.equals(wanted.material.pairs)
     assert found.notes == wanted.notes, "nothing is said of a seed that was not asked for"
     assert [run.seed for design in found.designs.values() for run in design.runs] == ["0", "1"] * 3
     one = analyse_words(f"scores={study.root}", "seeds=0")
@@ -42,7 +42,7 @@ def test_a_csv_with_seeds(analyse_words, tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("\n".join(["model,task,score,seed", *rows]))
     found = analyse_words(f"scores={path}", "seeds=1")
-    assert found.matrix.loc["STS12"].tolist() == pytest.approx([0.65, 0.65])
+    assert found.material.matrix.loc["STS12"].tolist() == pytest.approx([0.65, 0.65])
     path.write_text("\n".join(["model,task,score", *(row.rpartition(",")[0] for row in rows[:10])]))
     with pytest.raises(UserError, match=r"seeds= names 1, which no score has. The scores name no seeds."):
         analyse_words(f"scores={path}", "seeds=1")

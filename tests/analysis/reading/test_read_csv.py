@@ -21,9 +21,9 @@ def run(tmp_path, analyse_words):
 
 def test_wide_in_percent(run):
     result = run(WIDE)
-    assert list(result.designs) == ["b", "a"]  # file order
-    assert result.matrix.loc["SciFact", "b"] == 0.7
-    assert result.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS12"]}
+    assert list(result.material.designs) == ["b", "a"]  # file order
+    assert result.material.matrix.loc["SciFact", "b"] == 0.7
+    assert result.material.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS12"]}
     assert any("0-100" in note for note in result.notes)
     assert any("n_tasks, mean_all" in note for note in result.notes)
 
@@ -35,7 +35,7 @@ def test_long_equals_wide_and_gz(run, tmp_path, analyse_words):
     path = tmp_path / "long scores, final=1.csv.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     long = analyse_words(f"scores={path}")
-    assert long.matrix.equals(run(WIDE).matrix)
+    assert long.material.matrix.equals(run(WIDE).material.matrix)
     assert not any("0-100" in note for note in long.notes)
     assert any(note.endswith("scores were read as 0-1 (largest 0.81).") for note in long.notes)
 
@@ -44,8 +44,8 @@ def test_long_with_type_and_seed(run):
     text = "model,task,score,type,seed\n"
     text += "".join(f"{m},t{k},{s / 10},Own,{seed}\n" for m, s in (("a", 1), ("b", 3)) for k in "xy" for seed in (0, 1))
     result = run(text.replace("b,ty,0.3,Own,1", "b,ty,0.5,Own,1"))
-    assert result.types == {"Own": ["tx", "ty"]}
-    assert result.matrix.loc["ty", "b"] == pytest.approx(0.4)
+    assert result.material.types == {"Own": ["tx", "ty"]}
+    assert result.material.matrix.loc["ty", "b"] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_scale_can_be_said(run):
     text = "model,SciFact,BIOSSES\na,0.7,0.2\nb,0.9,80\n"
     with pytest.raises(UserError, match="mixed"):
         run(text)
-    assert run(text, "scale=100").matrix.loc["SciFact", "b"] == pytest.approx(0.009)
+    assert run(text, "scale=100").material.matrix.loc["SciFact", "b"] == pytest.approx(0.009)
 
 
 @pytest.mark.parametrize("how", ["cut", "bits flipped"])

@@ -6,7 +6,7 @@ from cli.errors import UserError
 
 
 def by_task(result, design):
-    rows = result.frame[result.frame["design"] == design]
+    rows = result.material.frame[result.material.frame["design"] == design]
     return dict(zip(rows["task"], rows["score"], strict=True))
 
 
@@ -15,9 +15,9 @@ def test_found_from_any_height(study, analyse_words, spread_scores, tmp_path, wh
     study.run("eos-causal", spread_scores(0.3))
     study.run("mean-bi", spread_scores(0.4))
     result = analyse_words(f"scores={tmp_path / where}")
-    assert list(result.designs) == ["eos-causal", "mean-bi"]
+    assert list(result.material.designs) == ["eos-causal", "mean-bi"]
     assert by_task(result, "mean-bi") == spread_scores(0.4)
-    assert {kind: len(tasks) for kind, tasks in result.types.items()} == {"Retrieval": 8, "STS": 8}
+    assert {kind: len(tasks) for kind, tasks in result.material.types.items()} == {"Retrieval": 8, "STS": 8}
 
 
 def test_seeds_are_averaged_and_counted(study, analyse_words, spread_scores):
@@ -25,7 +25,7 @@ def test_seeds_are_averaged_and_counted(study, analyse_words, spread_scores):
         study.run("eos-causal", spread_scores(base), seed=seed)
         study.run("mean-bi", spread_scores(base + 0.1), seed=seed)
     result = analyse_words(f"scores={study.root}")
-    assert result.matrix.loc["STS0", "eos-causal"] == pytest.approx((0.208 + 0.308 + 0.708) / 3)
+    assert result.material.matrix.loc["STS0", "eos-causal"] == pytest.approx((0.208 + 0.308 + 0.708) / 3)
     assert any("3 seeds" in note and "0, 1, 2" in note for note in result.notes)
 
 
@@ -63,7 +63,7 @@ def test_foreign_folder(tmp_path, analyse_words, task_writer):
             task_writer(tmp_path / "results" / model / "abc", task, 0.5 + shift)
         task_writer(tmp_path / "results" / model / "abc", "STS17", {"en-en": 0.2 + shift, "es-es": 0.4 + shift})
     result = analyse_words(f"scores={tmp_path}")
-    assert result.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS17", "STSBenchmark"]}
+    assert result.material.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS17", "STSBenchmark"]}
     assert by_task(result, "org__one")["STS17"] == pytest.approx(0.3)
     narrow = analyse_words(f"scores={tmp_path}", "subsets=[default,en-*]")
     assert by_task(narrow, "org__two")["STS17"] == pytest.approx(0.3)
@@ -119,7 +119,7 @@ def test_empty_folder_and_unknown_task(tmp_path, analyse_words, task_writer):
     with pytest.raises(UserError, match=r"'SciFacts' is not known. Nearest: .*SciFact.*task_types="):
         analyse_words(f"scores={tmp_path}")
     (tmp_path / "mine.json").write_text('{"SciFacts": {"type": "Probing"}}')
-    assert "Probing" in analyse_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").types
+    assert "Probing" in analyse_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").material.types
 
 
 def test_a_manifest_without_a_key_is_named(study, analyse_words, spread_scores):

@@ -15,7 +15,7 @@ def add(path, split, subsets):
 
 
 def score_of(result, task, model):
-    rows = result.frame[(result.frame["task"] == task) & (result.frame["model"] == model)]
+    rows = result.material.frame[(result.material.frame["task"] == task) & (result.material.frame["model"] == model)]
     return rows["score"].item(), rows["split"].item(), rows["subsets"].item()
 
 
@@ -36,7 +36,7 @@ def english(tmp_path, task_writer):
 
 def test_the_split_that_mteb_scores_is_taken(english, analyse_words):
     result = analyse_words(f"scores={english}")
-    assert list(result.matrix.loc["MSMARCO", ["a", "b", "c"]]) == [0.3, 0.4, 0.5]
+    assert list(result.material.matrix.loc["MSMARCO", ["a", "b", "c"]]) == [0.3, 0.4, 0.5]
     assert score_of(result, "MSMARCO", "a")[1:] == ("dev", "default")
     notes = " ".join(result.notes)
     assert "Scores are of the split test, but of dev on MSMARCO." in notes
@@ -46,7 +46,13 @@ def test_the_split_that_mteb_scores_is_taken(english, analyse_words):
 
 def test_a_benchmark_fixes_tasks_splits_and_subsets(english, analyse_words):
     result = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
-    assert sorted(result.matrix.index) == ["ArguAna", "MSMARCO", "MassiveIntentClassification", "NFCorpus", "SciFact"]
+    assert sorted(result.material.matrix.index) == [
+        "ArguAna",
+        "MSMARCO",
+        "MassiveIntentClassification",
+        "NFCorpus",
+        "SciFact",
+    ]
     assert score_of(result, "MSMARCO", "b") == (0.4, "dev", "default")
     assert score_of(result, "MassiveIntentClassification", "b") == (0.6, "test", "en")
     notes = " ".join(result.notes)
@@ -121,7 +127,7 @@ def test_mixed_splits_are_refused_where_they_are_compared_alone(english, analyse
         UserError, match=r"MSMARCO was scored on train \(default\) for a, c and dev \(default\) for b\."
     ):
         analyse_words(f"scores={english}")
-    assert "MSMARCO" not in analyse_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").matrix.index
+    assert "MSMARCO" not in analyse_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").material.matrix.index
     kept = analyse_words(f"scores={english}", "models=[a,c]")
     assert "Without a benchmark (benchmark=), mteb's own metadata would score otherwise: MSMARCO on dev" in " ".join(
         kept.notes
@@ -129,7 +135,7 @@ def test_mixed_splits_are_refused_where_they_are_compared_alone(english, analyse
     with pytest.raises(UserError, match=r"MTEB\(eng, v1\) scores MSMARCO on dev, the file has train\."):
         analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "missing=fail")
     dropped = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
-    assert "MSMARCO" not in dropped.matrix.index
+    assert "MSMARCO" not in dropped.material.matrix.index
     assert any("no score there: MSMARCO: a, c." in note for note in dropped.notes)
 
 
@@ -151,11 +157,11 @@ def test_the_parts_of_an_aggregate_do_not_count_twice(english, analyse_words, ta
         for task in [*forums, "CQADupstackRetrieval"]:
             task_writer(english / "results" / model / "r", task, 0.3 + 0.01 * k)
     result = analyse_words(f"scores={english}")
-    assert [task for task in result.matrix.index if "CQA" in task] == ["CQADupstackRetrieval"]
+    assert [task for task in result.material.matrix.index if "CQA" in task] == ["CQADupstackRetrieval"]
     assert any("CQADupstackRetrieval is the mean of 12 tasks, so these are left out" in note for note in result.notes)
-    assert len(analyse_words(f"scores={english}", "tasks=[CQADupstackAndroid*,SciFact]").matrix) == 2
+    assert len(analyse_words(f"scores={english}", "tasks=[CQADupstackAndroid*,SciFact]").material.matrix) == 2
     (english / "results" / "a" / "r" / "CQADupstackRetrieval.json").unlink()
-    kept = analyse_words(f"scores={english}").matrix.index
+    kept = analyse_words(f"scores={english}").material.matrix.index
     assert [task for task in kept if "CQA" in task] == forums, "the aggregate has a hole, so its parts count"
 
 
@@ -182,7 +188,7 @@ def test_splits_without_a_rule_are_refused(tmp_path, analyse_words, task_writer)
     (tmp_path / "tasks.json").write_text('{"Mine": "STS"}')
     with pytest.raises(UserError, match="the splits one, two and no test"):
         analyse_words(f"scores={tmp_path}")
-    assert len(analyse_words(f"scores={tmp_path}", "tasks=[SciFact,BIOSSES]").matrix) == 2
+    assert len(analyse_words(f"scores={tmp_path}", "tasks=[SciFact,BIOSSES]").material.matrix) == 2
 
 
 def test_what_a_broken_file_says_counts_where_it_is_compared(english, analyse_words, task_writer):
@@ -193,7 +199,7 @@ def test_what_a_broken_file_says_counts_where_it_is_compared(english, analyse_wo
 
 
 def test_the_files_say_it(english, analyse_words, tmp_path):
-    from analysis.tables.write import write_files
+    from analysis.write import write_files
 
     result = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
     write_files(result, tmp_path / "out")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.figures.every import draw
 from analysis.grids.html import number
 from analysis.report import references
 from analysis.report.methods import SENTENCES, methods
 from analysis.report.page import report_files
 from analysis.report.references import REFERENCES, bibtex
+from analysis.write import draw
 
 NASTY = '<script>alert("x")</script>&_%'
 
@@ -202,7 +202,7 @@ document.title = seen.join(" / ");
     words = ["chromium", *words, "--dump-dom", f"file://{tmp_path / 'page.html'}"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     before, down, up, again = re.search(r"<title>(.*?)</title>", done.stdout)[1].split(" / ")
-    means = ours.means.iloc[:, -1].sort_values()
+    means = ours.material.means.iloc[:, -1].sort_values()
     assert before == again == "|".join(ours.designs)
     assert down == "|".join(means.index[::-1])
     assert up == "|".join(means.index)

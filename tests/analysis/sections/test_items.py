@@ -174,7 +174,7 @@ def with_items(planted, spread_scores):
 
 
 def section(result):
-    return next((s for s in result.sections if s.name == "items"), None)
+    return next((s for s in result.answers if s.name == "items"), None)
 
 
 def test_the_section_reads_the_files_beside_the_scores(with_items, analyse_words):

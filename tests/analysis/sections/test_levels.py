@@ -31,7 +31,7 @@ def named(result):
     """Section -> (heads and captions of its grids, frames)."""
     return {
         section.name: (" ".join(t for grid in section.grids for t in (*grid.header, grid.caption)), section.frames)
-        for section in result.sections
+        for section in result.answers
     }
 
 
@@ -55,7 +55,9 @@ def test_intervals_are_of_the_level_that_alpha_leaves(usual_and_strict):
 
 def test_so_are_the_marginal_means_and_the_verdict(usual_and_strict):
     usual, strict = usual_and_strict
-    before, after = (result.effects[0].marginals for result in (usual, strict))
+    before, after = (
+        next(a for a in result.answers if a.name == "effects").frames["marginal_means"] for result in (usual, strict)
+    )
     assert (after["high"] - after["low"] > before["high"] - before["low"]).all()
     assert "its 95 % interval is" in usual.verdict
     assert "its 99 % interval is" in strict.verdict
@@ -63,7 +65,7 @@ def test_so_are_the_marginal_means_and_the_verdict(usual_and_strict):
 
 def test_below_six_units_there_are_intervals_too(words, analyse_words):
     """Student's interval needs two units; the bootstrap-t needed six."""
-    sections = analyse_words(*words, "tasks=[STS0,STS1,STS2,STS3,STS4]").sections
+    sections = analyse_words(*words, "tasks=[STS0,STS1,STS2,STS3,STS4]").answers
     (seeds,) = [section for section in sections if section.name == "seeds"]
     texts = [cell.text for cell in seeds.grids[0].rows[0]]
     assert all(text.startswith("[") for text in texts[2:5])

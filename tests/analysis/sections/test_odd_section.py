@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from analysis.tables.write import write_files
+from analysis.write import write_files
 
 TASKS = 14
 
@@ -42,7 +42,7 @@ def test_a_fraction_among_percents_is_named_and_the_verdict_repeated(write, anal
     assert median == pytest.approx(np.median(others) / 100, abs=6e-5), (
         "of all six models read, not of the three compared"
     )
-    assert result.matrix.loc["task3", "a"] == pytest.approx(0.0071), "nothing is left out of the tables"
+    assert result.material.matrix.loc["task3", "a"] == pytest.approx(0.0071), "nothing is left out of the tables"
     first, second = result.verdict.split(" Without the 1 task that holds a score far off: ")
     assert first.startswith("Verdict: b has the highest mean over the 14 STS tasks")
     assert second.startswith("a has the highest mean over the 13 STS tasks")
@@ -57,7 +57,7 @@ def test_nothing_is_said_where_nothing_is_odd_or_what_is_odd_is_not_compared(wri
     for result in (clean, other):
         assert not any("far off" in note for note in result.notes)
         assert "Without the" not in result.verdict
-        assert not [section for section in result.sections if section.name == "odd_cells"]
+        assert not [section for section in result.answers if section.name == "odd_cells"]
 
 
 def test_a_long_list_is_cut_in_the_note_and_whole_in_the_file(write, analyse_words):
@@ -66,7 +66,7 @@ def test_a_long_list_is_cut_in_the_note_and_whole_in_the_file(write, analyse_wor
     (note,) = [note for note in result.notes if "far off" in note]
     assert note.startswith("7 scores are far off")
     assert "; and 2 more." in note
-    (section,) = [section for section in result.sections if section.name == "odd_cells"]
+    (section,) = [section for section in result.answers if section.name == "odd_cells"]
     frame = section.frames["odd_cells"]
     assert set(zip(frame["design"], frame["task"], strict=True)) == set(changes)
     assert "Without the 7 tasks that hold scores far off: " in result.verdict

@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from analysis.grids.markdown import document
 from analysis.questions.power import MOST_PAIRS
-from analysis.tables.write import write_files
+from analysis.write import document, write_files
 from cli.errors import UserError
 
 TASKS = [f"STS{k}" for k in range(12)] + [f"Retrieval{k}" for k in range(3)]
@@ -32,14 +31,14 @@ def scores(tmp_path):
 
 
 def power_of(result):
-    return next(section for section in result.sections if section.name == "power")
+    return next(section for section in result.answers if section.name == "power")
 
 
 def test_table_and_csv(scores, analyse_words, tmp_path):
     result = analyse_words(f"scores={scores(3)}", "delta=0.02")
     table = power_of(result).frames["power"]
     assert len(table) == 3 * 3  # pairs x (two types and All)
-    merged = table.merge(result.pairs, on=["type", "first", "second"])
+    merged = table.merge(result.material.pairs, on=["type", "first", "second"])
     np.testing.assert_allclose(merged["p_min_adjusted_x"], merged["p_min_adjusted_y"])
     few = table[table["type"] == "Retrieval"]
     assert few[["power_delta", "tasks_delta", "detectable"]].isna().all(axis=None)

@@ -6,9 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from analysis.grids.latex import latex_document
-from analysis.grids.markdown import document
-from analysis.tables.write import write_files
+from analysis.write import document, latex_document, write_files
 
 
 def write_csv(path, values, types=None, names=None):
@@ -24,7 +22,7 @@ def write_csv(path, values, types=None, names=None):
 
 
 def sections(result):
-    return {section.name: section for section in result.sections}
+    return {section.name: section for section in result.answers}
 
 
 @pytest.fixture
@@ -58,7 +56,7 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
     assert [int(row["n_tasks"]) for row in rows] == [12, 6, 18]
     pairs = list(csv.DictReader(files["rank_pairs.csv"].open()))
     assert [(row["first"], row["second"]) for row in pairs] == list(
-        zip(result.pairs["first"], result.pairs["second"], strict=True)
+        zip(result.material.pairs["first"], result.material.pairs["second"], strict=True)
     )
     assert {"ranks.csv", "borda.csv", "equivalence.csv"} <= set(files)
     assert any("Benavoli, Corani, Mangili 2016" in note for note in result.notes)

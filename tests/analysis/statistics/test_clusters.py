@@ -171,7 +171,7 @@ def docs(study):
 
 
 def clusters(result):
-    return next(section for section in result.sections if section.name == "clusters")
+    return next(section for section in result.answers if section.name == "clusters")
 
 
 def test_without_the_key_one_note_says_what_is_shared(study, analyse_words):
@@ -238,7 +238,7 @@ def test_clusters_that_point_the_other_way_than_tasks_are_said_to(study, analyse
     result = analyse_words(f"scores={study.root}", f"cluster={path}")
     (row,) = clusters(result).frames["clusters"].to_dict("records")
     assert row["hodges_lehmann_tasks"] > 0 > row["hodges_lehmann_clusters"]
-    assert row["hodges_lehmann_tasks"] == result.pairs.iloc[-1]["hodges_lehmann"]
+    assert row["hodges_lehmann_tasks"] == result.material.pairs.iloc[-1]["hodges_lehmann"]
     assert (row["hl_high_clusters"] < 0) == (row["p"] <= 0.05)
     assert "With the 10 clusters as units eos-causal is ahead (Hodges-Lehmann ." in result.verdict
     (grid,) = clusters(result).grids

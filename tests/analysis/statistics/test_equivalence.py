@@ -99,7 +99,7 @@ def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
     for shift, outcome in wanted.items():
         n = 60 if outcome == "not told" else 240
         result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', n, shift)}")
-        (section,) = [section for section in result.sections if section.name == "equivalence"]
+        (section,) = [section for section in result.answers if section.name == "equivalence"]
         assert section.frames["equivalence"]["outcome"].tolist() == [outcome]
         (grid,) = section.grids
         assert grid.rows[0][1].text == outcome
@@ -115,7 +115,7 @@ def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
 
 def test_told_apart_by_less_than_the_margin_is_said(tmp_path, analyse_words):
     result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 60, 0.002, sd=0.003)}")
-    (section,) = [section for section in result.sections if section.name == "equivalence"]
+    (section,) = [section for section in result.answers if section.name == "equivalence"]
     row = section.frames["equivalence"].iloc[0]
     assert (row["outcome"], row["within_margin"]) == ("told apart", True)
     assert section.grids[0].rows[0][1].below == ("equivalent within .005",)
@@ -131,7 +131,7 @@ def test_claims_are_corrected_over_the_family(tmp_path, analyse_words):
     found = {}
     for correction in ("holm", "none"):
         result = analyse_words(f"scores={path}", f"correction={correction}", "missing=fail")
-        (section,) = [section for section in result.sections if section.name == "equivalence"]
+        (section,) = [section for section in result.answers if section.name == "equivalence"]
         found[correction] = section.frames["equivalence"]
     holm = found["holm"]
     order = np.argsort(holm["p"].to_numpy())
@@ -144,7 +144,7 @@ def test_claims_are_corrected_over_the_family(tmp_path, analyse_words):
 def test_so_few_tasks_cannot_show_equivalence(tmp_path, analyse_words):
     result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 4, 0.0, sd=0.0001)}")
     assert "so few tasks cannot show it to be equivalent within .005 either" in result.verdict
-    (section,) = [section for section in result.sections if section.name == "equivalence"]
+    (section,) = [section for section in result.answers if section.name == "equivalence"]
     assert section.grids[0].rows[0][3].below == ("n.a.: p >= .0625",)
     assert {cell.style for cell in section.grids[0].rows[0][4:]} == {""}  # below six tasks nothing is bold
 
@@ -153,7 +153,7 @@ def test_the_margin_is_checked_and_used(tmp_path, analyse_words):
     path = write_pairs(tmp_path / "x.csv", 40, 0.01, sd=0.004)
     for margin, within in ((0.005, False), (0.02, True)):
         result = analyse_words(f"scores={path}", f"rope={margin}")
-        (section,) = [section for section in result.sections if section.name == "equivalence"]
+        (section,) = [section for section in result.answers if section.name == "equivalence"]
         table = section.frames["equivalence"]
         assert table["within_margin"].tolist() == [within]
         assert (table["margin"] == margin).all()

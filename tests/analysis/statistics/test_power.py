@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.questions.pair_texts import tasks_that_allow
 from analysis.statistics.power import (
     SAMPLES,
     Shifted,
@@ -16,7 +17,6 @@ from analysis.statistics.power import (
     tasks_needed,
 )
 from analysis.statistics.wilcoxon import signed_rank
-from analysis.tables.notes import tasks_that_allow
 
 SPREAD = np.random.default_rng(5).normal(0.004, 0.02, 30)
 

@@ -141,7 +141,7 @@ def test_sections_of_a_study_with_seeds(study, spread_scores, analyse_words):
         for seed in (0, 1):
             study.run(design, spread_scores(0.3 + 0.1 * k + 0.01 * seed * k), seed=seed)
     result = analyse_words(f"scores={study.root}")
-    sections = {section.name: section for section in result.sections}
+    sections = {section.name: section for section in result.answers}
     seeds = sections["seeds"].frames["seeds"]
     assert len(seeds) == 3 * 3  # pairs x (two types and All)
     last = seeds[seeds["type"] == "All"].set_index("second").loc["multilayer-causal"]
@@ -160,7 +160,7 @@ def test_unequal_seeds_use_those_shared(study, spread_scores, analyse_words):
         for seed in seeds:
             study.run(design, spread_scores(0.3 + 0.001 * seed), seed=seed)
     result = analyse_words(f"scores={study.root}", "allow=[seed]")
-    (section,) = [s for s in result.sections if s.name == "seeds"]
+    (section,) = [s for s in result.answers if s.name == "seeds"]
     rows = section.frames["seeds"]
     assert set(rows["n_seeds"]) == {2}
     assert set(rows["first"]) | set(rows["second"]) == {"eos-causal", "lastlayer-bi"}
@@ -171,7 +171,7 @@ def test_unequal_seeds_use_those_shared(study, spread_scores, analyse_words):
 
 def test_one_seed_is_one_note(planted, analyse_words):
     result = analyse_words(f"scores={planted().root}")
-    assert not [s for s in result.sections if s.name == "seeds"]
-    (section,) = [s for s in result.sections if s.name == "variance"]
+    assert not [s for s in result.answers if s.name == "seeds"]
+    (section,) = [s for s in result.answers if s.name == "variance"]
     assert (section.grids, section.frames) == ([], {})
     assert sum("is the luck of a seed is not known" in note for note in result.notes) == 1

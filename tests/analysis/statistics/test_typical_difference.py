@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from analysis.pairs import compare_pairs
+from analysis.questions.compared_pairs import compare_pairs
 from analysis.settings import Settings
-from analysis.tables.main import main_grids
 
 RULES = ("wilcox", "pratt", "zsplit")
 
@@ -120,10 +119,10 @@ def torn(tmp_path):
 @pytest.mark.parametrize("layout", ["grid", "paper"])
 def test_a_star_stands_on_the_difference_of_the_test_and_the_mean_beside_it(torn, analyse_words, layout):
     result = analyse_words(f"scores={torn}", f"layout={layout}")
-    row = result.pairs.iloc[0]  # lucky - steady
+    row = result.material.pairs.iloc[0]  # lucky - steady
     assert row["difference"] > 0 > row["hodges_lehmann"]
     assert row["significant"]
-    (grid,) = [grid for grid in main_grids(result) if grid.name == "pairs"]
+    (grid,) = [grid for grid in result.grids(main=True) if grid.name == "pairs"]
     place = grid.header.index("Mean")
     mean, tested = grid.rows[0][place], grid.rows[0][place + 1]
     assert (mean.text[0], mean.mark, mean.below) == ("+", "", ())
@@ -137,11 +136,11 @@ def test_the_verdict_speaks_with_its_test_and_names_the_tasks_that_make_the_mean
     line = result.verdict
     assert line.startswith("Verdict: lucky has the highest mean over the 24 STS tasks (")
     ahead = re.search(r"On the typical task steady is (\.\d{4}) ahead of lucky \(Hodges-Lehmann, 95 % interval ", line)
-    assert float(ahead[1]) == pytest.approx(-result.pairs.iloc[0]["hodges_lehmann"], abs=5e-5)
+    assert float(ahead[1]) == pytest.approx(-result.material.pairs.iloc[0]["hodges_lehmann"], abs=5e-5)
     assert "The difference is significant at .05 after Holm over 3 pairs" in line
     assert "The means say the opposite because of " in line
     assert "STS17 (-.3000)" in line
-    assert result.pairs.iloc[0]["mean_tipped_by"].split("; ")[0] == "STS17"
+    assert result.material.pairs.iloc[0]["mean_tipped_by"].split("; ")[0] == "STS17"
     (note,) = [note for note in result.notes if "point opposite ways" in note]
     assert "STS, lucky - steady: mean +" in note
     assert "in 1 of 3 rows, 1 of them with a star" in note

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.pairs import compare_pairs
+from analysis.questions.compared_pairs import compare_pairs
 from analysis.questions.question import Material
 from analysis.questions.validity import answer, heavy_tailed
 from analysis.settings import Settings

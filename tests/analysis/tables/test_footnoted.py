@@ -2,7 +2,7 @@
 
 from analysis.control.rule import Footnote
 from analysis.grids.grid import Cell, Grid
-from analysis.tables.footnoted import footnoted
+from analysis.questions.question import footnoted
 
 DESIGNS = {"a", "b", "a - b", "c"}
 VALUES = {"a": frozenset({0}), "b": frozenset({1}), "a - b": frozenset({0}), "c": frozenset({0})}

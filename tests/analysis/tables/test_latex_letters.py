@@ -10,7 +10,7 @@ import pytest
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.latex import escape, latex_grid
 from analysis.grids.latex_fit import KNOWN, MATHEMATICS, beyond_pdflatex, set_letter
-from analysis.tables.letters import letter_notes
+from analysis.questions.letters import letter_notes
 
 NAMES = ["多语言-bge", "модель", "łódź ść", "αλΩο ≤ ≥", "ą «x» ðþ", "e\u0301", "日本語_モデル & 1"]
 

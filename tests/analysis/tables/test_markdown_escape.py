@@ -6,7 +6,8 @@ from html import unescape
 import pytest
 
 from analysis.grids.grid import Cell, Grid
-from analysis.grids.markdown import document, escape, markdown_grid
+from analysis.grids.markdown import escape, markdown_grid
+from analysis.write import document
 
 markdown_it = pytest.importorskip("markdown_it")
 

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from analysis.grids.grid import Cell
-from analysis.grids.latex import latex_document
-from analysis.grids.markdown import document, markdown_grid
+from analysis.grids.markdown import markdown_grid
+from analysis.questions import pairs
+from analysis.questions.pair_texts import signed_rank_text
+from analysis.questions.pairs import paper_grid, star_levels
 from analysis.settings import Settings
-from analysis.tables.main import all_grids
-from analysis.tables.pair_caption import signed_rank_text
-from analysis.tables.paper_layout import paper_grid, star_levels
+from analysis.write import document, latex_document
 
 LIFT = {"a": 0.0, "b": 0.002, "c": 0.05, "d": 0.2}
 
@@ -49,7 +49,7 @@ def cells(result):
 
 def test_stars_count_the_levels_that_the_corrected_p_passes(result):
     found = cells(result)
-    for _, row in result.pairs[result.pairs["type"] == "STS"].iterrows():
+    for _, row in result.material.pairs[result.material.pairs["type"] == "STS"].iterrows():
         stars = sum(row["p_holm"] <= level * (1 + 1e-9) for level in (0.05, 0.01, 0.001))
         cell = found[f"{row['second']} - {row['first']}", "STS"]
         assert cell.mark == "*" * stars or (not stars and cell.mark in ("", "†"))
@@ -62,14 +62,14 @@ def test_types_that_cannot_reach_alpha_are_marked_in_every_row(result):
     found = cells(result)
     for kind, least in (("PairClassification", 0.25), ("Reranking", 0.125)):
         assert all(cell.mark == " n.a." for (_, own), cell in found.items() if own == kind)
-        assert set(result.pairs.loc[result.pairs["type"] == kind, "p_min"]) == {least}
+        assert set(result.material.pairs.loc[result.material.pairs["type"] == kind, "p_min"]) == {least}
     assert "n.a. so few tasks that .05 cannot be reached" in paper_grid(result).caption
 
 
 def test_a_dagger_is_for_what_passes_only_before_the_correction(csv, result, analyse_words):
-    p = float(result.pairs.loc[result.pairs["type"] == "STS", "p"].max())  # of a with b
+    p = float(result.material.pairs.loc[result.material.pairs["type"] == "STS", "p"].max())  # of a with b
     result = analyse_words(f"scores={csv}", "layout=paper", f"alpha={p}", "family=table")
-    row = result.pairs[(result.pairs["type"] == "STS")].iloc[0]
+    row = result.material.pairs[(result.material.pairs["type"] == "STS")].iloc[0]
     assert row["p"] <= p < row["p_holm"]
     assert cells(result)["b - a", "STS"] == Cell(cells(result)["b - a", "STS"].text, mark="†")
     plain = analyse_words(f"scores={csv}", "layout=paper", f"alpha={p}", "correction=none")
@@ -95,8 +95,8 @@ def test_a_dagger_is_for_what_passes_only_before_the_correction(csv, result, ana
 def test_captions_name_test_zeros_correction_and_family(csv, analyse_words, words, said):
     result = analyse_words(f"scores={csv}", *words)
     for layout in ("grid", "paper"):
-        grids = all_grids(replace(result, settings=replace(result.settings, layout=layout)))
-        (caption,) = [grid.caption for grid in grids if grid.name == "pairs"]
+        settings = replace(result.material.settings, layout=layout)
+        (caption,) = [grid.caption for grid in pairs.answer(replace(result.material, settings=settings)).grids]
         assert all(part in caption for part in said), caption
 
 
@@ -120,13 +120,13 @@ def test_latex_sets_stars_daggers_and_marks_upright(result):
 
 
 def details(result):
-    (section,) = [section for section in result.sections if section.name == "pair_details"]
+    (section,) = [section for section in result.answers if section.name == "pair_details"]
     return section
 
 
 def test_details_are_those_of_all_tasks_together(result):
     (grid,) = details(result).grids
-    rows = result.pairs[result.pairs["type"] == "All"]
+    rows = result.material.pairs[result.material.pairs["type"] == "All"]
     assert [row[0].text for row in grid.rows] == [
         f"{b} - {a}" for a, b in zip(rows["first"], rows["second"], strict=True)
     ]

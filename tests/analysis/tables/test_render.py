@@ -9,8 +9,9 @@ import pytest
 
 from analysis.grids.formats import count, fraction, score, signed
 from analysis.grids.grid import Cell, Grid
-from analysis.grids.latex import escape, latex_document
-from analysis.grids.markdown import document, markdown_grid
+from analysis.grids.latex import escape
+from analysis.grids.markdown import markdown_grid
+from analysis.write import document, latex_document
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +44,8 @@ def test_markdown_tables(result):
     assert [row[0] for row in by_type[2:]] == ["eos-causal", "mean-bi", "multilayer-bi"]
     assert by_type[0][5:7] == ["Retrieval (n = 3)", "STS (n = 8)"]
     assert by_type[4][1:5] == ["600 K", "2 T", "9,000", "500"]
-    assert by_type[4][6] == f"**{score(result.means.loc['multilayer-bi', 'STS'])}**"
-    assert by_type[3][6] == f"*{score(result.means.loc['mean-bi', 'STS'])}*"
+    assert by_type[4][6] == f"**{score(result.material.means.loc['multilayer-bi', 'STS'])}**"
+    assert by_type[3][6] == f"*{score(result.material.means.loc['mean-bi', 'STS'])}*"
     assert [row[1] for row in gain[2:6]] == ["before", "after", "gain", "typical gain"]
     assert gain[11][7] == ".00781", "eight tasks, all better: 2 / 2^8"
     assert [row[2:6] for row in gain[2:5]] == [[""] * 4, ["590 K", "2 T", "9,000", "500"], [""] * 4], (
@@ -53,8 +54,8 @@ def test_markdown_tables(result):
     assert pairs[2][0] == "mean-bi - eos-causal"
     assert pairs[2][1:3] == ["+0", "x 1.00"], "more trainable parameters, speed as a ratio"
     assert pairs[0][3] == "Mean"
-    assert pairs[2][3] == signed(result.pairs.iloc[6]["difference"])
-    assert pairs[2][5] == f"{signed(result.pairs.iloc[3]['hodges_lehmann'])}\\* (.0234)"  # 3 x 2/2^8
+    assert pairs[2][3] == signed(result.material.pairs.iloc[6]["difference"])
+    assert pairs[2][5] == f"{signed(result.material.pairs.iloc[3]['hodges_lehmann'])}\\* (.0234)"  # 3 x 2/2^8
     assert "(n.a.: p >= .25)" in pairs[2][4]
     for table in (by_type, gain, pairs):
         assert len({len(row) for row in table}) == 1
@@ -78,7 +79,7 @@ def test_verdict(result):
 
 def test_verdict_against_a_control(filled, result, analyse_words):
     line = analyse_words(f"scores={filled.root}", "against=eos-causal").verdict
-    lead = result.matrix.mean()["multilayer-bi"] - result.matrix.mean()["eos-causal"]
+    lead = result.material.matrix.mean()["multilayer-bi"] - result.material.matrix.mean()["eos-causal"]
     assert f" and {score(lead)} above eos-causal. On the typical task multilayer-bi is " in line
     assert " ahead of eos-causal (Hodges-Lehmann, 95 % interval [+" in line
     assert "The difference from eos-causal is significant" in line

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis import result_json
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
-from analysis.tables import result_json
-from analysis.tables.result_json import result_json as as_json
-from analysis.tables.result_json import table
+from analysis.result_json import result_json as as_json
+from analysis.result_json import table
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +33,20 @@ def test_every_table_comes_back_bit_for_bit(result):
     back = pd.DataFrame(data=held["data"], columns=held["columns"])
     for row, column, sign in held["infinite"]:  # ends of intervals, where too few tasks differ
         back.loc[row, column] = float(sign)
-    assert list(back.columns) == list(result.pairs.columns)
-    for name in result.pairs.columns:
-        assert back[name].tolist() == result.pairs[name].tolist(), name
+    assert list(back.columns) == list(result.material.pairs.columns)
+    for name in result.material.pairs.columns:
+        assert back[name].tolist() == result.material.pairs[name].tolist(), name
     scores = pd.DataFrame(**value["tables"]["scores"])
-    assert scores["score"].tolist() == result.frame["score"].tolist()
+    assert scores["score"].tolist() == result.material.whole_frame["score"].tolist()
     assert value["verdict"] == result.verdict
     assert value["notes"] == result.notes
     assert value["settings"]["alpha"] == 0.05
     assert value["designs"]["mean-bi"]["trainable_parameters"] == 590_000
     assert value["designs"]["mean-bi"]["factors"] == {"pooler": "mean", "attn": "bi"}
-    assert value["crossings"][0]["designs"] == result.effects[0].crossing.designs
+    assert (
+        value["crossings"][0]["designs"]
+        == next(a for a in result.answers if a.name == "effects").facts["crossings"][0]["designs"]
+    )
     assert {"by-type", "pairs"} <= set(value["captions"])
 
 
@@ -65,7 +68,7 @@ def test_sections_are_in_it_with_their_tables_and_captions(result):
     frame = pd.DataFrame({"type": ["All"], "p": [1 / 3]})
     grid = Grid("friedman", "Friedman's test.", ["Tasks", "p"], [[Cell("All"), Cell(".333")]], title="All designs")
     section = Answer("ranks", grids=[grid], frames={"friedman": frame}, notes=["A note."])
-    value = json.loads(as_json(replace(result, sections=[section])))
+    value = json.loads(as_json(replace(result, answers=[section])))
     tables = {"friedman": {"columns": ["type", "p"], "data": [["All", 1 / 3]]}}
     assert value["sections"] == [{"name": "ranks", "tables": tables, "notes": ["A note."]}]
     assert value["captions"]["friedman"]["caption"] == "Friedman's test."
@@ -75,5 +78,5 @@ def test_a_large_table_stays_in_its_csv(monkeypatch, result):
     monkeypatch.setattr(result_json, "MOST_ROWS", 5)
     value = json.loads(as_json(result))
     assert value["tables"]["pairs"]["file"] == "pairs.csv"
-    assert value["tables"]["pairs"]["rows"] == len(result.pairs)
+    assert value["tables"]["pairs"]["rows"] == len(result.material.pairs)
     assert len(value["tables"]["by_type"]["data"]) == 4

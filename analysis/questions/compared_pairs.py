@@ -1,36 +1,33 @@
 """Every pair of designs on every task type: difference, exact test, correction, and what could be reached at all."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.family import corrected
 from analysis.settings import Settings
+from analysis.statistics.correction import CORRECTIONS, passes
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Floats = NDArray[np.float64]
 
 ALL = "All"
+ALWAYS = ("holm", "bh")  # both stand in the files, whichever decides
 BETWEEN = "; "  # the tasks of `mean_tipped_by`
 
 
 def compare_pairs(
-    matrix: "pd.DataFrame", blocks: dict[str, list[str]], settings: Settings, control: str = ""
-) -> "pd.DataFrame":
-    """Return one row a (type, pair); with a `control` only the pairs that hold it.
+    matrix: pd.DataFrame, blocks: dict[str, list[str]], settings: Settings, control: str = ""
+) -> pd.DataFrame:
+    """Return one row per (type, pair); with a `control` only the pairs that hold it.
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks. `difference` is the mean over tasks
     of second minus first; the columns of the test follow, those of `_typical`, which belong to it, then those of
-    `cross_checks` and of `analysis.family.corrected`. Intervals have the level 1 - alpha.
+    `cross_checks` and of `corrected`. Intervals have the level 1 - alpha.
     """
-    import pandas as pd
-
     names = np.array(matrix.columns, dtype=object)
     first, second = np.triu_indices(len(names), k=1)
     if control:
@@ -72,3 +69,38 @@ def _typical(differences: Floats, test: SignedRank, tasks: list[str], settings: 
         "ahead": ahead.astype(int),
         "mean_tipped_by": tipped,
     }
+
+
+def corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return the tests (columns type, p, p_min; one row per test) with the columns of the correction.
+
+    `family_size`; `p_holm` and `p_bh`; `p_adjusted` and `p_min_adjusted` by the correction that `settings` names,
+    each over the family; `significant`; `reachable`: yes, uncorrected (p could pass, the corrected p could not), or no.
+    The corrected values of Holm and of Benjamini-Hochberg only grow with any p of the family, so no data with so many
+    tasks can go below the corrected `p_min`.
+    """
+    kinds = tests["type"].to_numpy()
+    families = kinds if settings.family == "type" else np.full(len(tests), "table")
+    groups = [np.flatnonzero(families == name) for name in dict.fromkeys(families)]
+    p, p_min = tests["p"].to_numpy(dtype=np.float64), tests["p_min"].to_numpy(dtype=np.float64)
+    adjusted, floor = (_within(values, groups, settings.correction) for values in (p, p_min))
+    sizes = np.empty(len(tests), dtype=int)
+    for rows in groups:
+        sizes[rows] = len(rows)
+    raw_only = np.where(passes(p_min, settings.alpha), "uncorrected", "no")
+    return tests.assign(
+        family_size=sizes,
+        **{f"p_{name}": _within(p, groups, name) for name in ALWAYS},
+        p_adjusted=adjusted,
+        p_min_adjusted=floor,
+        significant=passes(adjusted, settings.alpha),
+        reachable=np.where(passes(floor, settings.alpha), "yes", raw_only),
+    )
+
+
+def _within(p: Floats, groups: list[NDArray[np.intp]], correction: str) -> Floats:
+    """Correct each family by itself. groups: the positions of each."""
+    adjusted = np.empty_like(p)
+    for rows in groups:
+        adjusted[rows] = CORRECTIONS[correction](p[rows])
+    return adjusted

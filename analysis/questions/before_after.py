@@ -1,29 +1,72 @@
 """Before and after training: each trained design beside its untrained reference."""
 
+import math
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from analysis.by_type import MEAN_TASKS, seed_means, type_means
+import pandas as pd
+
+from analysis.grids.formats import fraction, score, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.manifests.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
 from analysis.manifests.designs import Design
 from analysis.names import listed
+from analysis.questions.means import MEAN_TASKS, heads, seed_means, type_means
+from analysis.questions.question import Answer, Material
 from analysis.statistics.intervals import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+PLACE = 20
 STAGES = ("before", "after", "gain", "typical gain", "p")
 
 
+def answer(material: Material) -> Answer:
+    """Return the table of before and after, without rows where no design has an untrained reference."""
+    if material.gain is None:
+        return Answer("before_after", notes=material.gain_notes, main=True)
+    grid, frame = gain_grid(material, material.gain), material.gain.reset_index()
+    return Answer("before_after", grids=[grid], frames={"before_after": frame}, notes=material.gain_notes, main=True)
+
+
+def _known(show: Callable[[float], str]) -> Callable[[float], str]:
+    return lambda value: "" if math.isnan(value) else show(value)  # none for a mean over types
+
+
+SHOWN = {"gain": signed, "typical gain": _known(signed), "p": _known(fraction)}
+
+
+def gain_grid(material: Material, gain: pd.DataFrame) -> Grid:
+    """Before, after and gain for every design with an untrained reference."""
+    designs = list(dict.fromkeys(gain.index.get_level_values("design")))
+    shown = designs[: material.settings.rows_shown]
+    rows = []
+    costly, kinds = has_costs(material.designs), memory_kinds(material.designs.values())
+    for design in shown:
+        for stage in STAGES:
+            show = SHOWN.get(stage, score)
+            spent = cost_texts(material.designs[design], kinds) if stage == "after" else [""] * len(cost_header(kinds))
+            costs = [Cell(text) for text in spent] if costly else []
+            cells = [Cell(show(value)) for value in gain.loc[(design, stage)].tolist()]
+            rows.append([Cell(design) if stage == STAGES[0] else Cell(""), Cell(stage), *costs, *cells])
+    caption = (
+        "Before and after training: the same design untrained (its random or plain start) and trained. Gain: of the"
+        " means. Typical gain: Hodges-Lehmann difference over tasks, with p of its two-sided exact Wilcoxon signed-rank"
+        f" test, uncorrected.{memory_note(kinds)}"
+    )
+    rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
+    header = ["Design", "", *(cost_header(kinds) if costly else []), *heads(material)]
+    return Grid("before-after", caption, header, rows, left=2, rest=rest, title="Before and after training")
+
+
 def training_gain(
-    frame: "pd.DataFrame",
+    frame: pd.DataFrame,
     all_designs: dict[str, Design],
     compared: list[str],
     types: dict[str, list[str]],
     *,
     zeros: str = "wilcox",
     decimals: int = 12,
-) -> tuple["pd.DataFrame | None", list[str]]:
+) -> tuple[pd.DataFrame | None, list[str]]:
     """Return (design, stage) x types for the compared designs that have an untrained twin, and notes on the others.
 
     Stage `gain` is that of the means; `typical gain` is the Hodges-Lehmann difference over tasks and `p` that of its
@@ -31,8 +74,6 @@ def training_gain(
     The twin shares study, pooler and attention. One that lacks a task is left out, with a note, since a mean over
     other tasks would be no "before". None where no design has a twin.
     """
-    import pandas as pd
-
     tasks = [task for own in types.values() for task in own]
     have = {label: set(rows) for label, rows in frame.groupby("design")["task"]}
     parts, notes = {}, []
@@ -59,10 +100,8 @@ def training_gain(
     return pd.concat(parts, names=["design", "stage"]), notes
 
 
-def _tested(gains: "pd.Series", types: dict[str, list[str]], zeros: str, decimals: int) -> "pd.DataFrame":
+def _tested(gains: pd.Series, types: dict[str, list[str]], zeros: str, decimals: int) -> pd.DataFrame:
     """Return block x (typical, p): the Hodges-Lehmann gain and its signed-rank test."""
-    import pandas as pd
-
     rows = {}
     for kind, own in {**types, MEAN_TASKS: list(gains.index)}.items():
         values = gains.loc[own].to_numpy()[None]
@@ -72,7 +111,7 @@ def _tested(gains: "pd.Series", types: dict[str, list[str]], zeros: str, decimal
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _seeds(frame: "pd.DataFrame", label: str) -> str:
+def _seeds(frame: pd.DataFrame, label: str) -> str:
     return ", ".join(sorted(set(frame.loc[frame["design"] == label, "seed"]), key=lambda s: (len(s), s)))
 
 

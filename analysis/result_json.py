@@ -11,19 +11,15 @@ import math
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analysis.factorial.effects import effects_for_file
-from analysis.grids.grid import Grid
+import pandas as pd
+
+from analysis.analyse import Result
 from analysis.manifests.cost import costs, memory_kinds
+from analysis.manifests.designs import Design
+from analysis.questions.question import Answer
 from analysis.scores.long_table import scores_for_file
-from analysis.tables.main import all_grids
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from analysis.analyse import Result
-    from analysis.manifests.designs import Design
 
 RESULT_VERSION = 2  # grows when a key changes its meaning or goes
 MOST_ROWS = 20_000
@@ -32,25 +28,37 @@ DRAWING = ("matplotlib",)
 NULLS = 'null = no number. Infinite values are null too and stand in the table\'s "infinite" as [row, column, sign].'
 
 
-def result_json(result: "Result") -> str:
+def result_json(result: Result) -> str:
     """Return the text of result.json. The same result gives the same text: there is no date in it."""
+    material = result.material
+    main = [answer for answer in result.answers if answer.main]
+    tables = {
+        "scores": scores_for_file(material.whole_frame),
+        "by_type": material.means.rename_axis("design").reset_index(),
+        "pairs": material.pairs,
+    }
+    tables |= {name: frame for answer in main for name, frame in answer.frames.items()}
+    further = [a for a in result.answers if not a.main and (a.grids or a.frames or a.notes)]
     value = {
         "result_version": RESULT_VERSION,
         "nulls": NULLS,
-        "versions": versions(result.settings.figures),
+        "versions": versions(material.settings.figures),
         "verdict": result.verdict,
-        "settings": {key: _plain(item) for key, item in vars(result.settings).items()},
-        "against": result.control or None,
-        "designs": {label: _design(result, label, design) for label, design in result.designs.items()},
-        "types": result.types,
-        "tables": {name: table(frame, name) for name, frame in _frames(result).items()},
-        "crossings": [_crossing(found.crossing) for found in result.effects],
-        "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in result.footnotes],
-        "sections": [_section(section) for section in result.sections],
-        "captions": {grid.name: _caption(grid) for grid in all_grids(result)},
+        "settings": {key: _plain(item) for key, item in vars(material.settings).items()},
+        "against": material.control or None,
+        "designs": {label: _design(design) for label, design in material.designs.items()},
+        "types": material.types,
+        "tables": {name: table(frame, name) for name, frame in tables.items()},
+        **{key: _plain(fact) for answer in result.answers for key, fact in answer.facts.items()},
+        "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in material.footnotes],
+        "sections": [_section(answer) for answer in further],
+        "captions": {
+            grid.name: {"caption": grid.caption, "footnotes": list(grid.footnotes), "rest": grid.rest}
+            for grid in result.grids()
+        },
         "notes": list(result.notes),
     }
-    return _laid_out(value)
+    return _nested(value, 0) + "\n"
 
 
 def versions(drawn: bool) -> dict[str, str]:
@@ -64,7 +72,7 @@ def versions(drawn: bool) -> dict[str, str]:
     return found
 
 
-def table(frame: "pd.DataFrame", name: str = "") -> dict[str, Any]:
+def table(frame: pd.DataFrame, name: str = "") -> dict[str, Any]:
     """Return one table as JSON can hold it; see the head of this file."""
     columns = [str(column) for column in frame.columns]
     if len(frame) > MOST_ROWS:
@@ -87,21 +95,7 @@ def _cell(value: Any, place: tuple[int, str], infinite: list[list[Any]]) -> Any:
     return _plain(value)
 
 
-def _frames(result: "Result") -> "dict[str, pd.DataFrame]":
-    """The names are those of the csv files."""
-    frames = {
-        "scores": scores_for_file(result.frame),
-        "by_type": result.means.rename_axis("design").reset_index(),
-        "pairs": result.pairs,
-    }
-    if result.gain is not None:
-        frames["before_after"] = result.gain.reset_index()
-    if result.effects:
-        frames["effects"], frames["marginal_means"] = effects_for_file(result.effects)
-    return frames
-
-
-def _design(result: "Result", label: str, design: "Design") -> dict[str, Any]:
+def _design(design: Design) -> dict[str, Any]:
     parameters, operations, speed, memory = costs(design)
     return {
         "model": design.model,
@@ -121,17 +115,9 @@ def _design(result: "Result", label: str, design: "Design") -> dict[str, Any]:
     }
 
 
-def _crossing(crossing: Any) -> dict[str, Any]:
-    return {"name": crossing.name, **{key: _plain(value) for key, value in vars(crossing).items()}}
-
-
-def _section(section: Any) -> dict[str, Any]:
+def _section(section: Answer) -> dict[str, Any]:
     frames = {name: table(frame, name) for name, frame in section.frames.items()}
     return {"name": section.name, "tables": frames, "notes": list(section.notes)}
-
-
-def _caption(grid: Grid) -> dict[str, Any]:
-    return {"caption": grid.caption, "footnotes": list(grid.footnotes), "rest": grid.rest}
 
 
 def _plain(value: Any) -> Any:
@@ -149,12 +135,8 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
-def _laid_out(value: dict[str, Any]) -> str:
-    """One line a key on top and one a row of a table: readable, and a difference of two results is by row."""
-    return _nested(value, 0) + "\n"
-
-
 def _nested(value: Any, depth: int) -> str:
+    """One line per key on top and one per row of a table: readable, and a difference of two results is by row."""
     flat = not isinstance(value, (dict, list)) or not value
     row = isinstance(value, list) and not any(isinstance(item, (dict, list)) for item in value)
     if flat or row:

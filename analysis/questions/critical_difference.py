@@ -1,27 +1,25 @@
 """Critical-difference diagram: mean ranks on a line, bars over designs that do not differ (Demsar 2006, figure 1)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.drawings.drawing import Drawing
-from analysis.drawings.fit import inches, over, short_names
+from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE
 from analysis.grids.formats import fraction
+from analysis.questions.question import Material
 from analysis.statistics import ranks
 from analysis.statistics.ranks import CriticalDifference
-
-if TYPE_CHECKING:
-    from analysis.analyse import Result
 
 MOST = 30  # designs
 STEP = 0.42  # between bars, in units of a line of names
 
 
-def critical_difference(result: "Result") -> Drawing | None:
-    """None with two designs, whose ranks say what the pair's test says."""
-    if len(result.matrix.columns) < 3:
-        return None
-    found = ranks.critical_difference(result.matrix, result.settings.alpha, result.settings.decimals)
-    return diagram(found, over(result, str(result.pairs["type"].iloc[-1])))
+def critical_difference(material: Material) -> list[Drawing]:
+    """Return none with two designs, whose ranks say what the test of the pair says."""
+    if len(material.matrix.columns) < 3:
+        return []
+    found = ranks.critical_difference(material.matrix, material.settings.alpha, material.settings.decimals)
+    return [diagram(found, material.over(material.last[0]))]
 
 
 def diagram(ranked: CriticalDifference, where: str) -> Drawing:
@@ -44,14 +42,14 @@ def diagram(ranked: CriticalDifference, where: str) -> Drawing:
         own = k if k < left else len(shown) - 1 - k
         _name(axes, names[name], ranked.ranks[name], first + own, low if k < left else high)
     axes.set_ylim(first + left - 0.3, -2.4)
-    said = f"Of {len(order)} designs the {len(shown)} of the best rank are drawn." if len(order) > len(shown) else ""
+    cut = f"Of {len(order)} designs the {len(shown)} of the best rank are drawn." if len(order) > len(shown) else ""
     caption = (
         f"Mean ranks over {where} (1 is best). Bars join designs whose ranks differ by less than the critical"
         f" difference at {fraction(ranked.alpha)}, {ranked.cd:.2f}."
     )
     ranks = ", ".join(f"{name} {ranked.ranks[name]:.2f}" for name in shown[:10])
     alt = f"Mean ranks from best to worst: {ranks}. Critical difference {ranked.cd:.2f}."
-    return Drawing("critical_difference", "Critical-difference diagram", f"{caption} {said}".strip(), alt, figure)
+    return Drawing("critical_difference", "Critical-difference diagram", f"{caption} {cut}".strip(), alt, figure)
 
 
 def _bars(ranked: CriticalDifference, shown: list[str]) -> list[list[str]]:

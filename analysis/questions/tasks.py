@@ -1,32 +1,35 @@
 """Scores task by task: the designs beside each other, and each design before and after training."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from analysis.by_type import seed_means
 from analysis.drawings.drawing import Drawing
-from analysis.drawings.fit import highest, inches, short_names
+from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
 from analysis.grids.formats import score, signed
-from analysis.training_gain import twin_of
+from analysis.questions.before_after import twin_of
+from analysis.questions.means import seed_means
+from analysis.questions.question import Answer, Material
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from analysis.analyse import Result
-
+PLACE = 210
 MOST_TASKS = 80
 MOST_PANELS = 6
 
 
-def task_dots(result: "Result") -> Drawing | None:
+def answer(material: Material) -> Answer:
+    """Return the figures alone; scores.csv has the numbers."""
+    return Answer("tasks", draw=lambda: [drawn for make in (task_dots, before_after) if (drawn := make(material))])
+
+
+def task_dots(material: Material) -> Drawing | None:
     """One line a task, one mark a design; tasks by type, within it from easy to hard."""
     from matplotlib.figure import Figure
 
-    designs, said = highest(result, MOST_DESIGNS)
-    rows, cut = _tasks(result)
-    scores = result.matrix.loc[[task for _, task in rows], designs]
+    designs, sentence = material.highest(MOST_DESIGNS)
+    rows, cut = _tasks(material)
+    scores = material.matrix.loc[[task for _, task in rows], designs]
     tasks, names = short_names(scores.index), short_names(designs)
     page, widest = 5.6 + inches(tasks.values()), 1.05 * inches(names.values()) + 0.6
     across = max(1, min(3, int(page / widest)))
@@ -50,44 +53,44 @@ def task_dots(result: "Result") -> Drawing | None:
         "Score of each design on each task (mean over seeds), and its distance from the mean of the designs drawn;"
         " tasks by type, within it from high to low."
     )
-    return Drawing("tasks", "Scores by task", " ".join(filter(None, [caption, said, cut])), alt, figure)
+    return Drawing("tasks", "Scores by task", " ".join(filter(None, [caption, sentence, cut])), alt, figure)
 
 
-def before_after(result: "Result") -> Drawing | None:
+def before_after(material: Material) -> Drawing | None:
     """One panel a design, one line a task from before to after training; None without untrained references."""
     from matplotlib.figure import Figure
 
-    twins = _twins(result)
+    twins = _twins(material)
     if not twins:
         return None
-    kept = [design for design in highest(result, MOST_PANELS)[0] if design in twins]
+    kept = [design for design in material.highest(MOST_PANELS)[0] if design in twins]
     if not kept:
         kept = list(twins)[:MOST_PANELS]
-    said = f"{len(kept)} of {len(twins)} designs are drawn." if len(kept) < len(twins) else ""
-    rows, cut = _tasks(result)
+    sentence = f"{len(kept)} of {len(twins)} designs are drawn." if len(kept) < len(twins) else ""
+    rows, cut = _tasks(material)
     tasks, names = short_names(task for _, task in rows), short_names(kept, 20)
     size = inches(tasks.values()) + 1.35 * len(kept) + 0.2, 1.2 + 0.72 * LINE * len(rows)
     figure = Figure(figsize=(max(size[0], 4.2), size[1]), layout="constrained")
     grid = figure.subplots(1, len(kept), sharex=True, sharey=True, squeeze=False).ravel()
     for axes, design in zip(grid, kept, strict=True):
-        _arrows(axes, twins[design].loc[list(tasks)], result.matrix.loc[list(tasks), design])
+        _arrows(axes, twins[design].loc[list(tasks)], material.matrix.loc[list(tasks), design])
         _task_axis(axes, rows, list(tasks.values()), size=6.5)
-        gain = (result.matrix[design] - twins[design]).mean()
+        gain = (material.matrix[design] - twins[design]).mean()
         axes.set_title(f"{names[design]}\n{signed(gain)}", fontsize=7.5)
         axes.set_xlabel("score")
     _stages(figure)
-    gains = {design: (result.matrix[design] - twins[design]) for design in kept}
+    gains = {design: (material.matrix[design] - twins[design]) for design in kept}
     alt = "Mean gain by training: " + ", ".join(
         f"{design} {signed(gain.mean())} ({int((gain < 0).sum())} of {len(gain)} tasks lose)"
         for design, gain in gains.items()
     )
     caption = "Score of each task before training (open) and after it (filled); tasks that lose are dashed."
     caption += " Below each name the mean gain."
-    return Drawing("before_after", "Before and after training", " ".join(filter(None, [caption, said, cut])),
+    return Drawing("before_after", "Before and after training", " ".join(filter(None, [caption, sentence, cut])),
                    f"{alt}.", figure)  # fmt: skip
 
 
-def _dots(axes: Any, values: "pd.DataFrame", names: dict[str, str]) -> None:
+def _dots(axes: Any, values: pd.DataFrame, names: dict[str, str]) -> None:
     """One mark a design in each row. values: tasks x designs."""
     places = range(len(values))
     axes.hlines(places, values.min(axis=1), values.max(axis=1), color=PALE, linewidth=2.5, zorder=1)
@@ -98,12 +101,12 @@ def _dots(axes: Any, values: "pd.DataFrame", names: dict[str, str]) -> None:
                   markeredgecolor="white", markeredgewidth=0.4, label=label, zorder=2)  # fmt: skip
 
 
-def _tasks(result: "Result") -> tuple[list[tuple[str, str]], str]:
+def _tasks(material: Material) -> tuple[list[tuple[str, str]], str]:
     """(type, task) by type, then from high to low; where there are too many, those on which designs differ most."""
-    every = [(kind, task) for kind, own in result.types.items() for task in own]
-    means = result.matrix.mean(axis=1)
-    place = {kind: k for k, kind in enumerate(result.types)}
-    spread = result.matrix.max(axis=1) - result.matrix.min(axis=1)
+    every = [(kind, task) for kind, own in material.types.items() for task in own]
+    means = material.matrix.mean(axis=1)
+    place = {kind: k for k, kind in enumerate(material.types)}
+    spread = material.matrix.max(axis=1) - material.matrix.min(axis=1)
     kept = every if len(every) <= MOST_TASKS else sorted(every, key=lambda row: -spread[row[1]])[:MOST_TASKS]
     cut = f"Of {len(every)} tasks the {MOST_TASKS} on which designs differ most are drawn." if kept != every else ""
     return sorted(kept, key=lambda row: (place[row[0]], -means[row[1]], row[1])), cut
@@ -122,20 +125,20 @@ def _task_axis(axes: Any, rows: list[tuple[str, str]], names: list[str], size: f
             axes.axhline(k - 0.5, color=GREY, linewidth=0.6)
 
 
-def _twins(result: "Result") -> "dict[str, pd.Series]":
+def _twins(material: Material) -> dict[str, pd.Series]:
     """Return design -> scores on tasks of its untrained reference, for those in the table of before and after."""
-    if result.gain is None:
+    if material.gain is None:
         return {}
-    every = {**result.untrained, **result.designs}
+    every = {**material.references, **material.designs}
     found = {}
-    for design in dict.fromkeys(result.gain.index.get_level_values("design")):
+    for design in dict.fromkeys(material.gain.index.get_level_values("design")):
         twin = twin_of(design, every)
         if twin is not None:
-            found[design] = seed_means(result.frame, [twin], list(result.matrix.index))[twin]
+            found[design] = seed_means(material.whole_frame, [twin], list(material.matrix.index))[twin]
     return found
 
 
-def _arrows(axes: Any, before: "pd.Series", after: "pd.Series") -> None:
+def _arrows(axes: Any, before: pd.Series, after: pd.Series) -> None:
     places = np.arange(len(before))
     lost = after.to_numpy() < before.to_numpy()
     for rows, colour, style in ((~lost, BLUE, "solid"), (lost, VERMILLION, "dashed")):

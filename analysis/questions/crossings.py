@@ -1,18 +1,19 @@
 """Designs -> their factors -> the complete crossings over which effects can be told apart."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Literal
+from itertools import combinations, product
+from math import prod
+from typing import Literal
 
-from analysis.factorial.complete_grid import Levels, complete_grid
+import pandas as pd
+
 from analysis.manifests.designs import Design
 from analysis.names import listed
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 READING = "reading"  # the pooler together with its own settings: how the hidden states are read
+SEARCHED = 20_000  # choices of levels that are looked at; beyond them only a crossing of all levels is found
+Levels = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,8 @@ class Crossing:
         return " x ".join(f"{factor} ({len(own)})" for factor, own in self.levels.items())
 
 
-def factor_table(designs: Mapping[str, Design]) -> "pd.DataFrame":
+def factor_table(designs: Mapping[str, Design]) -> pd.DataFrame:
     """Return designs x factors, texts; "" where a factor does not apply, a row of "" where none is known."""
-    import pandas as pd
-
     rows = {}
     for label, design in designs.items():
         own = dict(getattr(design, "factors", None) or {"pooler": design.pooler, "attn": design.attn})
@@ -41,7 +40,7 @@ def factor_table(designs: Mapping[str, Design]) -> "pd.DataFrame":
     return pd.DataFrame([[own.get(name, "") for name in names] for own in rows.values()], list(rows), names)
 
 
-def crossings(factors: "pd.DataFrame") -> tuple[list[Crossing], list[str]]:
+def crossings(factors: pd.DataFrame) -> tuple[list[Crossing], list[str]]:
     """Return the complete crossings, at most two, and the notes on what they leave out.
 
     First the one with the most factors; then, where it holds more designs, the one with the most designs, in which the
@@ -66,13 +65,13 @@ def crossings(factors: "pd.DataFrame") -> tuple[list[Crossing], list[str]]:
     return found, [note for crossing in found for note in _left_out(crossing, factors)]
 
 
-def varying(factors: "pd.DataFrame") -> "pd.DataFrame":
+def varying(factors: pd.DataFrame) -> pd.DataFrame:
     """Return the factors that have two levels or more, for the designs that have any factor."""
     known = factors[(factors != "").any(axis=1)]
     return known[[name for name in known.columns if len(set(known[name]) - {""}) > 1]]
 
 
-def with_readings(factors: "pd.DataFrame") -> "pd.DataFrame":
+def with_readings(factors: pd.DataFrame) -> pd.DataFrame:
     """Return the factors with `pooler` and every `pooler.<setting>` joined into `reading`: lastlayer/last."""
     parts = [name for name in factors.columns if name == "pooler" or name.startswith("pooler.")]
     if len(parts) < 2:
@@ -83,7 +82,7 @@ def with_readings(factors: "pd.DataFrame") -> "pd.DataFrame":
     return merged
 
 
-def _crossing(table: "pd.DataFrame", prefer: Literal["factors", "designs"]) -> Crossing | None:
+def _crossing(table: pd.DataFrame, prefer: Literal["factors", "designs"]) -> Crossing | None:
     levels = complete_grid(table, prefer)
     if levels is None:
         return None
@@ -93,7 +92,7 @@ def _crossing(table: "pd.DataFrame", prefer: Literal["factors", "designs"]) -> C
     return Crossing(several, fixed, [str(label[cell]) for cell in product(*levels.values())])
 
 
-def _left_out(crossing: Crossing, factors: "pd.DataFrame") -> list[str]:
+def _left_out(crossing: Crossing, factors: pd.DataFrame) -> list[str]:
     gone = [str(label) for label in factors.index if label not in set(crossing.designs)]
     if not gone:
         return []
@@ -103,3 +102,50 @@ def _left_out(crossing: Crossing, factors: "pd.DataFrame") -> list[str]:
         f"The designs are no complete crossing. Effects of {crossing.name}{held} are over {len(crossing.designs)} of"
         f" {len(factors)} designs ({kept}), the largest complete one; left out: {listed(gone)}."
     ]
+
+
+def complete_grid(table: pd.DataFrame, prefer: Literal["factors", "designs"]) -> Levels | None:
+    """Return factor -> levels of the largest complete crossing, None where no two factors are crossed.
+
+    table: designs x factors, texts, no two rows alike; "" where a factor does not apply, which is no level beside
+    others. A factor that keeps one level is held fixed there. `prefer`: first as many factors with two levels or more
+    as possible and then as many designs, or the other way round; of equals the one with the levels that come first.
+    """
+    every = {name: list(dict.fromkeys(table[name])) for name in table.columns}
+    if prod(map(len, every.values())) == len(table) and _crossed(every) >= 2 and _applies(every):
+        return every
+    names = sorted(every, key=lambda name: len(every[name]))  # the longest last: its levels follow from the others
+    if not names or prod(2 ** len(every[name]) - 1 for name in names[:-1]) > SEARCHED:
+        return None
+    cells = set(table[names].itertuples(index=False, name=None))
+    best: Levels | None = None
+    for chosen in product(*(_subsets(every[name]) for name in names[:-1])):
+        inner = list(product(*chosen))
+        full = [level for level in every[names[-1]] if all((*cell, level) in cells for cell in inner)]
+        for last in ([level for level in full if level], [level for level in full if not level]):
+            levels = dict(zip(names, [*map(list, chosen), last], strict=True))
+            if last and _crossed(levels) >= 2 and (best is None or _size(levels, prefer) > _size(best, prefer)):
+                best = levels
+    return best and {name: best[name] for name in every}
+
+
+def _subsets(levels: list[str]) -> Iterator[tuple[str, ...]]:
+    """Every choice of levels, the larger and the earlier first; "" only alone."""
+    real = [level for level in levels if level]
+    for size in range(len(real), 0, -1):
+        yield from combinations(real, size)
+    if "" in levels:
+        yield ("",)
+
+
+def _crossed(levels: Levels) -> int:
+    return sum(len(own) > 1 for own in levels.values())
+
+
+def _applies(levels: Levels) -> bool:
+    return not any("" in own and len(own) > 1 for own in levels.values())
+
+
+def _size(levels: Levels, prefer: str) -> tuple[int, int]:
+    size = (_crossed(levels), prod(map(len, levels.values())))
+    return size if prefer == "factors" else size[::-1]

@@ -1,11 +1,24 @@
-"""What becomes of names whose letters pdflatex or the fonts at hand lack; said once, in the notes."""
+"""Names whose letters pdflatex or the fonts at hand lack, in the notes."""
 
 from collections.abc import Iterable
 
+from analysis.drawings.style import undrawn
 from analysis.grids.latex_fit import beyond_pdflatex
 from analysis.names import listed
+from analysis.questions.question import Answer, Material
 
+PLACE = 35
 MOST = 8  # letters named
+
+
+def answer(material: Material) -> Answer:
+    """Return the notes alone."""
+    return Answer("letters", notes=letter_notes(names_in(material), material.settings.figures), main=True)
+
+
+def names_in(material: Material) -> set[str]:
+    """Return the names of designs, tasks and types."""
+    return {str(name) for column in ("design", "task", "type") for name in material.frame[column].unique()}
 
 
 def letter_notes(names: Iterable[str], drawn: bool) -> list[str]:
@@ -18,8 +31,6 @@ def letter_notes(names: Iterable[str], drawn: bool) -> list[str]:
             " lualatex or xelatex, with a font that has them, prints the names."
         )
     if drawn and not all(text.isascii() for text in texts):
-        from analysis.drawings.style import undrawn
-
         boxes = undrawn(texts)
         if boxes:
             notes.append(

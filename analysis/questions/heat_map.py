@@ -1,26 +1,24 @@
 """Heat map of all pairwise differences, with marks of significance."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing
-from analysis.drawings.fit import block, highest, inches, over, short_names
+from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK
-from analysis.figures.forest import MINUS
 from analysis.grids.formats import fraction, signed
+from analysis.questions.forest import MINUS
+from analysis.questions.question import Material
 from analysis.statistics.correction import correction_name, passes
-
-if TYPE_CHECKING:
-    from analysis.analyse import Result
 
 Floats = NDArray[np.float64]
 MOST = 40  # designs
 MOST_WITH_NUMBERS = 12
 
 
-def heat_map(result: "Result") -> Drawing | None:
+def heat_map(material: Material) -> Drawing | None:
     """Row minus column, the highest mean on top, so that the upper triangle is positive but for what is marked.
 
     Number, colour and star are of one statistic, the Hodges-Lehmann difference and its signed-rank test. Where it has
@@ -29,11 +27,11 @@ def heat_map(result: "Result") -> Drawing | None:
     """
     from matplotlib.figure import Figure
 
-    designs, said = highest(result, MOST)
-    if result.control or len(designs) < 3:
+    designs, sentence = material.highest(MOST)
+    if material.control or len(designs) < 3:
         return None
-    kind, _ = block(result)
-    means = result.matrix[designs].mean()
+    kind, _ = material.last
+    means = material.matrix[designs].mean()
     designs = list(means.sort_values(ascending=False, kind="stable").index)
     names, numbered = short_names(designs), len(designs) <= MOST_WITH_NUMBERS
     cell, label = 0.56 if numbered else 0.2, inches(names.values())
@@ -41,27 +39,27 @@ def heat_map(result: "Result") -> Drawing | None:
         figsize=(label + cell * len(designs) + 1.6, label + cell * len(designs) + 0.7), layout="constrained"
     )
     axes = figure.add_subplot()
-    values = _differences(result, designs)
+    values = _differences(material, designs)
     _cells(figure, axes, values)
     axes.set_xticks(range(len(designs)), names.values(), rotation=90)
     axes.set_yticks(range(len(designs)), names.values())
-    marks = _marks(result, designs)
+    marks = _marks(material, designs)
     _texts(axes, values, marks, numbered)
-    alpha, after = fraction(result.settings.alpha), correction_name(result.settings.correction)
+    alpha, after = fraction(material.settings.alpha), correction_name(material.settings.correction)
     legend = f"* p at most {alpha}" + ("" if not after else f" after {after}; (*) only before it")
     caption = (
-        f"Hodges-Lehmann difference in score over {over(result, kind)}, row minus column, designs from the highest mean"
-        f" to the lowest; {legend}.{_against(values, numbered)}"
+        f"Hodges-Lehmann difference in score over {material.over(kind)}, row minus column, designs from the highest"
+        f" mean to the lowest; {legend}.{_against(values, numbered)}"
     )
     found = int((marks == "*").sum()) // 2
     total = len(designs) * (len(designs) - 1) // 2
     alt = f"{found} of {total} pairs differ significantly. By mean, from high to low: {', '.join(designs[:10])}."
-    return Drawing("heat_map", "Pairwise differences", f"{caption} {said}".strip(), alt, figure)
+    return Drawing("heat_map", "Pairwise differences", f"{caption} {sentence}".strip(), alt, figure)
 
 
-def _differences(result: "Result", designs: list[str]) -> Floats:
+def _differences(material: Material, designs: list[str]) -> Floats:
     """Return [row, column]: the Hodges-Lehmann difference, row minus column."""
-    _, rows = block(result)
+    _, rows = material.last
     place = {design: k for k, design in enumerate(designs)}
     rows = rows[rows["first"].isin(designs) & rows["second"].isin(designs)]
     first, second = (rows[side].map(place).to_numpy() for side in ("first", "second"))
@@ -85,13 +83,13 @@ def _against(values: Floats, numbered: bool) -> str:
     return f" In {count} {'pair' if count == 1 else 'pairs'} it has the other sign than the means{how}."
 
 
-def _marks(result: "Result", designs: list[str]) -> NDArray[np.object_]:
+def _marks(material: Material, designs: list[str]) -> NDArray[np.object_]:
     """Return [row, column] -> "*", "(*)" or ""."""
-    _, rows = block(result)
+    _, rows = material.last
     rows = rows[rows["first"].isin(designs) & rows["second"].isin(designs)]
     place = {design: k for k, design in enumerate(designs)}
     marks = np.full((len(designs), len(designs)), "", dtype=object)
-    raw = passes(rows["p"].to_numpy(), result.settings.alpha)
+    raw = passes(rows["p"].to_numpy(), material.settings.alpha)
     for first, second, after, before in zip(rows["first"], rows["second"], rows["significant"], raw, strict=True):
         mark = "*" if after else "(*)" if before else ""
         marks[place[first], place[second]] = marks[place[second], place[first]] = mark

@@ -1,49 +1,53 @@
 """Cost against score: trainable parameters and training speed, where the manifests say them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.drawings.drawing import Drawing
-from analysis.drawings.fit import highest, inches, over, short_names
+from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import LINE, MOST_DESIGNS, PALE, mark
 from analysis.grids.formats import score
 from analysis.manifests.cost import tokens_per_second
 from analysis.manifests.designs import Design
+from analysis.questions.question import Answer, Material
 
-if TYPE_CHECKING:
-    from analysis.analyse import Result
-
+PLACE = 220
 COSTS: dict[str, Callable[[Design], float | None]] = {
     "trainable parameters": lambda design: design.parameters,
     "training speed (tokens/s)": tokens_per_second,
 }
 
 
-def cost_score(result: "Result") -> Drawing | None:
-    """One panel a cost that at least two designs state; None where there is none."""
+def answer(material: Material) -> Answer:
+    """Return the figure alone; the costs are columns of the tables of means, before and after, and pairs."""
+    return Answer("cost", draw=lambda: cost_score(material))
+
+
+def cost_score(material: Material) -> list[Drawing]:
+    """One panel a cost that at least two designs state; none where there is none."""
     from matplotlib.figure import Figure
 
-    known = {name: {label: read(d) for label, d in result.designs.items()} for name, read in COSTS.items()}
+    known = {name: {label: read(d) for label, d in material.designs.items()} for name, read in COSTS.items()}
     known = {name: {label: x for label, x in own.items() if x} for name, own in known.items()}
     panels = {name: own for name, own in known.items() if len(own) > 1}
     if not panels:
-        return None
-    designs, said = highest(result, MOST_DESIGNS)
-    names, means = short_names(designs), result.matrix.mean()
+        return []
+    designs, sentence = material.highest(MOST_DESIGNS)
+    names, means = short_names(designs), material.matrix.mean()
     size = 3.0 * len(panels) + 0.4 + inches(names.values()) + 0.4, max(2.7, 0.4 + LINE * len(designs))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
     for axes, (name, own) in zip(grid, panels.items(), strict=True):
         _panel(axes, own, means, designs)
         axes.set_xlabel(name)
-    kind = str(result.pairs["type"].iloc[-1])
+    kind, _ = material.last
     grid[0].set_ylabel("mean score")
     _legend(figure, designs, names, drawn={label for own in panels.values() for label in own})
     best = means[list(next(iter(panels.values())))].idxmax()
     alt = f"Mean score against {' and '.join(panels)}. The highest score is that of {best}, {score(means[best])}."
-    caption = f"Mean score over {over(result, kind)} against {' and '.join(panels)}."
-    more = f"{said} The others are grey dots." if said else ""
-    return Drawing("cost_score", "Cost against score", f"{caption} {more}".strip(), alt, figure)
+    caption = f"Mean score over {material.over(kind)} against {' and '.join(panels)}."
+    more = f"{sentence} The others are grey dots." if sentence else ""
+    return [Drawing("cost_score", "Cost against score", f"{caption} {more}".strip(), alt, figure)]
 
 
 def _panel(axes: Any, own: dict[str, float | None], means: Any, designs: list[str]) -> None:

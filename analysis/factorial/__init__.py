@@ -1,1 +1,0 @@
-"""Main effects and interactions of the factors that designs cross."""

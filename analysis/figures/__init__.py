@@ -1,1 +1,0 @@
-"""Result -> figures for the paper: vector PDF and PNG, readable without colour. matplotlib is imported late."""

@@ -1,0 +1,252 @@
+"""Sentences on a table of pairs: the test, the zeros, the correction and its family, what the tasks allow, methods."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pandas as pd
+
+from analysis.grids.formats import fraction, signed
+from analysis.names import listed
+from analysis.questions.compared_pairs import BETWEEN
+from analysis.questions.question import Material
+from analysis.settings import Settings
+from analysis.statistics.correction import correction_name
+from analysis.statistics.wilcoxon import EXACT_UP_TO
+
+ZEROS = {
+    "wilcox": "differences of zero dropped before ranking",
+    "pratt": "differences of zero ranked, then dropped",
+    "zsplit": "differences of zero ranked, half of their ranks to either side",
+}
+ZEROS_DONE = {
+    "wilcox": "Differences of zero were dropped before ranking",
+    "pratt": "Differences of zero were ranked and then dropped [@pratt1959]",
+    "zsplit": "Differences of zero were ranked, and half of their ranks given to either side",
+}
+CORRECTIONS_DONE = {
+    "holm": "p-values were corrected by Holm's step-down procedure [@holm1979]",
+    "bh": "p-values were corrected by the procedure of Benjamini and Hochberg, which bounds the rate of false"
+    " discoveries [@benjamini1995]",
+}
+OPPOSED_SHOWN = 3  # rows in which mean and test disagree that a note spells out
+
+
+def signed_rank_text(pairs: pd.DataFrame, settings: Settings) -> str:
+    """Return "two-sided exact Wilcoxon signed-rank test; the pairing unit is the task, ..."."""
+    large = (pairs["n_pairs"] > EXACT_UP_TO).to_numpy()
+    where = f"on {', '.join(pairs.loc[large, 'type'].unique())}, " if not large.all() else ""
+    how = f" ({where}more than {EXACT_UP_TO:,} tasks: by the normal curve)" if large.any() else ""
+    exact = "" if large.all() else "exact "
+    return f"two-sided {exact}Wilcoxon signed-rank test{how}; the pairing unit is the task, {ZEROS[settings.zeros]}"
+
+
+def typical_text(pairs: pd.DataFrame, settings: Settings) -> str:
+    """Return what stands under a star: "Hodges-Lehmann difference in score (...), second minus first"."""
+    left_out = ", those of zero left out" if settings.zeros == "wilcox" and (pairs["n_zero"] > 0).any() else ""
+    return (
+        "Hodges-Lehmann difference in score (median of the averages of every two tasks' differences, which is what the"
+        f" test is about{left_out}), second minus first"
+    )
+
+
+def mean_text(pairs: pd.DataFrame) -> str:
+    """Return what the column of means is: "Mean: mean difference over all 40 tasks, not tested."."""
+    last = pairs.iloc[-1]
+    what = f"all {last['n_pairs']} tasks" if last["type"] == "All" else f"the {last['n_pairs']} {last['type']} tasks"
+    return f"Mean: mean difference over {what}, which this test does not test."
+
+
+def correction_text(pairs: pd.DataFrame, settings: Settings) -> str:
+    """Return "Holm correction over the pairs of one task type (family of 10)", or that there is none."""
+    if settings.correction == "none":
+        return "no correction for many tests"
+    return f"{correction_name(settings.correction)} correction over {family_text(pairs, settings)}"
+
+
+def family_text(pairs: pd.DataFrame, settings: Settings) -> str:
+    """Return "the pairs of one task type (family of 10)"."""
+    which = f"pairs with {settings.against}" if settings.against else "pairs"
+    what = f"the {which} of one task type" if settings.family == "type" else f"all {which} and task types of the table"
+    return f"{what} (family of {int(pairs['family_size'].max())})"
+
+
+def unreachable_text(pairs: pd.DataFrame, settings: Settings) -> str:
+    """Return what n.a. means: "so few tasks that .05 cannot be reached after the correction, whatever the scores"."""
+    after = " after the correction" if (pairs["reachable"] == "uncorrected").any() else ""
+    return f"so few tasks that {fraction(settings.alpha)} cannot be reached{after}, whatever the scores"
+
+
+def pair_notes(material: Material) -> list[str]:
+    """Return what a reader must know beside the tables: seeds, rounding, and what the number of tasks allows."""
+    pairs, settings = material.pairs, material.settings
+    rounding = f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank."
+    return [
+        *seed_notes(material.frame, list(material.designs)),
+        rounding,
+        *attainable(pairs, settings),
+        *opposed(pairs),
+    ]
+
+
+def seed_notes(frame: pd.DataFrame, designs: list[str]) -> list[str]:
+    """Say which seeds each score is a mean of; designs with other seeds are named."""
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for design in designs:
+        seeds = set(frame.loc[frame["design"] == design, "seed"]) - {""}
+        groups[tuple(sorted(seeds, key=lambda s: (len(s), s)))].append(design)
+    if set(groups) == {()}:
+        return []
+    if len(groups) == 1:
+        shared = next(iter(groups))
+        what = "one seed" if len(shared) == 1 else f"{len(shared)} seeds, of which each score is the mean"
+        return [f"Every design has {what}: {', '.join(shared)}."]
+    parts = [f"{listed(names, 4)}: {', '.join(seeds) or 'none known'}" for seeds, names in groups.items()]
+    return [f"The designs have different seeds ({'; '.join(parts)}); each score is the mean over a design's own seeds."]
+
+
+def attainable(pairs: pd.DataFrame, settings: Settings) -> list[str]:
+    """Say, for each type, the smallest p that its number of tasks allows, and whether alpha can be reached."""
+    parts, closed, after = [], [], []
+    for kind, rows in pairs.groupby("type", sort=False):
+        lowest = rows.iloc[int(rows["p_min_adjusted"].to_numpy().argmin())]
+        corrected = "" if settings.correction == "none" else f" ({fraction(lowest['p_min_adjusted'])})"
+        parts.append(f"{kind} n = {lowest['n_pairs']}: {fraction(lowest['p_min'])}{corrected}")
+        if (rows["reachable"] == "no").all():
+            closed.append(_closed(str(kind), lowest, settings))
+        elif (rows["reachable"] != "yes").all():
+            after.append(str(kind))
+    name = "" if settings.correction == "none" else f" (in brackets after {correction_name(settings.correction)})"
+    notes = [f"Smallest two-sided p that the number of tasks allows{name}: {'; '.join(parts)}."]
+    alpha = fraction(settings.alpha)
+    notes += closed
+    if after:
+        closed_after = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
+        notes.append(f"{closed_after} {_mend(pairs, settings)}")
+    return notes
+
+
+def opposed(pairs: pd.DataFrame) -> list[str]:
+    """Name the rows in which the mean has the sign against which the test speaks, those with a star first."""
+    rows = pairs[pairs["mean_tipped_by"] != ""]
+    if rows.empty:
+        return []
+    starred = int(rows["significant"].sum())
+    count = f"{len(rows):,} of {len(pairs):,} rows" + (f", {starred:,} of them with a star" if starred else "")
+    few = rows.sort_values(["significant", "p"], ascending=[False, True], kind="stable").head(OPPOSED_SHOWN)
+    parts = [
+        f"{row['type']}, {row['second']} - {row['first']}: mean {signed(row['difference'])}, Hodges-Lehmann"
+        f" {signed(row['hodges_lehmann'])}; the mean's sign is due to {listed(row['mean_tipped_by'].split(BETWEEN), 3)}"
+        for row in few.to_dict("records")
+    ]
+    rest = " pairs.csv names the tasks of all (mean_tipped_by)." if len(rows) > len(few) else ""
+    return [
+        f"The mean and the test point opposite ways in {count}; star, sign and interval are the test's."
+        f" {'. '.join(parts)}.{rest}"
+    ]
+
+
+def _closed(kind: str, lowest: pd.Series, settings: Settings) -> str:
+    """Say that no result on this type can reach alpha, and how many tasks could."""
+    if lowest["n_zero"] == lowest["n_pairs"]:
+        return (
+            f"{kind} n = {lowest['n_pairs']}: no two designs compared differ on any task, so there is nothing to test."
+        )
+    differ = f", of which at most {lowest['n_pairs'] - lowest['n_zero']} differ" if lowest["n_zero"] else ""
+    alpha, needed = fraction(settings.alpha), tasks_that_allow(settings.alpha)
+    family = tasks_that_allow(settings.alpha, int(lowest["family_size"]))
+    after = "" if settings.correction != "holm" or family == needed else f" ({family} after the correction)"
+    return (
+        f"Too few tasks: {kind} n = {lowest['n_pairs']}{differ}: the smallest two-sided p is"
+        f" {fraction(lowest['p_min'])}, so {alpha} cannot be reached whatever the scores; at least {needed} tasks"
+        f" are needed{after}."
+    )
+
+
+def tasks_that_allow(alpha: float, family: int = 1) -> int:
+    """Return the fewest tasks at which any result can pass: Holm's first step asks for family x 2 / 2^n <= alpha."""
+    return math.ceil(1 + math.log2(family / alpha) - 1e-9)
+
+
+def _mend(pairs: pd.DataFrame, settings: Settings) -> str:
+    """Say how many tasks the family would need: Holm's first step asks for family x 2 / 2^n <= alpha."""
+    if settings.correction != "holm":
+        return "More tasks a type, or a smaller family, would mend it."
+    family = int(pairs["family_size"].max())
+    needed = tasks_that_allow(settings.alpha, family)
+    other = "" if settings.against else ", or fewer pairs: against=<design>"
+    return f"A family of {family} needs {needed} tasks a type{other}."
+
+
+def pair_methods(material: Material) -> list[str]:
+    """Return the sentences of the methods paragraph on the tests of the pairs, their correction and their sizes."""
+    return [*_pairs(material), *_corrected(material), *_sizes(material)]
+
+
+def _pairs(material: Material) -> Iterator[str]:
+    settings = material.settings
+    which = (
+        f"Each design was compared with {material.control}" if material.control else "Every two designs were compared"
+    )
+    yield (
+        f"{which} by the two-sided Wilcoxon signed-rank test [@wilcoxon1945] with the task as the pairing unit; the"
+        " direction of each difference was fixed beforehand. p is exact, with ties too: the distribution of the rank"
+        " sum over all signs, given the ranks [@hollander1973]."
+    )
+    dropped = int(material.pairs["n_zero"].sum())
+    tests = len(material.pairs)
+    count = f"; there were {dropped:,} such differences in {tests:,} tests" if dropped else "; there were none"
+    yield (
+        f"{ZEROS_DONE[settings.zeros]}{count}. Differences were rounded to {settings.decimals} decimals, so that"
+        " rounding makes no rank."
+    )
+
+
+def _corrected(material: Material) -> Iterator[str]:
+    settings, pairs = material.settings, material.pairs
+    alpha = fraction(settings.alpha)
+    if settings.correction == "none":
+        yield f"No correction for the {len(pairs):,} tests was made; the level of significance is {alpha}."
+    else:
+        what = "of one task type" if settings.family == "type" else "of all task types together"
+        how = CORRECTIONS_DONE.get(settings.correction, f"p-values were corrected by {settings.correction}")
+        size = int(pairs["family_size"].max())
+        pairs_of = f"over the {size:,} pairs" if size > 1 else "over the single pair"
+        yield f"{how[0].upper()}{how[1:]} {pairs_of} {what}; the level of significance is {alpha}."
+    name = correction_name(settings.correction)
+    for word, said in (("no", ""), ("uncorrected", f" after {name}")):
+        kinds = [str(k) for k, own in pairs.groupby("type", sort=False) if (own["reachable"] == word).all()]
+        if kinds:
+            yield f"The number of tasks is too small for any data to reach {alpha}{said} on {', '.join(kinds)}."
+
+
+def _sizes(material: Material) -> Iterator[str]:
+    """Effect sizes, and the further columns of the table of pairs that this run has."""
+    columns, level = set(material.pairs.columns), f"{100 * (1 - material.settings.alpha):g} %"
+    yield "The effect size is the matched-pairs rank-biserial correlation, (W+ - W-) / (W+ + W-) [@kerby2014]."
+    if "hodges_lehmann" in columns:
+        yield (
+            f"The size of a difference is its Hodges-Lehmann estimate with the exact {level} interval that inverts the"
+            f" same test{_zeros_of_sizes(material)} [@hodges1963]; stars and signs in tables and figures are theirs."
+            " Mean differences stand beside them without a mark."
+        )
+    if "mean_low" in columns and material.pairs["mean_low"].notna().any():
+        yield f"The {level} interval of a mean difference is Student's over tasks [@student1908]."
+    checks = {
+        "p_permutation": "the paired permutation test of the mean [@pitman1937]",
+        "p_sign": "the sign test [@dixon1946]",
+        "p_t": "the paired t test",
+    }
+    found = [text for column, text in checks.items() if column in columns and material.pairs[column].notna().any()]
+    if found:
+        yield f"As cross-checks the table of pairs also holds {_joined(found)}."
+
+
+def _zeros_of_sizes(material: Material) -> str:
+    """Under the rule of Wilcoxon the estimate leaves out what the test drops."""
+    dropped = material.settings.zeros == "wilcox" and (material.pairs["n_zero"] > 0).any()
+    return ", differences of zero left out as there" if dropped else ""
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,157 @@
+"""Main effects, interactions and marginal means over complete crossings: docs/decisions/factorial-effects.md."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.questions.compared_pairs import corrected
+from analysis.questions.crossings import Crossing, crossings
+from analysis.settings import Settings
+from analysis.statistics.contrasts import effect_contrasts
+from analysis.statistics.sign_flip import sign_flip
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factorial:
+    """One complete crossing and what was found over it.
+
+    `tests`: one row per (type, effect), columns of `effect_tests`; `marginals`: those of `marginal_means`.
+    """
+
+    crossing: Crossing
+    tests: pd.DataFrame
+    marginals: pd.DataFrame
+
+
+def factorial_effects(
+    matrix: pd.DataFrame, factors: pd.DataFrame, blocks: dict[str, list[str]], settings: Settings
+) -> tuple[list[Factorial], list[str]]:
+    """Return the effects over every complete crossing (none, one or two) and the notes on what these leave out.
+
+    matrix: tasks x designs, scores, mean over seeds; factors: designs x factors, texts; blocks: type -> its tasks.
+    """
+    complete, notes = crossings(factors.loc[list(matrix.columns)])
+    factorials = []
+    for crossing in complete:
+        cells = matrix[crossing.designs]
+        scores = {kind: cells.loc[tasks].to_numpy(dtype=np.float64) for kind, tasks in blocks.items()}
+        tests = effect_tests(scores, crossing, settings)
+        factorials.append(Factorial(crossing, tests, marginal_means(scores, crossing, 1 - settings.alpha)))
+    return factorials, notes
+
+
+def effect_tests(scores: dict[str, Floats], crossing: Crossing, settings: Settings) -> pd.DataFrame:
+    """Return one row per (type, effect): F of the repeated-measures analysis, its sign-flip p, and the correction.
+
+    scores: type -> [n tasks, cells]. Columns: type, effect, n_tasks, n_zero (tasks without any difference), df,
+    df_error, F, partial_eta_squared, p, p_min (smallest that so many tasks allow), flips, exact, and those of
+    `corrected`; the family is the effects of one crossing within a type (or within the table).
+    """
+    contrasts = effect_contrasts({name: len(own) for name, own in crossing.levels.items()})
+    rows = []
+    for kind, values in scores.items():
+        for effect, columns in contrasts.items():
+            row = effect_test(values @ columns, settings.decimals)
+            rows.append({"type": kind, "effect": " x ".join(effect), **row})
+    return corrected(pd.DataFrame(rows), settings)
+
+
+def effect_test(vectors: Floats, decimals: int = 12) -> dict[str, float | int | bool]:
+    """Test one effect from its orthonormal contrasts [n tasks, df].
+
+    F = MS effect / MS (effect x task), with df and df (n - 1) degrees of freedom. It is infinite where every task shows
+    the same effect and 0 where no task shows any; partial eta squared is SS effect / (SS effect + SS error). Both are
+    nan with one task. Differences below `decimals` are zero, so float noise is no effect.
+    """
+    tiny = 0.5 * 10.0**-decimals
+    vectors = np.where(np.abs(vectors) < tiny, 0.0, vectors)
+    n, df = vectors.shape
+    mean = vectors.mean(axis=0)
+    effect, error = float(n * (mean**2).sum()), float(((vectors - mean) ** 2).sum())
+    error = 0.0 if error < n * df * tiny**2 else error
+    test = sign_flip(vectors)
+    return {
+        "n_tasks": n,
+        "n_zero": int((vectors == 0).all(axis=1).sum()),
+        "df": df,
+        "df_error": df * (n - 1),
+        "F": _ratio(effect / df, error, df * (n - 1)),
+        "partial_eta_squared": _share(effect, error, n),
+        **vars(test),
+    }
+
+
+def _ratio(effect: float, error: float, df_error: int) -> float:
+    if df_error == 0:
+        return float("nan")
+    if error == 0:
+        return float("inf") if effect else 0.0
+    return effect / (error / df_error)
+
+
+def _share(effect: float, error: float, n: int) -> float:
+    if n < 2:
+        return float("nan")
+    return effect / (effect + error) if effect else 0.0
+
+
+def marginal_means(scores: dict[str, Floats], crossing: Crossing, confidence: float = 0.95) -> pd.DataFrame:
+    """Return one row per (type, factor, level), and one per (type, pair of two-level factors).
+
+    scores: type -> [n tasks, cells]. `mean`: score of the level; `difference`: level minus grand mean, taken within
+    each task; `low`, `high`: its t interval over tasks. For two factors of two levels `difference` is the
+    difference of differences, (later - earlier level of the first) at the later minus at the earlier of the second.
+    """
+    shape = [len(own) for own in crossing.levels.values()]
+    rows = []
+    for kind, values in scores.items():
+        cells = values.reshape(len(values), *shape)
+        for factor, (levels, differences, means) in _levels(cells, crossing).items():
+            for k, level in enumerate(levels):
+                rows.append([kind, factor, level, len(values), means[k], *t_interval(differences[:, k], confidence)])
+        for factor, text, differences in _two_by_two(cells, crossing):
+            rows.append([kind, factor, text, len(values), np.nan, *t_interval(differences, confidence)])
+    return pd.DataFrame(rows, columns=["type", "factor", "level", "n_tasks", "mean", "difference", "low", "high"])
+
+
+def t_interval(differences: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Return mean, low and high of [n] differences: mean -+ t(n - 1) s / sqrt(n); nan bounds with one task."""
+    from scipy.stats import t
+
+    n, mean = len(differences), float(differences.mean())
+    if n < 2:
+        return mean, float("nan"), float("nan")
+    half = float(t.ppf((1 + confidence) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    return mean, mean - half, mean + half
+
+
+def _levels(cells: Floats, crossing: Crossing) -> dict[str, tuple[list[str], Floats, Floats]]:
+    """Return factor -> its levels, level minus grand mean [n, levels], and the levels' means [levels]."""
+    found = {}
+    for axis, (factor, levels) in enumerate(crossing.levels.items(), start=1):
+        own = _over_others(cells, axis)
+        found[factor] = (levels, own - own.mean(axis=1, keepdims=True), own.mean(axis=0))
+    return found
+
+
+def _two_by_two(cells: Floats, crossing: Crossing) -> list[tuple[str, str, Floats]]:
+    """Return (interaction, what it is in words, [n] differences of differences)."""
+    found = []
+    for (a, (one, own)), (b, (two, other)) in combinations(enumerate(crossing.levels.items(), start=1), 2):
+        if len(own) == len(other) == 2:
+            table = _over_others(cells, a, b)  # [n, 2, 2]
+            difference = table[:, 1, :] - table[:, 0, :]
+            text = f"({own[1]} - {own[0]}) at {other[1]} - at {other[0]}"
+            found.append((f"{one} x {two}", text, difference[:, 1] - difference[:, 0]))
+    return found
+
+
+def _over_others(cells: Floats, *axes: int) -> Floats:
+    """Mean over all factors but these; the tasks stay."""
+    others = tuple(axis for axis in range(1, cells.ndim) if axis not in axes)
+    return cells.mean(axis=others) if others else cells

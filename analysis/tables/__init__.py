@@ -1,1 +1,0 @@
-"""The result as tables: Markdown, LaTeX, CSV, JSON."""
