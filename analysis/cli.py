@@ -1,46 +1,46 @@
 """The command line: Hydra's override words over conf/analysis.yaml, without Hydra's own folders and logs."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 from analysis.settings import Settings, settings_from
+from cli.compose import CONF
 from cli.errors import UserError, nearest
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation")
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's
 
 USAGE = """\
-Paired significance tables from embedding scores.
+Paired significance tables from embedding scores: which design is ahead, by how much, and whether that is chance.
 
 usage: python -m analysis scores=<results folder or csv> [key=value ...]
 
-It reads an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
+examples:
+  python -m analysis scores=runs/scores report=true                        tables, figures, and a page: report.html
+  python -m analysis scores=runs/scores against=eos-causal                 each design against one, not every two
+  python -m analysis scores=runs factors=[pooler,attn,lora.r]              main effects and interactions of the factors
+  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS]   published models, some task types
+  python -m analysis scores=[mine/results,theirs.csv] alpha=0.01           several sources as one table
+"""
+
+MORE = """\
+scores: an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
   long: columns model, task, score and optionally type, seed, split, subsets;
-  wide: first column model, one column a task.
+  wide: first column model, one column per task.
 It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv, scores.csv and
 result.json (all of it, every digit); where the designs cross two factors or more (pooler x attn), also effects.csv and
 marginal_means.csv; where single scores are far off, odd_cells.csv.
-report=true adds report.html, a page to open or send, with figures and a methods paragraph.
-"""
 
-EXAMPLES = """\
-examples:
-  python -m analysis scores=runs/scores
+more examples:
   python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=drop_tasks out=tables
-  python -m analysis scores=runs/scores against=eos-causal
   python -m analysis scores=runs/scores seeds=[0,1]        (further seeds, such as unfinished ones, are left out)
-  python -m analysis scores=runs/scores report=true
   python -m analysis scores=runs/scores report=true representation=runs/representation
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
-  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] types=[STS,Retrieval] family=table
-  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh
-  python -m analysis scores=[mine/results,theirs.csv] alpha=0.01 allow=[manifest]
+  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh family=table
+  python -m analysis scores=runs/scores allow=[manifest]
   python -m analysis scores=results benchmark="MTEB(eng, v1)"        (its tasks alone, on the splits that it scores)
   python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
-  python -m analysis scores=runs factors=[pooler,attn,lora.r]
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>
 prints that audit alone.
@@ -50,7 +50,7 @@ exit code: 0 done, 2 something in the input that you can mend (one line says wha
 
 
 def wants_help(arguments: list[str]) -> bool:
-    """Whether the arguments ask for the manual."""
+    """Return true where the arguments ask for the manual."""
     return any(word in ("-h", "--help", "help") for word in arguments)
 
 
@@ -60,20 +60,20 @@ def help_page() -> str:
     for key, default, meaning in key_remarks():
         shown = "required" if default == "???" else default
         lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
-    return "\n".join([*lines, "", EXAMPLES])
+    return "\n".join([*lines, "", MORE])
 
 
 def key_remarks() -> list[tuple[str, str, str]]:
     """Return (key, default, remark) for every key of conf/analysis.yaml, in the file's order."""
-    found, above = [], ""
+    remarks, above = [], ""
     for line in (CONF / "analysis.yaml").read_text(encoding="utf-8").splitlines():
         match = re.match(r"( *)(\w+):\s*(.*?)\s*(?:#\s*(.*))?$", line)
         if not match:
             continue
         indent, key, default, meaning = match.groups()
         above = above if indent else key
-        found.append((f"{above}.{key}" if indent else key, default, meaning or ""))
-    return found
+        remarks.append((f"{above}.{key}" if indent else key, default, meaning or ""))
+    return remarks
 
 
 def read_arguments(arguments: list[str]) -> Settings:

@@ -21,7 +21,7 @@ LISTS = ("models", "seeds", "types", "tasks", "subsets", "factors", "allow")
 
 @dataclass(frozen=True)
 class Settings:
-    """What conf/analysis.yaml and the command line say; the meaning of each key is its remark in that file."""
+    """The values of conf/analysis.yaml and the command line; each key is explained by its remark in that file."""
 
     scores: tuple[Path, ...]
     out: Path | None = None
