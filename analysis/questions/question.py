@@ -105,7 +105,7 @@ def answers(material: Material) -> list[Answer]:
 
 
 def _footnoted(answer: Answer, material: Material) -> Answer:
-    if not material.footnotes or not answer.of_designs:
+    if not answer.of_designs:
         return answer
     return replace(answer, grids=[footnoted(grid, material.footnotes, material.designs) for grid in answer.grids])
 
@@ -115,6 +115,8 @@ def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Gri
 
     A pair is `<second> - <first>`, as in the table of pairs; a table that names neither has the notes alone.
     """
+    if not notes:
+        return grid
     rows = [[*(_lettered(cell, notes, designs) for cell in row[: grid.left]), *row[grid.left :]] for row in grid.rows]
     return replace(grid, rows=rows, footnotes=(*grid.footnotes, *(f"{note.mark}: {note.text}" for note in notes)))
 

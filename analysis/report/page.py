@@ -11,11 +11,8 @@ from analysis.analyse import Result
 from analysis.drawings.drawing import Drawing, figure_bytes
 from analysis.grids.html import html_grid
 from analysis.grids.latex import defined
-from analysis.report import references
-from analysis.report.manifest_audit import manifest_audit
-from analysis.report.methods import methods
-from analysis.report.references import REFERENCES, bibtex
-from analysis.report.representation import representation_parts
+from analysis.report.methods import REFERENCES, bibtex, html, keys_of, latex, methods
+from analysis.report.parts import manifest_audit, representation_parts
 
 HERE = Path(__file__).resolve().parent
 PIXELS = 96  # of a web page, an inch
@@ -24,20 +21,20 @@ PIXELS = 96  # of a web page, an inch
 def report_files(result: Result, drawings: list[Drawing]) -> dict[str, str]:
     """Return file name -> text."""
     sentences = methods(result)
-    keys = references.keys_of(sentences)
+    keys = keys_of(sentences)
     texts = {"methods.tex": methods_latex(sentences), "references.bib": bibtex(keys)}
     return {"report.html": _page(result, drawings, sentences, texts)} | texts
 
 
 def methods_latex(sentences: list[str]) -> str:
     r"""Return the paragraph for \input; its \cite keys are those of references.bib."""
-    text = "\n".join(map(references.latex, sentences))
+    text = "\n".join(map(latex, sentences))
     return f"% \\bibliography{{references}} in the document\n{defined(text)}\n"
 
 
 def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:
     own = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    keys = sorted(references.keys_of(sentences), key=lambda key: REFERENCES[key].short)
+    keys = sorted(keys_of(sentences), key=lambda key: REFERENCES[key].short)
     return own.get_template("page.html.j2").render(
         title=f"{len(result.material.designs)} designs on {len(result.material.matrix)} tasks",
         verdict=result.verdict,
@@ -46,7 +43,7 @@ def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: 
         parts=representation_parts(result.material.settings.representation),
         audit=manifest_audit(result),
         notes=result.notes,
-        methods=Markup(" ").join(map(references.html, sentences)),
+        methods=Markup(" ").join(map(html, sentences)),
         methods_latex=texts["methods.tex"],
         references=[(key, REFERENCES[key].full) for key in keys],
         bibtex=texts["references.bib"],

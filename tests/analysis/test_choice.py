@@ -32,21 +32,21 @@ def test_config_order_not_the_scores_nor_the_folder(filled, analyse_words):
 
 def test_order_can_be_changed(filled, analyse_words):
     words = (f"scores={filled.root}", "order.pooler=[multilayer,eos]", "order.attn=[bi,causal]")
-    assert list(analyse_words(*words).designs)[:3] == ["multilayer-bi", "eos-bi", "eos-causal"]
+    assert list(analyse_words(*words).material.designs)[:3] == ["multilayer-bi", "eos-bi", "eos-causal"]
 
 
 def test_models_fix_the_order_and_take_globs(filled, analyse_words):
     result = analyse_words(f"scores={filled.root}", "models=[mean-causal,eos-*]")
     assert list(result.material.designs) == ["mean-causal", "eos-causal", "eos-bi"]
     full = analyse_words(f"scores={filled.root}", "models=[s__multilayer-bi,*-causal]")
-    assert list(full.designs) == ["multilayer-bi", "eos-causal", "mean-causal", "zeta-causal"]
+    assert list(full.material.designs) == ["multilayer-bi", "eos-causal", "mean-causal", "zeta-causal"]
 
 
 def test_a_published_model_answers_to_its_name_on_the_hub(tmp_path, analyse_words):
     (tmp_path / "wide.csv").write_text("model,STS12,STS13\nBAAI__bge-m3,.5,.6\nBAAI__bge-en,.4,.5\nx/y,.3,.4\n")
     words = (f"scores={tmp_path / 'wide.csv'}", "against=BAAI/bge-m3")
-    assert list(analyse_words(*words, "models=[BAAI/bge-*]").designs) == ["BAAI__bge-m3", "BAAI__bge-en"]
-    assert list(analyse_words(*words, "models=[BAAI/bge-m3,x/y]").designs) == ["BAAI__bge-m3", "x/y"]
+    assert list(analyse_words(*words, "models=[BAAI/bge-*]").material.designs) == ["BAAI__bge-m3", "BAAI__bge-en"]
+    assert list(analyse_words(*words, "models=[BAAI/bge-m3,x/y]").material.designs) == ["BAAI__bge-m3", "x/y"]
 
 
 @pytest.mark.parametrize("name", ["eos-causal-untrained", "'eos-causal (untrained)'", "*untrained"])
@@ -59,7 +59,7 @@ def test_untrained_is_compared_only_when_named(filled, analyse_words, name):
 def test_only_untrained_designs_are_compared(study, analyse_words, spread_scores):
     for design in ("mean-causal", "eos-causal"):
         study.run(design, spread_scores(0.3), trained=False)
-    designs = list(analyse_words(f"scores={study.root}").designs)
+    designs = list(analyse_words(f"scores={study.root}").material.designs)
     assert designs == ["eos-causal (untrained)", "mean-causal (untrained)"]
 
 

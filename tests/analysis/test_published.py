@@ -42,7 +42,7 @@ def test_gaps_are_dropped_or_refused_with_the_mend(published):
     whole = analyse(read_arguments([f"scores={published.path}", "missing=drop_models", "models=[BAAI__*,intfloat__*]"]))
     assert len(whole.material.matrix) == 41
     (note,) = [note for note in whole.notes if note.startswith("missing=drop_models")]
-    assert f"{note.count('(') - 1} of {len(whole.designs) + note.count('(') - 1} designs were dropped" in note
+    assert f"{note.count('(') - 1} of {len(whole.material.designs) + note.count('(') - 1} designs were dropped" in note
 
 
 def test_all_pairs_of_269_models_are_quick():

@@ -58,7 +58,7 @@ def test_a_planted_difference_is_refused_and_named(planted, analyse_words, what,
     row = next(row for row in error.value.grid.rows if row[2].text == "lastlayer-bi")
     assert row[1].text
     allowed = re.search(r"allow=\[(.*?)\]", str(error.value))[0]
-    notes = analyse_words(f"scores={root}", allowed).footnotes  # the mend that the error names does mend it
+    notes = analyse_words(f"scores={root}", allowed).material.footnotes  # the mend that the error names does mend it
     assert sorted(key for note in notes for key in note.keys) == sorted(keys)
 
 
@@ -89,7 +89,7 @@ def test_head_sizes_that_no_pooler_takes_over_are_compared(study, analyse_words,
 
 def test_inputs_of_tasks_that_are_left_out_do_not_count(planted, analyse_words):
     root = planted(**{"_evaluation__inputs__STS1 test default": "0" * 64}).root
-    assert analyse_words(f"scores={root}", "types=[Retrieval]").footnotes == []
+    assert analyse_words(f"scores={root}", "types=[Retrieval]").material.footnotes == []
 
 
 def test_the_error_names_three_mends(planted, analyse_words):
@@ -171,7 +171,7 @@ def test_a_factor_covers_the_facts_that_it_moves(study, analyse_words, spread_sc
     study.run("eos-bi", spread_scores(0.3))
     study.run("eos-bi", spread_scores(0.4), study="t", model__name="big", _base_weights_sha256="1" * 64)
     words = [f"scores={study.root}", "factors=[model]"]
-    assert list(analyse_words(*words).designs) == ["eos-bi model=big", "eos-bi model=tiny"]
+    assert list(analyse_words(*words).material.designs) == ["eos-bi model=big", "eos-bi model=tiny"]
     study.run("eos-bi", spread_scores(0.4), study="u", model__name="small", _data__sha256="1" * 64)
     with pytest.raises(UserError, match=r"also in data\.sha256"):
         analyse_words(*words)
@@ -180,7 +180,7 @@ def test_a_factor_covers_the_facts_that_it_moves(study, analyse_words, spread_sc
 def test_numbers_are_ordered_as_numbers(study, analyse_words, spread_scores):
     for r in (16, 8, 128):
         study.run("eos-bi", spread_scores(0.3 + r / 1000), study=f"s{r}", lora__r=r)
-    designs = analyse_words(f"scores={study.root}", "factors=[pooler,attn,lora.r]").designs
+    designs = analyse_words(f"scores={study.root}", "factors=[pooler,attn,lora.r]").material.designs
     assert list(designs) == ["eos-bi r=8", "eos-bi r=16", "eos-bi r=128"]
 
 
@@ -195,7 +195,7 @@ def test_seeds_of_two_studies_make_one_design(study, analyse_words, spread_score
 
 def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, analyse_words, spread_scores):
     planted(seeds=(0, 1))
-    assert analyse_words(f"scores={study.root}").footnotes == []
+    assert analyse_words(f"scores={study.root}").material.footnotes == []
     study.run("eos-causal", spread_scores(0.3), seed=1, lora__r=8)
     with pytest.raises(NotControlledError, match=r"also in lora\.r") as error:
         analyse_words(f"scores={study.root}")
@@ -264,7 +264,7 @@ def test_the_files_of_another_pooler_are_no_difference(study, analyse_words, spr
     study.run("eos-causal", spread_scores(0.3), **chosen("eos"))
     study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "cross_attention"))
     study.run("multilayer-bi", spread_scores(0.5), **chosen("multilayer", "cross_attention"))
-    assert analyse_words(f"scores={study.root}").footnotes == []
+    assert analyse_words(f"scores={study.root}").material.footnotes == []
 
 
 def test_a_file_that_one_run_of_a_pooler_has_and_another_lacks_is_one(study, analyse_words, spread_scores):
@@ -277,7 +277,7 @@ def test_a_file_that_one_run_of_a_pooler_has_and_another_lacks_is_one(study, ana
 def test_a_template_factor_takes_older_runs_for_what_they_did(study, analyse_words, spread_scores):
     study.run("mean-bi", spread_scores(0.3))
     study.run("eos-bi", spread_scores(0.4), study="t", template=TEMPLATE)
-    assert list(analyse_words(f"scores={study.root}", "factors=[pooler,attn,template]").designs) == [
+    assert list(analyse_words(f"scores={study.root}", "factors=[pooler,attn,template]").material.designs) == [
         "eos-bi",
         "mean-bi",
     ]

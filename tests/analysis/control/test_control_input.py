@@ -22,7 +22,7 @@ def test_foreign_scores_beside_ours_need_a_word(planted, analyse_words, task_wri
         task_writer(study.root / "results" / "org__theirs" / "r1", task, score)
     with pytest.raises(UserError, match=r"also in manifest\. .*allow=\[manifest\]"):
         analyse_words(f"scores={study.root}")
-    (note,) = analyse_words(f"scores={study.root}", "allow=manifest").footnotes
+    (note,) = analyse_words(f"scores={study.root}", "allow=manifest").material.footnotes
     assert note.text == "manifest: absent in org__theirs, present in the others (allowed)"
     assert note.marked == {"org__theirs"}
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from analysis.questions.crossings import Crossing
+from analysis.questions.effects import effect_notes
 from analysis.questions.tested_effects import effect_test, effect_tests, factorial_effects
 from analysis.settings import Settings
 from analysis.statistics.contrasts import effect_contrasts, helmert
@@ -165,7 +166,8 @@ def test_the_note_says_how_many_tasks_the_family_needs():
     factors = pd.DataFrame(CELLS, index=CROSSING.designs, columns=list(LEVELS))
     for n, told in ((6, True), (7, False)):
         matrix = pd.DataFrame(scores(n), columns=CROSSING.designs)
-        notes = factorial_effects(matrix, factors, {"STS": list(range(n))}, settings())[1]
+        ((found,), _) = factorial_effects(matrix, factors, {"STS": list(range(n))}, settings())
+        notes = effect_notes([found.tests], settings())
         assert any("A family of 3 effects needs 7 tasks a type to reach .05." in note for note in notes) == told
 
 
@@ -187,11 +189,11 @@ def test_the_same_effect_on_every_task_is_infinite_f():
 def test_one_task_has_no_f_and_a_note():
     matrix = pd.DataFrame(scores(5), index=list("abcde"), columns=CROSSING.designs)
     factors = pd.DataFrame(CELLS, index=CROSSING.designs, columns=list(LEVELS))
-    (found,), notes = factorial_effects(matrix, factors, {"Summarization": ["a"], "STS": list("bcde")}, settings())
+    (found,), _ = factorial_effects(matrix, factors, {"Summarization": ["a"], "STS": list("bcde")}, settings())
     one = found.tests[found.tests["type"] == "Summarization"]
     assert one[["F", "partial_eta_squared"]].isna().all(axis=None)
     assert one["p"].tolist() == [1.0] * 3
     assert set(one["reachable"]) == {"no"}
-    assert any("Summarization has one task" in note for note in notes)
+    assert any("Summarization has one task" in note for note in effect_notes([found.tests], settings()))
     bounds = found.marginals.loc[found.marginals["type"] == "Summarization", ["low", "high"]]
     assert bounds.isna().all(axis=None)

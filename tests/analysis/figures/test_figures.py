@@ -98,7 +98,7 @@ def test_a_line_of_the_forest_leaves_out_0_exactly_where_its_mark_says_so(seed):
     rng = np.random.default_rng(seed)
     scores = np.round(0.5 + rng.exponential(0.1, (6, 10)) * rng.choice([-1, 1], (6, 1)), 2)
     result = plain(scores, "abcdef", alpha=0.2)
-    axes = forest(result).figure.axes[0]
+    axes = forest(result.material).figure.axes[0]
     drawn = lines(axes)
     said = [float(y) for line in axes.lines for y in line.get_ydata() if line.get_marker() in {"o", "D", "x"}]
     blue = {float(y) for line in axes.lines if line.get_color() == "#0072B2" for y in line.get_ydata()}
@@ -128,7 +128,7 @@ def test_a_pair_against_the_order_of_the_means_is_marked_also_without_numbers():
     values[12, 0] += 0.3
     result = plain(values, [f"m{13 - k}" for k in range(14)])
     assert list(result.material.matrix.mean().nlargest(2).index) == ["m1", "m0"]
-    drawing = heat_map(result)
+    drawing = heat_map(result.material)
     turned = sum(row.difference * row.hodges_lehmann < 0 for row in result.material.pairs.itertuples())
     assert f"In {turned} pair" in drawing.caption
     marks = [text.strip("()*") for text in texts(drawing.figure.axes[0])]

@@ -15,9 +15,9 @@ def test_a_study_whose_last_seed_is_not_finished(planted, study, analyse_words, 
     found = analyse_words(f"scores={study.root}", "seeds=[0,1]")
     assert found.material.pairs.equals(wanted.material.pairs)
     assert found.notes == wanted.notes, "nothing is said of a seed that was not asked for"
-    assert [run.seed for design in found.designs.values() for run in design.runs] == ["0", "1"] * 3
+    assert [run.seed for design in found.material.designs.values() for run in design.runs] == ["0", "1"] * 3
     one = analyse_words(f"scores={study.root}", "seeds=0")
-    assert set(one.frame["seed"]) == {"0"}
+    assert set(one.material.frame["seed"]) == {"0"}
 
 
 def test_a_seed_that_is_not_there_is_named(planted, study, analyse_words, spread_scores):
@@ -29,7 +29,7 @@ def test_a_seed_that_is_not_there_is_named(planted, study, analyse_words, spread
     study.run("eos-causal", spread_scores(0.3), seed=2)
     with pytest.raises(UserError, match=r"lastlayer-bi lacks seed 2, multilayer-causal lacks seed 2. Train and score"):
         analyse_words(f"scores={root}", "seeds=[0,1,2]")
-    assert analyse_words(f"scores={root}", "seeds=[0,2]", "allow=[seed]").frame["seed"].nunique() == 2
+    assert analyse_words(f"scores={root}", "seeds=[0,2]", "allow=[seed]").material.frame["seed"].nunique() == 2
 
 
 def test_a_csv_with_seeds(analyse_words, tmp_path):

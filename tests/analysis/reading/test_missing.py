@@ -98,7 +98,7 @@ def test_the_former_name_is_still_understood(analyse_words, tmp_path):
     assert words[0] == words[1]
     assert any(note.startswith("missing=drop_tasks: 1 of 3 tasks") for note in words[0])
     whole = analyse_words(f"scores={path}", "missing=drop_models")
-    assert list(whole.designs) == ["a", "b"]
+    assert list(whole.material.designs) == ["a", "b"]
     assert set(whole.material.pairs["second"]) == {"b"}
     with pytest.raises(UserError, match="against=c lacks tasks and was dropped"):
         analyse_words(f"scores={path}", "missing=drop_models", "against=c")

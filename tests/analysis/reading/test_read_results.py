@@ -48,13 +48,13 @@ def test_a_seed_twice_names_both_folders(study, analyse_words, spread_scores):
         analyse_words(f"scores={study.root}")
     assert str(again) in str(error.value)
     assert str(two) in str(error.value)
-    assert len(analyse_words(f"scores={study.root}", "revision=seed=0@zzzz").designs) == 2
+    assert len(analyse_words(f"scores={study.root}", "revision=seed=0@zzzz").material.designs) == 2
 
 
 def test_two_studies_get_full_names(study, analyse_words, spread_scores):
     study.run("eos-causal", spread_scores(0.2), study="s")
     study.run("eos-causal", spread_scores(0.3), study="t")
-    assert list(analyse_words(f"scores={study.root}").designs) == ["s__eos-causal", "t__eos-causal"]
+    assert list(analyse_words(f"scores={study.root}").material.designs) == ["s__eos-causal", "t__eos-causal"]
 
 
 def test_foreign_folder(tmp_path, analyse_words, task_writer):
@@ -74,7 +74,7 @@ def test_experiments_are_designs_of_their_own(tmp_path, analyse_words, task_writ
     for place in (folder, folder / "experiments" / "dim_256"):
         for task in ("SciFact", "BIOSSES"):
             task_writer(place, task, 0.5 if place == folder else 0.4)
-    assert list(analyse_words(f"scores={tmp_path}").designs) == ["org__one", "org__one/dim_256"]
+    assert list(analyse_words(f"scores={tmp_path}").material.designs) == ["org__one", "org__one/dim_256"]
 
 
 def test_two_revisions_need_a_word(tmp_path, analyse_words, task_writer):
@@ -83,7 +83,7 @@ def test_two_revisions_need_a_word(tmp_path, analyse_words, task_writer):
             task_writer(tmp_path / "results" / model / revision, task, 0.5)
     with pytest.raises(UserError, match=r"Two folders hold one: .*revision="):
         analyse_words(f"scores={tmp_path}")
-    assert len(analyse_words(f"scores={tmp_path}", "revision=1234").frame) == 4
+    assert len(analyse_words(f"scores={tmp_path}", "revision=1234").material.frame) == 4
     with pytest.raises(UserError, match=r"no revision 'r9'\. It has 1234, r1"):
         analyse_words(f"scores={tmp_path}", "revision=r9")
 

@@ -146,7 +146,7 @@ def test_designs_on_other_subsets_are_not_compared(tmp_path, analyse_words, task
         task_writer(tmp_path / "results" / model / "r", "STS17", subsets)
     with pytest.raises(UserError, match=r"STS17 was scored on test \(en-en, es-es\) for one and test \(en-en\)"):
         analyse_words(f"scores={tmp_path}")
-    assert len(analyse_words(f"scores={tmp_path}", "models=[two,three]").designs) == 2
+    assert len(analyse_words(f"scores={tmp_path}", "models=[two,three]").material.designs) == 2
     same = analyse_words(f"scores={tmp_path}", "benchmark=MTEB(eng, v2)")
     assert score_of(same, "STS17", "one") == (0.5, "test", "en-en")
 
@@ -195,7 +195,7 @@ def test_what_a_broken_file_says_counts_where_it_is_compared(english, analyse_wo
     task_writer(english / "results" / "a" / "r", "NFCorpus", float("nan"))
     with pytest.raises(UserError, match=r"NFCorpus\.json: main_score of subset 'default' is nan"):
         analyse_words(f"scores={english}")
-    assert len(analyse_words(f"scores={english}", "tasks=[SciFact,ArguAna]").designs) == 3
+    assert len(analyse_words(f"scores={english}", "tasks=[SciFact,ArguAna]").material.designs) == 3
 
 
 def test_the_files_say_it(english, analyse_words, tmp_path):

@@ -12,16 +12,15 @@ import pytest
 
 from analysis.grids.html import number
 from analysis.questions.question import questions
-from analysis.report import references
-from analysis.report.methods import methods
+from analysis.report import methods as paragraph
+from analysis.report.methods import REFERENCES, bibtex, methods
 from analysis.report.page import report_files
-from analysis.report.references import REFERENCES, bibtex
 from analysis.write import draw
 
 
 def plain(sentence):
     """Without markup: (Holm, 1979)."""
-    return re.sub(r"<[^>]*>", "", str(references.html(sentence))).replace("&#39;", "'")
+    return re.sub(r"<[^>]*>", "", str(paragraph.html(sentence))).replace("&#39;", "'")
 
 
 NASTY = '<script>alert("x")</script>&_%'
@@ -113,7 +112,7 @@ def test_repeated_names_are_filled_in_so_that_rows_can_be_sorted(ours):
     page = report_files(ours, [])["report.html"]
     body = page.partition('id="table-before-after"')[2].partition("</table>")[0]
     names = re.findall(r'<th scope="row" data-v="([^"]*)"', body)
-    assert names == [d for d in ours.designs for _ in range(5)]
+    assert names == [d for d in ours.material.designs for _ in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +138,7 @@ def test_methods_say_what_was_done_in_this_run(ours, foreign, analyse_words):
     ):
         assert words in text
     assert "Pratt" not in text
-    scores = str(ours.settings.scores[0])
+    scores = str(ours.material.settings.scores[0])
     other = " ".join(map(plain, methods(analyse_words(f"scores={scores}", "zeros=pratt", "correction=none"))))
     assert "(Pratt, 1959)" in other
     assert "No correction for the 9 tests was made" in other
@@ -157,7 +156,8 @@ def test_no_package_is_named_that_did_not_run(ours):
     imported = {name for text in texts for name in re.findall(r"^ *(?:import|from) (\w+)", text, re.MULTILINE)}
     assert named <= imported
     assert "matplotlib" not in named
-    drawn = replace(ours, settings=replace(ours.settings, figures=True))
+    material = replace(ours.material, settings=replace(ours.material.settings, figures=True))
+    drawn = replace(ours, material=material)
     assert "matplotlib" in next(line for line in methods(drawn) if line.startswith("Computed"))
 
 
@@ -170,7 +170,7 @@ def test_only_what_is_cited_is_in_the_bibliography(ours):
 
 
 def test_every_section_sentence_cites_known_works():
-    assert set(references.keys_of(getattr(question, "METHODS", "") for question in questions())) <= set(REFERENCES)
+    assert set(paragraph.keys_of(getattr(question, "METHODS", "") for question in questions())) <= set(REFERENCES)
     assert bibtex(REFERENCES).count("@") == len(REFERENCES)
     with pytest.raises(KeyError, match="nobody1900"):
         bibtex(["nobody1900"])
@@ -208,6 +208,6 @@ document.title = seen.join(" / ");
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     before, down, up, again = re.search(r"<title>(.*?)</title>", done.stdout)[1].split(" / ")
     means = ours.material.means.iloc[:, -1].sort_values()
-    assert before == again == "|".join(ours.designs)
+    assert before == again == "|".join(ours.material.designs)
     assert down == "|".join(means.index[::-1])
     assert up == "|".join(means.index)

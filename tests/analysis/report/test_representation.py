@@ -11,7 +11,7 @@ from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from analysis.report.page import report_files
-from analysis.report.representation import representation_parts
+from analysis.report.parts import representation_parts
 from cli.errors import UserError
 from representation.write import write_answer
 

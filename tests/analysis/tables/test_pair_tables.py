@@ -42,7 +42,7 @@ def result(csv, analyse_words):
 
 def cells(result):
     """Return (pair, type) -> Cell of the paper's table."""
-    grid = paper_grid(result)
+    grid = paper_grid(result.material)
     kinds = [name.partition(" (")[0] for name in grid.header[1:]]
     return {(row[0].text, kind): cell for row in grid.rows for kind, cell in zip(kinds, row[1:], strict=True)}
 
@@ -63,7 +63,7 @@ def test_types_that_cannot_reach_alpha_are_marked_in_every_row(result):
     for kind, least in (("PairClassification", 0.25), ("Reranking", 0.125)):
         assert all(cell.mark == " n.a." for (_, own), cell in found.items() if own == kind)
         assert set(result.material.pairs.loc[result.material.pairs["type"] == kind, "p_min"]) == {least}
-    assert "n.a. so few tasks that .05 cannot be reached" in paper_grid(result).caption
+    assert "n.a. so few tasks that .05 cannot be reached" in paper_grid(result.material).caption
 
 
 def test_a_dagger_is_for_what_passes_only_before_the_correction(csv, result, analyse_words):
@@ -74,7 +74,7 @@ def test_a_dagger_is_for_what_passes_only_before_the_correction(csv, result, ana
     assert cells(result)["b - a", "STS"] == Cell(cells(result)["b - a", "STS"].text, mark="†")
     plain = analyse_words(f"scores={csv}", "layout=paper", f"alpha={p}", "correction=none")
     assert cells(plain)["b - a", "STS"].mark == "*"
-    assert "†" not in paper_grid(plain).caption
+    assert "†" not in paper_grid(plain.material).caption
 
 
 @pytest.mark.parametrize(

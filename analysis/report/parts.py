@@ -1,0 +1,91 @@
+"""Sections of the page: what is compared (the control rule's audit), and what `python -m representation` found."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis.analyse import Result
+from analysis.control.audit import facts, verdict
+from analysis.control.rule import Control
+from analysis.grids.grid import Cell, Grid
+from analysis.grids.html import HtmlGrid, html_grid
+from analysis.names import listed
+from cli.errors import UserError
+
+FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
+ANSWERS = "answers.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading with tables and lines below it."""
+
+    title: str
+    grids: list[HtmlGrid] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+
+def manifest_audit(result: Result) -> list[Part]:
+    """Return the parts of the audit; one part where no design has a manifest."""
+    material = result.material
+    cells = {label: design for label, design in material.designs.items() if design.runs}
+    if not cells:
+        return [Part("Control", lines=[FOREIGN])]
+    control = Control(footnotes=material.footnotes, notes=result.control_notes)
+    bare = [label for label in material.designs if label not in cells]
+    lines = [verdict(cells, material.settings.factors, control)]
+    lines += [f"Without a manifest, so nothing is known of them: {listed(bare, 10)}."] if bare else []
+    if material.references:
+        lines.append(f"The {len(material.references)} untrained references were held to the same rule.")
+    parts = [Part("Control", lines=lines)]
+    for title, items in facts(control, cells, material.settings.factors).items():
+        grids = [html_grid(item) for item in items if isinstance(item, Grid)]
+        parts.append(Part(title, grids, [item for item in items if isinstance(item, str)]))
+    return parts
+
+
+@dataclass(frozen=True)
+class RepresentationPart:
+    """One question's answer. `over`: which encoders and texts it is about; `figures`: as the page's own."""
+
+    name: str
+    title: str
+    over: str
+    grids: list[HtmlGrid]
+    figures: list[dict[str, Any]]
+    notes: list[str]
+
+
+def representation_parts(folder: Path | None) -> list[RepresentationPart]:
+    """Return the answers in a folder, none for None. Raises UserError for what that command has not written."""
+    if folder is None:
+        return []
+    path = folder / ANSWERS
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["version"] != VERSION:
+            raise ValueError(f"version {stored['version']}")
+        return [_part(answer, folder) for answer in stored["answers"]]
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{path} is not as python -m representation writes it ({type(error).__name__}: {error}). Run that again."
+        ) from error
+
+
+def _part(answer: dict[str, Any], folder: Path) -> RepresentationPart:
+    grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
+    figures = [_figure(figure, folder) for figure in answer["figures"]]
+    return RepresentationPart(answer["name"], answer["title"], answer["over"], grids, figures, answer["notes"])
+
+
+def _grid(stored: dict[str, Any]) -> Grid:
+    rows = [[Cell(**{**cell, "below": tuple(cell["below"])}) for cell in row] for row in stored["rows"]]
+    return Grid(**{**stored, "rows": rows, "footnotes": tuple(stored["footnotes"])})
+
+
+def _figure(stored: dict[str, Any], folder: Path) -> dict[str, Any]:
+    words = {key: stored[key] for key in ("name", "title", "caption", "alt", "width", "height")}
+    file = f"{folder.name}/figures/{stored['name']}.pdf"
+    return words | {"source": f"data:image/svg+xml;base64,{stored['svg']}", "file": file}
