@@ -15,6 +15,7 @@ from analysis.questions.compared_pairs import compare_pairs
 from analysis.questions.critical_difference import diagram
 from analysis.questions.forest import forest
 from analysis.questions.heat_map import heat_map
+from analysis.questions.question import Material
 from analysis.settings import Settings
 from analysis.write import draw
 
@@ -89,7 +90,7 @@ def plain(values, names, **changes):
     matrix = pd.DataFrame(values.T, index=tasks, columns=list(names))
     settings, types = Settings(scores=(), **changes), {"STS": tasks}
     pairs = compare_pairs(matrix, types, settings)
-    return SimpleNamespace(matrix=matrix, pairs=pairs, settings=settings, types=types, control="")
+    return SimpleNamespace(material=Material(settings, {}, "", types, types, None, matrix, pairs))
 
 
 @pytest.mark.parametrize("seed", range(4))
