@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing, drawn
 from analysis.drawings.fit import inches, short_names
+from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK
 from analysis.grids.formats import score, signed
 
@@ -107,9 +108,7 @@ def _drawn(words: Words, panels: "Mapping[str, Panel]", look: Look) -> Drawing:
         axes.set_ylabel(look.rows)
     for axes in grid[max(0, len(shown) - across) : len(shown)]:
         axes.set_xlabel(look.columns)
-    bar = figure.colorbar(quads, ax=list(grid), shrink=0.8, pad=0.02)
-    bar.set_label(look.scale)
-    bar.outline.set_visible(False)
+    colour_bar(figure, quads, list(grid), look.scale, shrink=0.8)
     return words.drawing(figure, list(panels)[MOST_PANELS:])
 
 
@@ -124,27 +123,12 @@ def _reach(panels: list[Panel], look: Look) -> tuple[float, float]:
 
 
 def _cells(axes: Any, panel: Panel, look: Look, reach: tuple[float, float]) -> Any:
-    """Quads, not an image, so that vector files stay sharp."""
     rows, columns = panel.values.shape
-    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-    style: dict[str, Any] = {"vmin": reach[0], "vmax": reach[1], "edgecolors": "white", "linewidth": 0.4}
-    quads = axes.pcolormesh(*edges, np.ma.masked_invalid(panel.values), cmap=_colours(look), **style)
+    quads = heat(axes, panel.values, reach, diverging=look.centre is not None, width=0.4)
     every = max(1, rows // 16)  # a label for each row of a small map, for some of a large one
     axes.set_yticks(range(0, rows, every), panel.rows[::every])
     axes.set_xticks(range(columns), panel.columns, rotation=90)
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
     return quads
-
-
-def _colours(look: Look) -> Any:
-    """Without the darkest ends, on which no black text can be read. Purple and orange, for readers who see no red."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
-
-    name, low, high = ("PuOr_r", 0.16, 0.84) if look.centre is not None else ("YlGnBu", 0.0, 0.6)
-    return ListedColormap(colormaps[name](np.linspace(low, high, 256)))
 
 
 def _numbers(axes: Any, panel: Panel, look: Look, numbered: bool) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
+from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK
 from analysis.grids.formats import fraction, signed
 from analysis.questions.forest import MINUS
@@ -97,27 +98,11 @@ def _marks(material: Material, designs: list[str]) -> NDArray[np.object_]:
 
 
 def _cells(figure: Any, axes: Any, values: Floats) -> None:
-    """Quads, not an image: vector files stay sharp. Purple and orange, since red and green would part no reader."""
     reach = float(np.abs(values).max()) or 0.01
     shown = np.where(np.eye(len(values), dtype=bool), np.nan, values)
-    edges = np.arange(len(values) + 1) - 0.5
-    look = {"cmap": _colours(), "vmin": -reach, "vmax": reach, "edgecolors": "white", "linewidth": 0.5}
-    quads = axes.pcolormesh(edges, edges, shown, **look)
+    quads = heat(axes, shown, (-reach, reach), diverging=True, width=0.5)
     axes.set_aspect("equal")
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-    bar = figure.colorbar(quads, ax=axes, shrink=0.7, pad=0.02)
-    bar.set_label("row minus column")
-    bar.outline.set_visible(False)
-
-
-def _colours() -> Any:
-    """Purple to orange without its darkest ends, on which no black text can be read."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap(colormaps["PuOr_r"](np.linspace(0.16, 0.84, 256)))
+    colour_bar(figure, quads, axes, "row minus column", shrink=0.7)
 
 
 def _texts(axes: Any, values: Floats, marks: NDArray[np.object_], numbered: bool) -> None:
