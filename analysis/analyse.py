@@ -131,7 +131,7 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
 
 
 def _tasks_by_type(frame: pd.DataFrame, tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:
-    kind = dict(zip(frame["task"], frame["type"], strict=True))
+    kind = dict(zip(frame["task"].tolist(), frame["type"].tolist(), strict=True))
     order = sort_types({kind[task] for task in tasks}, wanted)
     return {name: [task for task in tasks if kind[task] == name] for name in order}
 

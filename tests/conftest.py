@@ -42,6 +42,12 @@ WORDS = [
 ]
 
 
+def pytest_ignore_collect(collection_path, config):
+    """For `-m slow`, import no file without such a test."""
+    others = config.option.markexpr == "slow" and collection_path.suffix == ".py"
+    return True if others and "mark.slow" not in collection_path.read_text(encoding="utf-8") else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
     import torch

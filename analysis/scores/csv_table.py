@@ -6,7 +6,6 @@ import math
 import re
 import zlib
 from pathlib import Path
-from typing import Any
 
 from analysis.manifests.designs import Design, Row, ScoreSource
 from analysis.names import suggest
@@ -63,15 +62,20 @@ def _load(path: Path) -> tuple[list[str], Cells]:
 
 def _read_long(path: Path, columns: list[str], lines: Cells) -> ScoreSource:
     source = ScoreSource(str(path))
-    for number, cells in lines:
-        cell = dict(zip(columns, cells, strict=True))
-        where = f"{path}, line {number}"
-        if not cell["model"] or not cell["task"]:
+    column = {name: k for k, name in enumerate(columns)}
+    absent = len(columns)  # the place of an empty cell after the last
+    model_at, task_at, score_at = (column[name] for name in ("model", "task", "score"))
+    seed_at, type_at, split_at, subsets_at = (column.get(k, absent) for k in ("seed", "type", "split", "subsets"))
+    for number, line in lines:
+        cells, where = [*line, ""], f"{path}, line {number}"
+        model, task = cells[model_at], cells[task_at]
+        if not model or not task:
             raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
-        source.designs.setdefault(cell["model"], Design(model=cell["model"]))
-        score = _number(cell["score"], where, cell["task"], "remove the line")
-        further: dict[str, Any] = {key: cell.get(key, "") for key in ("type", "split", "subsets")}
-        source.rows.append(Row(cell["model"], cell.get("seed", ""), cell["task"], score, where, **further))
+        if model not in source.designs:
+            source.designs[model] = Design(model=model)
+        score = _number(cells[score_at], where, task, "remove the line")
+        of = cells[type_at], cells[split_at], cells[subsets_at]
+        source.rows.append(Row(model, cells[seed_at], task, score, where, *of))
     return source
 
 

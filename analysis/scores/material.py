@@ -70,13 +70,15 @@ def without_parts(frame: pd.DataFrame, compared: Iterable[str]) -> tuple[pd.Data
     Only where every unit (design, seed) of the designs compared has the aggregate: else its parts are all there is.
     """
     shown = frame[frame["design"].isin(list(compared))]
-    units = set(zip(shown["design"], shown["seed"], strict=True))
-    tasks = dict.fromkeys(shown["task"])
+    units = set(zip(shown["design"].tolist(), shown["seed"].tolist(), strict=True))
+    tasks = dict.fromkeys(shown["task"].unique())
     notes, gone = [], set()
     for task in tasks:
         parts = set(parts_of(task)) & tasks.keys()
-        rows = shown[shown["task"] == task] if parts else shown[:0]
-        if parts and set(zip(rows["design"], rows["seed"], strict=True)) == units:
+        if not parts:
+            continue
+        rows = shown[shown["task"] == task]
+        if set(zip(rows["design"], rows["seed"], strict=True)) == units:
             gone |= parts
             notes.append(
                 f"{task} is the mean of {len(parts_of(task))} tasks, so these are left out: {listed(sorted(parts), 3)}."

@@ -62,7 +62,7 @@ def complete(frame: pd.DataFrame, designs: list[str], policy: str) -> Complete:
     if policy == "fail":
         raise _refused(holes)
     kept = {"drop_tasks": _without_tasks, "drop_models": _without_models}[policy](holes)
-    kinds = dict(zip(frame["task"], frame["type"], strict=True))
+    kinds = dict(zip(frame["task"].tolist(), frame["type"].tolist(), strict=True))
     gone = list(dict.fromkeys(kinds[t] for t in holes.tasks if kinds[t] not in {kinds[k] for k in kept.tasks}))
     lost = [f"No task of {', '.join(gone)} is left, so it is not compared."] if gone else []
     return Complete(kept.designs, kept.tasks, [*kept.notes, *lost])
@@ -70,13 +70,13 @@ def complete(frame: pd.DataFrame, designs: list[str], policy: str) -> Complete:
 
 def _holes(frame: pd.DataFrame, designs: list[str]) -> _Holes:
     shown = frame[frame["design"].isin(designs)]
-    tasks = list(dict.fromkeys(shown["task"]))
+    tasks = shown["task"].unique().tolist()
     if not tasks:
         raise UserError(f"No score of {listed(designs)} is left. Widen types= or tasks=.")
     have: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for design, seed, task in shown[["design", "seed", "task"]].itertuples(index=False):
+    for design, seed, task in zip(*(shown[key].tolist() for key in ("design", "seed", "task")), strict=True):
         have[design, seed].add(task)
-    have |= {(design, ""): set() for design in set(designs) - {unit[0] for unit in have}}
+    have |= {(design, ""): set() for design in designs if design not in {unit[0] for unit in have}}
     lacks = {unit: [task for task in tasks if task not in scored] for unit, scored in have.items()}
     return _Holes(designs, tasks, {unit: missing for unit, missing in lacks.items() if missing})
 
