@@ -75,7 +75,7 @@ def training_gain(
     other tasks would be no "before". None where no design has a twin.
     """
     tasks = [task for own in types.values() for task in own]
-    have = {label: set(rows) for label, rows in frame.groupby("design")["task"]}
+    have = {label: set(rows.tolist()) for label, rows in frame.groupby("design")["task"]}
     parts, notes = {}, []
     other_seeds: dict[tuple[str, str], list[str]] = defaultdict(list)
     for label in compared:

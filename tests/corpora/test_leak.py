@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from cli.compose import composed, plain
-from corpora.docstrings import read_docstrings
+from corpora.docstrings import no_cycle_search, read_docstrings
 from corpora.near_copies import shingles
 from corpora.readers import docstring_texts, docstrings
 from records.manifest import ROOT
@@ -46,6 +46,11 @@ def near_copies(left: set[str], right: set[str], threshold: float) -> list[tuple
     A pair shares at least `threshold` of the shingles of each of the two, so only texts count that have so many
     of the shingles that occur on both sides.
     """
+    with no_cycle_search():
+        return _near_copies(left, right, threshold)
+
+
+def _near_copies(left, right, threshold):
     a, b = {x: shingles(x) for x in left}, {x: shingles(x) for x in right}
     common = set().union(*a.values()) & set().union(*b.values())
     place = defaultdict(list)
