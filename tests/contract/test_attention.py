@@ -72,11 +72,3 @@ def test_in_training_with_lora_and_dropout(cell, attn, checkpointing):
     (gradient,) = torch.autograd.grad(states[0, 0].square().sum(), embedded)
     seen = gradient[0].norm(dim=-1) > 0
     assert seen.tolist() == reach(cell, attn, 5)[0].tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("attn", ATTENTIONS)
-def test_after_training_saving_and_merging(cell, run_of, attn):
-    run = run_of(POOLER, attn)
-    for trained in (run.module.encoder, run.loaded.encoder):
-        assert torch.equal(sight(trained.backbone), reach(cell, attn, 6))

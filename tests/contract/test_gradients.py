@@ -1,7 +1,9 @@
 """A gradient depends on its batch alone: on no chunks, GradCache, gradient checkpointing or number of processes."""
 
+import json
 import socket
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ import torch.multiprocessing as mp
 from encoders.loading import build_tokenizer
 from tests.cells import CELLS
 from tests.contract.conftest import adapted, is_read, shared_adapted
+from tests.started import start
 from training.large_batch import ChunkPlan, LargeBatch
 
 TEXTS = [
@@ -100,41 +103,33 @@ def test_any_chunks_equal_one_padded_batch_by_plain_autograd(cell, pooler, attn)
         assert_equal(plain, gradients(work_on(cfg, plan)))
 
 
-def _process(rank, size, port, configs, queue):
+def _process(rank, size, port, folder):
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=size)
-    for cfg in configs:
-        loss, grads = gradients(work_on(cfg, CACHED))
-        if rank == size - 1:
-            queue.put((loss, {n: g.numpy() for n, g in grads.items()}))
+    configs = json.loads((folder / "configs.json").read_text())
+    found = [gradients(work_on(cfg, CACHED)) for cfg in configs]
+    if rank == size - 1:
+        torch.save(found, folder / "gradients.pt")
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
 
-@pytest.fixture(scope="module")
-def of_two_processes(cell):
-    """Loss and gradients of every cell, with dropout, by two processes: started once, for they import for seconds."""
+def by_two_processes(folder):
+    """Write loss and gradients of each of configs.json, by two forks of this process, which computes nothing."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    context = mp.get_context("forkserver")  # the imports once for both; a fork of this process would inherit threads
-    context.set_forkserver_preload(["tests.contract.test_gradients"])
-    queue = context.SimpleQueue()
-    configs = [cell(*c) for c in CELLS]
-    running = mp.start_processes(
-        _process, args=(2, port, configs, queue), nprocs=2, join=False, start_method="forkserver"
-    )
-    results = []
-    while len(results) < len(CELLS):
-        if queue.empty():
-            running.join(timeout=0.05)  # raises where a process has died, whose results would be waited for forever
-        else:
-            results.append(queue.get())
-    running.join()
-    return {
-        c: (loss, {n: torch.from_numpy(g) for n, g in grads.items()})
-        for c, (loss, grads) in zip(CELLS, results, strict=True)
-    }
+    mp.start_processes(_process, args=(2, port, Path(folder)), nprocs=2, start_method="fork")
+
+
+@pytest.fixture(scope="module")
+def of_two_processes(cell, tmp_path_factory):
+    """Loss and gradients of every cell, with dropout, by two processes: started once for all cells."""
+    folder = tmp_path_factory.mktemp("two processes")
+    (folder / "configs.json").write_text(json.dumps([cell(*c) for c in CELLS]))
+    done = start("-c", f"from {__name__} import by_two_processes; by_two_processes({str(folder)!r})")
+    assert done.returncode == 0, done.stderr
+    return dict(zip(CELLS, torch.load(folder / "gradients.pt"), strict=True))
 
 
 @pytest.mark.slow

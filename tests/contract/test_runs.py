@@ -1,25 +1,37 @@
-"""One encoder, four lives: in training, saved and loaded, merged, in the evaluation. And what training may touch."""
+"""Every cell trained once, here alone: what a run draws, what it may touch, and its encoder's four lives.
 
+In training, saved and loaded, merged, in the evaluation. Random streams are separate: what is changed in one design
+moves nothing that another design draws.
+"""
+
+import random
 from copy import deepcopy
 
+import numpy as np
 import pytest
 import torch
 from peft import PeftModel
 from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors.torch import load_file
 
+from encoders.attention.probe import sight
 from encoders.backbone import load_backbone
 from encoders.fast.fused_lora import fuse_lora
 from encoders.loading import build_encoder, build_tokenizer, load_run, untrained
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates.candidates import candidates
-from tests.cells import CELLS, POOLERS
-from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed, is_read
+from records.manifest import stream_seeds
+from tests.cells import ATTENTIONS, CELLS, POOLERS, reads_routers
+from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed, is_read, recorded
+from tests.contract.test_attention import POOLER, reach
 from training.loop import LAST
 from training.set_up import save_trained
 
 pytestmark = pytest.mark.slow  # trains every cell
+FIRST = CELLS[0]  # what all other cells are compared with
+ROUTED = next(c for c in CELLS if reads_routers(c[0]))
+HEADED = ("multilayer", "bi")
 CPU = torch.device("cpu")
 # LoRA merged: W + BA is rounded to bf16 as a whole; apart: W x and B(A x) are rounded each. Equality is therefore
 # impossible where products run in bf16. Measured over all cells: 9.8e-3; bf16 itself moves a vector as far.
@@ -136,3 +148,71 @@ def test_encoding_in_the_midst_of_training_leaves_training_as_it_was(run_of, poo
     TextEncoder(encoder, build_tokenizer(run.cfg, 128), "", 4096).encode(TEXTS)
     assert torch.equal(torch.get_rng_state(), state)
     assert all(m.training for m in encoder.modules())
+
+
+@pytest.mark.parametrize("attn", ATTENTIONS)
+def test_after_training_saving_and_merging(cell, run_of, attn):
+    run = run_of(POOLER, attn)
+    for trained in (run.module.encoder, run.loaded.encoder):
+        assert torch.equal(sight(trained.backbone), reach(cell, attn, 6))
+
+
+def same(one, other):
+    """Whether two sets of named tensors are bit-equal."""
+    assert one.keys() == other.keys()
+    assert one
+    return all(torch.equal(one[n], other[n]) for n in one)
+
+
+@pytest.fixture(scope="module")
+def again(cell, tmp_path_factory):
+    """Train the headed cell once more, with changes."""
+    return lambda changes: recorded(cell(*HEADED, changes), tmp_path_factory.mktemp("again"))
+
+
+@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+def test_every_cell_sees_the_same_batches_masks_and_adapter(run_of, pooler, attn):
+    first = ROUTED if reads_routers(pooler) else FIRST  # a mixture of experts has other linear layers
+    one, other = run_of(*first), run_of(pooler, attn)
+    assert run_of(*FIRST).manifest["batch_order_sha256"] == other.manifest["batch_order_sha256"]
+    linear = 4 if reads_routers(pooler) else 7
+    assert len(one.masks) == 2 * 3 * linear, "steps x layers x linear layers with LoRA, one chunk a step"
+    assert len(set(one.masks)) == len(one.masks), "every layer and step draws a mask of its own"
+    assert one.masks == other.masks
+    assert same(one.adapter_start(), other.adapter_start())
+
+
+def test_another_seed_changes_every_stream(run_of, again):
+    one, other = run_of(*HEADED), again({"seed": 1})
+    assert one.manifest["batch_order_sha256"] != other.manifest["batch_order_sha256"]
+    assert not set(one.masks) & set(other.masks)
+    starts = [run.copies[0].state_dict() for run in (one, other)]
+    drawn = [n for n in starts[0] if "lora_A" in n] + ["pooler.head.queries", "pooler.layer_weights"]
+    assert not [n for n in drawn if torch.equal(starts[0][n], starts[1][n])]
+
+
+def test_the_seeds_of_the_streams_are_all_different():
+    seeds = [*stream_seeds(0).values(), *stream_seeds(1).values()]
+    assert len(set(seeds)) == len(seeds) == 8
+
+
+def test_evaluation_and_foreign_draws_move_nothing(run_of, again):
+    """Validated after every step, and begun from other states of the global generators: bit-equal to the end."""
+    torch.manual_seed(99)
+    np.random.seed(99)
+    random.seed(99)
+    one, other = run_of(*HEADED), again({"trainer.validate_every": 1})
+    assert same(one.trained, other.trained)
+    assert one.masks == other.masks
+
+
+def test_another_adapter_moves_neither_batches_nor_head(run_of, again):
+    one, other = run_of(*HEADED), again({"lora.r": 4})
+    assert one.manifest["batch_order_sha256"] == other.manifest["batch_order_sha256"]
+    assert same(one.copies[0].pooler.state_dict(), other.copies[0].pooler.state_dict())
+    assert one.masks == other.masks
+
+
+def test_a_stream_is_a_function_of_the_seed(run_of, again):
+    one, other = run_of(*HEADED), again({})
+    assert same(one.trained, other.trained)
