@@ -1,12 +1,13 @@
 """The command line: Hydra's override words over conf/analysis.yaml, without Hydra's own folders and logs."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from analysis.settings import Settings, settings_from
-from cli.compose import CONF
 from cli.errors import UserError, nearest
 
+CONF = Path(__file__).resolve().parent.parent / "conf"  # cli.compose imports Hydra, which the manual need not
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation")
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's
