@@ -1,4 +1,4 @@
-"""Write what analysis must know of mteb's tasks and benchmarks, from the installed mteb, into analysis/reading:
+"""Write what analysis must know of mteb's tasks and benchmarks, from the installed mteb, into analysis/scores:
 
     python benchmarks/make_mteb_tasks.py
 

@@ -1,6 +1,7 @@
 """`python -m analysis.control runs/...`: the audit of a study's manifests, alone."""
 
 import sys
+from pathlib import Path
 
 from cli.errors import UserError, guard, nearest
 
@@ -42,8 +43,6 @@ def main() -> None:
 
 def read_words(words: list[str]) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
     """Return (folders and globs, factors, allow). Raises UserError where there is no folder, or for another key."""
-    from pathlib import Path
-
     places, lists = [], dict(LISTS)
     for word in words:
         key, equals, value = word.partition("=")

@@ -53,7 +53,6 @@ def _markdown(parts: Sequence[Grid | str]) -> str:
 
 
 def _usual_order() -> dict[str, list[str]]:
-    """Return the order of the tables, from conf/analysis.yaml."""
     order = OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order")
     return {factor: list(names) for factor, names in order.items()}
 

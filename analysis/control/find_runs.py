@@ -72,7 +72,7 @@ def _folders(words: Iterable[str]) -> list[Path]:
 
 
 def _model(folder: Path) -> str:
-    """`<study>__<pooler>-<attn>`: the name of the scores' folder, or put together from the run's."""
+    """Return `<study>__<pooler>-<attn>`: the name of the scores' folder, or put together from the run's."""
     parts = folder.absolute().parts
     return parts[-2] if OURS.match(folder.name) else f"{parts[-3]}__{parts[-2]}"
 

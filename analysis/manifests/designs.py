@@ -12,7 +12,7 @@ NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a 
 
 @dataclass(frozen=True)
 class Run:
-    """A run's manifest, from its folder or from the copy beside its scores."""
+    """The manifest of a run, from its folder or from the copy with its scores."""
 
     seed: str
     path: Path
@@ -58,7 +58,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Row:
-    """One score: of a model, with a seed ("" where none is known), on a task."""
+    """The score of a model, with a seed ("" where none is known), on a task."""
 
     model: str
     seed: str

@@ -1,4 +1,4 @@
-"""A run's manifest -> the design and the run, once it is known to be whole."""
+"""The run and the design of a manifest, once it is known to be whole."""
 
 import json
 from collections.abc import Iterable
@@ -67,7 +67,7 @@ def design_of(run: Run, model: str, factors: tuple[str, ...]) -> Design:
 
 
 def _trainable(parameters: Any) -> int | None:
-    """Adapter and head together; None where the manifest does not say."""
+    """Return adapter and head together; None where the manifest does not say."""
     if not isinstance(parameters, dict):
         return None
     counts = [parameters.get(key) for key in ("adapter", "head")]

@@ -30,8 +30,7 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     source = ScoreSource(str(path))
     wanted = Wanted(settings.split, settings.subsets, benchmark)
     roots = results_roots(path)
-    folders = [folder for root in roots for folder in _score_folders(root)]
-    models, unfinished = _by_model(folders)
+    models, unfinished = _by_model([folder for root in roots for folder in _score_folders(root)])
     for model, every in models.items():
         wanted_seeds = [item for item in every if not settings.seeds or item.seed in settings.seeds]
         source.other_seeds |= {item.seed for item in every if item not in wanted_seeds}
@@ -90,7 +89,7 @@ def _task_files(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class _Folder:
-    """One folder of scores; `run` is None for a foreign one."""
+    """A folder of scores; `run` is None for a foreign one."""
 
     revision: str
     path: Path
@@ -133,13 +132,13 @@ def _one_folder_per_seed(model: str, folders: list[_Folder], wanted: str) -> lis
         folders = kept
     seeds: dict[str, Path] = {}
     for item in folders:
-        if item.seed in seeds:
+        first = seeds.setdefault(item.seed, item.path)
+        if first != item.path:
             what = f"seed {item.seed} of {model.partition('__')[2] or model}" if item.seed else model
             raise UserError(
-                f"Two folders hold {what}: {seeds[item.seed]} and {item.path}."
+                f"Two folders hold {what}: {first} and {item.path}."
                 " Say which counts with revision=<name>, or move one away."
             )
-        seeds[item.seed] = item.path
     return folders
 
 

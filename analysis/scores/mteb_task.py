@@ -60,7 +60,6 @@ def read_task(path: Path, model: str, seed: str, wanted: Wanted = Wanted()) -> R
 
 
 def _entries(path: Path, task: str, splits: dict[str, Any], wanted: Wanted) -> dict[str, Entries]:
-    """Return split -> its scores that count."""
     definition = wanted.benchmark.tasks.get(task) if wanted.benchmark else None
     if wanted.benchmark and definition:
         return _defined(path, f"{wanted.benchmark.name} scores {task} on", splits, definition)

@@ -164,7 +164,6 @@ def _swapped_correlation(signs: Floats, one: Floats, other: Floats, truth: Float
 
 
 def _swapped_precision(signs: Floats, one: Floats, other: Floats, truth: Floats) -> Floats:
-    """Return [B]: the same for average precision."""
     total = np.zeros(len(signs))
     for a, b in zip(one, other, strict=True):
         kept = signs > 0

@@ -79,5 +79,4 @@ def _medians(rows: Floats) -> Floats:
 
 
 def _spread(rows: Floats) -> Floats:
-    """Return the robust standard deviation of each row's known values."""
     return TO_SD * _medians(np.abs(rows - _medians(rows)[:, None]))

@@ -17,7 +17,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class CriticalDifference:
-    """All that the diagram of Demsar (2006, figure 1) draws.
+    """The data that the diagram of Demsar (2006, figure 1) shows.
 
     `ranks`: design -> average rank over tasks, best first; `cd`: the critical difference, in ranks; `cliques`: the
     bars, each the designs (best first) among which no two differ by `cd` or more, at least two of them.

@@ -1,4 +1,4 @@
-"""One pair of designs over tasks and seeds: intervals of its mean difference, and what the seeds add to its error."""
+"""Intervals of the mean difference of a pair over tasks and seeds, and the share of the seeds in its error."""
 
 from dataclasses import dataclass
 

@@ -12,8 +12,8 @@ the median widths. The percentile interval is for comparison. docs/decisions/clu
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis.statistics.arrays import Floats
 from analysis.statistics.clusters import cluster_interval
 from analysis.statistics.intervals import student_interval
 from analysis.statistics.sign_flip import bootstrap_counts, percentile_interval
@@ -21,7 +21,6 @@ from benchmarks.arguments import only
 from benchmarks.calibrate.null_worlds import Spreads, as_they_are, read_spreads, skewed_mean, unequal_spread
 from cli.errors import guard
 
-Floats = NDArray[np.float64]
 World = Callable[[np.random.Generator, Spreads, int, int], Floats]
 
 WORLDS: dict[str, World] = {"embedded study": as_they_are, "skewness 2": skewed_mean, "unequal spread": unequal_spread}

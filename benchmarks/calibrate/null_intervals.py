@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis.statistics.arrays import Bools, Floats
 from analysis.statistics.power import critical_values
 
-Floats = NDArray[np.float64]
 Bounds = tuple[Floats, Floats]
 
 RESAMPLES = 1999
@@ -128,6 +127,6 @@ INTERVALS: dict[str, Callable[[Floats], Bounds]] = {
 }
 
 
-def covers(bounds: Bounds, value: float) -> NDArray[np.bool_]:
+def covers(bounds: Bounds, value: float) -> Bools:
     """Return whether each interval holds `value`, forgiving float noise."""
     return np.asarray((bounds[0] <= value + 1e-12) & (bounds[1] >= value - 1e-12))

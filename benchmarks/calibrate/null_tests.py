@@ -7,13 +7,11 @@ designs at the end only pairs of the others count, since only they are truly equ
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.settings import CHOICES
+from analysis.statistics.arrays import Bools, Floats
 from analysis.statistics.correction import holm
 from analysis.statistics.wilcoxon import signed_rank
-
-Floats = NDArray[np.float64]
 
 ENUMERATED_UP_TO = 11  # tasks: 2^10 patterns
 FLIPS = 1999
@@ -65,7 +63,6 @@ def all_tests() -> dict[str, Callable[[Floats], Floats]]:
     return {**signed, "sign test": sign_test, "permutation of the mean": permutation, "paired t": t_test}
 
 
-Bools = NDArray[np.bool_]
 ALPHA = 0.05
 
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis.statistics.arrays import Floats
 from cli.errors import UserError
-
-Floats = NDArray[np.float64]
 
 SD = 0.03
 NOISE = 0.1  # of the standard deviation

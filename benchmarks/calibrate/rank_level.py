@@ -6,14 +6,12 @@ quotes it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.statistics.friedman import null_distribution
 from analysis.statistics.ranks import against_control, nemenyi_distance, task_ranks
 from benchmarks.arguments import only
 from cli.errors import guard
 
-Floats = NDArray[np.float64]
 SIZES = ((3, 5), (3, 8), (5, 3), (5, 6), (5, 8), (5, 40), (10, 3), (10, 8), (10, 41))
 TASKS = 20
 

@@ -12,15 +12,13 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis.statistics.arrays import Floats
 from analysis.statistics.seeds import seed_pairs
 from analysis.statistics.sign_flip import SEED, bootstrap_counts, percentile_interval
 from benchmarks.arguments import only
 from benchmarks.calibrate.null_worlds import RATIO
 from cli.errors import guard
-
-Floats = NDArray[np.float64]
 
 NAMES = {
     "tasks, percentile": "tasks_percentile",
