@@ -1,6 +1,7 @@
 """What the contract's tests share: cells composed once, encoders that are awake, and one real run of each cell."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from encoders.loading import build_encoder, build_tokenizer, load_run
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import TextTokenizer
+from encoders.tokens import Batch, TextTokenizer
 from records.run_folder import RunFolder
 from records.streams import stream_seed
 from tests.triples import write_triples
@@ -98,14 +99,32 @@ def _adapted(cfg_json: str) -> tuple[Encoder, PeftModel]:
 @pytest.fixture(scope="session")
 def encoder_of(cell) -> Callable[..., tuple[Encoder, TextTokenizer]]:
     """An awake encoder without LoRA and its tokenizer, built once for all tests: not to be changed."""
+    passes: dict[tuple, dict[tuple, torch.Tensor]] = defaultdict(dict)
 
     @cache
     def build(pooler: str, attn: str, precision: str = "fp32", kernel: str = "eager"):
         cfg = cell(pooler, attn, {"precision": precision, "model.attn_implementation": kernel})
         encoder = build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
+        share_passes(encoder, passes[cfg["model"]["path"], attn, precision, kernel])
         return awake(encoder).eval(), build_tokenizer(cfg, 128)
 
     return build
+
+
+def share_passes(encoder: Encoder, passes: dict[tuple, torch.Tensor]) -> None:
+    """Run each batch once for all encoders of one backbone whose poolers read its last states.
+
+    Batches are the same only where every id, role and position is, those of the padding too.
+    """
+    run = encoder.run_backbone
+
+    def once(batch: Batch) -> torch.Tensor:
+        key = tuple((t.shape, t.numpy().tobytes()) for t in (batch.input_ids, batch.roles, batch.position_ids))
+        if key not in passes:
+            passes[key] = run(batch)
+        return passes[key]
+
+    encoder.run_backbone = once
 
 
 @torch.no_grad()
