@@ -1,15 +1,26 @@
 """`python -m representation run='runs/embedded/*/seed=*'`: why designs differ; --help prints the manual."""
 
+import os
 import sys
+from collections.abc import Sequence
 
+from cli.compose import composed, plain
 from cli.errors import guard
+from cli.help import help_screen
+from cli.quoting import evaluate_words
 
 
-def main() -> None:
-    """Hand the command line on."""
-    from representation.command import main as command
+def main(arguments: Sequence[str] = ()) -> None:
+    """Read the command line, answer, print. Raises `UserError` for what the user can change."""
+    arguments = arguments or sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        print(help_screen("representation"))
+        return
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    cfg = plain(composed("representation", evaluate_words(arguments, ("out",))))
+    from representation.command import run
 
-    command(sys.argv[1:])
+    run(cfg)
 
 
 if __name__ == "__main__":

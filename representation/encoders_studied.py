@@ -1,29 +1,29 @@
-"""Which encoders are the same decoder: heads do not reach into layers, so starts that differ in the head are one."""
+"""The encoders studied, trained or not, and which of them are the same decoder.
 
-from collections.abc import Sequence
+Heads do not reach into layers, so untrained starts that differ in the head alone are one decoder.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from cli.errors import UserError
+from cli.quiet import quiet
+from encoders.text_encoder import TextEncoder
 from evaluation.candidates.candidates import Candidate, candidates
 from evaluation.instructions import Instructions, read_instructions
 from records.fingerprint import of_value
 from records.identity import MEANT, below, of_states
 
-if TYPE_CHECKING:
-    from encoders.text_encoder import TextEncoder
-
-
+T = TypeVar("T")
 Config = dict[str, Any]
+_loaded: dict[str, Any] = {}  # the one encoder in memory, by a digest of what it was loaded from
 
 
 @dataclass(frozen=True)
-class Subject:
-    """One encoder, trained or not. `label` is unlike that of every other subject of the command.
-
-    `design`: the label without the seed, the same for all seeds of a design.
-    """
+class Studied:
+    """One encoder. `label` is unique among the encoders of the command; `design` is the label without the seed."""
 
     candidate: Candidate
     label: str
@@ -37,181 +37,171 @@ class Subject:
 
     @property
     def trained(self) -> bool:
-        """Whether it is a run, and not a start."""
+        """Return whether it is a run, and not a start."""
         return self.candidate.trained
 
     @property
     def seed(self) -> int:
-        """Of the run, or of the start's random parts."""
+        """The seed of the run, or of the start's random parts."""
         return int(self.candidate.manifest["seed"])
 
     @property
     def instructions(self) -> Instructions:
-        """What evaluation puts before texts."""
+        """The instructions that evaluation puts before texts."""
         return read_instructions(self.config["evaluation"]["instructions"])
 
-    def encoder(self) -> "TextEncoder":
-        """Return the encoder, loaded when first asked for; the one before it is let go.
+    @property
+    def stages(self) -> list[dict[str, Any]]:
+        """Facts of the stages that the backbone has behind it: run, objective, adapter_sha256."""
+        facts: list[dict[str, Any]] = self.candidate.manifest.get("lineage") or []
+        return facts
+
+    def encoder(self) -> TextEncoder:
+        """Return the encoder, loaded when first asked for; the one loaded before it is let go.
 
         Raises `UserError` for weights that are not there or of another version.
         """
-        from cli.quiet import quiet
-
-        key = of_value([str(self.candidate.folder), self.candidate.manifest["config"]])
-        if key not in _held:
-            _held.clear()
+        key = of_value([str(self.candidate.folder), self.config])
+        if key not in _loaded:
+            _loaded.clear()
             with quiet():
-                _held[key] = self.candidate.load()
-        return _held[key]
+                _loaded[key] = self.candidate.load()
+        encoder: TextEncoder = _loaded[key]
+        return encoder
 
 
-_held: dict[str, Any] = {}  # the encoder that is being looked at
-
-
-def subjects(cfg: Config) -> list[Subject]:
+def read_encoders(cfg: Config) -> list[Studied]:
     """Return those that `run` and `untrained` ask for, starts first, in path order; for run=null the untrained encoder.
 
     cfg: the keys of conf/evaluate.yaml that say what is scored. Raises `UserError` where nothing matches.
     """
     whole: dict[str, Candidate] = {}
-    for candidate in candidates(cfg):
-        held = replace(candidate, dim=None, siblings=None)
-        whole.setdefault(f"{held.results} {held.title}", held)
+    for candidate in (replace(c, dim=None, siblings=None) for c in candidates(cfg)):
+        whole.setdefault(f"{candidate.results} {candidate.title}", candidate)
     if not whole:
         raise UserError("There is nothing to look at. Give run=<run folder or glob>.")
-    found = list(whole.values())
-    seeds = len({c.manifest["seed"] for c in found}) > 1
-    return [Subject(c, _with_seed(c, name, seeds), name) for c, name in zip(found, _designs(found), strict=True)]
+    distinct = list(whole.values())
+    several = len({c.manifest["seed"] for c in distinct}) > 1
+    return [
+        Studied(c, _with_seed(c, name) if several else name, name)
+        for c, name in zip(distinct, _designs(distinct), strict=True)
+    ]
 
 
 def _designs(found: list[Candidate]) -> list[str]:
-    """`multilayer-bi untrained`, with the study, then the folder before it only where they tell two apart."""
-    short = [_design(c) for c in found]
+    """Name designs `multilayer-bi untrained`, with the study, then its folder, only where these tell two apart."""
+    short = [f"{c.manifest['pooler']}-{c.manifest['attn']}{'' if c.trained else ' untrained'}" for c in found]
     study = [f"{c.manifest['study']}/{name}" for c, name in zip(found, short, strict=True)]
     place = [f"{Path(c.results).absolute().parent}: {name}" for c, name in zip(found, study, strict=True)]
     for names in (short, study):
-        told = [_with_seed(c, name, True) for c, name in zip(found, names, strict=True)]
-        if len(set(told)) == len(told):
+        if len({_with_seed(c, name) for c, name in zip(found, names, strict=True)}) == len(found):
             return names
     return place
 
 
-def _design(candidate: Candidate) -> str:
-    m = candidate.manifest
-    return f"{m['pooler']}-{m['attn']}{'' if candidate.trained else ' untrained'}"
+def _with_seed(candidate: Candidate, name: str) -> str:
+    return f"{name} seed={candidate.manifest['seed']}"
 
 
-def _with_seed(candidate: Candidate, name: str, seeds: bool) -> str:
-    return f"{name} seed={candidate.manifest['seed']}" if seeds else name
+def by_design(encoders: Sequence[Studied]) -> dict[str, list[Studied]]:
+    """Return design -> its encoders, one per seed, in the order of the first of each."""
+    designs: dict[str, list[Studied]] = {}
+    for studied in encoders:
+        designs.setdefault(studied.design or studied.label, []).append(studied)
+    return designs
 
 
-def distinct_backbones(subjects: Sequence["Subject"], with_attention: bool) -> list["Subject"]:
-    """Return the subjects whose states of tokens differ: every run, and of untrained starts the first of each backbone.
-
-    A start is then called "untrained", or by its earlier stages, "mntp + simcse", since pooler, head and seed do not
-    reach its backbone; another template than the usual one is named ("untrained, echo"). with_attention: whether causal
-    and bi tell two starts apart ("untrained, bi").
-    """
-    found: dict[str, Subject] = {}
-    for subject in subjects:
-        key = subject.label if subject.trained else backbone_key(subject, with_attention)
-        if key not in found:
-            name = _name(subject, with_attention)
-            found[key] = subject if subject.trained else replace(subject, label=name, design=name)
-    return _told_apart(list(found.values()))
+def mean_by_design(encoders: Sequence[Studied], values: Sequence[T], mean: Callable[[list[T]], T]) -> dict[str, T]:
+    """Return design -> the mean over its seeds. values: one per encoder; mean: that of a list of them."""
+    of_seeds = {design: [values[encoders.index(s)] for s in seeds] for design, seeds in by_design(encoders).items()}
+    return {design: mean(parts) for design, parts in of_seeds.items()}
 
 
-def by_design(subjects: Sequence["Subject"]) -> dict[str, list["Subject"]]:
-    """Return design -> its subjects, one a seed, in the order of the first of each."""
-    found: dict[str, list[Subject]] = {}
-    for subject in subjects:
-        found.setdefault(subject.design or subject.label, []).append(subject)
-    return found
-
-
-def over_seeds(subjects: Sequence["Subject"]) -> list[str]:
-    """A note on designs of several seeds, none where there is none: what is shown of them is the mean."""
-    several = {name: [s.seed for s in own] for name, own in by_design(subjects).items() if len(own) > 1}
+def over_seeds(encoders: Sequence[Studied]) -> list[str]:
+    """Return a note on designs of several seeds, of which the mean is shown; none where there is no such design."""
+    several = {name: [s.seed for s in seeds] for name, seeds in by_design(encoders).items() if len(seeds) > 1}
     if not several:
         return []
-    said = "; ".join(f"{name} {', '.join(map(str, seeds))}" for name, seeds in several.items())
-    return [f"Tables and figures hold the mean over seeds ({said}), the csv files each seed."]
+    listed = "; ".join(f"{name} {', '.join(map(str, seeds))}" for name, seeds in several.items())
+    return [f"Tables and figures hold the mean over seeds ({listed}), the csv files each seed."]
 
 
-def start_of(run: "Subject", subjects: Sequence["Subject"], with_attention: bool) -> "Subject | None":
-    """The untrained one of `subjects` whose backbone `run` began from, where it is among them."""
-    key = backbone_key(run, with_attention)
-    return next((s for s in subjects if not s.trained and backbone_key(s, with_attention) == key), None)
-
-
-def stages_of(subject: "Subject") -> list[dict[str, Any]]:
-    """Facts of the stages that the subject's backbone has behind it: run, objective, adapter_sha256."""
-    facts: list[dict[str, Any]] = subject.candidate.manifest.get("lineage") or []
-    return facts
-
-
-def backbone_key(subject: "Subject", with_attention: bool = True) -> str:
-    """Return a digest of all that the states of the subject's start depend on: two starts with one digest are one."""
-    settings = of_states(subject.config)
+def backbone_key(studied: Studied, with_attention: bool = True) -> str:
+    """Return a digest of all that the states of the encoder's start depend on: two starts with one digest are one."""
+    settings = of_states(studied.config)
     kept = {key: value for key, value in settings.items() if with_attention or not below(key, ("attn",))}
-    return of_value([kept, [stage["adapter_sha256"] for stage in stages_of(subject)]])
+    return of_value([kept, [stage["adapter_sha256"] for stage in studied.stages]])
 
 
-def _name(subject: "Subject", with_attention: bool) -> str:
-    name = " + ".join(stage["objective"] for stage in stages_of(subject)) or "untrained"
-    template = of_states(subject.config)["template.name"]
-    name += "" if template == MEANT["template.name"] else f", {template}"
-    return f"{name}, {subject.config['attn']['name']}" if with_attention else name
+def start_of(run: Studied, encoders: Sequence[Studied], with_attention: bool = True) -> Studied | None:
+    """Return the untrained one of `encoders` whose backbone `run` began from, None where it is not among them."""
+    key = backbone_key(run, with_attention)
+    return next((s for s in encoders if not s.trained and backbone_key(s, with_attention) == key), None)
 
 
-def _told_apart(subjects: list["Subject"]) -> list["Subject"]:
-    """Number starts that share name and seed, such as those after two kinds of mntp; seeds are one design's."""
-    keys = [(subject.design, subject.seed) for subject in subjects]
-    return [
-        subject if subject.trained or keys.count(key) == 1 else replace(subject, label=name, design=name)
-        for i, (subject, key) in enumerate(zip(subjects, keys, strict=True))
-        for name in [f"{subject.design} ({keys[: i + 1].count(key)})"]
+def distinct_backbones(encoders: Sequence[Studied], with_attention: bool = True) -> list[Studied]:
+    """Return the encoders whose states of tokens differ: every run, and of untrained starts the first per backbone.
+
+    A start is then called "untrained", or by its earlier stages, "mntp + simcse", since pooler, head and seed do not
+    reach its backbone. Another template than the usual one is named ("untrained, echo"). with_attention: causal and bi
+    tell two starts apart ("untrained, bi"). Starts that still share name and seed are numbered.
+    """
+    distinct: dict[str, Studied] = {}
+    for studied in encoders:
+        if studied.trained:
+            distinct[studied.label] = studied
+        else:
+            name = _start_name(studied, with_attention)
+            distinct.setdefault(backbone_key(studied, with_attention), replace(studied, label=name, design=name))
+    keys = [(studied.design, studied.seed) for studied in distinct.values()]
+    numbered = [
+        f"{design} ({keys[: i + 1].count((design, seed))})" if keys.count((design, seed)) > 1 else design
+        for i, (design, seed) in enumerate(keys)
     ]
+    return [
+        studied if studied.trained else replace(studied, label=name, design=name)
+        for studied, name in zip(distinct.values(), numbered, strict=True)
+    ]
+
+
+def _start_name(studied: Studied, with_attention: bool) -> str:
+    name = " + ".join(stage["objective"] for stage in studied.stages) or "untrained"
+    template = of_states(studied.config)["template.name"]
+    name += "" if template == MEANT["template.name"] else f", {template}"
+    return f"{name}, {studied.config['attn']['name']}" if with_attention else name
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """`label`: `multilayer-bi` for the runs of a design, `untrained, bi` for a start. `seeds`: one a seed.
+    """`label`: `multilayer-bi` for the runs of a design, `untrained, bi` for a start. `seeds`: one encoder per seed.
 
-    `start`: label of the untrained decoder that a run began from, where it is among those that are looked at.
+    `start`: label of the untrained decoder that the runs began from, "" where it is not among those looked at.
     """
 
     label: str
-    seeds: tuple[Subject, ...]
+    seeds: tuple[Studied, ...]
     start: str = ""
 
     @property
     def trained(self) -> bool:
-        """Whether these are runs."""
+        """Return whether these are runs."""
         return self.seeds[0].trained
 
 
-def decoders(subjects: Sequence[Subject]) -> list[Decoder]:
-    """Return the different decoders: each start, then the runs that began from it."""
-    starts: dict[str, Subject] = {}
-    for subject in subjects:
-        if not subject.trained:
-            starts.setdefault(backbone_key(subject), subject)
-    called = [f"untrained, {subject.config['attn']['name']}" for subject in starts.values()]
-    unlike = len(set(called)) == len(called)
-    found: list[Decoder] = []
-    runs = [subject for subject in subjects if subject.trained]
-    for (key, subject), name in zip(starts.items(), called, strict=True):
-        label = name if unlike else subject.label
-        found += [
-            Decoder(label, (subject,)),
-            *_designs_of_decoders([run for run in runs if backbone_key(run) == key], label),
-        ]
-    return found + _designs_of_decoders([run for run in runs if backbone_key(run) not in starts], "")
-
-
-def _designs_of_decoders(runs: list[Subject], start: str) -> list[Decoder]:
-    by_design: dict[str, list[Subject]] = {}
-    for run in runs:
-        by_design.setdefault(run.design, []).append(run)
-    return [Decoder(design, tuple(seeds), start) for design, seeds in by_design.items()]
+def decoders(encoders: Sequence[Studied]) -> list[Decoder]:
+    """Return the distinct decoders: each start, followed by the designs of runs that began from it; then other runs."""
+    distinct = distinct_backbones(encoders)
+    starts = [studied for studied in distinct if not studied.trained]
+    labels = [start.label for start in starts]
+    unique = {  # starts of one name have unlike seeds
+        backbone_key(start): start.label if labels.count(start.label) == 1 else f"{start.label} seed={start.seed}"
+        for start in starts
+    }
+    runs: dict[str, list[Studied]] = {}
+    for run in (studied for studied in distinct if studied.trained):
+        runs.setdefault(unique.get(backbone_key(run), ""), []).append(run)
+    ordered: list[Decoder] = []
+    for label, start in [*zip(unique.values(), starts, strict=True), ("", None)]:
+        ordered += [Decoder(label, (start,))] if start else []
+        ordered += [Decoder(design, tuple(seeds), label) for design, seeds in by_design(runs.get(label, [])).items()]
+    return ordered

@@ -1,10 +1,12 @@
-"""Small heat maps side by side on one scale, a panel for each encoder."""
+"""Figures: their words and style, legends, and small heat maps next to one another on one scale."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing, drawn
@@ -13,21 +15,10 @@ from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK
 from analysis.grids.formats import score, signed
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.figure import Figure
-
-
-def student(values: NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Return the ends of the interval of the mean of values [n] at `level`; nan with fewer than two values."""
-    from scipy.stats import t
-
-    n = len(values)
-    if n < 2:
-        return np.nan, np.nan
-    half = float(t.ppf((1 + level) / 2, n - 1)) * float(values.std(ddof=1)) / n**0.5
-    return float(values.mean()) - half, float(values.mean()) + half
+Floats = NDArray[np.float64]
+MOST_PANELS = 12
+MOST_NUMBERS = 110  # cells of a panel with their numbers in them
+ACROSS = 3
 
 
 @dataclass(frozen=True)
@@ -39,11 +30,11 @@ class Words:
     caption: str
     alt: str
 
-    def drawing(self, figure: "Figure", left_out: Iterable[str] = ()) -> Drawing:
-        """The figure with its words. left_out: names that found no room, which the caption then says."""
-        left = list(left_out)
-        said = f" Not drawn: {'; '.join(left)}." if left else ""
-        return Drawing(self.name, self.title, self.caption + said, self.alt, figure)
+    def drawing(self, figure: Figure, left_out: Iterable[str] = ()) -> Drawing:
+        """Return the figure with its words. left_out: names that found no room, which the caption then lists."""
+        names = "; ".join(left_out)
+        caption = f"{self.caption} Not drawn: {names}." if names else self.caption
+        return Drawing(self.name, self.title, caption, self.alt, figure)
 
 
 def styled(labels: Iterable[str], make: Callable[[], Drawing]) -> Drawing:
@@ -51,10 +42,12 @@ def styled(labels: Iterable[str], make: Callable[[], Drawing]) -> Drawing:
     return drawn(labels, lambda: [make()])[0]
 
 
-Floats = NDArray[np.float64]
-MOST_PANELS = 12
-MOST_NUMBERS = 110  # cells of a panel with their numbers in them
-ACROSS = 3
+def legend(
+    figure: Figure, axes: Axes, place: Any = "outside right upper", most: int | None = None, **look: Any
+) -> None:
+    """Put the legend of one panel next to all of them; most: of its entries."""
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles[:most], names[:most], loc=place, **look)
 
 
 @dataclass(frozen=True)
@@ -78,14 +71,12 @@ class Look:
     digits: int = 2
 
 
-def heat_panels(words: Words, panels: "Mapping[str, Panel]", look: Look) -> Drawing:
+def heat_panels(words: Words, panels: Mapping[str, Panel], look: Look) -> Drawing:
     """At most twelve panels on a scale that all share; the caption names what is left out."""
     return styled(panels, lambda: _drawn(words, panels, look))
 
 
-def _drawn(words: Words, panels: "Mapping[str, Panel]", look: Look) -> Drawing:
-    from matplotlib.figure import Figure
-
+def _drawn(words: Words, panels: Mapping[str, Panel], look: Look) -> Drawing:
     shown = dict(list(panels.items())[:MOST_PANELS])
     names = short_names(shown)
     across = 2 if len(shown) == 4 else min(ACROSS, len(shown))
@@ -99,16 +90,20 @@ def _drawn(words: Words, panels: "Mapping[str, Panel]", look: Look) -> Drawing:
     grid = figure.subplots(down, across, squeeze=False).ravel()
     reach = _reach(list(shown.values()), look)
     for axes, (name, panel) in zip(grid, shown.items(), strict=False):
-        quads = _cells(axes, panel, look, reach)
+        mesh = heat(axes, panel.values, reach, diverging=look.centre is not None, width=0.4)
         axes.set_title(names[name])
-        _numbers(axes, panel, look, numbered)
+        every = max(1, len(panel.rows) // 16)  # a label for each row of a small map, for some of a large one
+        axes.set_yticks(range(0, len(panel.rows), every), panel.rows[::every])
+        axes.set_xticks(range(len(panel.columns)), panel.columns, rotation=90)
+        if numbered:
+            numbers(axes, panel.values, lambda x: signed(x, look.digits) if look.centre == 0 else score(x, look.digits))
     for axes in grid[len(shown) :]:
         axes.set_visible(False)
     for axes in grid[::across]:
         axes.set_ylabel(look.rows)
     for axes in grid[max(0, len(shown) - across) : len(shown)]:
         axes.set_xlabel(look.columns)
-    colour_bar(figure, quads, list(grid), look.scale, shrink=0.8)
+    colour_bar(figure, mesh, list(grid), look.scale, shrink=0.8)
     return words.drawing(figure, list(panels)[MOST_PANELS:])
 
 
@@ -122,19 +117,8 @@ def _reach(panels: list[Panel], look: Look) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.01, high + 0.01)
 
 
-def _cells(axes: Any, panel: Panel, look: Look, reach: tuple[float, float]) -> Any:
-    rows, columns = panel.values.shape
-    quads = heat(axes, panel.values, reach, diverging=look.centre is not None, width=0.4)
-    every = max(1, rows // 16)  # a label for each row of a small map, for some of a large one
-    axes.set_yticks(range(0, rows, every), panel.rows[::every])
-    axes.set_xticks(range(columns), panel.columns, rotation=90)
-    return quads
-
-
-def _numbers(axes: Any, panel: Panel, look: Look, numbered: bool) -> None:
-    if not numbered:
-        return
-    for row, column in np.argwhere(np.isfinite(panel.values)):
-        value = float(panel.values[row, column])
-        text = signed(value, look.digits) if look.centre == 0 else score(value, look.digits)
-        axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=6)
+def numbers(axes: Any, values: Floats, form: Callable[[float], str], size: float = 6) -> None:
+    """Write every finite value of [rows, columns] into its cell."""
+    for row, column in np.argwhere(np.isfinite(values)):
+        text = form(float(values[row, column]))
+        axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=size)

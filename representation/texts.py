@@ -1,20 +1,24 @@
 """The texts that are read: by task type from a benchmark, a fixed seeded sample of each, and its relevant pairs."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cli.errors import UserError
+from encoders.tokens import Batch
+from evaluation.tasks.chosen import TaskSet, task_set
+from evaluation.tasks.task_data import joined, texts_of_task
 from records.streams import stream_seed
-
-if TYPE_CHECKING:
-    from encoders.tokens import Batch
-    from evaluation.tasks.chosen import TaskSet
-    from representation.encoders_studied import Subject
+from representation.encoders_studied import Studied
 
 T = TypeVar("T")
+S = TypeVar("S", bound=np.generic)
 Config = dict[str, Any]
+Arrays = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -31,18 +35,23 @@ class Text:
 class Texts:
     """`of_type`: task type -> its sample, distinct texts. `pairs`: (query, a document relevant to it) of retrieval.
 
-    `benchmark`: where they are from, in words; `task_set`: its tasks, for those who score.
+    `benchmark`: their source, in words; `task_set`: its tasks, for those who score.
     """
 
     benchmark: str
     of_type: dict[str, list[Text]]
     pairs: list[tuple[Text, Text]]
-    task_set: "TaskSet" = field(repr=False)
+    task_set: TaskSet = field(repr=False)
 
     @property
     def every(self) -> list[Text]:
         """The samples of all types, one after the other."""
         return [text for sample in self.of_type.values() for text in sample]
+
+    @property
+    def distinct(self) -> list[Text]:
+        """The samples of all types, a text of several types once."""
+        return list({text.text: text for text in self.every}.values())
 
     @property
     def over(self) -> str:
@@ -51,23 +60,34 @@ class Texts:
         many = f"{sizes.pop()} texts" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} texts"
         return f"{many} of each of {len(self.of_type)} task types of {self.benchmark}"
 
-    def passes(
-        self, subject: "Subject", wanted: Sequence[Text], compute: Callable[["Batch"], T]
-    ) -> Iterator[tuple[list[int], T]]:
-        """Yield (indices of `wanted`, what `compute` made of their batch), each text with its task's own instruction.
+    def instruction(self, studied: Studied, task: str, side: str) -> str:
+        """Return the instruction that evaluation gives a side of a task, as the encoder's template asks for it."""
+        (metadata,) = (t.metadata for t in self.task_set.tasks if t.metadata.name == task)
+        return studied.encoder().tokenizer.template.asked(studied.instructions.of(metadata, side), side)
 
-        One forward pass a text, if `compute` makes one; the longest of an instruction first, so in no order.
+    def passes(
+        self, studied: Studied, wanted: Sequence[Text], compute: Callable[[Batch], T]
+    ) -> Iterator[tuple[list[int], T]]:
+        """Yield (indices of `wanted`, the result of `compute` on their batch), each text with its task's instruction.
+
+        One forward pass per text, if `compute` makes one; the longest of an instruction first, so in no order.
         """
-        encoder = subject.encoder()
-        template, instructions = encoder.tokenizer.template, subject.instructions
-        metadata = {task.metadata.name: task.metadata for task in self.task_set.tasks}
+        of_side = {key: self.instruction(studied, *key) for key in dict.fromkeys((t.task, t.side) for t in wanted)}
         places: dict[str, list[int]] = {}
         for i, text in enumerate(wanted):
-            asked = template.asked(instructions.of(metadata[text.task], text.side), text.side)
-            places.setdefault(asked, []).append(i)
-        for asked, own in places.items():
-            for chunk, result in encoder.run([wanted[i].text for i in own], asked, compute):
-                yield [own[i] for i in chunk], result
+            places.setdefault(of_side[text.task, text.side], []).append(i)
+        for instruction, rows in places.items():
+            for chunk, result in studied.encoder().run([wanted[i].text for i in rows], instruction, compute):
+                yield [rows[i] for i in chunk], result
+
+
+def gathered(passes: Iterable[tuple[list[int], Mapping[str, NDArray[S]]]], count: int) -> dict[str, NDArray[S]]:
+    """Return name -> [count, ...] from (places, name -> rows at these places)."""
+    arrays: dict[str, NDArray[S]] = {}
+    for places, part in passes:
+        for name, rows in part.items():
+            arrays.setdefault(name, np.empty((count, *rows.shape[1:]), rows.dtype))[places] = rows
+    return arrays
 
 
 def read_texts(cfg: Config) -> Texts:
@@ -75,26 +95,19 @@ def read_texts(cfg: Config) -> Texts:
 
     Raises `UserError` for a benchmark of mteb's own, whose texts are not read here.
     """
-    from evaluation.tasks.chosen import task_set
-    from evaluation.tasks.task_data import texts_of_task
-
-    found = task_set(cfg)
-    if not found.data:
+    tasks = task_set(cfg)
+    if not tasks.data:
         raise UserError("Texts are read from benchmark=docs, docs_dev or docs_smoke, or from tasks_dir=<folder>.")
+    benchmark = f"the tasks in {cfg['tasks_dir']}"
+    if cfg.get("benchmark"):
+        benchmark = f"benchmark {cfg['benchmark']['name']} ({', '.join(cfg['benchmark']['packages'])})"
     pools: dict[str, dict[str, Text]] = {}
-    for data in found.data.values():
-        own = pools.setdefault(data.type, {})
+    for data in tasks.data.values():
+        pool = pools.setdefault(data.type, {})
         for side, text in texts_of_task(data):
-            own.setdefault(text, Text(data.type, data.name, side, text))
-    drawn = {kind: _sample(list(own.values()), cfg, kind) for kind, own in pools.items()}
-    return Texts(_named(cfg), drawn, _sample(list(_relevant(found)), cfg, "pairs"), found)
-
-
-def _named(cfg: Config) -> str:
-    if not cfg.get("benchmark"):
-        return f"the tasks in {cfg['tasks_dir']}"
-    packages = ", ".join(cfg["benchmark"]["packages"])
-    return f"benchmark {cfg['benchmark']['name']} ({packages})"
+            pool.setdefault(text, Text(data.type, data.name, side, text))
+    of_type = {kind: _sample(list(pool.values()), cfg, kind) for kind, pool in pools.items()}
+    return Texts(benchmark, of_type, _sample(list(_relevant(tasks)), cfg, "pairs"), tasks)
 
 
 def _sample(pool: list[T], cfg: Config, stream: str) -> list[T]:
@@ -103,11 +116,9 @@ def _sample(pool: list[T], cfg: Config, stream: str) -> list[T]:
     return [pool[i] for i in sorted(rng.sample(range(len(pool)), min(cfg["texts"], len(pool))))]
 
 
-def _relevant(found: "TaskSet") -> Iterator[tuple[Text, Text]]:
+def _relevant(tasks: TaskSet) -> Iterator[tuple[Text, Text]]:
     """Every query of retrieval with each document that is relevant to it."""
-    from evaluation.tasks.task_data import joined
-
-    for data in found.data.values():
+    for data in tasks.data.values():
         if data.type != "Retrieval":
             continue
         corpus, queries = data.content["corpus"], data.content["queries"]

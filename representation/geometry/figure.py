@@ -1,7 +1,10 @@
-"""Score against geometry: a panel a measure and task type, a mark a cell."""
+"""Score against geometry: one panel per measure and task type, one marker per cell."""
 
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
@@ -9,22 +12,18 @@ from analysis.drawings.style import MOST_DESIGNS, house_style, mark
 from analysis.grids.formats import signed
 from representation.geometry.relation import GROUPS, MEASURES, types_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PANEL = 1.6  # inches
 
 
-def geometry_figure(table: "pd.DataFrame", found: "pd.DataFrame", over: str) -> Drawing:
+def geometry_figure(table: pd.DataFrame, correlations: pd.DataFrame, over: str) -> Drawing:
     """Draw the runs, or where none is scored the starts: both in one panel would squeeze either into a corner.
 
-    table: of `representation.geometry.geometry`; found: of `relation`, not empty; over: which texts.
+    table: of `representation.geometry.geometry`; correlations: of `relation`, not empty; over: which texts.
     """
-    from matplotlib.figure import Figure
-
-    group = max(trained for trained, name in GROUPS.items() if name in set(found["cells"]))
+    group = max(trained for trained, name in GROUPS.items() if name in set(correlations["cells"]))
     scored = table[(table["trained"] == group)].dropna(subset=["score"])
-    found = found[found["cells"] == GROUPS[group]]
+    drawn = correlations[correlations["cells"] == GROUPS[group]]
+    rows = drawn.set_index(["type", "measure"])
     means = scored.groupby(["type", "design"], sort=False)[[*MEASURES, "score"]].mean().sort_index()
     cells, kinds = list(dict.fromkeys(scored["design"]))[:MOST_DESIGNS], types_of(scored)
     names = short_names(cells)
@@ -32,25 +31,25 @@ def geometry_figure(table: "pd.DataFrame", found: "pd.DataFrame", over: str) -> 
         size = PANEL * len(kinds) + 0.8 + inches(names.values()), PANEL * len(MEASURES) + 0.4
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(MEASURES), len(kinds), sharey="col", squeeze=False)
-        for i, (measure, said) in enumerate(MEASURES.items()):
+        for i, (measure, words) in enumerate(MEASURES.items()):
             for j, kind in enumerate(kinds):
                 _panel(panels[i, j], means.loc[kind], measure, cells)
-                panels[i, j].set_xlabel(said)
-                told = _rho(found, kind, measure)
-                panels[i, j].set_title(f"{kind}\n{told}" if i == 0 else told)
+                panels[i, j].set_xlabel(words)
+                rho = _rho(rows.loc[(kind, measure)]) if (kind, measure) in rows.index else ""
+                panels[i, j].set_title(f"{kind}\n{rho}" if i == 0 else rho)
             panels[i, 0].set_ylabel("score")
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, [names[label] for label in labels], loc="outside right center")
     caption = (
         f"Score on each task type against a measure of the vectors of that type's texts, one mark a cell ("
-        f"{GROUPS[group]}, seeds averaged); above each panel Spearman's rho over the {found['n'].max()} cells with its "
+        f"{GROUPS[group]}, seeds averaged); above each panel Spearman's rho over the {drawn['n'].max()} cells with its "
         f"95 % interval. Vectors: {over}."
     )
-    alt = f"Marks of score against geometry; {found['told'].sum()} of {len(found)} panels have an interval without 0."
+    alt = f"Marks of score against geometry; {drawn['told'].sum()} of {len(drawn)} panels have an interval without 0."
     return Drawing("geometry_scores", "Geometry and score", caption, alt, figure)
 
 
-def _panel(axes: Any, means: "pd.DataFrame", measure: str, cells: list[str]) -> None:
+def _panel(axes: Any, means: pd.DataFrame, measure: str, cells: list[str]) -> None:
     for k, cell in enumerate(cells):
         if cell in means.index:
             look = {"marker": mark(k).shape, "color": mark(k).colour, "linestyle": "none", "markersize": 5}
@@ -60,9 +59,8 @@ def _panel(axes: Any, means: "pd.DataFrame", measure: str, cells: list[str]) -> 
     axes.grid()
 
 
-def _rho(found: "pd.DataFrame", kind: str, measure: str) -> str:
-    own = found[(found["type"] == kind) & (found["measure"] == measure)]
-    if own.empty or isnan(own["rho"].iloc[0]):
+def _rho(row: Any) -> str:
+    if isnan(row["rho"]):
         return ""
-    rho, low, high = own.iloc[0][["rho", "low", "high"]]
-    return f"{signed(rho, 2)} [{signed(low, 2)}, {signed(high, 2)}]" if not isnan(low) else signed(rho, 2)
+    ends = f" [{signed(row['low'], 2)}, {signed(row['high'], 2)}]" if not isnan(row["low"]) else ""
+    return f"{signed(row['rho'], 2)}{ends}"

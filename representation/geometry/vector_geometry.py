@@ -1,14 +1,20 @@
-"""The shape of a cloud of vectors, each number from its paper; vectors are brought to unit length first.
+"""The shape of a cloud of vectors, each number from its paper.
 
-Cosine is what scores are made of, so lengths are not looked at.
+Scores are made of cosines, so vectors are brought to unit length first.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from representation.layers.likeness import Floats, unit
-
+Floats = NDArray[np.floating]
 ROWS = 1024  # of a block of pairs
+
+
+def unit(vectors: Floats) -> NDArray[np.float64]:
+    """Return the vectors [N, D] at length 1; one of length 0 stays 0."""
+    wide = np.asarray(vectors, dtype=np.float64)
+    length = np.linalg.norm(wide, axis=1, keepdims=True)
+    return wide / np.where(length > 0, length, 1.0)
 
 
 def anisotropy(vectors: Floats) -> float:
@@ -61,9 +67,8 @@ def centred_effective_rank(vectors: Floats) -> float:
 
 def _entropy_rank(matrix: NDArray[np.float64]) -> float:
     values = np.linalg.svd(matrix, compute_uv=False)
-    total = values.sum()
-    if total == 0:
+    if values.sum() == 0:
         return float("nan")
-    shares = values / total
+    shares = values / values.sum()
     shares = shares[shares > 0]
     return float(np.exp(-(shares * np.log(shares)).sum()))

@@ -1,10 +1,9 @@
-"""What a head attends to in each text: one row a text, over the layers or over the classes of tokens that it reads."""
+"""The keys that a head attends to in each text: layers, or classes of the tokens that it reads."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,21 +12,16 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerBase
 
+from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from poolers.lastlayer import LastLayerTrainable
 from poolers.multilayer import MultiLayerTrainable
 from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, Pooler, States, TokenView
 from poolers.shared.cross_attention import CrossAttentionHead
+from representation.encoders_studied import Studied
+from representation.texts import Text, Texts, gathered
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from encoders.text_encoder import TextEncoder
-    from encoders.tokens import Batch
-    from representation.encoders_studied import Subject
-    from representation.texts import Text, Texts
-
-
+Floats = NDArray[np.float64]
 CLASSES = ("BOS", "instruction", "content word", "function word", "punctuation", "EOS", "padding")
 FIRST, ASKED, CONTENT, FUNCTION, PUNCTUATION, LAST, FILLED = range(len(CLASSES))
 OF_ROLE = {PAD: FILLED, BOS: FIRST, INSTRUCTION: ASKED, EOS: LAST}
@@ -52,14 +46,14 @@ class Piece:
 
 
 class TokenClasses:
-    """Classes of tokens for a tokenizer of a decoder, whose vocabulary marks the beginnings of words (BPE)."""
+    """Classes of the tokens of a decoder's tokenizer, whose vocabulary marks the beginnings of words (BPE)."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.tokenizer = tokenizer
         self.piece = cache(self._piece)
 
     def __call__(self, batch: Batch) -> Tensor:
-        """[B, T] int64: the number of each token's class in `CLASSES`.
+        """Return [B, T] int64: the number of each token's class in `CLASSES`.
 
         A token without letter or digit is punctuation, white space too. A function word is a whole word of a closed
         list of English; pieces of longer words are content.
@@ -71,8 +65,8 @@ class TokenClasses:
         """The class of each token of one text."""
         pieces = [None if role in OF_ROLE else self.piece(i) for i, role in zip(ids, roles, strict=True)]
         return [
-            OF_ROLE[role] if piece is None else kind_of(piece, *_beside(pieces, i))
-            for i, (piece, role) in enumerate(zip(pieces, roles, strict=True))
+            OF_ROLE[role] if piece is None else kind_of(piece, before, after)
+            for before, piece, after, role in zip([None, *pieces], pieces, [*pieces[1:], None], roles, strict=False)
         ]
 
     def _piece(self, token: int) -> Piece:
@@ -82,7 +76,7 @@ class TokenClasses:
 
 
 def kind_of(piece: Piece, before: Piece | None, after: Piece | None) -> int:
-    """Content word, function word or punctuation. before, after: its neighbours of the text, where there are any."""
+    """Return content word, function word or punctuation. before, after: its neighbours in the text, if any."""
     if not piece.is_word:
         return PUNCTUATION
     begins = piece.begins or before is None or not before.is_word
@@ -90,12 +84,8 @@ def kind_of(piece: Piece, before: Piece | None, after: Piece | None) -> int:
     return FUNCTION if begins and ends and piece.letters in FUNCTION_WORDS else CONTENT
 
 
-def _beside(pieces: Sequence[Piece | None], i: int) -> tuple[Piece | None, Piece | None]:
-    return (pieces[i - 1] if i else None), (pieces[i + 1] if i + 1 < len(pieces) else None)
-
-
 def attention_weights(head: CrossAttentionHead, states: Tensor, mask: Tensor | None = None) -> Tensor:
-    """[B, H, N, K] float32: how each of N queries of H heads divides its attention over the keys; rows sum to one.
+    """Return [B, H, N, K] float32: the attention of N queries of H heads over the keys; rows sum to one.
 
     states: [B, K, D], mask: [B, K] bool, the keys that exist, as `CrossAttentionHead.forward` takes them.
     softmax((LN(Q) W_q) (LN(x) W_k)^T / sqrt(d)).
@@ -112,7 +102,7 @@ def attention_weights(head: CrossAttentionHead, states: Tensor, mask: Tensor | N
 
 
 def layer_attention(pooler: MultiLayerTrainable, states: States) -> Tensor:
-    """[B, H, N, L]: attention of a multilayer head over its layers. states: the reductions of `pooler.layers`.
+    """Return [B, H, N, L]: attention of a multilayer head over its layers. states: the reductions of `pooler.layers`.
 
     With tokens="all" a layer has the attention of all its tokens together: e^(log of its softmax's denominator), over
     the sum of those of all layers.
@@ -125,14 +115,14 @@ def layer_attention(pooler: MultiLayerTrainable, states: States) -> Tensor:
 
 
 def token_attention(pooler: LastLayerTrainable, states: States, tokens: TokenView) -> Tensor:
-    """[B, H, N, T]: attention of a lastlayer head over the tokens that it reads, with pooler.tokens=all."""
+    """Return [B, H, N, T]: attention of a lastlayer head over the tokens that it reads, with pooler.tokens=all."""
     assert isinstance(states, Tensor)
     assert pooler.tokens == "all", "a head with one key has one weight"
     return attention_weights(pooler.head, states, pooler.pooled(tokens) if pooler.mask_padding else None)
 
 
 def relative_entropy(weights: Tensor, keys: Tensor | int) -> Tensor:
-    """Entropy of weights [..., K] over that of attention spread evenly: 1 is even, 0 is all on one key.
+    """Return the entropy of weights [..., K] over that of attention spread evenly: 1 is even, 0 is all on one key.
 
     keys: how many keys there are, a number or a tensor that fits [...]; of one key alone it is 1.
     """
@@ -141,14 +131,11 @@ def relative_entropy(weights: Tensor, keys: Tensor | int) -> Tensor:
     return torch.where(most > 0, entropy / most.clamp(min=1e-12), torch.ones_like(entropy))
 
 
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class Attributed:
     """Over n texts. names: K layers ("1", ...) or classes of tokens. attention: [n, K], mean over heads and queries;
-    rows sum to one. even: [n, K], what attention spread evenly over all keys would be. entropy: [n], that of attention
-    over that of even attention, the mean over heads and queries."""
+    rows sum to one. even: [n, K], attention spread evenly over all keys. entropy: [n], that of attention over that of
+    even attention, the mean over heads and queries."""
 
     names: list[str]
     attention: Floats
@@ -156,12 +143,12 @@ class Attributed:
     entropy: Floats
 
     @staticmethod
-    def over_seeds(found: "Sequence[Attributed]") -> "Attributed":
-        """The mean over encoders of one design, text by text."""
+    def over_seeds(seeds: Sequence["Attributed"]) -> "Attributed":
+        """Return the mean over encoders of one design, text by text."""
         attention, even, entropy = (
-            np.mean([getattr(own, key) for own in found], axis=0) for key in ("attention", "even", "entropy")
+            np.mean([getattr(seed, key) for seed in seeds], axis=0) for key in ("attention", "even", "entropy")
         )
-        return Attributed(found[0].names, attention, even, entropy)
+        return Attributed(seeds[0].names, attention, even, entropy)
 
     @property
     def shares(self) -> Floats:
@@ -177,45 +164,42 @@ class Attributed:
 
 
 def reads_layers(pooler: Pooler) -> bool:
-    """Whether it is a head over layers."""
+    """Return whether it is a head over layers."""
     return isinstance(pooler, MultiLayerTrainable)
 
 
 def reads_tokens(pooler: Pooler) -> bool:
-    """Whether it is a head over the tokens of the last layer."""
+    """Return whether it is a head over the tokens of the last layer."""
     return isinstance(pooler, LastLayerTrainable) and pooler.tokens == "all"
 
 
-def attributed(subject: "Subject", texts: "Texts", wanted: "Sequence[Text]") -> Attributed:
-    """Where the head of `subject`, which reads layers or tokens, attends in each of `wanted`; one pass a text."""
-    encoder = subject.encoder()
-    parts = {
-        i: row for indices, rows in texts.passes(subject, wanted, _reader(encoder)) for i, row in _each(indices, rows)
-    }
-    attention, even, entropy = (np.stack([parts[i][k] for i in range(len(wanted))]) for k in range(3))
-    return Attributed(_names(encoder.encoder.pooler), attention, even, entropy)
+def attributed(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> Attributed:
+    """Return the attention of the encoder's head, over layers or tokens, in each of `wanted`; one pass per text."""
+    encoder = studied.encoder()
+    pooler = encoder.encoder.pooler
+    arrays = gathered(texts.passes(studied, wanted, _reader(encoder)), len(wanted))
+    names = [str(layer + 1) for layer in pooler.layers] if reads_layers(pooler) else list(CLASSES)
+    return Attributed(names, arrays["attention"], arrays["even"], arrays["entropy"])
 
 
-def _reader(encoder: "TextEncoder") -> "Callable[[Batch], tuple[Tensor, Tensor, Tensor]]":
+def _reader(encoder: TextEncoder) -> Callable[[Batch], dict[str, Floats]]:
     model, classes = encoder.encoder, TokenClasses(encoder.tokenizer.tokenizer)
 
-    def read(batch: "Batch") -> tuple[Tensor, Tensor, Tensor]:
+    def read(batch: Batch) -> dict[str, Floats]:
         states, pooler = model.states(batch), model.pooler
         if isinstance(pooler, MultiLayerTrainable):
-            return of_layers(pooler, states)
-        assert isinstance(pooler, LastLayerTrainable)
-        return of_tokens(pooler, states, batch, classes(batch))
+            parts = of_layers(pooler, states)
+        else:
+            assert isinstance(pooler, LastLayerTrainable)
+            parts = of_tokens(pooler, states, batch, classes(batch))
+        rows = (part.double().cpu().numpy() for part in parts)
+        return dict(zip(("attention", "even", "entropy"), rows, strict=True))
 
     return read
 
 
-def _each(indices: list[int], rows: tuple[Tensor, Tensor, Tensor]) -> "zip[tuple[int, list[Floats]]]":
-    arrays = [part.double().cpu().numpy() for part in rows]
-    return zip(indices, [[array[k] for array in arrays] for k in range(len(indices))], strict=True)
-
-
 def of_layers(pooler: MultiLayerTrainable, states: States) -> tuple[Tensor, Tensor, Tensor]:
-    """(attention [B, L], even attention [B, L], relative entropy [B]) of a multilayer head."""
+    """Return (attention [B, L], even attention [B, L], relative entropy [B]) of a multilayer head."""
     weights = layer_attention(pooler, states)
     count = weights.shape[-1]
     attention = weights.mean(dim=(1, 2))
@@ -223,9 +207,9 @@ def of_layers(pooler: MultiLayerTrainable, states: States) -> tuple[Tensor, Tens
 
 
 def of_tokens(
-    pooler: LastLayerTrainable, states: States, batch: "Batch", classes: Tensor
+    pooler: LastLayerTrainable, states: States, batch: Batch, classes: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(attention [B, C], even attention [B, C], relative entropy [B]) of a lastlayer head, C classes of tokens.
+    """Return (attention [B, C], even attention [B, C], relative entropy [B]) of a lastlayer head, C classes of tokens.
 
     classes: [B, T]. Even attention to a class is its share of the tokens that the head reads.
     """
@@ -236,7 +220,3 @@ def of_tokens(
     attention = torch.einsum("bt,btc->bc", weights.mean(dim=(1, 2)), member)
     entropy = relative_entropy(weights, count[:, None, None].expand(weights.shape[:-1]))
     return attention, member.sum(dim=1) / count[:, None], entropy.mean(dim=(1, 2))
-
-
-def _names(pooler: Pooler) -> list[str]:
-    return [str(layer + 1) for layer in pooler.layers] if isinstance(pooler, MultiLayerTrainable) else list(CLASSES)

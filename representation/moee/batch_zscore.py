@@ -1,9 +1,10 @@
-"""What the published standardisation by batch does to vectors and scores (docs/reference_divergences.md, M1).
+"""The effect of the published standardisation by batch on vectors and scores (docs/reference_divergences.md, M1).
 
 The public code of MoEE (arXiv 2410.10814) subtracts the mean of each batch of texts and divides by its standard
 deviation, so a vector depends on which other texts were encoded with it. Everything else here is held fixed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
@@ -21,14 +23,55 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from cli.limits import Limit, real
 from poolers.shared.standardise import Standardise
-from representation.encoders_studied import Subject
-from representation.moee.pair_tasks import PairTask, measures, once, pair_tasks, said
-from representation.moee.vectors import Vectors, check_sizes, encode, mixtures, readings_of
-from representation.progress import each
-from representation.texts import Texts
+from representation.encoders_studied import Studied
+from representation.figures import legend
+from representation.moee.mixtures import HS_AND_RW, check_sizes, mixtures
+from representation.moee.pair_tasks import PairTask, measures, once, pair_tasks, size
+from representation.question import each
+from representation.readings import encode, readings_of
+from representation.texts import Arrays, Texts
 
+Config = dict[str, Any]
 Places = NDArray[np.int64]
+PLACE = 100
+NAME = "batch_zscore"
+LIMITS = {"batch_zscore.pairs": Limit(8), "batch_zscore.orders": Limit(2), "batch_zscore.alpha": real(0)}
+READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
 WHOLE = 10**9
+
+
+def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
+    """None where no encoder is a mixture of experts, or no task is of pairs."""
+    keys = settings[NAME]
+    check_sizes(f"{NAME}.batches", keys["batches"])
+    experts = mixtures(encoders)
+    tasks = pair_tasks(texts.task_set.data.values(), keys["pairs"], settings["texts_seed"])
+    if not experts or not tasks:
+        return None
+    rows = []
+    for studied in each(experts, NAME, settings):
+        parts = [raw_parts(studied, task) for task in tasks]
+        for batch in (0, *keys["batches"], WHOLE):
+            for reading in READINGS:
+                batching = Batching(reading, keys["alpha"], batch, keys["orders"])
+                harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
+                rows.append({"encoder": studied.label, "reading": reading, "batch": batch, **_over_tasks(harms)})
+    frame = pd.DataFrame(rows)
+    over = f"{size(tasks)} of {texts.benchmark}"
+    notes = [
+        "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",
+        "All texts of a task as one batch: what standardisation by fixed statistics would be, as "
+        "token_choice.standardise=corpus has them of the training texts.",
+    ]
+    grids = [grid(frame, keys["orders"], f"{measures(tasks)}); {over}")]
+    drawing = score_figure(frame, keys["orders"], over)
+    return Answer(NAME, "The published z-score by batch", grids, lambda: [drawing], {NAME: frame}, notes)
+
+
+def raw_parts(studied: Studied, task: PairTask) -> Arrays:
+    """Return HS [N, D] and RW [N, sum N_l] of the task's texts, neither standardised nor of unit length."""
+    readings = readings_of(studied, HS_AND_RW, standardise="none", normalize=False)
+    return encode(readings, studied.encoder(), task.texts)
 
 
 @dataclass(frozen=True)
@@ -55,14 +98,14 @@ class Harm:
     cosine: float
 
 
-def harm(task: PairTask, parts: Vectors, batching: Batching) -> Harm:
+def harm(task: PairTask, parts: Arrays, batching: Batching) -> Harm:
     """Score the task under each order. parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised."""
     count = len(task.texts)
     orders = range(batching.orders if 0 < batching.size < count else 1)
     cuts = [batches_of(count, batching.size, seed) if batching.size else None for seed in orders]
-    found = [vectors_of(parts, cut, batching) for cut in cuts]
-    scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in found]
-    apart = list(pairwise(found))
+    vectors = [vectors_of(parts, cut, batching) for cut in cuts]
+    scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in vectors]
+    apart = list(pairwise(vectors))
     return Harm(
         mean=float(np.mean(scores)),
         spread=float(np.std(scores, ddof=1)) if apart else 0.0,
@@ -73,8 +116,8 @@ def harm(task: PairTask, parts: Vectors, batching: Batching) -> Harm:
     )
 
 
-def vectors_of(parts: Vectors, cut: list[Places] | None, batching: Batching) -> NDArray[np.float32]:
-    """[N, E] of unit length, the texts at each of `cut`'s places standardised by themselves; None: as they are."""
+def vectors_of(parts: Arrays, cut: list[Places] | None, batching: Batching) -> NDArray[np.float32]:
+    """Return [N, E], unit length, the texts at each of `cut`'s places standardised by themselves; None: as they are."""
     hidden, routing = (_standardised(torch.from_numpy(parts[name]), cut) for name in ("HS", "RW"))
     if batching.reading == "sum":
         hidden, routing = F.normalize(hidden, dim=-1), batching.alpha**0.5 * F.normalize(routing, dim=-1)
@@ -86,85 +129,19 @@ def vectors_of(parts: Vectors, cut: list[Places] | None, batching: Batching) -> 
 def _standardised(raw: torch.Tensor, cut: list[Places] | None) -> torch.Tensor:
     if cut is None:
         return raw
-    by_batch, found = Standardise(raw.shape[1], "batch"), torch.empty_like(raw)
+    by_batch, standardised = Standardise(raw.shape[1], "batch"), torch.empty_like(raw)
     for places in cut:
-        found[places] = by_batch(raw[places])
-    return found
+        standardised[places] = by_batch(raw[places])
+    return standardised
 
 
 def batches_of(count: int, size: int, seed: int) -> list[Places]:
-    """Places of `count` texts in random order, cut into batches; a last text alone joins the batch before it."""
+    """Return places of `count` texts in random order, cut into batches; a last text alone joins the batch before it."""
     order = np.random.default_rng(seed).permutation(count)
     cut = [order[i : i + size] for i in range(0, count, size)]
     if len(cut) > 1 and len(cut[-1]) == 1:
         cut[-2:] = [np.concatenate(cut[-2:])]
     return cut
-
-
-@house_style()
-def score_figure(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
-    """A panel an encoder: for each size of batch the mean score and its range over orders, by reading."""
-    from matplotlib.figure import Figure
-
-    encoders, sizes = list(frame["encoder"].unique()), list(frame["batch"].unique())
-    figure = Figure(figsize=(1.4 + 2.6 * len(encoders), 2.6), layout="constrained")
-    panels = figure.subplots(1, len(encoders), sharey=True, squeeze=False)[0]
-    for axes, encoder in zip(panels, encoders, strict=True):
-        for k, (reading, own) in enumerate(frame[frame["encoder"] == encoder].groupby("reading", sort=False)):
-            look, xs = mark(k), [sizes.index(size) + 0.15 * (k - 1) for size in own["batch"]]
-            axes.vlines(xs, own["low"], own["high"], color=look.colour)
-            axes.plot(xs, own["mean"], look.shape, color=look.colour, markersize=4, label=reading)
-        axes.set_xticks(range(len(sizes)), [{0: "none", WHOLE: "all"}.get(size, str(size)) for size in sizes])
-        axes.set_xlabel("texts in a batch")
-        axes.set_title(encoder)
-        axes.grid(axis="y")
-    panels[0].set_ylabel("score")
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside right upper")
-    caption = (
-        f"Score of MoEE's readings standardised by batch as in the published code, mean over tasks; {over}. Marks: "
-        f"mean over {orders} random orders of the same texts, lines: lowest to highest; none: not standardised."
-    )
-    widest = frame.assign(width=frame["high"] - frame["low"]).nlargest(1, "width").iloc[0]
-    said = f"The widest range is {widest['width']:.4f}: {widest['reading']}, batches of {widest['batch']}."
-    return Drawing("batch_zscore", "Scores over orders of the same texts", caption, said, figure)
-
-
-Config = dict[str, Any]
-LIMITS = {"batch_zscore.pairs": Limit(8), "batch_zscore.orders": Limit(2), "batch_zscore.alpha": real(0)}
-READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
-
-
-def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | None:
-    """None where no encoder is a mixture of experts, or no task is of pairs."""
-    own = settings["batch_zscore"]
-    check_sizes("batch_zscore.batches", own["batches"])
-    found = mixtures(subjects)
-    tasks = pair_tasks(list(texts.task_set.data.values()), own["pairs"], settings["texts_seed"])
-    if not found or not tasks:
-        return None
-    rows = []
-    for subject in each(found, "batch_zscore", settings):
-        parts = [raw_parts(subject, task) for task in tasks]
-        for size in (0, *own["batches"], WHOLE):
-            for reading in READINGS:
-                batching = Batching(reading, own["alpha"], size, own["orders"])
-                harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
-                rows.append({"encoder": subject.label, "reading": reading, "batch": size, **_over_tasks(harms)})
-    frame = pd.DataFrame(rows)
-    over = f"{said(tasks)} of {texts.benchmark}"
-    return Answer(
-        "batch_zscore",
-        "The published z-score by batch",
-        [grid(frame, own, f"{measures(tasks)}); {over}")],
-        lambda: [score_figure(frame, own["orders"], over)],
-        {"batch_zscore": frame},
-        [
-            "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",
-            "All texts of a task as one batch: what standardisation by fixed statistics would be, as "
-            "token_choice.standardise=corpus has them of the training texts.",
-        ],
-    )
 
 
 def _over_tasks(harms: list[Harm]) -> dict[str, float]:
@@ -173,15 +150,8 @@ def _over_tasks(harms: list[Harm]) -> dict[str, float]:
     return means | {"entry": max(h.entry for h in harms)}
 
 
-def raw_parts(subject: Subject, task: PairTask) -> Vectors:
-    """HS [N, D] and RW [N, sum N_l] of the task's texts as they come, neither standardised nor of unit length."""
-    names = {"HS": "moee:hidden", "RW": "moee:routing"}
-    readings = readings_of(subject, names, standardise="none", normalize=False)
-    return encode(readings, subject.encoder(), task.texts, "")
-
-
-def grid(frame: pd.DataFrame, own: Config, over: str) -> Grid:
-    """One row an encoder, reading and size of batch."""
+def grid(frame: pd.DataFrame, orders: int, over: str) -> Grid:
+    """One row per encoder, reading and size of batch."""
     rows = []
     for r in frame.sort_values(["encoder", "reading"], kind="stable", key=_order(frame)).to_dict("records"):
         batch = {0: "none", WHOLE: "all texts"}.get(r["batch"], f"{r['batch']} texts")
@@ -189,7 +159,7 @@ def grid(frame: pd.DataFrame, own: Config, over: str) -> Grid:
         cells += [score(r["entry"], 3), score(r["cosine"], 3)]
         rows.append([Cell(str(r["encoder"])), Cell(str(r["reading"])), Cell(batch), *map(Cell, cells)])
     caption = (
-        f"Scores over {own['orders']} random orders of the same texts, mean over tasks "
+        f"Scores over {orders} random orders of the same texts, mean over tasks "
         f"({over}. Entry, cosine: of a text's vector of unit length in one order and "
         "in the next, the largest difference of an entry and the mean cosine."
     )
@@ -197,7 +167,33 @@ def grid(frame: pd.DataFrame, own: Config, over: str) -> Grid:
     return Grid("batch-zscore", caption, head, rows, left=3, title="Standardised by batch")
 
 
-def _order(frame: pd.DataFrame) -> Any:
+def _order(frame: pd.DataFrame) -> Callable[[Any], Any]:
     """Keep encoders and readings in their order, batches together below each."""
     places = {key: {name: i for i, name in enumerate(frame[key].unique())} for key in ("encoder", "reading")}
     return lambda column: column.map(places[column.name])
+
+
+@house_style()
+def score_figure(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
+    """One panel per encoder: for each size of batch the mean score and its range over orders, by reading."""
+    encoders, sizes = list(frame["encoder"].unique()), list(frame["batch"].unique())
+    figure = Figure(figsize=(1.4 + 2.6 * len(encoders), 2.6), layout="constrained")
+    panels = figure.subplots(1, len(encoders), sharey=True, squeeze=False)[0]
+    for axes, encoder in zip(panels, encoders, strict=True):
+        for k, (reading, rows) in enumerate(frame[frame["encoder"] == encoder].groupby("reading", sort=False)):
+            look, xs = mark(k), [sizes.index(batch) + 0.15 * (k - 1) for batch in rows["batch"]]
+            axes.vlines(xs, rows["low"], rows["high"], color=look.colour)
+            axes.plot(xs, rows["mean"], look.shape, color=look.colour, markersize=4, label=reading)
+        axes.set_xticks(range(len(sizes)), [{0: "none", WHOLE: "all"}.get(batch, str(batch)) for batch in sizes])
+        axes.set_xlabel("texts in a batch")
+        axes.set_title(encoder)
+        axes.grid(axis="y")
+    panels[0].set_ylabel("score")
+    legend(figure, panels[0])
+    caption = (
+        f"Score of MoEE's readings standardised by batch as in the published code, mean over tasks; {over}. Marks: "
+        f"mean over {orders} random orders of the same texts, lines: lowest to highest; none: not standardised."
+    )
+    widest = frame.assign(width=frame["high"] - frame["low"]).nlargest(1, "width").iloc[0]
+    alt = f"The widest range is {widest['width']:.4f}: {widest['reading']}, batches of {widest['batch']}."
+    return Drawing("batch_zscore", "Scores over orders of the same texts", caption, alt, figure)

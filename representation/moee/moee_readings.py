@@ -4,13 +4,13 @@ Li and Zhou, arXiv 2410.10814, tables 3 to 5. All readings of a template and att
 evaluate.py readings=[...]. Scores lie in mteb's layout below the answer's folder, for `python -m analysis`.
 """
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import house_style, mark
@@ -20,17 +20,19 @@ from analysis.questions.question import Answer
 from cli.compose import composed, plain
 from cli.limits import real
 from evaluation.candidates.candidates import Candidate
-from evaluation.candidates.readings import ReadingCandidate, read_by
+from evaluation.candidates.readings import read_by
+from evaluation.tasks.chosen import TaskSet
 from evaluation.tasks.task_data import TYPES
-from representation.encoders_studied import Subject
-from representation.moee.vectors import mixtures
-from representation.progress import each
+from representation.encoders_studied import Studied
+from representation.figures import legend
+from representation.moee.mixtures import HS_AND_RW, mixtures
+from representation.readings import score_readings, type_means
 from representation.texts import Texts
 
-if TYPE_CHECKING:
-    from evaluation.tasks.chosen import TaskSet
-
-
+Config = dict[str, Any]
+PLACE = 110
+LIMITS = {"moee_readings.alpha": real(0)}
+FOLDER = "moee_scores"
 BLOCK = ["encoder", "template", "attn"]
 MEAN = "mean of types"
 ABLATION = {  # of the paper's table 5, and the concatenation of layers, which keeps more than their mean
@@ -45,18 +47,83 @@ ABLATION = {  # of the paper's table 5, and the concatenation of layers, which k
 }
 
 
+def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
+    """None where no encoder is a mixture of experts."""
+    keys = settings["moee_readings"]
+    experts = mixtures(encoders)
+    if not experts:
+        return None
+    alpha, place = keys["alpha"], Path(settings["out"]) / FOLDER
+    words = [*main_readings(alpha).values(), *ABLATION.values()]
+    cells = {  # the table has a column for the attention
+        cell.title: (studied.label.removesuffix(f", {studied.config['attn']['name']}"), cell)
+        for studied in experts
+        for cell in cells_of(studied.candidate, keys, place)
+    }
+    frame = scores(list(cells.values()), words, texts.task_set, settings)
+    over = f"{frame['task'].nunique()} tasks of {texts.benchmark}"
+    main = frame[frame["reading"].isin(main_readings(alpha).values())]
+    notes = [
+        f"alpha = {alpha:g} of the sum; chosen on docs_dev by python -m evaluation.alpha.",
+        "Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template].",
+        "instruct without an instruction is the bare text, closed by EOS, whose state and routing are read; "
+        "prompteol reads the prompt's last token.",
+    ]
+    grids, drawing = [main_grid(main, alpha, over), ablation_grid(frame, over)], score_drawing(main, alpha, over)
+    return Answer("moee_readings", "MoEE's readings", grids, lambda: [drawing], {"moee_readings": frame}, notes)
+
+
 def main_readings(alpha: float) -> dict[str, str]:
     """Name -> reading of the paper's tables 3 and 4."""
-    total = "moee:sum" if alpha == 1 else f"moee:sum@{alpha:f}"
-    return {"HS": "moee:hidden", "RW": "moee:routing", "concat": "moee:concat", "sum": total}
+    return HS_AND_RW | {"concat": "moee:concat", "sum": "moee:sum" if alpha == 1 else f"moee:sum@{alpha:f}"}
 
 
-def type_means(frame: pd.DataFrame) -> pd.DataFrame:
-    """(block, reading) x type: the mean over seeds and tasks of a type, each task once, and their mean over types."""
-    by_task = frame.groupby([*BLOCK, "reading", "type", "task"], observed=True, sort=False)["score"].mean()
-    means = by_task.groupby(level=[*BLOCK, "reading", "type"], observed=True, sort=False).mean().unstack("type")
-    means = means[sorted(means.columns, key=list(frame["type"].cat.categories).index)]
-    means.columns = means.columns.astype(str)
+def cells_of(candidate: Candidate, keys: Config, place: Path) -> list[Candidate]:
+    """Return the candidate under each template and, where it is no run, each attention; their scores go to `place`."""
+    config = candidate.manifest["config"]
+    attentions = [config["attn"]] if candidate.trained else [_group("attn", name) for name in keys["attn"]]
+    return [
+        _changed(candidate, attn, _group("template", template), place)
+        for template in keys["templates"]
+        for attn in attentions
+    ]
+
+
+def _group(group: str, name: str) -> Config:
+    """Return the option `name` of a group of conf/. Raises `UserError` for one that there is not."""
+    config: Config = plain(composed("evaluate", [f"{group}={name}"]))[group]
+    return config
+
+
+def _changed(candidate: Candidate, attn: Config, template: Config, place: Path) -> Candidate:
+    manifest = candidate.manifest
+    study = str(manifest["study"]).split(",template=")[0]
+    changed = {
+        "study": study if template["name"] == "instruct" else f"{study},template={template['name']}",
+        "attn": attn["name"],
+        "config": {**manifest["config"], "attn": attn, "template": template},
+    }
+    return replace(candidate, manifest={**manifest, **changed}, results=place)
+
+
+def scores(cells: list[tuple[str, Candidate]], words: list[str], task_set: TaskSet, settings: Config) -> pd.DataFrame:
+    """Return one row per (cell, reading, task). cells: with their labels."""
+    labels = {cell.title: label for label, cell in cells}
+    readings = read_by([cell for _, cell in cells], list(dict.fromkeys(words)))
+    rows: list[Config] = []
+    for reading, kind, task, value in score_readings(readings, task_set, settings, "Readings"):
+        assert reading.of is not None
+        config = reading.manifest["config"]
+        about = {"encoder": labels[reading.of.title], "seed": reading.manifest["seed"]}
+        about |= {"template": config["template"]["name"], "attn": config["attn"]["name"], "reading": reading.reading}
+        rows.append({**about, "type": kind, "task": task, "score": value})
+    return pd.DataFrame(rows)
+
+
+def block_means(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return (block, reading) x type: the mean over seeds and tasks of a type, and the mean over types."""
+    means = type_means(frame, [*BLOCK, "reading"])
+    means = means[[kind for kind in TYPES if kind in means]]
     return means.assign(**{MEAN: means.mean(axis=1)})
 
 
@@ -80,13 +147,13 @@ def ablation_grid(frame: pd.DataFrame, over: str) -> Grid:
 
 
 def _grid(name: str, title: str, frame: pd.DataFrame, readings: Mapping[str, str], caption: str) -> Grid:
-    means = type_means(frame)
+    means = block_means(frame)
     rows = []
     for block in dict.fromkeys(key[:-1] for key in means.index):
-        own = means.loc[block].loc[list(readings.values())]
-        best = own.max()
+        scores = means.loc[block].loc[list(readings.values())]
+        best = scores.max()
         for label, word in readings.items():
-            cells = [Cell(score(v), style="best" if v == best[c] else "") for c, v in own.loc[word].items()]
+            cells = [Cell(score(v), style="best" if v == best[c] else "") for c, v in scores.loc[word].items()]
             rows.append([*map(Cell, block), Cell(label), *cells])
     head = ["Encoder", "Template", "Attention", "Reading", *means.columns]
     return Grid(name, caption, head, rows, left=4, title=title)
@@ -94,10 +161,8 @@ def _grid(name: str, title: str, frame: pd.DataFrame, readings: Mapping[str, str
 
 @house_style()
 def score_drawing(frame: pd.DataFrame, alpha: float, over: str) -> Drawing:
-    """A panel for each template and attention: the score of each task type, a mark for each reading."""
-    from matplotlib.figure import Figure
-
-    means, readings = type_means(frame), main_readings(alpha)
+    """One panel per template and attention: the score of each task type, one marker per reading."""
+    means, readings = block_means(frame), main_readings(alpha)
     blocks = list(dict.fromkeys(key[:-1] for key in means.index))
     columns = min(2, len(blocks))
     rows = -(-len(blocks) // columns)
@@ -113,112 +178,12 @@ def score_drawing(frame: pd.DataFrame, alpha: float, over: str) -> Drawing:
         axes.grid(axis="y")
     for axes in panels.ravel()[len(blocks) :]:
         axes.set_visible(False)
-    handles, names = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside right upper")
+    legend(figure, panels[0, 0])
     caption = f"Mean main score of mteb by task type and reading, a panel for each template and attention; {over}."
     best = ", ".join(f"{', '.join(b)}: {_best(means, b, readings)}" for b in blocks)
     return Drawing("moee_main", "Readings of a mixture of experts", caption, f"Best mean of types: {best}.", figure)
 
 
 def _best(means: pd.DataFrame, block: tuple[str, ...], readings: Mapping[str, str]) -> str:
-    own = means.loc[block].loc[list(readings.values()), MEAN]
-    return next(label for label, word in readings.items() if word == own.idxmax())
-
-
-Config = dict[str, Any]
-LIMITS = {"moee_readings.alpha": real(0)}
-FOLDER = "moee_scores"
-
-
-def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | None:
-    """None where no encoder is a mixture of experts."""
-    own = settings["moee_readings"]
-    found = mixtures(subjects)
-    if not found:
-        return None
-    from representation.command import output_folder
-
-    place = output_folder(settings, subjects[0].candidate.results) / FOLDER
-    words = {**main_readings(own["alpha"]), **ABLATION}
-    cells = {c.title: (_name(s), c) for s in found for c in cells_of(s.candidate, own, place)}
-    frame = scores(list(cells.values()), list(words.values()), texts.task_set, settings)
-    over = f"{frame['task'].nunique()} tasks of {texts.benchmark}"
-    main = frame[frame["reading"].isin(main_readings(own["alpha"]).values())]
-    return Answer(
-        "moee_readings",
-        "MoEE's readings",
-        [main_grid(main, own["alpha"], over), ablation_grid(frame, over)],
-        lambda: [score_drawing(main, own["alpha"], over)],
-        {"moee_readings": frame},
-        [
-            f"alpha = {own['alpha']:g} of the sum; chosen on docs_dev by python -m evaluation.alpha.",
-            "Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template].",
-            "instruct without an instruction is the bare text, closed by EOS, whose state and routing are read; "
-            "prompteol reads the prompt's last token.",
-        ],
-    )
-
-
-def _name(subject: Subject) -> str:
-    """The label without the attention, which the table tells."""
-    return subject.label.removesuffix(f", {subject.config['attn']['name']}")
-
-
-def cells_of(candidate: Candidate, own: Config, place: Path) -> list[Candidate]:
-    """Return the candidate under each template and, where it is no run, each attention; their scores go to `place`."""
-    config = candidate.manifest["config"]
-    attentions = [config["attn"]] if candidate.trained else [_group("attn", name) for name in own["attn"]]
-    return [
-        _changed(candidate, attn, _group("template", template), place)
-        for template in own["templates"]
-        for attn in attentions
-    ]
-
-
-def _group(group: str, name: str) -> Config:
-    """The file `name` of a folder of conf/. Raises `UserError` for one that there is not."""
-    config: Config = plain(composed("evaluate", [f"{group}={name}"]))[group]
-    return config
-
-
-def _changed(candidate: Candidate, attn: Config, template: Config, place: Path) -> Candidate:
-    manifest = candidate.manifest
-    study = str(manifest["study"]).split(",template=")[0]
-    own = {
-        "study": study if template["name"] == "instruct" else f"{study},template={template['name']}",
-        "attn": attn["name"],
-        "config": {**manifest["config"], "attn": attn, "template": template},
-    }
-    return replace(candidate, manifest={**manifest, **own}, results=place)
-
-
-def scores(cells: list[tuple[str, Candidate]], words: list[str], task_set: "TaskSet", settings: Config) -> pd.DataFrame:
-    """Return one row a (cell, reading, task). What was scored before is not scored again. cells: with their labels."""
-    from cli.quiet import quiet
-    from evaluation.instructions import read_instructions
-    from evaluation.plan.plan import make_plan
-    from evaluation.scoring import Options, score
-
-    labels = {cell.title: label for label, cell in cells}
-    readings = read_by([cell for _, cell in cells], list(dict.fromkeys(words)))
-    with quiet():
-        plan = make_plan(readings, task_set, settings)
-    print(f"Readings to score: {plan.text}", file=sys.stderr, flush=True)
-    rows: list[Config] = []
-    for reading in each(readings, "scored", settings, lambda r: str(r.title)):
-        assert isinstance(reading, ReadingCandidate)
-        assert reading.of is not None
-        config = reading.manifest["config"]
-        options = Options(read_instructions(config["evaluation"]["instructions"]), cache_dir=plan.place.cache_dir)
-        outcome = score(reading, task_set.tasks, options)
-        about = {
-            "encoder": labels[reading.of.title],
-            "seed": reading.manifest["seed"],
-            "template": config["template"]["name"],
-            "attn": config["attn"]["name"],
-            "reading": reading.reading,
-        }
-        rows += [{**about, "type": kind, "task": task, "score": v} for task, (kind, v) in outcome.scores.items()]
-    frame = pd.DataFrame(rows)
-    order = [kind for kind in TYPES if kind in set(frame["type"])]
-    return frame.assign(type=pd.Categorical(frame["type"], order, ordered=True))
+    best = means.loc[block].loc[list(readings.values()), MEAN].idxmax()
+    return next(label for label, word in readings.items() if word == best)

@@ -1,10 +1,11 @@
-"""Whether routing weights are steadier than hidden states when the prompt is worded in other ways.
+"""Are routing weights steadier than hidden states when the prompt is worded in other ways?
 
 MoEE (Li and Zhou, arXiv 2410.10814, sections 3.2 and 4.4, figures 4 and 5). The same pairs of texts are embedded under
 every prompt of conf/tables/prompts.yaml; the score is that of each prompt, the agreement that of two prompts'
 similarities.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,20 @@ from analysis.questions.question import Answer
 from cli.compose import options
 from cli.errors import UserError, nearest
 from cli.limits import Limit, real
-from encoders.templates import Form, Template
-from representation.encoders_studied import Subject
-from representation.moee.pair_tasks import Floats, PairTask, left_out, measures, once, pair_tasks, said
-from representation.moee.prompt_stability import (
-    Key,
-    Value,
-    correlation_map,
-    difference,
-    measured,
-    over_tasks,
-    score_spread,
-    value,
-)
-from representation.moee.vectors import encode, mixtures, named_readings, readings_of, worded
-from representation.progress import each
+from encoders.templates import TEXT_FIELD, Form, Template, pieces
+from encoders.text_encoder import TextEncoder
+from encoders.tokens import TextTokenizer
+from representation.encoders_studied import Studied
+from representation.moee.mixtures import mixtures, with_sum
+from representation.moee.pair_tasks import Floats, PairTask, left_out, measures, once, pair_tasks, size
+from representation.moee.prompt_figures import correlation_map, score_spread
+from representation.moee.prompt_stability import Key, Value, difference, measured, over_tasks, value
+from representation.question import each
+from representation.readings import encode, readings_of
 from representation.texts import Texts
 
 Config = dict[str, Any]
+PLACE = 80
 LIMITS = {"prompts.pairs": Limit(8), "prompts.alpha": real(0)}
 STATISTICS = {
     "mean": "Mean score",
@@ -43,32 +40,28 @@ STATISTICS = {
 FLOORS = {"mean": -1.0, "spread": 0.0, "agreement": -1.0}
 
 
-def answer(subjects: list[Subject], texts: Texts, settings: Config) -> Answer | None:
+def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
     """None where no encoder is a mixture of experts, or no task is of pairs."""
-    own = settings["prompts"]
-    templates = prompt_templates(own["wordings"])
-    tasks = pair_tasks(list(texts.task_set.data.values()), own["pairs"], settings["texts_seed"])
-    found = mixtures(subjects)
-    if not found or not tasks:
+    keys = settings["prompts"]
+    templates = prompt_templates(keys["wordings"])
+    tasks = pair_tasks(texts.task_set.data.values(), keys["pairs"], settings["texts_seed"])
+    experts = mixtures(encoders)
+    if not experts or not tasks:
         return None
     samples = [np.concatenate([once(len(t.left)), left_out(t.units)]) for t in tasks]
-    rows, spreads, maps = [], {}, {}
-    for subject in each(found, "prompts", settings):
-        held = similarities(subject, templates, tasks, own["alpha"])
-        rows += _scores(subject.label, held, tasks, list(templates))
-        found_in = [measured(task, h, counts) for task, h, counts in zip(tasks, held, samples, strict=True)]
-        spreads[subject.label], maps[subject.label] = over_tasks(found_in), held
-    frames = {"prompts_scores": pd.DataFrame(rows), "prompts_stability": _stability_frame(spreads)}
-    over = f"{said(tasks)} of {texts.benchmark}"
+    rows, stability, maps = [], {}, {}
+    for studied in each(experts, "prompts", settings):
+        of_tasks = similarities(studied, templates, tasks, keys["alpha"])
+        rows += _scores(studied.label, of_tasks, tasks, list(templates))
+        parts = [measured(*task) for task in zip(tasks, of_tasks, samples, strict=True)]
+        stability[studied.label], maps[studied.label] = over_tasks(parts), of_tasks
+    frames = {"prompts_scores": pd.DataFrame(rows), "prompts_stability": _stability_frame(stability)}
+    names, over = list(templates), f"{size(tasks)} of {texts.benchmark}"
     drawings = [score_spread(frames["prompts_scores"], over)]
-    drawings += [correlation_map(label, held, list(templates), over, k) for k, (label, held) in enumerate(maps.items())]
-    grids = [
-        stability_grid(spreads, over),
-        _score_grid(frames["prompts_scores"], list(templates), f"{measures(tasks)}); {over}"),
-    ]
-    return Answer(
-        "prompts", "Prompts: how steady are HS and RW?", grids, lambda: drawings, frames, _notes(spreads, templates)
-    )
+    drawings += [correlation_map(label, of_tasks, names, over, k) for k, (label, of_tasks) in enumerate(maps.items())]
+    by_prompt = _score_grid(frames["prompts_scores"], names, f"{measures(tasks)}); {over}")
+    grids, notes = [stability_grid(stability, over), by_prompt], _notes(stability, templates)
+    return Answer("prompts", "Prompts: how steady are HS and RW?", grids, lambda: drawings, frames, notes)
 
 
 def prompt_templates(name: str) -> dict[str, Template]:
@@ -84,72 +77,84 @@ def prompt_templates(name: str) -> dict[str, Template]:
 
 
 def similarities(
-    subject: Subject, templates: dict[str, Template], tasks: list[PairTask], alpha: float
+    studied: Studied, templates: dict[str, Template], tasks: list[PairTask], alpha: float
 ) -> list[dict[str, Floats]]:
-    """Return for each task reading -> [prompts, n] cosine similarities; one forward pass a text and prompt."""
-    readings = readings_of(subject, named_readings(alpha))
-    held: list[dict[str, list[Floats]]] = [{} for _ in tasks]
+    """Return for each task reading -> [prompts, n] cosine similarities; one forward pass per text and prompt."""
+    readings = readings_of(studied, with_sum(alpha))
+    of_tasks: list[dict[str, list[Floats]]] = [{} for _ in tasks]
     for template in templates.values():
-        encoder = worded(subject.encoder(), template)
-        for own, task in zip(held, tasks, strict=True):
-            for name, vectors in encode(readings, encoder, task.texts, "").items():
-                own.setdefault(name, []).append(task.similarities(vectors))
-    return [{name: np.stack(rows) for name, rows in own.items()} for own in held]
+        encoder = worded(studied.encoder(), template)
+        for of_readings, task in zip(of_tasks, tasks, strict=True):
+            for name, vectors in encode(readings, encoder, task.texts).items():
+                of_readings.setdefault(name, []).append(task.similarities(vectors))
+    return [{name: np.stack(rows) for name, rows in of_readings.items()} for of_readings in of_tasks]
 
 
-def _scores(label: str, held: list[dict[str, Floats]], tasks: list[PairTask], prompts: list[str]) -> list[Config]:
+def worded(encoder: TextEncoder, template: Template) -> TextEncoder:
+    """Return `encoder` under another template, which leaves a text the tokens that it has without a prompt.
+
+    Within one max_length long prompts would cut more of the text than short ones, and prompts differ in what is read.
+    Raises `UserError` where that is more than the decoder has positions.
+    """
+    usual = encoder.tokenizer
+    words = [part for part in pieces(template.query.bare) if part != TEXT_FIELD]
+    ids = [usual.tokenizer(w, add_special_tokens=False, split_special_tokens=True)["input_ids"] for w in words]
+    added = sum(map(len, ids))
+    length = usual.max_length - usual.template.eos + template.eos + added
+    positions = encoder.encoder.backbone.config.get_text_config().max_position_embeddings
+    if length > positions:
+        raise UserError(
+            f"The prompt {template.name} adds {added} tokens to max_length={usual.max_length}, which is more than the "
+            f"{positions} positions of this decoder. Lower max_length."
+        )
+    tokenizer = TextTokenizer(usual.tokenizer, length, usual.padding_side, template)
+    return TextEncoder(encoder.encoder, tokenizer, f"{encoder.fingerprint} {template.name}", encoder.token_budget)
+
+
+def _scores(label: str, of_tasks: list[dict[str, Floats]], tasks: list[PairTask], prompts: list[str]) -> list[Config]:
     return [
         {
-            "encoder": label,
-            "task": task.name,
-            "reading": reading,
-            "prompt": prompt,
+            **{"encoder": label, "task": task.name, "reading": reading, "prompt": prompt},
             "score": float(task.score(row, once(len(row)))[0]),
         }
-        for task, own in zip(tasks, held, strict=True)
-        for reading, rows in own.items()
+        for task, readings in zip(tasks, of_tasks, strict=True)
+        for reading, rows in readings.items()
         for prompt, row in zip(prompts, rows, strict=True)
     ]
 
 
-def _stability_frame(spreads: dict[str, dict[Key, Floats]]) -> pd.DataFrame:
+def _stability_frame(stability: dict[str, dict[Key, Floats]]) -> pd.DataFrame:
     rows = []
-    for label, found in spreads.items():
-        values = {key: value(parts, FLOORS[key[1]]) for key, parts in found.items()}
-        values |= {("RW minus HS", s): difference(found, s) for s in STATISTICS}
+    for label, statistics in stability.items():
+        values = {key: value(parts, FLOORS[key[1]]) for key, parts in statistics.items()}
+        values |= {("RW minus HS", s): difference(statistics, s) for s in STATISTICS}
         rows += [{"encoder": label, "reading": r, "statistic": s, **vars(v)} for (r, s), v in values.items()]
     return pd.DataFrame(rows)
 
 
-def stability_grid(spreads: dict[str, dict[Key, Floats]], over: str) -> Grid:
-    """One row an encoder and reading, with 95 % intervals; the difference RW minus HS below them."""
+def stability_grid(stability: dict[str, dict[Key, Floats]], over: str) -> Grid:
+    """One row per encoder and reading, with 95 % intervals; the difference RW minus HS below them."""
     rows = []
-    for label, found in spreads.items():
-        for reading in dict.fromkeys(reading for reading, _ in found):
+    for label, statistics in stability.items():
+        for reading in dict.fromkeys(reading for reading, _ in statistics):
             cells = [
-                _cell(value(found[reading, s], FLOORS[s]), score) if (reading, s) in found else Cell("")
+                _cell(value(statistics[reading, s], FLOORS[s]), score) if (reading, s) in statistics else Cell("")
                 for s in STATISTICS
             ]
             rows.append([Cell(label), Cell(reading), *cells])
-        cells = [_cell(difference(found, s), signed) for s in STATISTICS]
+        cells = [_cell(difference(statistics, s), signed) for s in STATISTICS]
         rows.append([Cell(label), Cell("RW minus HS"), *cells])
     caption = (
         f"Over the prompts, mean over tasks; {over}. Below each value its 95 % jackknife interval over the pairs "
         "(those with the same left text are left out together). HS-RW: Spearman correlation of similarities by HS "
         "with those by RW, under the same prompt and under others."
     )
-    return Grid(
-        "prompts-stability",
-        caption,
-        ["Encoder", "Reading", *STATISTICS.values()],
-        rows,
-        left=2,
-        title="Stability over prompts",
-    )
+    header = ["Encoder", "Reading", *STATISTICS.values()]
+    return Grid("prompts-stability", caption, header, rows, left=2, title="Stability over prompts")
 
 
-def _cell(found: Value, form: Any) -> Cell:
-    return Cell(form(found.value), below=(f"[{form(found.low)}, {form(found.high)}]",))
+def _cell(shown: Value, form: Callable[[float], str]) -> Cell:
+    return Cell(form(shown.value), below=(f"[{form(shown.low)}, {form(shown.high)}]",))
 
 
 def _score_grid(frame: pd.DataFrame, prompts: list[str], over: str) -> Grid:
@@ -162,7 +167,7 @@ def _score_grid(frame: pd.DataFrame, prompts: list[str], over: str) -> Grid:
     return Grid("prompts-scores", caption, ["Encoder", "Reading", *prompts], rows, left=2, title="Scores by prompt")
 
 
-def _notes(spreads: dict[str, dict[Key, Floats]], templates: dict[str, Template]) -> list[str]:
+def _notes(stability: dict[str, dict[Key, Floats]], templates: dict[str, Template]) -> list[str]:
     wordings = "; ".join(f"{name}: {t.query.bare}" for name, t in templates.items())
     notes = [
         f"Prompts: {wordings}",
@@ -170,8 +175,8 @@ def _notes(spreads: dict[str, dict[Key, Floats]], templates: dict[str, Template]
         "The standard deviation over prompts holds the noise of few pairs too: equally good prompts have one as well. "
         "The prompts are these, not a sample of prompts: intervals are over pairs alone.",
     ]
-    for label, found in spreads.items():
-        spread, agree = difference(found, "spread"), difference(found, "agreement")
+    for label, statistics in stability.items():
+        spread, agree = difference(statistics, "spread"), difference(statistics, "agreement")
         by_score = steadier(spread.high < 0, spread.low > 0)
         by_pairs = steadier(agree.low > 0, agree.high < 0)
         notes.append(f"{label}: by the spread of scores {by_score}; by the agreement of similarities {by_pairs}.")
@@ -179,5 +184,5 @@ def _notes(spreads: dict[str, dict[Key, Floats]], templates: dict[str, Template]
 
 
 def steadier(routing: bool, hidden: bool) -> str:
-    """Whose interval of the difference leaves out zero on the steadier side."""
+    """Name the side whose interval of the difference leaves out zero."""
     return "RW is steadier" if routing else "HS is steadier" if hidden else "neither is told to be steadier"

@@ -1,15 +1,17 @@
-"""How far does a token's state move when the mask alone is changed? LLM2Vec's second probe (arXiv 2404.05961, 4.3)."""
+"""Movement of a token's state when the mask alone is changed: LLM2Vec's second probe (arXiv 2404.05961, 4.3)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
+from analysis.drawings.drawing import Drawing
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
@@ -17,20 +19,68 @@ from encoders.attention.pattern import Pattern, pattern_of
 from encoders.attention.switch import attention_of, set_attention
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
-from representation.encoders_studied import by_design, distinct_backbones, over_seeds
+from representation.encoders_studied import Studied, distinct_backbones, mean_by_design, over_seeds
 from representation.figures import Look, Panel, Words, heat_panels
-from representation.progress import each
+from representation.question import each
+from representation.texts import Text, Texts
 
-if TYPE_CHECKING:
-    import pandas as pd
+PLACE = 40
+NAME = "causal_against_bi"
 
-    from representation.encoders_studied import Subject
-    from representation.texts import Text, Texts
+
+def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
+    """Return the cosine between a token's causal and bidirectional states under the same weights, layer by position.
+
+    Every text is run twice, whatever attention the run was trained with; starts that share weights are one.
+    """
+    backbones, wanted = distinct_backbones(encoders, with_attention=False), texts.distinct
+    means = [measured(studied, texts, wanted) for studied in each(backbones, NAME, settings)]
+    designs = mean_by_design(backbones, means, PositionMeans.over_seeds)
+    over = f"over {len(wanted)} distinct texts ({texts.over})"
+    return Answer(
+        NAME,
+        "Causal against bidirectional states",
+        [_grid(designs, over), _counts(designs)],
+        lambda: [_drawing(designs, over)],
+        {NAME: _frame(backbones, means)},
+        over_seeds(backbones),
+    )
+
+
+def measured(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> "PositionMeans":
+    """Return means [L, bins] over texts of the cosines of their real tokens, BOS, instruction and EOS among them."""
+    encoder = studied.encoder()
+    layers = encoder.encoder.pooler.num_layers
+    seen = PositionMeans.empty(layers, bin_starts(encoder.max_length))
+
+    def compute(batch: Batch) -> None:
+        seen.add(cosines(encoder.encoder, batch), batch.position_ids, batch.view.real)
+
+    for _ in texts.passes(studied, wanted, compute):
+        pass
+    return seen
+
+
+def cosines(encoder: Encoder, batch: Batch) -> Tensor:
+    """Return [L, B, T] float32: cosine between each token's states with causal and with bidirectional attention.
+
+    The states of one of the two are held for this batch, in the format of the model; the other's go layer by layer.
+    Where there is padding the values mean nothing. The attention of `encoder` is afterwards what it was.
+    """
+    layers = range(encoder.pooler.num_layers)
+    with switched_attention(encoder.backbone, pattern_of({"name": "causal"})):
+        causal = encoder.each_layer(batch, layers, lambda _, hidden: hidden)
+    with switched_attention(encoder.backbone, pattern_of({"name": "bi"})):
+
+        def against_causal(i: int, hidden: Tensor) -> Tensor:
+            return F.cosine_similarity(causal[i].float(), hidden.float(), dim=-1)
+
+        return torch.stack(encoder.each_layer(batch, layers, against_causal))
 
 
 @contextmanager
 def switched_attention(backbone: PreTrainedModel, pattern: Pattern) -> Iterator[None]:
-    """Within, `backbone` attends by `pattern`; afterwards by its own again, that of every loaded encoder."""
+    """Let `backbone` attend by `pattern`, and afterwards by its own again."""
     usual = attention_of(backbone)
     set_attention(backbone, pattern)
     try:
@@ -81,17 +131,17 @@ class PositionMeans:
         )
 
     @staticmethod
-    def over_seeds(found: Sequence["PositionMeans"]) -> "PositionMeans":
+    def over_seeds(seeds: Sequence["PositionMeans"]) -> "PositionMeans":
         """The mean over encoders that have read the same texts."""
-        first = found[0]
-        sums, whole = (torch.stack([getattr(f, key) for f in found]).mean(dim=0) for key in ("sums", "of_texts"))
+        first = seeds[0]
+        sums, whole = (torch.stack([getattr(seen, key) for seen in seeds]).mean(dim=0) for key in ("sums", "of_texts"))
         return PositionMeans(first.starts, sums, first.texts, first.tokens, whole, first.longest)
 
     def add(self, values: Tensor, positions: Tensor, real: Tensor) -> None:
         """Take values [L, B, T] of the tokens at positions [B, T]; real: [B, T] bool, the tokens that count."""
         ends = torch.tensor([*self.starts[1:], torch.iinfo(torch.long).max], device=positions.device)
         place = torch.bucketize(positions, ends, right=True)
-        member = torch.nn.functional.one_hot(place, len(self.starts)).double() * real[..., None]  # [B, T, bins]
+        member = F.one_hot(place, len(self.starts)).double() * real[..., None]  # [B, T, bins]
         count = member.sum(dim=1)  # [B, bins]
         kept = values.double().masked_fill(~real, 0.0)
         means = torch.einsum("lbt,btn->lbn", kept, member) / count.clamp(min=1)
@@ -112,68 +162,9 @@ class PositionMeans:
         return self.of_texts / self.texts[0]
 
 
-NAME = "causal_against_bi"
-
-
-def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) -> Answer | None:
-    """Return the cosine between a token's causal and bidirectional states under the same weights, layer by position.
-
-    Every text is run twice, whatever attention the run was trained with; starts that share weights are one.
-    """
-    own = distinct_backbones(subjects, with_attention=False)
-    wanted = list({text.text: text for text in texts.every}.values())
-    each_seed = [measured(subject, texts, wanted) for subject in each(own, NAME, settings)]
-    found = {
-        design: PositionMeans.over_seeds([each_seed[own.index(subject)] for subject in seeds])
-        for design, seeds in by_design(own).items()
-    }
-    over = f"over {len(wanted)} distinct texts ({texts.over})"
-    return Answer(
-        NAME,
-        "Causal against bidirectional states",
-        [_grid(found, over), _counts(found)],
-        lambda: [_drawing(found, over)],
-        {NAME: _frame(own, each_seed)},
-        over_seeds(own),
-    )
-
-
-def measured(subject: "Subject", texts: "Texts", wanted: "Sequence[Text]") -> PositionMeans:
-    """Means [L, bins] over texts of the cosines of their real tokens, BOS, instruction and EOS among them."""
-    encoder = subject.encoder()
-    layers = encoder.encoder.pooler.num_layers
-    seen = PositionMeans.empty(layers, bin_starts(encoder.max_length))
-
-    def compute(batch: Batch) -> None:
-        seen.add(cosines(encoder.encoder, batch), batch.position_ids, batch.view.real)
-
-    for _ in texts.passes(subject, wanted, compute):
-        pass
-    return seen
-
-
-def cosines(encoder: Encoder, batch: Batch) -> Tensor:
-    """[L, B, T] float32: cosine between each token's states with causal and with bidirectional attention.
-
-    The states of one of the two are held for this batch, in the format of the model; the other's go layer by layer.
-    Where there is padding the values mean nothing. The attention of `encoder` is afterwards what it was.
-    """
-    layers = range(encoder.pooler.num_layers)
-    with switched_attention(encoder.backbone, pattern_of({"name": "causal"})):
-        causal = encoder.each_layer(batch, layers, lambda _, hidden: hidden)
-    with switched_attention(encoder.backbone, pattern_of({"name": "bi"})):
-        return torch.stack(
-            encoder.each_layer(
-                batch,
-                layers,
-                lambda i, hidden: F.cosine_similarity(causal[i].float(), hidden.float(), dim=-1),
-            )
-        )
-
-
-def _grid(found: dict[str, PositionMeans], over: str) -> Grid:
+def _grid(designs: dict[str, PositionMeans], over: str) -> Grid:
     rows = []
-    for label, seen in found.items():
+    for label, seen in designs.items():
         means = seen.whole
         low = int(means.argmin())
         middle = (len(means) - 1) // 2
@@ -187,9 +178,9 @@ def _grid(found: dict[str, PositionMeans], over: str) -> Grid:
     return Grid(NAME, caption, header, rows, title="What the mask changes")
 
 
-def _counts(found: dict[str, PositionMeans]) -> Grid:
-    """How much each bin of positions is a mean of; the same for all encoders of one tokenizer and length."""
-    distinct = {tuple(seen.texts.tolist()): (label, seen) for label, seen in reversed(found.items())}
+def _counts(designs: dict[str, PositionMeans]) -> Grid:
+    """Texts and tokens behind each bin of positions; the same for all encoders of one tokenizer and length."""
+    distinct = {tuple(seen.texts.tolist()): (label, seen) for label, seen in reversed(designs.items())}
     rows = [
         [Cell(label), Cell(name), Cell(str(int(texts))), Cell(str(int(tokens)))]
         for label, seen in reversed(distinct.values())
@@ -204,31 +195,29 @@ def _bins(seen: PositionMeans) -> list[str]:
     return bin_names(seen.starts, seen.longest)
 
 
-def _drawing(found: dict[str, PositionMeans], over: str) -> Any:
-    panels = {label: _panel(seen) for label, seen in found.items()}
+def _drawing(designs: dict[str, PositionMeans], over: str) -> Drawing:
+    panels = {
+        label: Panel(
+            seen.means[:, : len(_bins(seen))].numpy(), [str(i + 1) for i in range(len(seen.means))], _bins(seen)
+        )
+        for label, seen in designs.items()
+    }
     caption = (
         "Cosine between a token's states with causal and with bidirectional attention under the same weights, by layer "
         f"(downwards) and position in the text (to the right), mean over a text's tokens in a bin and then {over}."
     )
-    said = "; ".join(f"{label} {score(float(seen.whole[-1]))}" for label, seen in found.items())
-    words = Words(NAME, "Causal against bidirectional states", caption, f"Mean at the last layer: {said}.")
+    ends = "; ".join(f"{label} {score(float(seen.whole[-1]))}" for label, seen in designs.items())
+    words = Words(NAME, "Causal against bidirectional states", caption, f"Mean at the last layer: {ends}.")
     return heat_panels(words, panels, Look("layer", "position", "cosine"))
 
 
-def _panel(seen: PositionMeans) -> Panel:
-    names = _bins(seen)
-    return Panel(seen.means[:, : len(names)].numpy(), [str(i + 1) for i in range(len(seen.means))], names)
-
-
-def _frame(own: "list[Subject]", found: list[PositionMeans]) -> "pd.DataFrame":
-    import pandas as pd
-
+def _frame(backbones: Sequence[Studied], means: list[PositionMeans]) -> pd.DataFrame:
     rows = [
         {
-            **{"encoder": subject.design, "seed": subject.seed, "layer": layer + 1, "positions": name},
+            **{"encoder": studied.design, "seed": studied.seed, "layer": layer + 1, "positions": name},
             **{"cosine": float(seen.means[layer, b]), "texts": int(seen.texts[b]), "tokens": int(seen.tokens[b])},
         }
-        for subject, seen in zip(own, found, strict=True)
+        for studied, seen in zip(backbones, means, strict=True)
         for layer in range(len(seen.means))
         for b, name in enumerate(_bins(seen))
     ]

@@ -1,53 +1,56 @@
 """Do tokens know what comes after them? LLM2Vec's probe (arXiv 2404.05961, section 4) on held-out docstrings."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
+from torch import Tensor
+from torch.nn import functional as F
 
 from analysis.questions.question import Answer
 from cli.compose import CONF
 from cli.errors import UserError
 from cli.limits import Limit
+from corpora.docstrings import read_docstrings
 from encoders.attention.pattern import pattern_of
-from representation.encoders_studied import distinct_backbones, over_seeds
-from representation.probes.read_ahead_tables import Ahead, drawing, frame, gains, grid, pooled_openings
+from encoders.encoder import Encoder
+from encoders.text_encoder import TextEncoder
+from encoders.tokens import Batch
+from poolers.shared.base import INSTRUCTION, weighted_mean
+from representation.encoders_studied import Studied, distinct_backbones, over_seeds
+from representation.probes.read_ahead_tables import Ahead, drawing, frame, grid
 from representation.probes.read_ahead_texts import Quadruple, batches, quadruples, shared_words, trios
-from representation.progress import each
+from representation.question import each
+from representation.texts import Texts
 
-if TYPE_CHECKING:
-    from encoders.text_encoder import TextEncoder
-    from representation.encoders_studied import Subject
-    from representation.texts import Texts
-
+PLACE = 30
 NAME = "read_ahead"
 LIMITS = {"read_ahead.triples": Limit(8)}
 LEAK = 1e-3  # a difference of causal states beyond all rounding
 Floats = NDArray[np.float64]
 
 
-def answer(subjects: "list[Subject]", texts: "Texts", settings: dict[str, Any]) -> Answer | None:
+def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
     """Return cos(q, s+) - cos(q, s-) of the pooled states of A, by layer, for every backbone.
 
-    Its texts are its own: those of the benchmark have no two that begin alike. Raises `UserError` where a causal layer
-    reads ahead, and where no text fits.
+    Its texts are not the sample's: those of the benchmark have no two that begin alike. Raises `UserError` where a
+    causal layer reads ahead, and where no text fits.
     """
     made = held_out(settings)
-    own = distinct_backbones(subjects, with_attention=True)
-    found = [measured(subject.encoder(), made) for subject in each(own, NAME, settings)]
-    checks = {subject.label: _checked(subject, values) for subject, values in zip(own, found, strict=True)}
-    ahead = Ahead(own, found)
-    what = _made_of(made, settings)
+    backbones = distinct_backbones(encoders)
+    ahead = Ahead(backbones, [measured(studied.encoder(), made) for studied in each(backbones, NAME, settings)])
+    checks = {s.label: _checked(s, values) for s, values in zip(backbones, ahead.values, strict=True)}
+    over = _made_of(made, settings)
     return Answer(
         NAME,
         "Reading ahead",
-        [grid(NAME, ahead, what)],
-        lambda: [drawing(NAME, ahead, what)],
+        [grid(NAME, ahead, over)],
+        lambda: [drawing(NAME, ahead, over)],
         {NAME: frame(ahead)},
-        [_overlap(made), *_said(checks), *over_seeds(own)],
+        [_overlap(made), *_check_notes(checks), *over_seeds(backbones)],
     )
 
 
@@ -56,27 +59,25 @@ def held_out(settings: dict[str, Any]) -> list[Quadruple]:
 
     Raises `UserError` where one of these packages is not installed.
     """
-    from corpora.docstrings import read_docstrings
-
     packages = list(OmegaConf.load(CONF / "data" / "docstrings.yaml").held_out)
     docstrings = read_docstrings(packages, settings["cache_dir"])
     return quadruples(docstrings, settings[NAME]["triples"], settings["texts_seed"])
 
 
-def measured(encoder: "TextEncoder", made: Sequence[Quadruple]) -> Floats:
-    """[L, n] of cos(q, s+) - cos(q, s-), layer by layer, for each quadruple that fits into max_length.
+def measured(encoder: TextEncoder, made: Sequence[Quadruple]) -> Floats:
+    """Return [L, n] of cos(q, s+) - cos(q, s-), layer by layer, for each quadruple that fits into max_length.
 
     Raises `UserError` where fewer than two do.
     """
-    found = trios(made, encoder.tokenizer)
-    if len(found) < 2:
+    fitting = trios(made, encoder.tokenizer)
+    if len(fitting) < 2:
         raise UserError(
-            f"max_length={encoder.max_length} leaves room for {len(found)} of {len(made)} texts of read_ahead. "
+            f"max_length={encoder.max_length} leaves room for {len(fitting)} of {len(made)} texts of read_ahead. "
             "Leave the question out: questions=[...]."
         )
     model = encoder.encoder.eval()
-    values = np.empty((model.pooler.num_layers, len(found)))
-    for chunk, three in batches(found, encoder.tokenizer, encoder.token_budget):
+    values = np.empty((model.pooler.num_layers, len(fitting)))
+    for chunk, three in batches(fitting, encoder.tokenizer, encoder.token_budget):
         with torch.inference_mode():
             q, plus, minus = (pooled_openings(model, batch.to(encoder.device)) for batch in three)
         values[:, chunk] = gains(q, plus, minus)
@@ -84,37 +85,50 @@ def measured(encoder: "TextEncoder", made: Sequence[Quadruple]) -> Floats:
 
 
 def causal_layers(attn: dict[str, Any], count: int) -> int:
-    """How many of `count` layers, from the first, cannot read ahead under the configuration's `attn`."""
+    """Return how many of `count` layers, from the first, cannot read ahead under the configuration's `attn`."""
     keys = torch.arange(64)  # tokens: more than an opening has
     queries = keys[:, None]
     ahead = [bool((sees(queries, keys) & (keys > queries)).any()) for sees in pattern_of(attn).of_layers(count)]
     return [*ahead, True].index(True)
 
 
-def _checked(subject: "Subject", values: Floats) -> tuple[int, float]:
-    """How many layers cannot read ahead, and the largest difference there, which must be zero.
+def pooled_openings(encoder: Encoder, batch: Batch) -> Tensor:
+    """Return [L, B, D] float32: the mean over A's tokens (role INSTRUCTION) of each layer's states, the last normed."""
+    weights = (batch.roles == INSTRUCTION).float()
+    count = encoder.pooler.num_layers
+    return torch.stack(encoder.each_layer(batch, range(count), lambda _, hidden: weighted_mean(hidden, weights)))
+
+
+def gains(q: Tensor, plus: Tensor, minus: Tensor) -> Floats:
+    """Return [...] of vectors [..., D]: cos(q, s+) - cos(q, s-). Exactly zero where s+ and s- are the same."""
+    q, plus, minus = (F.normalize(x.double(), dim=-1) for x in (q, plus, minus))
+    result: Floats = ((q * plus).sum(dim=-1) - (q * minus).sum(dim=-1)).cpu().numpy()
+    return result
+
+
+def _checked(studied: Studied, values: Floats) -> tuple[int, float]:
+    """Count the layers, from the first, that cannot read ahead, and the largest difference there, which must be zero.
 
     Raises `UserError` where it is more than rounding.
     """
-    blind = causal_layers(subject.config["attn"], len(values))
+    blind = causal_layers(studied.config["attn"], len(values))
     most = float(np.abs(values[:blind]).max(initial=0.0))
     if most > LEAK:
         raise UserError(
-            f"{subject.label}: a causal layer knows what follows (the difference of cosines is {most:.2g}, not 0). "
+            f"{studied.label}: a causal layer knows what follows (the difference of cosines is {most:.2g}, not 0). "
             "Its attention mask does not hold; do not use this run."
         )
     return blind, most
 
 
-def _said(checks: dict[str, tuple[int, float]]) -> list[str]:
-    """The checks in words; none where no layer is causal."""
+def _check_notes(checks: dict[str, tuple[int, float]]) -> list[str]:
     causal = {label: check for label, check in checks.items() if check[0]}
     if not causal:
         return []
-    most = max(found for _, found in causal.values())
-    said = "exactly 0 for every triple" if most == 0 else f"0 but for rounding (at most {most:.1g})"
+    most = max(difference for _, difference in causal.values())
+    zero = "exactly 0 for every triple" if most == 0 else f"0 but for rounding (at most {most:.1g})"
     layers = "; ".join(f"{label} ({blind})" for label, (blind, _) in causal.items())
-    return [f"Check: the difference is {said} in the causal layers, which cannot read ahead (their number): {layers}."]
+    return [f"Check: the difference is {zero} in the causal layers, which cannot read ahead (their number): {layers}."]
 
 
 def _made_of(made: Sequence[Quadruple], settings: dict[str, Any]) -> str:

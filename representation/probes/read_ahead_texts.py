@@ -3,24 +3,22 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
 
 import numpy as np
 
 from cli.errors import UserError
+from corpora.docstrings import Docstring
 from encoders.chunking import by_token_budget
 from encoders.templates import TEXT_FIELD
 from encoders.tokens import Batch, TextTokenizer, Tokens
 from poolers.shared.base import EOS, INSTRUCTION
 
-if TYPE_CHECKING:
-    from corpora.docstrings import Docstring
-
-
 OPENING_WORDS = (6, 16)  # of A: a sentence, and room for what follows in a short max_length
 GOING_ON_WORDS = (6, 24)  # of B, C and D
 ALIKE = 0.2  # largest share of words that D may have in common with B or C
 TRIES = 200  # draws of A and D before a pair is left out
+FEWEST = 4  # tokens that follow A
 NO_PROSE = re.compile(  # where the description of a docstring ends
     r"^\s*(?:parameters?|returns?|yields?|raises|warns?|attributes|methods|args|arguments|notes?|examples?|see also|"
     r"references|other parameters|keyword args|options)\s*:?\s*$|^\s*[\w*, ]+\s:\s|^\s*[-*.:|+=]",
@@ -39,7 +37,7 @@ class Quadruple:
     d: str
 
 
-def quadruples(docstrings: Sequence["Docstring"], count: int, seed: int = 0) -> list[Quadruple]:
+def quadruples(docstrings: Sequence[Docstring], count: int, seed: int = 0) -> list[Quadruple]:
     """Return `count` of them, or as many as there are, in an order that `seed` draws.
 
     B is a docstring's summary, C the first words of the description that follows it, D those of a docstring of
@@ -53,13 +51,8 @@ def quadruples(docstrings: Sequence["Docstring"], count: int, seed: int = 0) -> 
     if not openings:
         return []
     rng = np.random.default_rng(seed)
-    found = []
-    for k in rng.permutation(len(pairs)):
-        made = _made(pairs[k], openings, pairs, rng)
-        found += [made] if made else []
-        if len(found) == count:
-            break
-    return found
+    made = (_made(pairs[k], openings, pairs, rng) for k in rng.permutation(len(pairs)))
+    return list(islice(filter(None, made), count))
 
 
 def _made(
@@ -73,8 +66,7 @@ def _made(
     c = first_words(rest, size)
     if shared_words(b, c) == 1:
         return None  # the description repeats the summary
-    draws = zip(rng.integers(0, len(openings), TRIES), rng.integers(0, len(pairs), TRIES), strict=True)
-    for i, j in draws:
+    for i, j in zip(rng.integers(0, len(openings), TRIES), rng.integers(0, len(pairs), TRIES), strict=True):
         (third, a), (other, _, described) = openings[i], pairs[j]
         d = first_words(described, size)
         three = len({package, third, other}) == 3 and len(d.split()) == size
@@ -84,13 +76,13 @@ def _made(
 
 
 def prose(body: str) -> str:
-    """The description that a body begins with, on one line: what stands before fields, lists and headings."""
-    found = NO_PROSE.search(body)
-    return _line(body[: found.start()] if found else body)
+    """Return the description that a body begins with, before fields, lists and headings, on one line."""
+    end = NO_PROSE.search(body)
+    return _line(body[: end.start()] if end else body)
 
 
 def first_words(text: str, count: int) -> str:
-    """The first `count` words of a text on one line."""
+    """Return the first `count` words of a text on one line."""
     return " ".join(text.split()[:count])
 
 
@@ -100,20 +92,12 @@ def shared_words(one: str, other: str) -> float:
     return len(a & b) / len(a | b) if a | b else 0.0
 
 
-def texts_of(quadruple: Quadruple) -> Iterator[tuple[str, str]]:
-    """Yield (A, what follows) of q = (A, B), s+ = (A, C), s- = (A, D)."""
-    yield from ((quadruple.a, rest) for rest in (quadruple.b, quadruple.c, quadruple.d))
-
-
 def _line(text: str) -> str:
     return " ".join(text.split())
 
 
 def _within(text: str, words: tuple[int, int]) -> bool:
     return words[0] <= len(text.split()) <= words[1]
-
-
-FEWEST = 4  # tokens that follow A
 
 
 @dataclass(frozen=True)
@@ -139,7 +123,8 @@ def _trio(quadruple: Quadruple, tokenizer: TextTokenizer) -> Trio | None:
     if TEXT_FIELD in quadruple.a:
         return None
     try:
-        rows = [tokenizer([rest], f"{a} {TEXT_FIELD}")[0] for a, rest in texts_of(quadruple)]
+        following = quadruple.b, quadruple.c, quadruple.d
+        rows = [tokenizer([text], f"{quadruple.a} {TEXT_FIELD}")[0] for text in following]
     except UserError:  # A alone fills max_length
         return None
     length = min(map(len, rows))
@@ -164,13 +149,7 @@ def batches(
     found: Sequence[Trio], tokenizer: TextTokenizer, budget: int
 ) -> Iterator[tuple[list[int], tuple[Batch, Batch, Batch]]]:
     """Yield (numbers of trios, the batches of their q, s+ and s-), which have the same roles and positions."""
-    for chunk in by_token_budget([len(t.q) for t in found], budget):
-        rows = [found[i] for i in chunk]
-        yield (
-            chunk,
-            (
-                tokenizer.batch([t.q for t in rows]),
-                tokenizer.batch([t.plus for t in rows]),
-                tokenizer.batch([t.minus for t in rows]),
-            ),
-        )
+    for chunk in by_token_budget([len(trio.q) for trio in found], budget):
+        sides = zip(*((found[i].q, found[i].plus, found[i].minus) for i in chunk), strict=True)
+        q, plus, minus = (tokenizer.batch(list(side)) for side in sides)
+        yield chunk, (q, plus, minus)

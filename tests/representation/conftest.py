@@ -3,7 +3,7 @@
 import pytest
 
 from cli.compose import composed, plain
-from representation.encoders_studied import subjects
+from representation.encoders_studied import read_encoders
 from representation.texts import read_texts
 
 TASKS = ["DocsNetworkxRetrieval", "DocsNetworkxClassification", "DocsNetworkxPairClassification"]
@@ -30,10 +30,10 @@ def settings(representation_words):
 
 
 @pytest.fixture(scope="session")
-def two_subjects(settings):
+def two_encoders(settings):
     """The small model with causal and with bidirectional attention."""
     causal = {**settings, "attn": {**settings["attn"], "name": "causal"}}
-    return [*subjects(causal), *subjects(settings)]
+    return [*read_encoders(causal), *read_encoders(settings)]
 
 
 @pytest.fixture(scope="session")

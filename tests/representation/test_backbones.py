@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 from cli.compose import composed, plain
-from representation.encoders_studied import Subject, by_design, decoders, distinct_backbones, over_seeds, start_of
+from representation.encoders_studied import Studied, by_design, decoders, distinct_backbones, over_seeds, start_of
 
 
-def subject(design, attn="bi", trained=False, seed=0, stages=(), **further):
+def studied(design, attn="bi", trained=False, seed=0, stages=(), **further):
     manifest = {
         "seed": seed,
         "config": {"model": {"path": "tiny"}, "attn": {"name": attn}, "max_length": 64, **further},
@@ -14,29 +14,29 @@ def subject(design, attn="bi", trained=False, seed=0, stages=(), **further):
             {"objective": objective, "adapter_sha256": f"{objective}{seed}{kind}"} for objective, kind in stages
         ],
     }
-    return Subject(SimpleNamespace(manifest=manifest, trained=trained), f"{design} seed={seed}", design)
+    return Studied(SimpleNamespace(manifest=manifest, trained=trained), f"{design} seed={seed}", design)
 
 
-RUNS = [subject("mean-bi", trained=True, seed=0), subject("mean-bi", trained=True, seed=1)]
+RUNS = [studied("mean-bi", trained=True, seed=0), studied("mean-bi", trained=True, seed=1)]
 
 
-def labels(subjects, with_attention):
-    return [s.label for s in distinct_backbones(subjects, with_attention)]
+def labels(encoders, with_attention):
+    return [s.label for s in distinct_backbones(encoders, with_attention)]
 
 
 def test_starts_that_differ_in_head_and_seed_are_one():
     starts = [
-        subject("eos-bi untrained"),
-        subject("mean-bi untrained", seed=1),
-        subject("eos-causal untrained", "causal"),
+        studied("eos-bi untrained"),
+        studied("mean-bi untrained", seed=1),
+        studied("eos-causal untrained", "causal"),
     ]
     assert labels([*starts, *RUNS], True) == ["untrained, bi", "untrained, causal", "mean-bi seed=0", "mean-bi seed=1"]
     assert labels([*starts, *RUNS], False) == ["untrained", "mean-bi seed=0", "mean-bi seed=1"]
 
 
 def test_starts_after_stages_are_called_by_them_and_are_a_design_over_seeds():
-    made = [subject("x untrained", seed=seed, stages=[("mntp", ""), ("simcse", "")]) for seed in (0, 1)]
-    own = distinct_backbones([subject("x untrained"), *made, *RUNS], True)
+    made = [studied("x untrained", seed=seed, stages=[("mntp", ""), ("simcse", "")]) for seed in (0, 1)]
+    own = distinct_backbones([studied("x untrained"), *made, *RUNS], True)
     assert list(by_design(own)) == ["untrained, bi", "mntp + simcse, bi", "mean-bi"]
     assert [len(seeds) for seeds in by_design(own).values()] == [1, 2, 2]
     (note,) = over_seeds(own)
@@ -45,7 +45,7 @@ def test_starts_after_stages_are_called_by_them_and_are_a_design_over_seeds():
 
 
 def test_two_kinds_of_a_stage_are_numbered():
-    made = [subject("x untrained", stages=[("mntp", kind)]) for kind in ("masked", "80")]
+    made = [studied("x untrained", stages=[("mntp", kind)]) for kind in ("masked", "80")]
     assert labels(made, True) == ["mntp, bi (1)", "mntp, bi (2)"]
 
 
@@ -55,19 +55,19 @@ def templated(name):
 
 def test_starts_of_two_templates_are_two_and_runs_find_their_own():
     """A template writes the text's tokens out, so its states are others: two rows, never one."""
-    plain_start, echo_start = subject("a", template=templated("instruct")), subject("b", template=templated("echo"))
-    older = subject("c")  # a run made before there was a choice
+    plain_start, echo_start = studied("a", template=templated("instruct")), studied("b", template=templated("echo"))
+    older = studied("c")  # a run made before there was a choice
     for with_attention, names in (
         (False, ["untrained", "untrained, echo"]),
         (True, ["untrained, bi", "untrained, echo, bi"]),
     ):
         assert labels([plain_start, echo_start, older], with_attention) == names
-        run = subject("mean-bi", trained=True, template=templated("echo"))
+        run = studied("mean-bi", trained=True, template=templated("echo"))
         assert start_of(run, [older, plain_start, echo_start], with_attention) is echo_start
-    assert [d.seeds[0].design for d in decoders([plain_start, echo_start, older])] == ["a", "b"]
+    assert [d.label for d in decoders([plain_start, echo_start, older])] == ["untrained, bi", "untrained, echo, bi"]
 
 
 def test_starts_that_a_gpu_computes_in_other_formats_are_two():
-    exact, coarse, older = subject("a", tf32=False), subject("b", tf32=True), subject("c")
+    exact, coarse, older = studied("a", tf32=False), studied("b", tf32=True), studied("c")
     assert labels([exact, coarse, older], True) == ["untrained, bi (1)", "untrained, bi (2)"]
-    assert [d.seeds[0].design for d in decoders([exact, coarse, older])] == ["a", "b"]
+    assert [d.label for d in decoders([exact, coarse, older])] == ["untrained, bi (1)", "untrained, bi (2)"]

@@ -1,20 +1,24 @@
 """The command: which encoders, which texts, which files; errors are one line."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import representation
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from cli.errors import UserError
-from representation import command
-from representation.command import main
-from representation.encoders_studied import subjects
+from representation.__main__ import main
+from representation.encoders_studied import read_encoders
+from representation.question import questions
 from representation.write import markdown, write_answer
 
 
@@ -26,20 +30,20 @@ def toy(name="toy"):
     return Answer(name, "A toy", [grid], lambda: [drawing], {f"{name}_values": pd.DataFrame({"x": [0.1]})}, ["A note."])
 
 
-def test_labels_tell_encoders_apart(two_subjects):
-    assert [s.label for s in two_subjects] == ["multilayer-causal untrained", "multilayer-bi untrained"]
-    assert not any(s.trained for s in two_subjects)
+def test_labels_tell_encoders_apart(two_encoders):
+    assert [s.label for s in two_encoders] == ["multilayer-causal untrained", "multilayer-bi untrained"]
+    assert not any(s.trained for s in two_encoders)
 
 
-def test_labels_have_seed_study_or_place_where_they_are_needed(two_subjects, monkeypatch):
-    causal, bi = (subject.candidate for subject in two_subjects)
+def test_labels_have_seed_study_or_place_where_they_are_needed(two_encoders, monkeypatch):
+    causal, bi = (studied.candidate for studied in two_encoders)
     other_seed = replace(bi, manifest={**bi.manifest, "seed": 1})
     other_study = replace(bi, manifest={**bi.manifest, "study": "embedded,lora.r=8"})
     other_place = replace(bi, results=bi.results / "copy" / "scores")
 
     def labels(*found):
         monkeypatch.setattr("representation.encoders_studied.candidates", lambda cfg: found)
-        return [(subject.label, subject.design) for subject in subjects({})]
+        return [(studied.label, studied.design) for studied in read_encoders({})]
 
     start = "multilayer-bi untrained"
     assert labels(bi, other_seed) == [(f"{start} seed=0", start), (f"{start} seed=1", start)]
@@ -66,21 +70,21 @@ def test_sample_is_fixed_and_of_each_type(texts, settings):
     assert all(query.side == "query" and document.side == "document" for query, document in texts.pairs)
 
 
-def test_passes_reach_every_text_once_as_encoding_alone_does(texts, two_subjects):
-    subject, wanted = two_subjects[1], texts.every
-    encoder = subject.encoder()
+def test_passes_reach_every_text_once_as_encoding_alone_does(texts, two_encoders):
+    studied, wanted = two_encoders[1], texts.every
+    encoder = studied.encoder()
     found = np.full((len(wanted), encoder.embedding_dim), np.nan)
-    for places, part in texts.passes(subject, wanted, lambda batch: encoder.encoder(batch).numpy()):
+    for places, part in texts.passes(studied, wanted, lambda batch: encoder.encoder(batch).numpy()):
         assert np.isnan(found[places]).all()
         found[places] = part
     np.testing.assert_allclose(found, encoder.encode([t.text for t in wanted]), atol=1e-5)
 
 
-def test_one_encoder_is_held_at_a_time(two_subjects):
-    first = two_subjects[0].encoder()
-    assert two_subjects[0].encoder() is first
-    two_subjects[1].encoder()
-    assert two_subjects[0].encoder() is not first
+def test_one_encoder_is_held_at_a_time(two_encoders):
+    first = two_encoders[0].encoder()
+    assert two_encoders[0].encoder() is first
+    two_encoders[1].encoder()
+    assert two_encoders[0].encoder() is not first
 
 
 def test_files_and_json_of_an_answer_and_others_stay(tmp_path):
@@ -105,17 +109,25 @@ def test_markdown_has_captions_and_notes():
     assert "- A note." in text
 
 
-def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_words, tmp_path):
-    import types
+def test_questions_are_found_by_their_files():
+    """Every module below representation/ that answers has a place of its own and keys of its name alone."""
+    known, folder = questions(), Path(representation.__file__).parent
+    files = {path.stem for path in folder.rglob("*.py") if re.search("^def answer", path.read_text(), re.MULTILINE)}
+    assert set(known) == files
+    assert len({question.PLACE for question in known.values()}) == len(known)
+    assert list(known)[:3] == ["layers", "geometry", "read_ahead"]
+    for name, question in known.items():
+        assert all(key.startswith(f"{name}.") for key in getattr(question, "LIMITS", {}))
 
+
+def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_words, tmp_path):
     seen = []
 
-    def answer(subjects, texts, settings):
-        seen.extend(s.label for s in subjects)
+    def answer(encoders, texts, settings):
+        seen.extend(s.label for s in encoders)
         return toy()
 
-    monkeypatch.setitem(command.QUESTIONS, "toy", "toy")
-    monkeypatch.setattr("representation.command.question", lambda name: types.SimpleNamespace(answer=answer))
+    monkeypatch.setattr("representation.command.questions", lambda: {"toy": SimpleNamespace(answer=answer)})
     main([*representation_words, "questions=[toy]", f"out={tmp_path}/a=b"])
     said = capsys.readouterr()
     assert seen == ["multilayer-bi untrained"]
@@ -137,8 +149,6 @@ def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_
     ],
 )
 def test_errors_are_one_line(words, part, representation_words, monkeypatch):
-    monkeypatch.setattr("representation.command.question", lambda name: None)
-    monkeypatch.setitem(command.QUESTIONS, "toy", "toy")
     with pytest.raises(UserError, match=part) as caught:
         main([*(() if words[0].startswith(("run", "tasks")) else representation_words), *words])
     assert "\n" not in str(caught.value)

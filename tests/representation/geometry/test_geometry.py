@@ -14,8 +14,8 @@ from representation.geometry.vector_geometry import alignment, anisotropy
 
 
 @pytest.fixture(scope="module")
-def answered(two_subjects, texts, settings):
-    return geometry.answer(two_subjects, texts, settings)
+def answered(two_encoders, texts, settings):
+    return geometry.answer(two_encoders, texts, settings)
 
 
 def invented(cells, seeds=1, with_score=True, trained=True):
@@ -32,23 +32,23 @@ def invented(cells, seeds=1, with_score=True, trained=True):
     return pd.DataFrame(rows)
 
 
-def test_vectors_are_those_that_are_scored(two_subjects, texts):
-    subject = two_subjects[1]
-    found, encoder = own_vectors(subject, texts), subject.encoder()
+def test_vectors_are_those_that_are_scored(two_encoders, texts):
+    studied = two_encoders[1]
+    found, encoder = own_vectors(studied, texts), studied.encoder()
     for kind, sample in texts.of_type.items():
         np.testing.assert_allclose(found.of_type[kind], encoder.encode([t.text for t in sample]), atol=1e-5)
     np.testing.assert_allclose(found.documents, encoder.encode([d.text for _, d in texts.pairs]), atol=1e-5)
 
 
-def test_each_number_is_of_its_own_encoder_and_type(answered, two_subjects, texts):
+def test_each_number_is_of_its_own_encoder_and_type(answered, two_encoders, texts):
     table = answered.frames["geometry"].set_index(["encoder", "type"])
     assert len(table) == 2 * 3
-    for subject in two_subjects:
-        found = own_vectors(subject, texts)
+    for studied in two_encoders:
+        found = own_vectors(studied, texts)
         for kind, own in found.of_type.items():
-            assert table.loc[(subject.label, kind), "anisotropy"] == pytest.approx(anisotropy(own))
+            assert table.loc[(studied.label, kind), "anisotropy"] == pytest.approx(anisotropy(own))
             near = alignment(found.queries, found.documents)
-            assert table.loc[(subject.label, kind), "alignment"] == pytest.approx(near)
+            assert table.loc[(studied.label, kind), "alignment"] == pytest.approx(near)
 
 
 def test_without_scores_there_is_no_relation_and_it_is_said(answered):
@@ -57,21 +57,21 @@ def test_without_scores_there_is_no_relation_and_it_is_said(answered):
     assert [grid.name for grid in answered.grids] == ["geometry-encoders", "geometry-types"]
 
 
-def test_scores_are_those_of_these_weights(settings, two_subjects):
+def test_scores_are_those_of_these_weights(settings, two_encoders):
     """Evaluation writes them, they are found again, and those of another attention are not."""
     from evaluation.scoring import Options, score
     from evaluation.tasks.chosen import task_set
 
-    subject = two_subjects[1]
-    outcome = score(subject.candidate, task_set(settings).tasks[:2], Options())
-    found = scores_of(subject)
+    studied = two_encoders[1]
+    outcome = score(studied.candidate, task_set(settings).tasks[:2], Options())
+    found = scores_of(studied)
     assert found == {task: (kind, pytest.approx(value)) for task, (kind, value) in outcome.scores.items()}
     path = next(outcome.folder.glob("Docs*.json"))
     held = json.loads(path.read_text())
     held["scores"]["test"][0]["main_score"] = 0.125
     path.write_text(json.dumps(held))
-    assert scores_of(subject)[path.stem] == (outcome.scores[path.stem][0], 0.125)
-    assert scores_of(two_subjects[0]) == {}
+    assert scores_of(studied)[path.stem] == (outcome.scores[path.stem][0], 0.125)
+    assert scores_of(two_encoders[0]) == {}
 
 
 def test_means_are_over_the_tasks_that_all_have():

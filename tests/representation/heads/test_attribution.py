@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from cli.compose import composed, plain
-from representation import encoders_studied as subject_module
-from representation.encoders_studied import subjects
+from representation import encoders_studied
+from representation.encoders_studied import read_encoders
 from representation.heads import attribution
 from representation.heads.attributed import CLASSES, TokenClasses, attention_weights, attributed
 
@@ -17,15 +17,15 @@ def heads(representation_words):
     found = {}
     over_layers, over_tokens = ["pooler=multilayer"], ["pooler=lastlayer"]
     for words in (over_layers, over_tokens, [*over_tokens, "token_choice.lastlayer_tokens=mean"]):
-        (found[" ".join(words)],) = subjects(plain(composed("representation", [*representation_words, *words])))
+        (found[" ".join(words)],) = read_encoders(plain(composed("representation", [*representation_words, *words])))
     yield found
-    subject_module._held.clear()  # what `loaded` has moved
+    encoders_studied._loaded.clear()  # what `loaded` has moved
 
 
-def loaded(subject):
-    """The subject's encoder, its head moved away from its even start."""
-    subject_module._held.clear()
-    encoder = subject.encoder()
+def loaded(studied):
+    """The studied's encoder, its head moved away from its even start."""
+    encoders_studied._loaded.clear()
+    encoder = studied.encoder()
     torch.manual_seed(0)
     for parameter in encoder.encoder.pooler.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
@@ -33,9 +33,9 @@ def loaded(subject):
 
 
 def test_layers_of_each_text_alone(heads, texts):
-    subject, wanted = heads["pooler=multilayer"], texts.every[:9]
-    encoder = loaded(subject)
-    found = attributed(subject, texts, wanted)
+    studied, wanted = heads["pooler=multilayer"], texts.every[:9]
+    encoder = loaded(studied)
+    found = attributed(studied, texts, wanted)
     pooler = encoder.encoder.pooler
     assert found.names == ["1", "2", "3"]
     for i, text in enumerate(wanted):
@@ -50,9 +50,9 @@ def test_layers_of_each_text_alone(heads, texts):
 
 
 def test_tokens_of_each_text_alone(heads, texts):
-    subject, wanted = heads["pooler=lastlayer"], texts.every[:9]
-    encoder = loaded(subject)
-    found = attributed(subject, texts, wanted)
+    studied, wanted = heads["pooler=lastlayer"], texts.every[:9]
+    encoder = loaded(studied)
+    found = attributed(studied, texts, wanted)
     for i, text in enumerate(wanted):
         batch = encoder.tokenizer.batch(encoder.tokenizer([text.text]))
         kinds = TokenClasses(encoder.tokenizer.tokenizer)(batch)[0]
@@ -65,7 +65,7 @@ def test_tokens_of_each_text_alone(heads, texts):
     np.testing.assert_allclose(found.attention.sum(axis=1), 1, atol=1e-5)
 
 
-def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings, two_subjects):
+def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings, two_encoders):
     answer = attribution.answer(list(heads.values()), texts, settings)
     assert [grid.name for grid in answer.grids] == ["attribution_layers", "attribution_tokens"]
     assert [drawing.name for drawing in answer.drawings] == ["attribution_layers", "attribution_tokens"]
@@ -75,5 +75,5 @@ def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings, tw
     frame = answer.frames["attribution"]
     np.testing.assert_allclose(frame.groupby(["encoder", "type"])["attention"].sum(), 1, atol=1e-5)
     assert len(frame) == len(texts.of_type) * (3 + len(CLASSES))
-    (eos,) = subjects(plain(composed("representation", ["pooler=eos", "run=null"])))
+    (eos,) = read_encoders(plain(composed("representation", ["pooler=eos", "run=null"])))
     assert attribution.answer([eos], texts, settings) is None

@@ -63,8 +63,8 @@ def test_with_all_layers_it_is_the_pooler_and_masking_is_leaving_out(tokens):
 
 
 @pytest.fixture(scope="module")
-def multilayer(two_subjects):
-    return two_subjects[1]
+def multilayer(two_encoders):
+    return two_encoders[1]
 
 
 def test_each_text_is_encoded_once_for_all_layers(multilayer, texts):
@@ -127,13 +127,13 @@ def test_drops_are_means_over_tasks_with_students_interval():
     np.testing.assert_allclose(of_both["whole"], found["whole"] + 0.05)
 
 
-def test_the_answer_is_of_multilayer_encoders_alone(two_subjects, texts, settings, scored):
-    answer = leave_one_layer_out.answer(two_subjects, texts, settings)
-    assert [row[0].text for row in answer.grids[0].rows[:4]] == [two_subjects[0].label] * 4
+def test_the_answer_is_of_multilayer_encoders_alone(two_encoders, texts, settings, scored):
+    answer = leave_one_layer_out.answer(two_encoders, texts, settings)
+    assert [row[0].text for row in answer.grids[0].rows[:4]] == [two_encoders[0].label] * 4
     assert answer.grids[0].header[2:] == ["All layers", "Layer 1", "Layer 2", "Layer 3"]
     assert any("nothing is trained" in note for note in answer.notes)
     assert "nothing is trained again" in answer.drawings[0].caption
     again = answer.frames["leave_one_layer_out_scores"]
-    own = again[again["encoder"] == two_subjects[1].label]
+    own = again[again["encoder"] == two_encoders[1].label]
     pd.testing.assert_frame_equal(own[["layer", "type", "task", "score"]].reset_index(drop=True), scored)
     assert leave_one_layer_out.answer([], texts, settings) is None

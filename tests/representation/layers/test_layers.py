@@ -5,17 +5,16 @@ import pandas as pd
 import pytest
 
 from evaluation.candidates.candidates import Candidate
-from representation.encoders_studied import Decoder, Subject, decoders, subjects
+from representation.encoders_studied import Decoder, Studied, decoders, read_encoders
 from representation.layers import layers
-from representation.layers.figures import layer_grids, type_means
-from representation.layers.likeness import layer_likeness, likeness_tables, linear_cka, mean_cosine
-from representation.layers.scores import layer_scores
-from representation.layers.vectors import layer_vectors
+from representation.layers.layers import BY, layer_grids, layer_scores
+from representation.layers.likeness import layer_likeness, layer_vectors, likeness_tables, linear_cka, mean_cosine
+from representation.readings import type_means
 
 
 @pytest.fixture(scope="module")
-def scored(two_subjects, texts, settings):
-    return layer_scores(decoders(two_subjects), texts.task_set, settings)
+def scored(two_encoders, texts, settings):
+    return layer_scores(decoders(two_encoders), texts.task_set, settings)
 
 
 def with_pooler(settings, pooler):
@@ -26,12 +25,12 @@ def with_pooler(settings, pooler):
     return plain(composed("representation", words))
 
 
-def test_starts_with_other_heads_are_one_decoder(settings, two_subjects):
-    (mean,) = subjects(with_pooler(settings, "mean"))
-    found = decoders([*two_subjects, mean])
+def test_starts_with_other_heads_are_one_decoder(settings, two_encoders):
+    (mean,) = read_encoders(with_pooler(settings, "mean"))
+    found = decoders([*two_encoders, mean])
     assert [d.label for d in found] == ["untrained, causal", "untrained, bi"]
-    run = Subject(Pretend(mean.candidate.manifest, mean.candidate.results), "mean-bi seed=0", "mean-bi")
-    found = decoders([*two_subjects, run])
+    run = Studied(Pretend(mean.candidate.manifest, mean.candidate.results), "mean-bi seed=0", "mean-bi")
+    found = decoders([*two_encoders, run])
     assert [(d.label, d.start, d.trained) for d in found] == [
         ("untrained, causal", "", False),
         ("untrained, bi", "", False),
@@ -42,7 +41,7 @@ def test_starts_with_other_heads_are_one_decoder(settings, two_subjects):
 
 def test_vectors_of_the_last_layer_are_those_of_the_poolers(settings, texts):
     for pooling in ("mean", "eos"):
-        (alone,) = subjects(with_pooler(settings, pooling))
+        (alone,) = read_encoders(with_pooler(settings, pooling))
         wanted = texts.every[:7]
         expected = alone.encoder().encode([text.text for text in wanted])
         found = layer_vectors(alone, texts, wanted)[pooling]
@@ -51,14 +50,14 @@ def test_vectors_of_the_last_layer_are_those_of_the_poolers(settings, texts):
         np.testing.assert_allclose(unit, expected, atol=1e-5)
 
 
-def test_scores_are_what_evaluation_gives_a_layer_alone(scored, two_subjects, texts, tmp_path):
+def test_scores_are_what_evaluation_gives_a_layer_alone(scored, two_encoders, texts, tmp_path):
     from dataclasses import replace
 
     from evaluation.candidates.readings import read_by
     from evaluation.scoring import Options, score
 
     assert scored.groupby(["decoder", "pooling", "layer"]).ngroups == 2 * 2 * 3
-    (reading,) = read_by([two_subjects[1].candidate], ["layer:1/mean"])
+    (reading,) = read_by([two_encoders[1].candidate], ["layer:1/mean"])
     alone = score(replace(reading, results=tmp_path), texts.task_set.tasks, Options())
     own = scored[(scored["decoder"] == "untrained, bi") & (scored["pooling"] == "mean") & (scored["layer"] == 1)]
     assert dict(zip(own["task"], own["score"], strict=True)) == pytest.approx(
@@ -66,9 +65,9 @@ def test_scores_are_what_evaluation_gives_a_layer_alone(scored, two_subjects, te
     )
 
 
-def test_what_was_scored_is_not_scored_again(scored, two_subjects, texts, settings, monkeypatch):
+def test_what_was_scored_is_not_scored_again(scored, two_encoders, texts, settings, monkeypatch):
     monkeypatch.setattr("mteb.evaluate", None)
-    pd.testing.assert_frame_equal(layer_scores(decoders(two_subjects), texts.task_set, settings), scored)
+    pd.testing.assert_frame_equal(layer_scores(decoders(two_encoders), texts.task_set, settings), scored)
 
 
 class Pretend(Candidate):
@@ -77,12 +76,12 @@ class Pretend(Candidate):
     trained = True
 
 
-def test_likeness_is_of_the_sample_and_of_the_runs_own_start(two_subjects, texts, settings):
-    causal, bi = two_subjects
-    run = Subject(Pretend(bi.candidate.manifest, bi.candidate.results), "run", "run")
+def test_likeness_is_of_the_sample_and_of_the_runs_own_start(two_encoders, texts, settings):
+    causal, bi = two_encoders
+    run = Studied(Pretend(bi.candidate.manifest, bi.candidate.results), "run", "run")
     found = [Decoder("start", (causal,)), Decoder("run", (run,), "start")]
     within, moved = layer_likeness(found, texts, settings)
-    before, after = (layer_vectors(subject, texts, texts.every)["eos"] for subject in two_subjects)
+    before, after = (layer_vectors(studied, texts, texts.every)["eos"] for studied in two_encoders)
     tables = likeness_tables(within, "eos")["run"]
     assert tables["cka"][0, 2] == pytest.approx(linear_cka(after[0], after[2]))
     assert tables["cosine"][2, 1] == pytest.approx(mean_cosine(after[1], after[2]))
@@ -105,16 +104,16 @@ def test_tables_name_the_best_layer():
     ]
     rows += [("a", seed, "mean", 2, "STS", f"STS{task}", 0.0) for seed in (0, 1) for task in (0, 1)]
     frame = pd.DataFrame(rows, columns=["decoder", "seed", "pooling", "layer", "type", "task", "score"])
-    means = type_means(frame)
+    means = type_means(frame, BY)
     assert list(means.columns) == ["Retrieval", "STS"]
     assert means.loc[("a", "mean", 1), "STS"] == pytest.approx(1.106)
-    by_layer, best = layer_grids(frame, "4 tasks")
+    by_layer, best = layer_grids(means, "4 tasks")
     assert [cell.style for cell in by_layer.rows[0][2:]] == ["second", "best", ""]
     assert [cell.text for cell in best.rows[0][2:]] == [".2060 (2)", "1.1060 (1)", "-.5030"]
 
 
-def test_answer_has_captions_that_say_over_what(two_subjects, texts, settings):
-    found = layers.answer(two_subjects, texts, settings)
+def test_answer_has_captions_that_say_over_what(two_encoders, texts, settings):
+    found = layers.answer(two_encoders, texts, settings)
     assert [d.name for d in found.drawings] == ["layers_curves", "layers_likeness_mean", "layers_likeness_eos"]
     assert "3 tasks of benchmark docs_smoke (networkx)" in found.drawings[0].caption
     assert "12 texts of each of 3 task types" in found.drawings[1].caption

@@ -20,17 +20,17 @@ def moe(small_moe, tmp_path_factory):
     return asked(small_moe, tmp_path_factory.mktemp("complementarity"), *WORDS)
 
 
-def alone(subject, word):
-    return untrained({**subject.config, "pooler": pooler_config(word, subject.config)})
+def alone(studied, word):
+    return untrained({**studied.config, "pooler": pooler_config(word, studied.config)})
 
 
 def test_the_answer_is_that_of_each_reading_run_alone(moe):
-    subjects, texts, settings = moe
-    (subject,) = subjects
-    found = answer(subjects, texts, settings)
+    encoders, texts, settings = moe
+    (studied,) = encoders
+    found = answer(encoders, texts, settings)
     clusters = found.frames["complementarity_clusters"].set_index("compared")
     wanted = list(dict.fromkeys(t.text for t in texts.every))
-    hs, rw = (alone(subject, word).encode(wanted) for word in ("moee:hidden", "moee:routing"))
+    hs, rw = (alone(studied, word).encode(wanted) for word in ("moee:hidden", "moee:routing"))
     assert clusters.loc["HS with RW", "rand"] < 1
     for key in ("rand", "nmi", "exact"):
         assert clusters.loc["HS with itself", key] >= clusters.loc["HS with RW", key]
@@ -38,7 +38,7 @@ def test_the_answer_is_that_of_each_reading_run_alone(moe):
     for key in ("rand", "mutual", "nmi", "jaccard", "exact", "matched_jaccard"):
         assert np.mean([getattr(d, key) for d in direct]) == pytest.approx(clusters.loc["HS with RW", key])
     (task,) = pair_tasks(list(texts.task_set.data.values()), 2560, 0)
-    similar = [task.similarities(alone(subject, w).encode(task.texts)) for w in ("moee:hidden", "moee:routing")]
+    similar = [task.similarities(alone(studied, w).encode(task.texts)) for w in ("moee:hidden", "moee:routing")]
     row = found.frames["complementarity_pairs"].iloc[0]
     assert row["spearman"] == pytest.approx(spearmanr(*similar).statistic, abs=1e-3)
     assert row["low"] < row["spearman"] < row["high"]
@@ -69,8 +69,8 @@ def test_equal_similarities_correlate_fully_and_fail_together(moe):
 
 
 def test_wrong_sizes_are_one_line(moe):
-    subjects, texts, settings = moe
+    encoders, texts, settings = moe
     for wrong in (8, [], [1], ["a"]):
         own = {**settings["complementarity"], "clusters": wrong}
         with pytest.raises(UserError, match=r"complementarity.clusters=.* must be a list of whole numbers"):
-            answer(subjects, texts, {**settings, "complementarity": own})
+            answer(encoders, texts, {**settings, "complementarity": own})

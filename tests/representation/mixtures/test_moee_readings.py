@@ -5,7 +5,7 @@ import pytest
 
 from cli.compose import composed, plain
 from evaluation.command import run
-from representation.moee.moee_readings import ablation_grid, answer, main_grid, type_means
+from representation.moee.moee_readings import ablation_grid, answer, block_means, main_grid
 from tests.representation.moee_settings import asked
 
 WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
@@ -55,12 +55,11 @@ def test_analysis_reads_the_scores(found):
 
 
 def test_means_are_over_tasks_then_types():
-    rows = [("A", "a1", 0.1), ("A", "a2", 0.3), ("B", "b", 0.8)]
+    rows = [("Classification", "a1", 0.1), ("Classification", "a2", 0.3), ("Retrieval", "b", 0.8)]
     about = {"encoder": "untrained", "seed": 0, "template": "instruct", "attn": "bi", "reading": "moee:routing"}
     frame = pd.DataFrame([{**about, "type": k, "task": t, "score": s} for k, t, s in rows])
-    frame = frame.assign(type=pd.Categorical(frame["type"], ["B", "A"], ordered=True))
-    means = type_means(frame)
-    assert list(means.columns) == ["B", "A", "mean of types"]
+    means = block_means(frame)
+    assert list(means.columns) == ["Retrieval", "Classification", "mean of types"]
     assert means.iloc[0].tolist() == pytest.approx([0.8, 0.2, 0.5])
 
 

@@ -7,8 +7,7 @@ from cli.errors import UserError
 from encoders.loading import untrained
 from encoders.templates import pieces
 from representation.moee.pair_tasks import pair_tasks
-from representation.moee.prompts import answer, prompt_templates, similarities
-from representation.moee.vectors import worded
+from representation.moee.prompts import answer, prompt_templates, similarities, worded
 from representation.write import markdown
 from tests.representation.moee_settings import asked
 
@@ -35,8 +34,8 @@ def test_the_nine_prompts_read_the_text_within_words():
 
 def test_a_prompt_cuts_no_text(moe):
     """Under every prompt a long text has the tokens that it has with none."""
-    (subject,), _, settings = moe
-    encoder = subject.encoder()
+    (studied,), _, settings = moe
+    encoder = studied.encoder()
     long = "the sum of two arrays " * 40
     (bare,) = encoder.tokenizer([long])
     assert len(bare) == settings["max_length"]
@@ -48,36 +47,36 @@ def test_a_prompt_cuts_no_text(moe):
 
 
 def test_a_prompt_longer_than_the_positions_is_refused(small_moe, tmp_path):
-    (subject,), _, _ = asked(small_moe, tmp_path, "max_length=120")
+    (studied,), _, _ = asked(small_moe, tmp_path, "max_length=120")
     with pytest.raises(UserError, match=r"adds \d+ tokens to max_length=120, which is more than the 128 positions"):
-        worded(subject.encoder(), prompt_templates("moee")["tone"])
+        worded(studied.encoder(), prompt_templates("moee")["tone"])
 
 
 def test_similarities_are_those_of_each_pooler_alone(moe):
-    (subject,), texts, _ = moe
+    (studied,), texts, _ = moe
     templates = dict(list(prompt_templates("moee").items())[2:4])
     tasks = pair_tasks(list(texts.task_set.data.values()), 16, 0)
-    (held,) = similarities(subject, templates, tasks, 0.5)
+    (held,) = similarities(studied, templates, tasks, 0.5)
     for reading, words in {"HS": {"reading": "hidden"}, "RW": {"reading": "routing"}, "sum": {"alpha": 0.5}}.items():
         for k, template in enumerate(templates.values()):
             form = {"bare": template.query.bare, "instructed": template.query.bare}
             own = {"name": template.name, "query": form, "document": form, "eos": False}
-            pooler = {**_moee(subject), **words}
-            length = worded(subject.encoder(), template).max_length
-            alone = untrained({**subject.config, "template": own, "pooler": pooler, "max_length": length})
+            pooler = {**_moee(studied), **words}
+            length = worded(studied.encoder(), template).max_length
+            alone = untrained({**studied.config, "template": own, "pooler": pooler, "max_length": length})
             vectors = alone.encode(tasks[0].texts)
             np.testing.assert_allclose(held[reading][k], tasks[0].similarities(vectors), atol=1e-6)
 
 
-def _moee(subject):
+def _moee(studied):
     from evaluation.candidates.readings import pooler_config
 
-    return pooler_config("moee:sum", subject.config)
+    return pooler_config("moee:sum", studied.config)
 
 
 def test_the_answer(moe):
-    subjects, texts, settings = moe
-    found = answer(subjects, texts, settings)
+    encoders, texts, settings = moe
+    found = answer(encoders, texts, settings)
     scores, stability = found.frames["prompts_scores"], found.frames["prompts_stability"]
     assert len(scores) == 9 * 3
     by_reading = scores.groupby("reading")["score"]

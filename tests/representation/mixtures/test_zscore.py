@@ -51,20 +51,20 @@ def test_vectors_against_scipy():
 @pytest.mark.parametrize("reading", ["routing", "concat", "sum"])
 def test_one_batch_is_the_pooler_of_the_published_code(moe, reading):
     """All texts in one batch: pooler.standardise=batch with a budget that takes them at once."""
-    (subject,), texts, _ = moe
-    task, parts = task_of(texts), raw_parts(subject, task_of(texts))
-    pooler = {**pooler_config(f"moee:{reading}", subject.config), "standardise": "batch"}
-    wanted = untrained({**subject.config, "pooler": pooler, "token_budget": 10**6}).encode(task.texts)
+    (studied,), texts, _ = moe
+    task, parts = task_of(texts), raw_parts(studied, task_of(texts))
+    pooler = {**pooler_config(f"moee:{reading}", studied.config), "standardise": "batch"}
+    wanted = untrained({**studied.config, "pooler": pooler, "token_budget": 10**6}).encode(task.texts)
     found = vectors_of(parts, [np.arange(len(task.texts))], Batching(reading, 1.0, 999, 1))
     np.testing.assert_allclose(found, wanted, atol=1e-4)
-    bare = untrained({**subject.config, "pooler": pooler | {"standardise": "none"}}).encode(task.texts)
+    bare = untrained({**studied.config, "pooler": pooler | {"standardise": "none"}}).encode(task.texts)
     np.testing.assert_allclose(vectors_of(parts, None, Batching(reading, 1.0, 0, 1)), bare, atol=1e-5)
 
 
 def test_harm_against_a_loop(moe):
-    (subject,), texts, _ = moe
+    (studied,), texts, _ = moe
     task = task_of(texts)
-    parts = raw_parts(subject, task)
+    parts = raw_parts(studied, task)
     batching = Batching("concat", 1.0, 4, 3)
     vectors = [vectors_of(parts, batches_of(len(task.texts), 4, seed), batching) for seed in range(3)]
     place = task.texts.index

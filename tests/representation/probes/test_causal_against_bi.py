@@ -67,8 +67,8 @@ def test_the_last_token_of_the_first_layer_sees_the_same_both_ways(small_model):
     assert (values[0][batch.roles == 2] < 0.999).any()
 
 
-def test_the_answer_joins_starts_that_share_weights(two_subjects, texts, settings):
-    answer = causal_against_bi.answer(two_subjects, texts, settings)
+def test_the_answer_joins_starts_that_share_weights(two_encoders, texts, settings):
+    answer = causal_against_bi.answer(two_encoders, texts, settings)
     assert [row[0].text for row in answer.grids[0].rows] == ["untrained"]
     frame = answer.frames["causal_against_bi"]
     assert sorted(set(frame["layer"])) == [1, 2, 3]

@@ -12,9 +12,10 @@ from transformers import AutoModel
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.loading import untrained
-from representation.encoders_studied import Subject
+from representation.encoders_studied import Studied
 from representation.probes import read_ahead
-from representation.probes.read_ahead_tables import Prefetcher, gains, gains_of, pooled_openings
+from representation.probes.read_ahead import gains, pooled_openings
+from representation.probes.read_ahead_tables import Ahead, gains_of
 from representation.probes.read_ahead_texts import Quadruple, batches, trios
 
 MADE = [
@@ -121,24 +122,24 @@ def test_triples_are_averaged_over_seeds_before_the_interval():
 
 
 def test_a_causal_layer_that_knows_more_is_refused():
-    subject = SimpleNamespace(label="eos-causal", config={"attn": {"name": "causal"}})
-    assert read_ahead._checked(subject, np.zeros((2, 3))) == (2, 0.0)
-    assert read_ahead._checked(subject, np.full((2, 3), -1e-7)) == (2, 1e-7)
+    studied = SimpleNamespace(label="eos-causal", config={"attn": {"name": "causal"}})
+    assert read_ahead._checked(studied, np.zeros((2, 3))) == (2, 0.0)
+    assert read_ahead._checked(studied, np.full((2, 3), -1e-7)) == (2, 1e-7)
     with pytest.raises(UserError, match="a causal layer knows what follows"):
-        read_ahead._checked(subject, np.full((2, 3), 0.1))
+        read_ahead._checked(studied, np.full((2, 3), 0.1))
     partly = SimpleNamespace(label="x", config={"attn": {"name": "bi_last", "layers": 1}})
     assert read_ahead._checked(partly, np.array([[0.0], [0.1]])) == (1, 0.0)
     bi = SimpleNamespace(label="x", config={"attn": {"name": "bi"}})
     assert read_ahead._checked(bi, np.array([[0.0], [0.1]])) == (0, 0.0)
-    assert read_ahead._said({"x": (0, 0.0)}) == []
-    assert "exactly 0" in read_ahead._said({"x": (6, 0.0)})[0]
-    assert "rounding" in read_ahead._said({"x": (6, 0.0), "y": (5, 1e-7)})[0]
+    assert read_ahead._check_notes({"x": (0, 0.0)}) == []
+    assert "exactly 0" in read_ahead._check_notes({"x": (6, 0.0)})[0]
+    assert "rounding" in read_ahead._check_notes({"x": (6, 0.0), "y": (5, 1e-7)})[0]
 
 
 def test_what_training_brought_is_paired_by_triple():
     config = {"model": "tiny", "attn": {"name": "bi"}}
     start, run, other = (
-        Subject(
+        Studied(
             SimpleNamespace(trained=trained, manifest={"seed": seed, "config": config, "lineage": []}),
             f"{name}{seed}",
             name,
@@ -146,17 +147,17 @@ def test_what_training_brought_is_paired_by_triple():
         for name, trained, seed in (("untrained, bi", False, 0), ("mean-bi", True, 0), ("mean-bi", True, 1))
     )
     values = [np.array([[9, 9, 9], [0.1, 0.2, 0.3]]), np.array([[0, 0, 0], [0.2, 0.5, 0.3]]), np.array([[1.0] * 3] * 2)]
-    ahead = Prefetcher([start, run, other], values)
+    ahead = Ahead([start, run, other], values)
     change = (np.array([0.1, 0.3, 0.0]) + np.array([0.9, 0.8, 0.7])) / 2
     wanted = stats.ttest_1samp(change, 0).confidence_interval(0.95)
     assert ahead.learnt("mean-bi") == pytest.approx((change.mean(), wanted.low, wanted.high))
     assert ahead.learnt("untrained, bi") is None
-    assert Prefetcher([run], values[1:2]).learnt("mean-bi") is None
+    assert Ahead([run], values[1:2]).learnt("mean-bi") is None
 
 
-def test_the_answer_has_a_line_for_each_backbone(two_subjects, texts, settings, monkeypatch):
+def test_the_answer_has_a_line_for_each_backbone(two_encoders, texts, settings, monkeypatch):
     monkeypatch.setattr(read_ahead, "held_out", lambda _: MADE)
-    answer = read_ahead.answer(two_subjects, texts, {**settings, "read_ahead": {"triples": 3}})
+    answer = read_ahead.answer(two_encoders, texts, {**settings, "read_ahead": {"triples": 3}})
     assert [row[0].text for row in answer.grids[0].rows] == ["untrained, causal", "untrained, bi"]
     assert answer.grids[0].rows[0][1].text == "+.0000"
     frame = answer.frames["read_ahead"]

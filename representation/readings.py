@@ -1,0 +1,72 @@
+"""One checkpoint read by several poolers, as evaluate.py readings=[...] does: vectors, scores, means by task type."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.scores.task_types import sort_types
+from cli.quiet import quiet
+from encoders.encoder import Reading, Readings
+from encoders.routers import experts_of
+from encoders.text_encoder import TextEncoder
+from encoders.tokens import Batch
+from evaluation.candidates.candidates import Candidate
+from evaluation.candidates.readings import ReadingCandidate, pooler_config
+from evaluation.instructions import read_instructions
+from evaluation.plan.plan import make_plan
+from evaluation.scoring import Options, score
+from evaluation.tasks.chosen import TaskSet
+from poolers.shared.registry import build_pooler
+from representation.encoders_studied import Studied
+from representation.question import each
+from representation.texts import Arrays, gathered
+
+
+def readings_of(studied: Studied, names: Mapping[str, str], **changed: Any) -> Readings:
+    """Return the readings `names` (name -> as in evaluate.py readings=) of an encoder.
+
+    changed: keys of their pooler's configuration. Raises `UserError` for routers that cannot be read.
+    """
+    device, encoder = studied.encoder().device, studied.encoder().encoder
+    experts, pooler = experts_of(encoder.backbone), encoder.pooler
+    readings = {}
+    for name, word in names.items():
+        config = {**pooler_config(word, studied.config), **changed}
+        built = build_pooler(config, pooler.hidden_size, pooler.num_layers, studied.seed, experts)
+        readings[name] = Reading(built.to(device).eval(), config["normalize"])
+    return Readings(encoder, readings)
+
+
+def arrays(readings: Readings) -> Callable[[Batch], Arrays]:
+    """Return the function of a batch that gives reading -> [B, E] on the CPU."""
+    return lambda batch: {name: vectors.cpu().numpy() for name, vectors in readings(batch).items()}
+
+
+def encode(readings: Readings, encoder: TextEncoder, texts: Sequence[str], instruction: str = "") -> Arrays:
+    """Return reading -> [N, E] float32 in the order of `texts`, which are distinct."""
+    return gathered(encoder.run(texts, instruction, arrays(readings)), len(texts))
+
+
+def score_readings(
+    readings: Sequence[Candidate], tasks: TaskSet, settings: dict[str, Any], what: str
+) -> Iterator[tuple[ReadingCandidate, str, str, float]]:
+    """Yield (reading, type, task, score); what was scored before is not scored again.
+
+    settings: cache_dir, embeddings, progress of the command. what: "Layers", on standard error.
+    """
+    with quiet():
+        plan = make_plan(readings, tasks, settings)
+    print(f"{what} to score: {plan.text}", file=sys.stderr, flush=True)
+    for reading in each(readings, "scored", settings, lambda reading: reading.title):
+        assert isinstance(reading, ReadingCandidate)
+        mode = reading.manifest["config"]["evaluation"]["instructions"]
+        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=plan.place.cache_dir))
+        yield from ((reading, kind, task, value) for task, (kind, value) in outcome.scores.items())
+
+
+def type_means(scores: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return one row per value of `by`, one column per type: the mean over seeds, then over the type's tasks."""
+    tasks = scores.groupby([*by, "type", "task"], sort=False)["score"].mean()
+    return tasks.groupby(level=[*by, "type"], sort=False).mean().unstack("type")[sort_types(set(scores["type"]))]
