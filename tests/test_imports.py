@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,46 @@ def test_arrows(package):
     for path in (ROOT / package).rglob("*.py"):
         ours = set(imported(path)) & MAY_IMPORT.keys() - {package}
         assert ours <= MAY_IMPORT[package], f"{path.name} imports {ours - MAY_IMPORT[package]}"
+
+
+def circle(arrows):
+    """Return a circle of nodes that import one another, or []. arrows: node -> nodes that it imports."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def arrows_inside(package):
+    """File -> files of the same package that it imports, also inside functions."""
+    files = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in (ROOT / package).rglob("*.py")}
+    arrows = {name: set() for name in files}
+    for name, path in files.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inside = {f"{node.module}.{alias.name}" for alias in node.names} & files.keys()
+                arrows[name] |= inside or {node.module} & files.keys()
+    return arrows
+
+
+PACKAGES = [*MAY_IMPORT, "benchmarks"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_files_import_one_way(package):
+    """The arrows of a package can be drawn without a circle."""
+    assert circle(arrows_inside(package)) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_rooms_import_one_way(package):
+    """So can those of its rooms: a folder, or a file beside the folders."""
+    room = {name: ".".join(name.split(".")[:2]) for name in arrows_inside(package)}
+    arrows = {}
+    for name, imports in arrows_inside(package).items():
+        arrows.setdefault(room[name], set()).update(room[other] for other in imports if room[other] != room[name])
+    assert circle(arrows) == []
 
 
 @pytest.mark.parametrize(
