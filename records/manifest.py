@@ -58,7 +58,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "Delete the run folder and train it again, or use the program's version that wrote it."
         )
     check_seal(manifest, path)
-    if "reading" in manifest.get("config", {}):  # its name before 2026-11-22
+    if "reading" in (manifest.get("config") or {}):  # its name before 2026-11-22
         manifest["config"]["token_choice"] = manifest["config"].pop("reading")
     return manifest
 
