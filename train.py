@@ -13,7 +13,6 @@ def main() -> None:
     from cli.help import help_screen
     from cli.hydra_flags import flags_first, job_config, printed_whole, read_flags
     from cli.quoting import train_words
-    from training.run import Jobs
 
     words = train_words(sys.argv[1:])
     flags = read_flags(words)
@@ -28,6 +27,8 @@ def main() -> None:
     if flags.cfg == "job":
         print(job_config(composed("train", flags.overrides), flags), end="")
         return
+    from training.run import Jobs  # imports torch: not for what Hydra alone can print
+
     jobs = Jobs()
     run = hydra.main(config_path=str(CONF), config_name="train", version_base="1.3")(jobs.run)
     with printed_whole(flags):
