@@ -1,1 +1,1 @@
-"""Why designs differ: what their layers, vectors and attention hold. `python -m representation run=...`."""
+"""Reasons why designs differ: their layers, vectors, attention and routers. `python -m representation run=...`."""

@@ -14,11 +14,11 @@ from cli.errors import UserError
 from records.atomic import write_json, write_text
 
 ANSWERS = "answers.json"
-PIXELS = 96  # of a web page, an inch
+PIXELS = 96  # per inch of a web page
 
 
 def markdown(answer: Answer) -> str:
-    """Return an answer as people read it: tables, figures by name with their captions, notes."""
+    """Return an answer as Markdown: tables, figures by name with their captions, notes."""
     parts = [f"# {escape(answer.title)}\n"]
     parts += [f"## {escape(grid.title)}\n\n{markdown_grid(grid)}" for grid in answer.grids]
     parts += [
@@ -41,7 +41,7 @@ def write_answer(answer: Answer, folder: Path, over: str) -> list[Path]:
         for name, text in texts.items():
             write_text(folder / name, text)
         pictures = write_figures(answer.drawings, folder / "figures") if answer.drawings else []
-        kept = [held for held in _held(folder / ANSWERS) if held["name"] != answer.name]
+        kept = [other for other in _written(folder / ANSWERS) if other["name"] != answer.name]
         write_json(folder / ANSWERS, {"version": 1, "answers": [*kept, as_json(answer, over)]})
     except OSError as error:
         raise UserError(f"Cannot write to {folder}: {error.strerror}. Name another with out=<folder>.") from error
@@ -69,10 +69,10 @@ def _figure(drawing: Drawing) -> dict[str, Any]:
     }
 
 
-def _held(path: Path) -> list[dict[str, Any]]:
-    """The answers that are there already; a file that cannot be read counts as none, since it is written anew."""
+def _written(path: Path) -> list[dict[str, Any]]:
+    """The answers that are there already; a file that cannot be read counts as none, since it is replaced."""
     try:
         answers = json.loads(path.read_text(encoding="utf-8"))["answers"]
-        return [held for held in answers if "name" in held]
+        return [answer for answer in answers if "name" in answer]
     except (OSError, ValueError, KeyError, TypeError):
         return []

@@ -1,1 +1,1 @@
-"""The shape of clouds of vectors, and whether it goes with the score."""
+"""The shape of clouds of vectors, and its relation to the score."""

@@ -1,1 +1,1 @@
-"""Where trained heads look, and what they lose without a layer."""
+"""Attention of trained heads, and their loss without a layer."""

@@ -1,4 +1,4 @@
-"""Where do trained heads look? Attention of multilayer heads over layers, of lastlayer heads over classes of tokens."""
+"""Attention of trained heads: of multilayer heads over layers, of lastlayer heads over classes of tokens."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""What each layer is worth, and how layers resemble one another."""
+"""The worth of each layer, and the similarity of layers."""

@@ -41,7 +41,7 @@ WHOLE = 10**9
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """None where no encoder is a mixture of experts, or no task is of pairs."""
+    """Return the answer; None where no encoder is a mixture of experts, or no task is of pairs."""
     keys = settings[NAME]
     check_sizes(f"{NAME}.batches", keys["batches"])
     experts = mixtures(encoders)

@@ -1,4 +1,4 @@
-"""Do routing weights and hidden states hold the same? Clusters, similarities of pairs, and pairs that they fail.
+"""Compares what routing weights and hidden states hold: clusters, similarities of pairs, and pairs that they fail.
 
 MoEE (Li and Zhou, arXiv 2410.10814, section 3.2, table 1 and figure 2). As a yardstick k-means is compared with itself:
 what two starts on the same vectors disagree on is no difference between readings.
@@ -40,7 +40,7 @@ THRESHOLDS = np.round(np.arange(0.05, 0.51, 0.05), 2)
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """None where no encoder is a mixture of experts."""
+    """Return the answer; None where no encoder is a mixture of experts."""
     keys = settings[NAME]
     check_sizes(f"{NAME}.clusters", keys["clusters"])
     experts = mixtures(encoders)

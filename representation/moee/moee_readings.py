@@ -48,7 +48,7 @@ ABLATION = {  # of the paper's table 5, and the concatenation of layers, which k
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """None where no encoder is a mixture of experts."""
+    """Return the answer; None where no encoder is a mixture of experts."""
     keys = settings["moee_readings"]
     experts = mixtures(encoders)
     if not experts:

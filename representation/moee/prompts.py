@@ -1,4 +1,4 @@
-"""Are routing weights steadier than hidden states when the prompt is worded in other ways?
+"""Steadiness of routing weights and of hidden states when the prompt is worded in other ways.
 
 MoEE (Li and Zhou, arXiv 2410.10814, sections 3.2 and 4.4, figures 4 and 5). The same pairs of texts are embedded under
 every prompt of conf/tables/prompts.yaml; the score is that of each prompt, the agreement that of two prompts'
@@ -41,7 +41,7 @@ FLOORS = {"mean": -1.0, "spread": 0.0, "agreement": -1.0}
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """None where no encoder is a mixture of experts, or no task is of pairs."""
+    """Return the answer; None where no encoder is a mixture of experts, or no task is of pairs."""
     keys = settings["prompts"]
     templates = prompt_templates(keys["wordings"])
     tasks = pair_tasks(texts.task_set.data.values(), keys["pairs"], settings["texts_seed"])

@@ -1,1 +1,1 @@
-"""LLM2Vec's two probes: do tokens read ahead, and what does the mask alone change?"""
+"""LLM2Vec's two probes: reading ahead, and the effect of the mask alone."""

@@ -1,4 +1,4 @@
-"""Do tokens know what comes after them? LLM2Vec's probe (arXiv 2404.05961, section 4) on held-out docstrings."""
+"""Knowledge of tokens of what comes after them: LLM2Vec's probe (arXiv 2404.05961, section 4), held-out docstrings."""
 
 from collections.abc import Sequence
 from typing import Any

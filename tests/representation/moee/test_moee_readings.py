@@ -6,7 +6,7 @@ import pytest
 from cli.compose import composed, plain
 from evaluation.command import run
 from representation.moee.moee_readings import ablation_grid, answer, block_means, main_grid
-from tests.representation.moee_settings import asked
+from tests.representation.moee.moee_settings import asked
 
 WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
 

@@ -9,7 +9,7 @@ from encoders.loading import untrained
 from evaluation.candidates.readings import pooler_config
 from representation.moee.batch_zscore import WHOLE, Batching, answer, batches_of, harm, raw_parts, vectors_of
 from representation.moee.pair_tasks import pair_tasks
-from tests.representation.moee_settings import asked
+from tests.representation.moee.moee_settings import asked
 
 WORDS = ["batch_zscore.pairs=24", "batch_zscore.batches=[4,16]", "batch_zscore.orders=3"]
 

@@ -10,7 +10,7 @@ from evaluation.candidates.readings import pooler_config
 from representation.moee.clusters import agreement, partition
 from representation.moee.complementarity import answer, compared, correlated, failures
 from representation.moee.pair_tasks import pair_tasks
-from tests.representation.moee_settings import asked
+from tests.representation.moee.moee_settings import asked
 
 WORDS = ["complementarity.starts=2", "complementarity.bootstraps=100", "complementarity.clusters=[3]", "attn=bi"]
 

@@ -9,7 +9,7 @@ from encoders.templates import pieces
 from representation.moee.pair_tasks import pair_tasks
 from representation.moee.prompts import answer, prompt_templates, similarities, worded
 from representation.write import markdown
-from tests.representation.moee_settings import asked
+from tests.representation.moee.moee_settings import asked
 
 WORDS = ["prompts.pairs=16", "prompts.alpha=0.5"]
 
