@@ -59,6 +59,7 @@ def test_a_crossing_of_published_models_agrees_with_statsmodels(published):
     """Twelve models are a crossing: family (e5, bge) x size x version; F of all seven effects over 27 shared tasks."""
     from statsmodels.stats.anova import AnovaRM
 
+    from analysis.questions.effects import effect_notes
     from analysis.questions.tested_effects import factorial_effects
     from analysis.settings import Settings
 
@@ -71,7 +72,7 @@ def test_a_crossing_of_published_models_agrees_with_statsmodels(published):
     }
     matrix = published.frame().loc[list(rows)].dropna(axis=1).T / 100
     assert len(matrix) == 27
-    (found,), notes = factorial_effects(
+    (found,), _ = factorial_effects(
         matrix, pd.DataFrame.from_dict(rows, orient="index"), {"All": list(matrix.index)}, Settings(scores=())
     )
     long = matrix.rename_axis("task").reset_index().melt("task", var_name="model", value_name="score")
@@ -83,4 +84,4 @@ def test_a_crossing_of_published_models_agrees_with_statsmodels(published):
         assert ours.loc[name.replace(":", " x "), "F"] == pytest.approx(row["F Value"], rel=1e-8)
     assert ours.loc["size", "p_adjusted"] < 0.001
     assert ours.loc["version", "p"] > 0.5
-    assert any("99,999 random ones (seed 0)" in note for note in notes)
+    assert any("99,999 random ones (seed 0)" in note for note in effect_notes([found.tests], Settings(scores=())))
