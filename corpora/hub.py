@@ -83,7 +83,7 @@ def _tell_commit(data: dict[str, Any], commit: str) -> None:
 
 
 def hub_reachable() -> bool:
-    """Whether the hub's host answers within a few seconds; behind a proxy it is taken to."""
+    """Return whether the hub's host answers within a few seconds; behind a proxy it is taken to."""
     from urllib.parse import urlparse
     from urllib.request import getproxies
 

@@ -92,7 +92,7 @@ def _unless_out_of_memory(compute: Callable[[Chunk], T], chunk: Chunk) -> tuple[
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether memory ran out, on a GPU or on the host."""
+    """Return whether memory ran out, on a GPU or on the host."""
     return isinstance(error, torch.OutOfMemoryError) or OF_THE_CPU in str(error)
 
 

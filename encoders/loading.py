@@ -115,7 +115,7 @@ def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
 
 
 def is_frozen(cfg: Config) -> bool:
-    """Whether the run of `cfg` trains a head alone (backbone.frozen=true) and so has no adapter."""
+    """Return whether the run of `cfg` trains a head alone (backbone.frozen=true) and so has no adapter."""
     return bool(cfg.get("backbone", {}).get("frozen"))  # older manifests and evaluate.yaml have no such key
 
 

@@ -115,7 +115,7 @@ def grouped_under_autocast(experts: nn.Module, hidden: Tensor, chosen: Tensor, w
 
 
 def is_experts(module: nn.Module) -> bool:
-    """Whether `module` holds the weights of a layer's experts as one tensor each, which grouped products read."""
+    """Return whether `module` holds the weights of a layer's experts as one tensor each, as grouped products need."""
     return hasattr(module, "is_transposed") and hasattr(module, "has_gate")  # as transformers' decorator leaves it
 
 

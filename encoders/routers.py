@@ -119,7 +119,7 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
 
 
 def _is_softmax(output: Any) -> bool:
-    """Whether the weights of the chosen experts have the ratios of a softmax of the logits, not those of sigmoids.
+    """Return whether the weights of the chosen experts have the ratios of a softmax of the logits, not of sigmoids.
 
     output: logits [N, E], weights [N, k] and places [N, k] of the experts that a router chose. Ratios, since the
     weights may be scaled, or normalised over the chosen. With k = 1 there are none, and nothing is proved.
@@ -137,7 +137,7 @@ def _is_softmax(output: Any) -> bool:
 
 
 def _is_product(router: nn.Module, hidden: Tensor, read: Any) -> bool:
-    """Whether `read` [N, E] is W h (+ b) of hidden [..., D] to rounding in the coarsest format on the way."""
+    """Return whether `read` [N, E] is W h (+ b) of hidden [..., D] to rounding in the coarsest format on the way."""
     weight, bias = router.get_parameter("weight"), getattr(router, "bias", None)
     h, w = hidden.flatten(0, -2).double(), weight.double()
     if not isinstance(read, Tensor) or read.shape != (len(h), len(w)):

@@ -118,7 +118,7 @@ class MoEE(Pooler):
 
     @property
     def lacks_statistics(self) -> bool:
-        """Whether corpus statistics are wanted and not there."""
+        """Return whether corpus statistics are wanted and not there."""
         return self.of_hidden.lacks_statistics or self.of_routing.lacks_statistics
 
     def _take(self, file: Path) -> None:

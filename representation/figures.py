@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing, drawn
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK
 from analysis.grids.formats import score, signed
+from analysis.statistics.arrays import Floats
 
-Floats = NDArray[np.float64]
 MOST_PANELS = 12
 MOST_NUMBERS = 110  # cells of a panel with their numbers in them
 ACROSS = 3

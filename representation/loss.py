@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import MOST_DESIGNS, mark
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
+from analysis.statistics.arrays import Floats
 from representation.encoders_studied import Studied
 from representation.figures import Words, styled
 from representation.texts import Texts
@@ -22,7 +22,6 @@ PLACE = 70
 NAME = "loss"
 WIDTH = 5  # steps of the running mean that is drawn
 ENDS = 10  # steps of the first and last mean of the table
-Floats = NDArray[np.float64]
 Curves = dict[str, dict[str, Floats]]  # objective -> label -> loss of each step
 
 

@@ -1,4 +1,4 @@
-"""How figures look: sizes for print, marks that differ in shape as well as in colour.
+"""The look of figures: sizes for print, marks that differ in shape as well as in colour.
 
 Colours are those of Okabe and Ito (2008, "Color universal design"), without their yellow, which white paper swallows.
 No meaning rests on colour alone: designs also differ in shape, significance in filling, signs in position.

@@ -22,7 +22,7 @@ def fraction(value: float) -> str:
 
 
 def equals(value: float) -> str:
-    """What follows the letter p: "= .0312", or "< .0001"."""
+    """Return the text after the letter p: "= .0312", or "< .0001"."""
     text = fraction(value)
     return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
 

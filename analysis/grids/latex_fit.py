@@ -1,4 +1,4 @@
-r"""How a grid fits a page of LaTeX: font size, wrapped names, panels of columns, pieces of rows.
+r"""Means to fit a grid to a page of LaTeX: font size, wrapped names, panels of columns, pieces of rows.
 
 The width aimed at is 455 pt, the text of ACL's and many two-column styles; `\makebox` centres the table, so in a
 narrower text (345 pt in `article`) it hangs evenly into the margins and never off the page.

@@ -7,12 +7,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.settings import Settings
+from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import CORRECTIONS, passes
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
-
-Floats = NDArray[np.float64]
 
 ALL = "All"
 ALWAYS = ("holm", "bh")  # both stand in the files, whichever decides

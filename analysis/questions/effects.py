@@ -72,7 +72,7 @@ def _cut(rows: list[list[Cell]], most: int, file: str) -> tuple[list[list[Cell]]
 
 
 def _effect_cell(row: pd.Series, settings: Settings) -> Cell:
-    """Where alpha is out of reach, the smallest p that so many tasks allow, as in the table of pairs."""
+    """Return the cell of an effect; where alpha is out of reach, with the smallest p that so many tasks allow."""
     text = f_value(row["F"])
     size = "" if math.isnan(row["partial_eta_squared"]) else f"eta2 {score(row['partial_eta_squared'], 2)}"
     raw_only = "(*)" if passes(row["p"], settings.alpha) else ""

@@ -78,7 +78,7 @@ def _for_file(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def _sentence(row: dict[Any, Any], settings: Settings) -> str:
-    """What the tests of equivalence add to the verdict on one pair."""
+    """Return the sentence that the tests of equivalence add to the verdict on one pair."""
     after = "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
     tests = f"two one-sided signed-rank tests, p {equals(row['p_adjusted'])}{after}"
     if row["told_apart"]:

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE
 from analysis.grids.formats import fraction, percent, signed
 from analysis.questions.question import Material
+from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import correction_name, passes
-
-Floats = NDArray[np.float64]
 
 MINUS = "\N{MINUS SIGN}"
 MOST_PAIRS = 45
@@ -132,7 +130,7 @@ def _finite(ends: Floats) -> Floats:
 
 
 def _reach(material: Material, rows: pd.DataFrame) -> str:
-    """What no data with so many tasks could show."""
+    """Return the note on what no data with so many tasks could show."""
     if (rows["reachable"] == "yes").any():
         return ""
     after = "" if (rows["reachable"] == "no").all() else f" after {correction_name(material.settings.correction)}"

@@ -12,9 +12,9 @@ from analysis.drawings.style import BLACK
 from analysis.grids.formats import fraction, signed
 from analysis.questions.forest import MINUS
 from analysis.questions.question import Material
+from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import correction_name, passes
 
-Floats = NDArray[np.float64]
 MOST = 40  # designs
 MOST_WITH_NUMBERS = 12
 
@@ -70,7 +70,7 @@ def _differences(material: Material, designs: list[str]) -> Floats:
 
 
 def _turned(values: Floats) -> NDArray[np.bool_]:
-    """Where the sign is not that of the means, by which the designs are sorted."""
+    """Return the cells whose sign is not that of the means, by which the designs are sorted."""
     upper = np.triu(np.ones_like(values, dtype=bool), 1)
     return (upper & (values < 0)) | (upper.T & (values > 0))
 

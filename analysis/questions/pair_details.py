@@ -41,7 +41,7 @@ def answer(material: Material) -> Answer:
 
 
 def _row(row: pd.Series) -> list[Cell]:
-    """What belongs together stands in one cell, one below the other, so that the table fits a page."""
+    """Return the row of a pair; values that belong together share a cell, so that the table fits a page."""
     return [
         Cell(f"{row['second']} - {row['first']}"),
         Cell(signed(row["difference"]), below=_interval(row["mean_low"], row["mean_high"])),

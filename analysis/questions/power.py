@@ -1,4 +1,4 @@
-"""What the number of tasks allows: attainable p, power, detectable difference and tasks needed, pair by pair."""
+"""Power of the number of tasks: attainable p, power, detectable difference and tasks needed, pair by pair."""
 
 import math
 from typing import Any

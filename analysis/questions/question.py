@@ -70,7 +70,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found. Where several answers share a folder, names of grids, figures and files begin with `name`."""
+    """The answer of a question. Names of grids, figures and files begin with `name` where answers share a folder."""
 
     name: str
     title: str = ""  # heading, where the answer stands alone (representation); each grid has its own

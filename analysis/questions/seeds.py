@@ -63,7 +63,7 @@ def _about(rows: pd.DataFrame, alpha: float) -> dict[tuple[str, str], str]:
 
 
 def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
-    """What a pair's own seeds are worth where they are few, and which differences the seeds could explain."""
+    """Notes on a pair's own seeds where they are few, and on the differences that seeds could explain."""
     notes = []
     if seeds < FEW_SEEDS:
         notes.append(

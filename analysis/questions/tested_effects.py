@@ -5,15 +5,13 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.crossings import Crossing, crossings
 from analysis.settings import Settings
+from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.sign_flip import sign_flip
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ HEAVY = 1.0  # excess kurtosis; published models 2.2 at the median, the embedded
 
 
 def heavy_tailed(differences: NDArray[np.float64]) -> bool:
-    """Whether the median excess kurtosis of the rows of `differences` [P, n] is above 1; rows that vary only."""
+    """Return whether the median excess kurtosis of the rows of `differences` [P, n] is above 1; rows that vary only."""
     centred = differences - differences.mean(axis=1, keepdims=True)
     variance = (centred**2).mean(axis=1)
     varies = variance > 1e-20

@@ -1,4 +1,4 @@
-"""How much of the scores' variance is design, task, seed: one row a block."""
+"""Shares of design, task and seed in the variance of the scores: one row per block."""
 
 import pandas as pd
 

@@ -52,7 +52,7 @@ def _benchmark(material: Material) -> str:
 
 
 def _control(material: Material) -> Iterator[str]:
-    """Where manifests prove it; foreign scores prove nothing and nothing is claimed."""
+    """Sentences that manifests prove; of foreign scores nothing is claimed."""
     if not any(design.runs for design in material.designs.values()):
         return
     factors = listed(material.settings.factors)

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis.statistics.arrays import Floats
 from benchmarks.arguments import only
 from cli.errors import guard
-
-Floats = NDArray[np.float64]
 
 MAIN = np.array([0.0, 0.0, 3.0, 3.0, 9.0, 9.0]) + np.array([0.0, 4.0] * 3)  # no interaction
 

@@ -47,7 +47,7 @@ def refuse_unpadded(model: dict[str, Any], padding: bool) -> None:
 
 
 def knows_sdpa(config: Any) -> bool:
-    """Whether sdpa computes this family's attention; soft-capped scores (Gemma 2) and sinks (gpt-oss) it cannot.
+    """Return whether sdpa computes this family's attention; soft-capped scores (Gemma 2) and sinks (gpt-oss) it cannot.
 
     False for code that is not transformers' own: eager is the code itself.
     """
@@ -56,13 +56,13 @@ def knows_sdpa(config: Any) -> bool:
 
 
 def _takes_rows(config: Any) -> bool:
-    """Whether attention is the softmax over all tokens of a text and nothing else, so that texts can share a row."""
+    """Return whether attention is the softmax over all tokens of a text alone, so that texts can share a row."""
     window = getattr(config, "sliding_window", None)
     return config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
 
 
 def is_unpadded(backbone: PreTrainedModel) -> bool:
-    """Whether the decoder takes its texts as one row (`model.attn_implementation=unpadded`)."""
+    """Return whether the decoder takes its texts as one row (`model.attn_implementation=unpadded`)."""
     return backbone.config._attn_implementation == UNPADDED
 
 

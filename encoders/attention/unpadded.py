@@ -198,7 +198,7 @@ def _dropped(x: Tensor, masks: list[Tensor], p: float) -> Tensor:
 @cache
 @torch.no_grad()
 def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
-    """Whether torch's kernel for texts of any length runs on `device` for heads of `width` and gives what groups give.
+    """Return whether torch's kernel for texts of any length runs on `device` for heads of `width`, with the groups' result.
 
     Tried once on two short texts, before it is first used; where it does not hold, attention goes by groups.
     """
@@ -221,7 +221,7 @@ def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
 
 
 def may_run(parameters: frozenset[str], capability: tuple[int, int], width: int) -> bool:
-    """Whether a GPU of compute `capability` runs FlashAttention on heads of `width` by a function of `parameters`.
+    """Return whether a GPU of `capability` runs FlashAttention on heads of `width` by a function of `parameters`.
 
     It needs Ampere or newer and a width of at most 256 that 8 divides (Dao 2023, arXiv 2307.08691, and torch's checks).
     Without `num_splits` torch cuts sums as the batch has it, without `enable_gqa` it knows no shared key heads.

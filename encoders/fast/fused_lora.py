@@ -32,7 +32,7 @@ def fuse_lora(model: nn.Module) -> int:
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Whether `module` is a linear layer with one adapter that is LoRA as published and nothing else."""
+    """Return whether `module` is a linear layer with one adapter that is LoRA as published and nothing else."""
     from peft.tuners.lora import Linear
 
     return (

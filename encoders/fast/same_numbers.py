@@ -68,7 +68,7 @@ def _silu_gate(module: Any, x: Tensor) -> Tensor:
 
 
 def _same(module: nn.Module, quick: Quick, compute: torch.dtype) -> bool:
-    """Whether `quick` gives what `module` gives, bit by bit and in the same format.
+    """Return whether `quick` gives what `module` gives, bit by bit and in the same format.
 
     Without autocast an input has the weights' format; under it that of the residual stream, or of a product.
     """

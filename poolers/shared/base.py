@@ -125,7 +125,7 @@ class Pooler(nn.Module, ABC):
 
     @classmethod
     def needs_padding(cls, settings: Mapping[str, Any]) -> bool:
-        """Whether states of padding reach the vectors of a pooler with these `settings`, as in conf/pooler.
+        """Return whether states of padding reach the vectors of a pooler with these `settings`, as in conf/pooler.
 
         Of settings, not of a pooler, since this decides the kernel of the decoder that poolers are built for.
         """
@@ -134,12 +134,12 @@ class Pooler(nn.Module, ABC):
 
     @classmethod
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:
-        """Whether a pooler with these settings reads what stands at the last token."""
+        """Return whether a pooler with these settings reads what stands at the last token."""
         return settings.get("tokens") == "last"
 
     @property
     def lacks_statistics(self) -> bool:
-        """Whether the pooler needs statistics of a corpus (training/corpus_statistics.py) that it was not given."""
+        """Return whether the pooler lacks statistics of a corpus (training/corpus_statistics.py) that it needs."""
         return False
 
     @abstractmethod

@@ -37,7 +37,7 @@ def check_pooler(config: Mapping[str, Any]) -> None:
 
 
 def reads_padding(config: Mapping[str, Any]) -> bool:
-    """Whether the pooler of `config`, as in conf/pooler, reads states of padding. An unknown name reads none."""
+    """Return whether the pooler of `config`, as in conf/pooler, reads states of padding. An unknown name reads none."""
     return config["name"] in pooler_names() and pooler_class(config["name"]).needs_padding(config)
 
 

@@ -53,5 +53,5 @@ class Standardise(nn.Module):
 
     @property
     def lacks_statistics(self) -> bool:
-        """Whether corpus statistics are wanted and not there."""
+        """Return whether corpus statistics are wanted and not there."""
         return self.kind == "corpus" and int(self.texts) == 0

@@ -109,7 +109,7 @@ def _interval(rho: float, n: int, alpha: float) -> tuple[float, float]:
 
 
 def _step(n: int) -> float:
-    """How far below 1 the next rho is: 6 * 2 / (n^3 - n), two neighbours of a ranking exchanged."""
+    """Return the distance from 1 to the next rho: 6 * 2 / (n^3 - n), two neighbours of a ranking exchanged."""
     return 12 / (n**3 - n)
 
 

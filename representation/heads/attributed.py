@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerBase
 
+from analysis.statistics.arrays import Floats
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from poolers.lastlayer import LastLayerTrainable
@@ -21,7 +21,6 @@ from poolers.shared.cross_attention import CrossAttentionHead
 from representation.encoders_studied import Studied
 from representation.texts import Text, Texts, gathered
 
-Floats = NDArray[np.float64]
 CLASSES = ("BOS", "instruction", "content word", "function word", "punctuation", "EOS", "padding")
 FIRST, ASKED, CONTENT, FUNCTION, PUNCTUATION, LAST, FILLED = range(len(CLASSES))
 OF_ROLE = {PAD: FILLED, BOS: FIRST, INSTRUCTION: ASKED, EOS: LAST}

@@ -91,7 +91,7 @@ def vectors_without(pooler: MultiLayerTrainable, reductions: Tensor, left_out: i
 
 
 class Reductions:
-    """What a multilayer head reads of each text, from one forward pass a text, kept while a run is looked at.
+    """States that a multilayer head reads of each text, from one forward pass per text, kept while a run is studied.
 
     One vector a layer: L x D float32 a text (6 KB with the embedded base, 0.5 MB with a decoder of 7 B parameters).
     """

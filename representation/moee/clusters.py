@@ -9,7 +9,8 @@ from scipy.stats import rankdata
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
 
-Floats = NDArray[np.float64]
+from analysis.statistics.arrays import Floats
+
 Labels = NDArray[np.int64]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.statistics.arrays import Floats
 from evaluation.tasks.task_data import TaskData
 from records.streams import stream_seed
 from representation.geometry.vector_geometry import unit
 
-Floats = NDArray[np.float64]
 TRUTH = {"PairClassification": "labels", "STS": "score"}
 MEASURE = {
     "PairClassification": "average precision of the cosine similarity",

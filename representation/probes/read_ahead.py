@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from omegaconf import OmegaConf
 from torch import Tensor
 from torch.nn import functional as F
 
 from analysis.questions.question import Answer
+from analysis.statistics.arrays import Floats
 from cli.compose import CONF
 from cli.errors import UserError
 from cli.limits import Limit
@@ -30,7 +30,6 @@ PLACE = 30
 NAME = "read_ahead"
 LIMITS = {"read_ahead.triples": Limit(8)}
 LEAK = 1e-3  # a difference of causal states beyond all rounding
-Floats = NDArray[np.float64]
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:

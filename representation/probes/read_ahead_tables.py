@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, LINE, MOST_DESIGNS, mark
 from analysis.grids.formats import interval, score, signed
 from analysis.grids.grid import Cell, Grid
+from analysis.statistics.arrays import Floats
 from analysis.statistics.intervals import student_interval
 from representation.encoders_studied import Studied, by_design, start_of
 from representation.figures import Words, styled
 
 LEVEL = 0.95
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

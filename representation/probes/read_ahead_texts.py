@@ -134,7 +134,7 @@ def _trio(quadruple: Quadruple, tokenizer: TextTokenizer) -> Trio | None:
 
 
 def _end(row: Tokens) -> int:
-    """Where A ends."""
+    """Return the end of A."""
     return max((i + 1 for i, role in enumerate(row.roles) if role == INSTRUCTION), default=0)
 
 
