@@ -198,7 +198,7 @@ def _dropped(x: Tensor, masks: list[Tensor], p: float) -> Tensor:
 @cache
 @torch.no_grad()
 def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
-    """Return whether torch's kernel for texts of any length runs on `device` for heads of `width`, with the groups' result.
+    """Return whether torch's kernel for texts of any length runs on `device` for `width`, with the groups' result.
 
     Tried once on two short texts, before it is first used; where it does not hold, attention goes by groups.
     """
