@@ -153,7 +153,7 @@ def test_families_are_corrected_and_only_equal_pairs_count():
 
 def test_worlds_have_the_null_they_name():
     spreads, rng = read_spreads(None), np.random.default_rng(1)
-    assert spreads.material.pairs.shape == (10, 40)
+    assert spreads.pairs.shape == (10, 40)
     for name, world in WORLDS.items():
         d = world(rng, spreads, 3000, 8)
         error = d.mean(axis=1).std() / np.sqrt(3000)
