@@ -1,8 +1,16 @@
 """Train one cell of the grid, or a sweep of cells: `python train.py pooler=multilayer attn=bi`."""
 
 import sys
+from typing import Any
 
 from cli.errors import guard
+
+
+def run(config: dict[str, Any]) -> None:
+    """Train the run of a job's configuration."""
+    from training.run import run as train  # imports torch: not for what Hydra alone can print
+
+    train(config)
 
 
 def main() -> None:
@@ -12,6 +20,7 @@ def main() -> None:
     from cli.compose import CONF, check_overrides, composed
     from cli.help import help_screen
     from cli.hydra_flags import flags_first, job_config, printed_whole, read_flags
+    from cli.jobs import Jobs
     from cli.quoting import train_words
 
     words = train_words(sys.argv[1:])
@@ -27,12 +36,10 @@ def main() -> None:
     if flags.cfg == "job":
         print(job_config(composed("train", flags.overrides), flags), end="")
         return
-    from training.run import Jobs  # imports torch: not for what Hydra alone can print
-
-    jobs = Jobs()
-    run = hydra.main(config_path=str(CONF), config_name="train", version_base="1.3")(jobs.run)
+    jobs = Jobs(run)
+    start = hydra.main(config_path=str(CONF), config_name="train", version_base="1.3")(jobs.run)
     with printed_whole(flags):
-        run()
+        start()
     jobs.close()
 
 

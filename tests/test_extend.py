@@ -57,9 +57,9 @@ def commands(name):
     return re.findall(r"^    (python .*?)(?:  .*)?$", (EXTEND / name).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def manifest(tree, cell):
-    """The manifest of the only run, which is of that cell and finished."""
-    (path,) = tree.glob("runs/*/*/*/manifest.json")
+def manifest(runs, cell):
+    """The manifest of the only run below `runs`, which is of that cell and finished."""
+    (path,) = runs.glob("*/*/*/manifest.json")
     held = json.loads(path.read_text())
     assert (path.parent.parent.name, held["status"]) == (cell, "finished")
     return held
@@ -70,7 +70,7 @@ def manifest(tree, cell):
 def test_a_pooler(tree):
     train, contract = commands("pooler.md")
     run(tree, f"{train} {SHORT}")
-    assert manifest(tree, "max-bi")["config"]["pooler"]["name"] == "max"
+    assert manifest(tree / "runs", "max-bi")["config"]["pooler"]["name"] == "max"
     assert re.search(r"\d+ passed", run(tree, f"{contract} -m 'not slow'"))
 
 
@@ -87,13 +87,14 @@ def test_an_objective(tree):
         ("objective.name=sigmoids", "There is no objective 'sigmoids'. Nearest: sigmoid"),
     ]:
         assert message in run(tree, f"{train} {word}", code=2)
-    run(tree, train)
-    made = manifest(tree, "mean-bi")
-    assert (made["steps"], made["config"]["objective"]["bias"]) == (2, -10)
-    assert "training.objectives.sigmoid" in made["code"]["chosen"]["objective"]
-    assert made["held_out"]["before"].keys() == made["held_out"]["after"].keys() == {"nDCG@10"}
-    assert "is finished; nothing to do" in run(tree, train)
-    assert "held-out nDCG@10" in run(tree, f"{train} pooler=lastlayer backbone.frozen=true")
+    for cell, words in [("mean-bi", ""), ("lastlayer-bi", " pooler=lastlayer backbone.frozen=true")]:
+        run(tree, f"{train}{words} runs_dir=runs/{cell}")
+        made = manifest(tree / "runs" / cell, cell)
+        assert (made["steps"], made["config"]["objective"]["bias"]) == (2, -10)
+        assert "training.objectives.sigmoid" in made["code"]["chosen"]["objective"]
+        assert made["held_out"]["before"].keys() == made["held_out"]["after"].keys() == {"nDCG@10"}
+        assert 16 <= made["pairs_compared"] <= 2 * 8**2, "two batches of eight queries and eight documents"
+        assert "is finished; nothing to do" in run(tree, f"{train}{words} runs_dir=runs/{cell}")
 
 
 # Every kernel is proved when it is loaded; what each layer sees is compared with what is written here.
@@ -124,7 +125,7 @@ def test_an_attention_pattern(tree):
     assert "attn=alternating" in run(tree, f"{train} {SHORT} check=true")
     assert run(tree, f"python -c {shlex.quote(MASKS)}").startswith("as written")
     run(tree, f"{train} {SHORT}")
-    assert manifest(tree, "mean-alternating")["config"]["attn"]["reach"] == 8
+    assert manifest(tree / "runs", "mean-alternating")["config"]["attn"]["reach"] == 8
     assert "attn.reach=0 must be a whole number, at least 1" in run(tree, f"{train} attn.reach=0", code=2)
 
 

@@ -86,6 +86,18 @@ def test_entry_points_import_nothing_heavy(module):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("flags", ["--help", "--info all", "--cfg all", "--cfg job"])
+def test_what_hydra_alone_can_print_needs_no_torch(flags):
+    heavy = "{'torch', 'mteb', 'transformers', 'pandas'}"
+    code = f"import sys, train; train.main(); print(sorted({heavy} & sys.modules.keys()))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "pooler=lastlayer", *flags.split()],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert len(done.stdout.splitlines()) > 10
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_root_evaluate_does_nothing_when_imported():
     """A root evaluate.py shadows the PyPI package of that name, which libraries import."""
     done = subprocess.run(

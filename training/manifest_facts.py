@@ -1,9 +1,11 @@
 """The facts of a run's manifest, before the first step and after the last, and their words on the screen."""
 
+from pkgutil import iter_modules
 from typing import Any
 
 import torch
 
+import poolers.shared
 from cli.compose import flat
 from cli.errors import UserError
 from corpora.docstrings import package_versions
@@ -21,8 +23,7 @@ from training.module import StepModule
 Config = dict[str, Any]
 SAME = {"data.sha256": "training data", **BASE}
 # Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
-SHARED = ("base", "cross_attention", "packed", "registry", "standardise")
-ROOTS = ("training.run", *(f"poolers.shared.{name}" for name in SHARED))
+ROOTS = ("training.run", *sorted(f"poolers.shared.{module.name}" for module in iter_modules(poolers.shared.__path__)))
 ABSENT = "absent"
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "precision", "dtypes")
 
@@ -68,8 +69,8 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
 def modules(config: Config) -> Config:
     """Return the sources that the run of `config` goes through, and which of them are there for one choice alone."""
     reader = config["data"].get("reader") or config["data"].get("texts")
-    objective, pooler = config["objective"]["name"], config["pooler"]["name"]
-    chosen = {"objective": f"training.objectives.{objective}", "pooler": f"poolers.{pooler}"}
+    places = {"attn": "encoders.attention.patterns", "objective": "training.objectives", "pooler": "poolers"}
+    chosen = {group: f"{folder}.{config[group]['name']}" for group, folder in places.items()}
     return modules_of(ROOTS, chosen | ({"data": reader.rpartition(".")[0]} if reader else {}))
 
 

@@ -1,16 +1,12 @@
 """A run from its configuration to its folder: the steps in order, the same for every objective."""
 
-import sys
 from typing import Any
 
 import torch
 from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
-from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.compose import plain
-from cli.errors import UserError, leave_if_unread, refused_where_undetermined
+from cli.errors import UserError
 from cli.quiet import quieten
 from corpora.triples import Triple
 from records.fingerprint import remember_below
@@ -28,37 +24,6 @@ from training.set_up import save_trained, set_up
 from training.validation import HeldOut
 
 Config = dict[str, Any]
-
-
-class Jobs:
-    """Runs one Hydra job after another; one that the user must correct does not stop the others of a sweep."""
-
-    def __init__(self) -> None:
-        self.failures: list[str] = []
-
-    def run(self, cfg: DictConfig) -> None:
-        """Run a job; in a sweep its error is kept for the end."""
-        try:
-            with refused_where_undetermined():
-                run(plain(cfg))
-        except BrokenPipeError:
-            leave_if_unread()  # Hydra would print a trace
-            raise
-        except UserError as error:
-            if HydraConfig.get().mode is not RunMode.MULTIRUN:
-                raise SystemExit(self._report(error)) from error
-            self._report(error)
-            self.failures.append(str(error))
-
-    def close(self) -> None:
-        """Leave with exit code 2 where a job of a sweep failed."""
-        if self.failures:
-            raise UserError(f"{len(self.failures)} of the sweep's runs failed; the errors stand above.")
-
-    @staticmethod
-    def _report(error: UserError) -> int:
-        print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
-        return 2
 
 
 def run(config: Config) -> None:

@@ -1,5 +1,6 @@
 """A whole run: an interrupted one ends bit-equal, a stopped one is not finished; tests/contract holds the rest."""
 
+import json
 import sys
 
 import pytest
@@ -110,10 +111,34 @@ def test_a_run_states_its_own_modules_whatever_the_process_has_loaded(cell, tmp_
     assert "poolers.latent" not in ours
     assert {"training.run", "encoders.encoder", "corpora.files", "records.streams"} <= code["modules"].keys()
     assert code["chosen"] == {
+        "attn": ["encoders.attention.patterns.bi"],
         "objective": ["training.objectives.infonce"],
         "pooler": ["poolers.mean"],
         "data": [],
     }
+
+
+LOADED = """
+import sys, train
+train.main()
+print(*sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_all_that_a_run_loads_is_in_its_manifest(cell, tmp_path):
+    """Also what is found by its name: pattern, pooler, objective, reader."""
+    config = cell("lastlayer", "bi_last")
+    words = ["pooler=lastlayer", "attn=bi_last", "attn.layers=1", f"model.path={config['model']['path']}"]
+    words += ["data=jsonl", f"data.path='{config['data']['path']}'", "data.validation=4", "max_length=48"]
+    words += ["accelerator=cpu", "trainer.max_steps=1", "trainer.global_batch_size=4", "trainer.progress=false"]
+    done = start("-c", LOADED, *words, "logging.tensorboard=false", f"runs_dir={tmp_path}")
+    assert done.returncode == 0, done.stderr[-2000:]
+    (path,) = tmp_path.glob("*/*/*/manifest.json")
+    sources = json.loads(path.read_text())["code"]["modules"].keys()
+    assert {"encoders.attention.patterns.bi_last", "poolers.lastlayer", "training.objectives.infonce"} <= sources
+    ours = ("records.", "corpora.", "poolers.", "encoders.", "training.")
+    assert {name for name in done.stdout.splitlines()[-1].split() if name.startswith(ours)} <= sources
 
 
 @pytest.mark.slow
