@@ -37,6 +37,7 @@ def _closure(names: Iterable[str]) -> set[str]:
         if name not in found:
             found.add(name)
             waiting += _imported(_file(name))
+            waiting += [name.rpartition(".")[0]] if "." in name else []
     return found
 
 

@@ -111,7 +111,7 @@ def test_a_run_states_its_own_modules_whatever_the_process_has_loaded(cell, tmp_
     assert "poolers.latent" not in ours
     assert {"training.run", "encoders.encoder", "corpora.files", "records.streams"} <= code["modules"].keys()
     assert code["chosen"] == {
-        "attn": ["encoders.attention.patterns.bi"],
+        "attn": ["encoders.attention.patterns", "encoders.attention.patterns.bi"],
         "objective": ["training.objectives.infonce"],
         "pooler": ["poolers.mean"],
         "data": [],
