@@ -62,31 +62,35 @@ def _load(path: Path) -> tuple[list[str], Cells]:
 
 def _read_long(path: Path, columns: list[str], lines: Cells) -> ScoreSource:
     source = ScoreSource(str(path))
-    column = {name: k for k, name in enumerate(columns)}
-    absent = len(columns)  # the place of an empty cell after the last
-    model_at, task_at, score_at = (column[name] for name in ("model", "task", "score"))
-    seed_at, type_at, split_at, subsets_at = (column.get(k, absent) for k in ("seed", "type", "split", "subsets"))
     for number, line in lines:
-        cells, where = [*line, ""], f"{path}, line {number}"
-        model, task = cells[model_at], cells[task_at]
+        cells, where = dict(zip(columns, line, strict=True)), f"{path}, line {number}"
+        model, task = cells["model"], cells["task"]
         if not model or not task:
             raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
         if model not in source.designs:
             source.designs[model] = Design(model=model)
-        score = _number(cells[score_at], where, task, "remove the line")
-        of = cells[type_at], cells[split_at], cells[subsets_at]
-        source.rows.append(Row(model, cells[seed_at], task, score, where, *of))
+        score = _number(cells["score"], where, task, "remove the line")
+        seed, kind, split, subsets = (cells.get(key, "") for key in ("seed", "type", "split", "subsets"))
+        source.rows.append(Row(model, seed, task, score, where, kind, split, subsets))
     return source
 
 
 def _read_wide(path: Path, columns: list[str], lines: Cells, own_types: dict[str, str]) -> ScoreSource:
     if columns[0] in own_types or columns[0] in known_types():
         raise UserError(f"{path}: the first column is the task {columns[0]}. Put a column with the models before it.")
-    tasks = _task_columns(path, columns, own_types)
+    tasks = [k for k, name in enumerate(columns) if k and (name in own_types or name in known_types())]
+    others = [name for k, name in enumerate(columns) if k and k not in tasks]
+    unknown = next((name for name in others if not NO_TASK.match(name)), None)
+    if unknown is not None:
+        raise UserError(
+            f"{path}: column {unknown!r} is no task that is known. {suggest(unknown, known_types())} "
+            'For a task of your own give task_types=<file> with {"<task>": {"type": "Retrieval"}}.'
+        )
+    if not tasks:
+        raise UserError(f"{path} has no task columns. Long form: model, task, score. Wide form: model, then tasks.")
     source = ScoreSource(str(path))
-    ignored = [name for k, name in enumerate(columns) if k and k not in tasks]
-    if ignored:
-        source.notes.append(f"{path.name}: columns that are no task were left out: {', '.join(ignored)}.")
+    if others:
+        source.notes.append(f"{path.name}: columns that are no task were left out: {', '.join(others)}.")
     for number, cells in lines:
         model, where = cells[0], f"{path}, line {number}"
         if not model:
@@ -97,22 +101,6 @@ def _read_wide(path: Path, columns: list[str], lines: Cells, own_types: dict[str
         filled = [(columns[k], cells[k]) for k in tasks if cells[k]]
         source.rows += [Row(model, "", task, _number(text, where, task, EMPTY), where) for task, text in filled]
     return source
-
-
-def _task_columns(path: Path, columns: list[str], own_types: dict[str, str]) -> list[int]:
-    """Return the positions of the task columns. Raises UserError for a column that is neither task nor known."""
-    tasks = []
-    for k, name in enumerate(columns[1:], start=1):
-        if name in own_types or name in known_types():
-            tasks.append(k)
-        elif not NO_TASK.match(name):
-            raise UserError(
-                f"{path}: column {name!r} is no task that is known. {suggest(name, known_types())} "
-                'For a task of your own give task_types=<file> with {"<task>": {"type": "Retrieval"}}.'
-            )
-    if not tasks:
-        raise UserError(f"{path} has no task columns. Long form: model, task, score. Wide form: model, then tasks.")
-    return tasks
 
 
 def _number(text: str, where: str, task: str, mend: str) -> float:

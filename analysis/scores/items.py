@@ -47,9 +47,8 @@ def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
             of_file = _items(entry, row.task, row.type, name, path)
             items = tasks.setdefault((row.task, name), of_file)
             _same(items, of_file, path)
-            items.values[row.design, row.seed] = _numbers(
-                entry, "values" if items.kind == "mean" else "predicted", path
-            )
+            key = "values" if items.kind == "mean" else "predicted"
+            items.values[row.design, row.seed] = _numbers(entry, key, path)
     return list(tasks.values())
 
 
@@ -67,9 +66,9 @@ def _entries(about: dict[str, Any], splits: list[str], subsets: list[str], path:
     if not isinstance(every, dict) or not every:
         raise _broken(path)
     entries = {(split, subset): entry for split in splits for subset, entry in every.get(split, {}).items()}
-    names = {(split, subset): subset if len(splits) == 1 else f"{subset} of {split}" for split, subset in entries}
-    one = len(entries) == 1
-    return {"" if one else names[place]: entry for place, entry in entries.items() if place[1] in subsets}
+    several = "{1} of {0}" if len(splits) > 1 else "{1}"
+    name = several if len(entries) > 1 else ""
+    return {name.format(*place): entry for place, entry in entries.items() if place[1] in subsets}
 
 
 def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path) -> Items:

@@ -21,7 +21,7 @@ def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, 
     every model keeps its full name. allow: keys in which the seeds of one design may differ.
     """
     every = list(designs)
-    further, usual = _further([design for design in every if design.pooler]), usual_values(every)
+    further, usual = _further([design for design in every if design.pooler]), _usual_values(every)
     groups: dict[str, list[Design]] = defaultdict(list)
     for design in every:
         groups[design.named(further, usual)].append(design)
@@ -29,7 +29,7 @@ def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, 
     return {d.model: d.model if clash and d.pooler else name for name, alike in groups.items() for d in alike}
 
 
-def usual_values(designs: Iterable[Design]) -> dict[str, str]:
+def _usual_values(designs: Iterable[Design]) -> dict[str, str]:
     """Return factor -> the value that more than half of our own designs have, so that names need not say it."""
     ours = [design for design in designs if design.pooler]
     shown = [design for design in ours if design.trained] or ours
@@ -43,7 +43,7 @@ def usual_values(designs: Iterable[Design]) -> dict[str, str]:
 
 def usual_note(designs: Iterable[Design]) -> list[str]:
     """Return the sentence that says what names leave out; none where they leave out nothing but what is not there."""
-    values = [f"{key} is {value}" for key, value in usual_values(designs).items() if value not in NOTHING]
+    values = [f"{key} is {value}" for key, value in _usual_values(designs).items() if value not in NOTHING]
     return [f"Where a name does not say otherwise, {listed(values)}."] if values else []
 
 
@@ -86,21 +86,16 @@ def config_order(designs: dict[str, Design], order: dict[str, list[str]]) -> lis
     Further factors follow by value, numbers as numbers. A pooler or attention that `order` does not list follows
     those it does, by name.
     """
-    poolers, attns = order.get("pooler", []), order.get("attn", [])
 
-    def place(item: tuple[int, str]) -> tuple[Any, ...]:
-        position, label = item
+    def place(label: str) -> tuple[Any, ...]:
         design = designs[label]
         if not design.pooler:
-            return (True, position)
-        factors = map(_natural, design.factors.values())
-        return (False, *_rank(design.pooler, poolers), *_rank(design.attn, attns), *factors, position)
+            return (True,)
+        names = zip((design.pooler, design.attn), (order.get("pooler", []), order.get("attn", [])), strict=True)
+        ranks = [(known.index(name), "") if name in known else (len(known), name) for name, known in names]
+        return (False, ranks, *map(_natural, design.factors.values()))
 
-    return [label for _, label in sorted(enumerate(designs), key=place)]
-
-
-def _rank(name: str, listed: list[str]) -> tuple[int, str]:
-    return (listed.index(name), "") if name in listed else (len(listed), name)
+    return sorted(designs, key=place)
 
 
 def _natural(value: str) -> tuple[float, str]:

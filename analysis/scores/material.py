@@ -24,23 +24,19 @@ def within(source: ScoreSource, benchmark: Benchmark | None) -> ScoreSource:
         return source
     rows = [row for row in source.rows if row.task in benchmark.tasks]
     for row in rows:
-        _refuse_other(row, benchmark)
+        definition = benchmark.tasks[row.task]
+        for what, asked in (("split", definition.splits), ("subsets", definition.subsets)):
+            names = getattr(row, what)
+            if names and set(names.split(";")) != set(asked) and names != counted(";".join(asked)):
+                raise UserError(
+                    f"{row.source}: the score of {row.task} for {row.model} is of the {what} {_short(names)}, and"
+                    f" {benchmark.name} scores {listed(asked, 4)}. Score it so, or leave it out."
+                )
     gone = sorted({row.task for row in source.rows} - set(benchmark.tasks))
     left = f"{source.path}: {len(gone)} tasks that are not of {benchmark.name} were left out: {listed(gone)}."
     silent = bool(rows) and not any(row.split or row.problem for row in rows)
     unsaid = f"{source.path} does not say of which split and subsets its scores are: taken for {benchmark.name}'s."
     return replace(source, rows=rows, notes=[*source.notes, *[left] * bool(gone), *[unsaid] * silent])
-
-
-def _refuse_other(row: Row, benchmark: Benchmark) -> None:
-    definition = benchmark.tasks[row.task]
-    for what, names, asked in (("split", row.split, definition.splits), ("subsets", row.subsets, definition.subsets)):
-        same = set(names.split(";")) == set(asked) or names == counted(";".join(asked))
-        if names and not same:
-            raise UserError(
-                f"{row.source}: the score of {row.task} for {row.model} is of the {what} {_short(names)}, and"
-                f" {benchmark.name} scores {listed(asked, 4)}. Score it so, or leave it out."
-            )
 
 
 def without_holes(frame: pd.DataFrame, rows: Sequence[Row], policy: str) -> tuple[pd.DataFrame, list[str]]:
@@ -70,36 +66,44 @@ def without_parts(frame: pd.DataFrame, compared: Iterable[str]) -> tuple[pd.Data
     Only where every unit (design, seed) of the designs compared has the aggregate: else its parts are all there is.
     """
     shown = frame[frame["design"].isin(list(compared))]
-    units = set(zip(shown["design"].tolist(), shown["seed"].tolist(), strict=True))
+    units = set(zip(shown["design"], shown["seed"], strict=True))
     tasks = dict.fromkeys(shown["task"].unique())
     notes, gone = [], set()
     for task in tasks:
-        parts = set(parts_of(task)) & tasks.keys()
-        if not parts:
-            continue
-        rows = shown[shown["task"] == task]
-        if set(zip(rows["design"], rows["seed"], strict=True)) == units:
+        of_task = parts_of(task)
+        parts = tasks.keys() & of_task
+        if (
+            parts
+            and set(shown.loc[shown["task"] == task, ["design", "seed"]].itertuples(index=False, name=None)) == units
+        ):
             gone |= parts
-            notes.append(
-                f"{task} is the mean of {len(parts_of(task))} tasks, so these are left out: {listed(sorted(parts), 3)}."
-            )
+            left = listed(sorted(parts), 3)
+            notes.append(f"{task} is the mean of {len(of_task)} tasks, so these are left out: {left}.")
     return frame[~frame["task"].isin(gone)], notes
 
 
 def check_alike(rows: Iterable[Row]) -> None:
     """Raise UserError where designs have a task on other splits or subsets: a mean over others is another score."""
-    for task, kinds in _by_task(rows, lambda row: f"{row.split}: {row.subsets}" if row.split else "").items():
+    for task, kinds in _by_task(rows, lambda row: row.split and f"{row.split}: {row.subsets}").items():
         if len(kinds) > 1:
-            parts = " and ".join(f"{_described(kind)} for {_models(alike)}" for kind, alike in kinds.items())
+            parts = [
+                f"{_together(alike[0].split)} ({_short(alike[0].subsets)})"
+                f" for {listed(dict.fromkeys(row.model for row in alike), 4)}"
+                for alike in kinds.values()
+            ]
             raise UserError(
-                f"{task} was scored on {parts}. Keep what they share with benchmark=, split= or subsets=[...], leave"
-                " the task out with tasks=, or score them alike."
+                f"{task} was scored on {' and '.join(parts)}. Keep what they share with benchmark=, split= or"
+                " subsets=[...], leave the task out with tasks=, or score them alike."
             )
 
 
 def material_notes(rows: Sequence[Row], benchmark: Benchmark | None) -> list[str]:
     """Name the splits and subsets of the scores, the tasks where mteb's choice differs, and those a benchmark lacks."""
-    notes = [*_split_notes(rows, benchmark), *_subset_notes(rows)]
+    notes = _split_notes(rows, benchmark)
+    counts = {task: next(iter(kinds)).count(";") + 1 for task, kinds in _by_task(rows, lambda row: row.subsets).items()}
+    several = [f"{task} ({count})" for task, count in counts.items() if count > 1]
+    if several:
+        notes.append(f"Means over several subsets (languages): {listed(several)}.")
     notes += _missing_notes(rows, benchmark) if benchmark else _default_notes(rows)
     differing = [task for task, kinds in _by_task(rows, lambda row: row.dataset).items() if len(kinds) > 1]
     if differing:
@@ -110,10 +114,9 @@ def material_notes(rows: Sequence[Row], benchmark: Benchmark | None) -> list[str
 
 def left_out_notes(designs: Iterable[Design], tasks: Iterable[str]) -> list[str]:
     """Count what our evaluation left out of the files of a task, since it was missing or empty there."""
-    evaluations = [run.manifest.get("evaluation") or {} for design in designs for run in design.runs]
-    counts = {
-        task: of_task for evaluation in evaluations for task, of_task in (evaluation.get("left_out") or {}).items()
-    }
+    counts: dict[str, dict[str, int]] = {}
+    for run in (run for design in designs for run in design.runs):
+        counts |= (run.manifest.get("evaluation") or {}).get("left_out") or {}
     parts = [
         f"{task}: {', '.join(f'{count} {what}' for what, count in counts[task].items())}"
         for task in tasks
@@ -141,13 +144,6 @@ def _together(split: str) -> str:
     return names[0] if len(names) == 1 else f"{' and '.join(names)} (their mean)"
 
 
-def _subset_notes(rows: Sequence[Row]) -> list[str]:
-    kinds = _by_task(rows, lambda row: row.subsets)
-    counts = {task: next(iter(subsets)).count(";") + 1 for task, subsets in kinds.items()}
-    several = [f"{task} ({count})" for task, count in counts.items() if count > 1]
-    return [f"Means over several subsets (languages): {listed(several)}."] if several else []
-
-
 def _default_notes(rows: Sequence[Row]) -> list[str]:
     """Name the tasks that mteb, which scores all splits and subsets of its metadata, would score on others."""
     otherwise = []
@@ -159,18 +155,15 @@ def _default_notes(rows: Sequence[Row]) -> list[str]:
             otherwise.append(f"{task} on {' and '.join(definition.splits)}")
         elif set(row.subsets.split(";")) != set(definition.subsets):
             otherwise.append(f"{task} on {len(definition.subsets)} subsets")
-    if not otherwise:
-        return []
-    return [f"Without a benchmark (benchmark=), mteb's own metadata would score otherwise: {listed(otherwise)}."]
+    note = f"Without a benchmark (benchmark=), mteb's own metadata would score otherwise: {listed(otherwise)}."
+    return [note] if otherwise else []
 
 
 def _missing_notes(rows: Sequence[Row], benchmark: Benchmark) -> list[str]:
-    absent = sorted(set(benchmark.tasks) - {row.task for row in rows})
-    if not absent:
-        return []
-    count = len(benchmark.tasks)
+    count, absent = len(benchmark.tasks), sorted(set(benchmark.tasks) - {row.task for row in rows})
     compared = f"{count - len(absent)} of the {count} tasks of {benchmark.name} are compared"
-    return [f"{compared}; not {listed(absent, 60)}: no mean here is that of the whole benchmark."]
+    note = f"{compared}; not {listed(absent, 60)}: no mean here is that of the whole benchmark."
+    return [note] if absent else []
 
 
 def _by_task(rows: Iterable[Row], value: Callable[[Row], str]) -> Groups:
@@ -180,15 +173,6 @@ def _by_task(rows: Iterable[Row], value: Callable[[Row], str]) -> Groups:
         if value(row):
             groups[row.task][value(row)].append(row)
     return groups
-
-
-def _models(rows: list[Row]) -> str:
-    return listed(dict.fromkeys(row.model for row in rows), 4)
-
-
-def _described(kind: str) -> str:
-    split, _, subsets = kind.partition(": ")
-    return f"{_together(split)} ({_short(subsets)})"
 
 
 def _short(names: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -22,20 +22,13 @@ class Complete:
 
 @dataclass(frozen=True)
 class _Holes:
-    """`lacks`: (design, seed) -> the tasks it has not; without those that lack none."""
+    """Designs without a hole are `whole`, tasks without one `shared`. lacks: (design, seed) -> the tasks it has not."""
 
     designs: list[str]
     tasks: list[str]
     lacks: dict[tuple[str, str], list[str]]
-
-    @property
-    def whole(self) -> list[str]:
-        return [design for design in self.designs if design not in {unit[0] for unit in self.lacks}]
-
-    @property
-    def shared(self) -> list[str]:
-        gone = {task for missing in self.lacks.values() for task in missing}
-        return [task for task in self.tasks if task not in gone]
+    whole: list[str]
+    shared: list[str]
 
 
 def policy_for(missing: str, designs: Iterable[Design]) -> str:
@@ -60,12 +53,18 @@ def complete(frame: pd.DataFrame, designs: list[str], policy: str) -> Complete:
     if not holes.lacks:
         return Complete(designs, holes.tasks, [])
     if policy == "fail":
-        raise _refused(holes)
+        units = list(holes.lacks.items())
+        first = "; ".join(f"{_unit(*unit)} lacks {listed(missing, 4)}" for unit, missing in units[:3])
+        more = f"; and {len(units) - 3} more designs lack some" if len(units) > 3 else ""
+        raise UserError(
+            f"The task sets differ: {first}{more}. Score them, choose with models= or tasks=, or compare on the tasks"
+            " that all have with missing=drop_tasks, or the designs that have all tasks with missing=drop_models."
+        )
     kept = {"drop_tasks": _without_tasks, "drop_models": _without_models}[policy](holes)
     kinds = dict(zip(frame["task"].tolist(), frame["type"].tolist(), strict=True))
     gone = list(dict.fromkeys(kinds[t] for t in holes.tasks if kinds[t] not in {kinds[k] for k in kept.tasks}))
     lost = [f"No task of {', '.join(gone)} is left, so it is not compared."] if gone else []
-    return Complete(kept.designs, kept.tasks, [*kept.notes, *lost])
+    return replace(kept, notes=[*kept.notes, *lost])
 
 
 def _holes(frame: pd.DataFrame, designs: list[str]) -> _Holes:
@@ -78,17 +77,10 @@ def _holes(frame: pd.DataFrame, designs: list[str]) -> _Holes:
         have[design, seed].add(task)
     have |= {(design, ""): set() for design in designs if design not in {unit[0] for unit in have}}
     lacks = {unit: [task for task in tasks if task not in scored] for unit, scored in have.items()}
-    return _Holes(designs, tasks, {unit: missing for unit, missing in lacks.items() if missing})
-
-
-def _refused(holes: _Holes) -> UserError:
-    units = list(holes.lacks.items())
-    first = "; ".join(f"{_unit(*unit)} lacks {listed(missing, 4)}" for unit, missing in units[:3])
-    more = f"; and {len(units) - 3} more designs lack some" if len(units) > 3 else ""
-    return UserError(
-        f"The task sets differ: {first}{more}. Score them, choose with models= or tasks=, or compare on the tasks that"
-        " all have with missing=drop_tasks, or the designs that have all tasks with missing=drop_models."
-    )
+    lacks = {unit: missing for unit, missing in lacks.items() if missing}
+    lacking, gone = {design for design, _ in lacks}, {task for missing in lacks.values() for task in missing}
+    whole = [design for design in designs if design not in lacking]
+    return _Holes(designs, tasks, lacks, whole, [task for task in tasks if task not in gone])
 
 
 def _without_tasks(holes: _Holes) -> Complete:

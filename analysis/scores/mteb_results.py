@@ -2,14 +2,16 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
-from analysis.manifests.designs import Design, Row, Run, ScoreSource
+from analysis.manifests.designs import Design, Run, ScoreSource
 from analysis.manifests.read_manifest import design_of, read_manifest
 from analysis.scores.definitions import Benchmark
-from analysis.scores.mteb_task import UnusableScoreError, Wanted, read_task
+from analysis.scores.mteb_task import read_task
 from analysis.scores.task_types import read_types
 from analysis.settings import Settings
 from cli.errors import UserError
@@ -24,13 +26,12 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     """Read every score below `path`, which may be the results folder or any folder above it.
 
     benchmark: whose splits and subsets count; a score that cannot be used is a row with its problem.
-
     Raises UserError where nothing is found, or where it is not clear which of two folders counts.
     """
     source = ScoreSource(str(path))
-    wanted = Wanted(settings.split, settings.subsets, benchmark)
-    roots = results_roots(path)
-    models, unfinished = _by_model([folder for root in roots for folder in _score_folders(root)])
+    read = partial(read_task, split=settings.split, subsets=settings.subsets, benchmark=benchmark)
+    roots = _results_roots(path)
+    models, unfinished = _by_model(folder for root in roots for folder in _score_folders(root))
     for model, every in models.items():
         wanted_seeds = [item for item in every if not settings.seeds or item.seed in settings.seeds]
         source.other_seeds |= {item.seed for item in every if item not in wanted_seeds}
@@ -38,29 +39,20 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
             continue
         kept = _one_folder_per_seed(model, wanted_seeds, settings.revision)
         source.designs[model] = _design(model, kept, settings.factors)
-        for item in kept:
-            source.rows += [_row(file, model, item.seed, wanted) for file in _task_files(item.path)]
+        source.rows += [read(file, model, item.seed) for item in kept for file in _task_files(item.path)]
     halves = [str(item.path) for item in unfinished if not settings.seeds or item.seed in settings.seeds]
     left_out = f"Left out, since the run was not finished: {', '.join(halves)}." if halves else ""
     if not source.rows and not source.other_seeds:
         expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
         raise UserError(f"No scores below {path}. {left_out or expected}")
     source.notes += [left_out] * bool(left_out)
-    for place in _places_of_types(path, roots):
-        source.types |= read_types(place)
+    for folder in dict.fromkeys([path, *(place for root in roots for place in (root.parent, root))]):
+        if (folder / "tasks.json").is_file():
+            source.types |= read_types(folder / "tasks.json")
     return source
 
 
-def _row(file: Path, model: str, seed: str, wanted: Wanted) -> Row:
-    try:
-        return read_task(file, model, seed, wanted)
-    except UnusableScoreError as error:
-        if error.row is None:
-            raise
-        return error.row
-
-
-def results_roots(path: Path) -> list[Path]:
+def _results_roots(path: Path) -> list[Path]:
     """Return the outermost folders named `results` in `path` (itself first), or `path` where none is so named."""
     if path.name == "results" and _score_folders(path):
         return [path]
@@ -97,21 +89,18 @@ class _Folder:
     seed: str
 
 
-def _by_model(folders: list[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Folder]], list[_Folder]]:
+def _by_model(folders: Iterable[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Folder]], list[_Folder]]:
     """Return model -> its folders, in file order, and those that stand for a run that is not finished."""
     models: dict[str, list[_Folder]] = defaultdict(list)
     unfinished: list[_Folder] = []
     for model, revision, folder in folders:
-        manifest = folder / "run" / "manifest.json"
-        if manifest.exists():
-            run = read_manifest(manifest)
-            place = unfinished if run.manifest["status"] == RUNNING else models[model]
-            place.append(_Folder(revision.name, folder, run, run.seed))
-        elif OURS.match(revision.name):
+        manifest, of_seed = folder / "run" / "manifest.json", SEED.match(revision.name)
+        run = read_manifest(manifest) if manifest.exists() else None
+        if not run and OURS.match(revision.name):
             raise missing(folder)
-        else:
-            match = SEED.match(revision.name)
-            models[model].append(_Folder(revision.name, folder, None, match.group(1) if match else ""))
+        place = unfinished if run and run.manifest["status"] == RUNNING else models[model]
+        seed = run.seed if run else (of_seed[1] if of_seed else "")
+        place.append(_Folder(revision.name, folder, run, seed))
     return models, unfinished
 
 
@@ -152,9 +141,3 @@ def _design(model: str, folders: list[_Folder], factors: tuple[str, ...]) -> Des
     designs = [design_of(run, model, factors) for run in runs]
     parameters = next((d.parameters for d in designs if d.parameters is not None), None)
     return replace(designs[0], parameters=parameters, runs=runs)
-
-
-def _places_of_types(path: Path, roots: list[Path]) -> list[Path]:
-    """Return the tasks.json files: next to `results`, in it, or in the folder that was named."""
-    folders = [path, *(place for root in roots for place in (root.parent, root))]
-    return [f / "tasks.json" for f in dict.fromkeys(folders) if (f / "tasks.json").is_file()]

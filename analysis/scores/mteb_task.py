@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -10,38 +10,30 @@ from typing import Any
 from analysis.manifests.designs import Row
 from analysis.manifests.read_manifest import load_object
 from analysis.names import listed
-from analysis.scores.definitions import Benchmark, Definition, definition_of
+from analysis.scores.definitions import Benchmark, definition_of
 from cli.errors import UserError
 
 Entries = list[dict[str, Any]]
+Globs = tuple[str, ...]
 
 
 class UnusableScoreError(UserError):
-    """A whole file whose score cannot be used. row: of the score that it would be; its `problem` is the message."""
+    """The score of a whole file cannot be used. lacking: what counts was not scored."""
 
     def __init__(self, message: str, lacking: bool = False) -> None:
         super().__init__(message)
         self.lacking = lacking
-        self.row: Row | None = None
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The scores of a file that count: those that the benchmark defines, or those of `split` and `subsets` (globs)."""
+def read_task(
+    path: Path, model: str, seed: str, *, split: str = "", subsets: Globs = (), benchmark: Benchmark | None = None
+) -> Row:
+    """Return the row of one task file, of the scores that the benchmark defines, or of `split` and `subsets` (globs).
 
-    split: str = ""
-    subsets: tuple[str, ...] = ()
-    benchmark: Benchmark | None = None
-
-
-def read_task(path: Path, model: str, seed: str, wanted: Wanted = Wanted()) -> Row:
-    """Return the row of one task file.
-
-    Where `wanted` says nothing: all subsets of test, where the file has it and mteb's metadata of the task do not name
-    other splits alone, or of the only split. The mean over splits and subsets, each (split, subset) counting once, is
-    mteb's own rule (`TaskResult.get_score`).
-    Raises UserError for a file that is no result, `UnusableScoreError` where it has no such scores, or one that is no
-    finite number.
+    Without these: all subsets of test, where the file has it and mteb's metadata of the task do not name other splits
+    alone, or of the only split. The mean over splits and subsets, each (split, subset) counting once, is mteb's own
+    rule (`TaskResult.get_score`). Where there are no such scores, or one is no finite number, the row has a `problem`.
+    Raises UserError for a file that is no result.
     """
     result = load_object(path)
     splits = result.get("scores")
@@ -50,25 +42,21 @@ def read_task(path: Path, model: str, seed: str, wanted: Wanted = Wanted()) -> R
     task = str(result.get("task_name") or path.stem)
     row = Row(model, seed, task, math.nan, str(path), dataset=str(result.get("dataset_revision") or ""))
     try:
-        chosen = _entries(path, task, splits, wanted)
+        if benchmark and task in benchmark.tasks:
+            chosen = _defined(path, task, splits, benchmark)
+        else:
+            name = _pick_split(path, task, splits, split)
+            chosen = {name: _pick_subsets(path, _listed(path, splits[name]), subsets)}
         values = [_main_score(path, entry) for entries in chosen.values() for entry in entries]
     except UnusableScoreError as error:
-        error.row = replace(row, problem=str(error), lacking=error.lacking)
-        raise
+        return replace(row, problem=str(error), lacking=error.lacking)
     names = sorted({_subset(entry) for entries in chosen.values() for entry in entries})
     return replace(row, score=math.fsum(values) / len(values), split=";".join(chosen), subsets=";".join(names))
 
 
-def _entries(path: Path, task: str, splits: dict[str, Any], wanted: Wanted) -> dict[str, Entries]:
-    definition = wanted.benchmark.tasks.get(task) if wanted.benchmark else None
-    if wanted.benchmark and definition:
-        return _defined(path, f"{wanted.benchmark.name} scores {task} on", splits, definition)
-    name = _pick_split(path, task, splits, wanted.split)
-    return {name: _pick_subsets(path, _listed(path, splits[name]), wanted.subsets)}
-
-
-def _defined(path: Path, asks: str, splits: dict[str, Any], definition: Definition) -> dict[str, Entries]:
-    mend = "Score the task on it, or leave the task out with tasks=."
+def _defined(path: Path, task: str, splits: dict[str, Any], benchmark: Benchmark) -> dict[str, Entries]:
+    asks, mend = f"{benchmark.name} scores {task} on", "Score the task on it, or leave the task out with tasks=."
+    definition = benchmark.tasks[task]
     gone = [name for name in definition.splits if name not in splits]
     if gone:
         raise UnusableScoreError(f"{path}: {asks} {listed(gone)}, the file has {listed(splits)}. {mend}", lacking=True)
@@ -84,21 +72,17 @@ def _defined(path: Path, asks: str, splits: dict[str, Any], definition: Definiti
 
 def _pick_split(path: Path, task: str, splits: dict[str, Any], wanted: str) -> str:
     names = ", ".join(splits)
-    if wanted:
-        if wanted in splits:
-            return wanted
-        raise UnusableScoreError(
-            f"{path} has no split {wanted!r}, only {names}. Change split= or leave it out.", lacking=True
-        )
+    if wanted and wanted not in splits:
+        have = f"{path} has no split {wanted!r}, only {names}"
+        raise UnusableScoreError(f"{have}. Change split= or leave it out.", lacking=True)
     definition = definition_of(task)
-    known = [name for name in splits if definition and name in definition.splits] or list(splits)
-    if "test" in known:
-        return "test"
-    if len(known) > 1:
+    known = [wanted] if wanted else [name for name in splits if definition and name in definition.splits]
+    known = known or list(splits)
+    if "test" not in known and len(known) > 1:
         raise UnusableScoreError(
             f"{path} has the splits {names} and no test. Say which counts with split=<name> or benchmark=<name>."
         )
-    return known[0]
+    return "test" if "test" in known else known[0]
 
 
 def _listed(path: Path, entries: Any) -> Entries:
@@ -110,7 +94,7 @@ def _listed(path: Path, entries: Any) -> Entries:
     return entries
 
 
-def _pick_subsets(path: Path, entries: Entries, wanted: tuple[str, ...]) -> Entries:
+def _pick_subsets(path: Path, entries: Entries, wanted: Globs) -> Entries:
     if not wanted:
         return entries
     kept = [e for e in entries if any(fnmatchcase(_subset(e), glob) for glob in wanted)]

@@ -53,9 +53,9 @@ def sort_types(types: set[str], wanted: tuple[str, ...] = ()) -> list[str]:
 
 
 @cache
-def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _rules() -> list[tuple[re.Pattern[str], str]]:
     with RULES.open(encoding="utf-8", newline="") as lines:
-        return tuple((re.compile(row["pattern"]), row["becomes"]) for row in csv.DictReader(lines))
+        return [(re.compile(row["pattern"]), row["becomes"]) for row in csv.DictReader(lines)]
 
 
 def source_of(task: str) -> str:
@@ -72,24 +72,20 @@ def source_of(task: str) -> str:
     return task
 
 
-def read_clusters(path: Path, tasks: Iterable[str]) -> dict[str, str]:
-    """Return task -> cluster for `tasks` from a JSON object {task: cluster}; a task it does not name stands alone.
+def clusters_of(cluster: str, tasks: Iterable[str]) -> dict[str, str]:
+    """Return task -> cluster: by source for "source" or "", else as a file says, a JSON object {task: cluster}.
 
-    Raises UserError for a cluster that is no text, and where the file names none of the tasks.
+    A task that the file does not name stands alone. Raises UserError for a cluster that is no text, and where the file
+    names none of the tasks.
     """
+    if cluster in ("", "source"):
+        return {task: source_of(task) for task in tasks}
+    path, wanted = Path(cluster), list(tasks)
     named = load_object(path)
-    odd = next((task for task, cluster in named.items() if not isinstance(cluster, str) or not cluster), None)
+    odd = next((task for task, name in named.items() if not isinstance(name, str) or not name), None)
     if odd is not None:
         raise UserError(f'{path}: the cluster of {odd!r} is no name. Write {{"{odd}": "its source"}}.')
-    wanted = list(tasks)
     if not set(wanted) & set(named):
         first = next(iter(named), "")
         raise UserError(f"{path} names none of the {len(wanted)} tasks compared. {suggest(first, wanted)}")
     return {task: named.get(task, f"{task} (alone)") for task in wanted}
-
-
-def clusters_of(cluster: str, tasks: Iterable[str]) -> dict[str, str]:
-    """Return task -> cluster as `cluster=` says: "source", or a file; "" is read as "source"."""
-    if cluster in ("", "source"):
-        return {task: source_of(task) for task in tasks}
-    return read_clusters(Path(cluster), tasks)

@@ -13,6 +13,7 @@ from analysis.questions.question import Answer
 from analysis.scores.mteb_results import NOT_SCORES
 from analysis.scores.mteb_task import read_task
 from analysis.scores.task_types import read_types
+from cli.errors import UserError
 from evaluation.results import model_folder, revision
 from representation.encoders_studied import Studied
 from representation.geometry.figure import geometry_figure
@@ -109,6 +110,9 @@ def scores_of(studied: Studied) -> Scores:
     types = read_types(types_file) if types_file.is_file() else {}
     files = [path for path in sorted(folder.glob("*.json")) if path.name not in NOT_SCORES]
     rows = [read_task(path, candidate.name, str(studied.seed)) for path in files]
+    problem = next((row.problem for row in rows if row.problem), "")
+    if problem:
+        raise UserError(problem)
     return {row.task: (types[row.task], row.score) for row in rows if row.task in types}
 
 

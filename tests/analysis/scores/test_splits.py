@@ -69,7 +69,7 @@ def test_scores_are_those_of_mteb(tmp_path, benchmark):
     from mteb.results import TaskResult
 
     from analysis.scores.definitions import benchmark_of
-    from analysis.scores.mteb_task import Wanted, read_task
+    from analysis.scores.mteb_task import read_task
 
     random = np.random.default_rng(0)
     definition = benchmark_of(benchmark)
@@ -88,7 +88,7 @@ def test_scores_are_those_of_mteb(tmp_path, benchmark):
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps({**value, "evaluation_time": 1.0, "kg_co2_emissions": None}))
         theirs = TaskResult.from_disk(path).validate_and_filter_scores(task).get_score()
-        assert read_task(path, "m", "", Wanted(benchmark=definition)).score == pytest.approx(theirs, abs=1e-12)
+        assert read_task(path, "m", "", benchmark=definition).score == pytest.approx(theirs, abs=1e-12)
 
 
 def test_definitions_are_those_of_the_installed_mteb():
