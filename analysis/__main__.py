@@ -7,10 +7,10 @@ from cli.errors import guard
 
 def main() -> None:
     """Run the command line; the heavy imports wait until the arguments are known to be good."""
-    from analysis.cli import help_page, read_arguments, wants_help
+    from analysis.cli import help_page, read_arguments
 
     arguments = sys.argv[1:]
-    if wants_help(arguments):
+    if {"-h", "--help", "help"} & set(arguments):
         print(help_page())
         return
     settings = read_arguments(arguments)

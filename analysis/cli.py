@@ -1,13 +1,9 @@
 """The command line: Hydra's override words over conf/analysis.yaml, without Hydra's own folders and logs."""
 
-import re
-from pathlib import Path
-from typing import Any
-
 from analysis.settings import Settings, settings_from
 from cli.errors import UserError, nearest
+from cli.remarks import key_remarks
 
-CONF = Path(__file__).resolve().parent.parent / "conf"  # cli.compose imports Hydra, which the manual need not
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation")
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's
@@ -50,31 +46,13 @@ Put quotes around a list that holds a name with a space or a bracket: "models=['
 exit code: 0 done, 2 something in the input that you can mend (one line says what)."""
 
 
-def wants_help(arguments: list[str]) -> bool:
-    """Return true where the arguments ask for the manual."""
-    return any(word in ("-h", "--help", "help") for word in arguments)
-
-
 def help_page() -> str:
     """Return the manual; the meaning of every key is its remark in conf/analysis.yaml."""
     lines = [USAGE, "keys (default):"]
-    for key, default, meaning in key_remarks():
+    for key, default, meaning in key_remarks("analysis"):
         shown = "required" if default == "???" else default
         lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
     return "\n".join([*lines, "", MORE])
-
-
-def key_remarks() -> list[tuple[str, str, str]]:
-    """Return (key, default, remark) for every key of conf/analysis.yaml, in the file's order."""
-    remarks, above = [], ""
-    for line in (CONF / "analysis.yaml").read_text(encoding="utf-8").splitlines():
-        match = re.match(r"( *)(\w+):\s*(.*?)\s*(?:#\s*(.*))?$", line)
-        if not match:
-            continue
-        indent, key, default, meaning = match.groups()
-        above = above if indent else key
-        remarks.append((f"{above}.{key}" if indent else key, default, meaning or ""))
-    return remarks
 
 
 def read_arguments(arguments: list[str]) -> Settings:
@@ -82,19 +60,17 @@ def read_arguments(arguments: list[str]) -> Settings:
 
     Raises UserError for a word that is no override, an unknown key (with the nearest names), or a bad value.
     """
-    from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException
-    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    valid = [key for key, _, _ in key_remarks()]
+    from cli.compose import composer, plain
+
+    valid = [key for key, _, _ in key_remarks("analysis")]
     names = [word.partition("=")[2].strip("'\"") for word in arguments if word.startswith(OF_A_GROUP)]
     words = [_checked(word, valid) for word in arguments if not word.startswith(OF_A_GROUP)]
     try:
-        with initialize_config_dir(config_dir=str(CONF), version_base="1.3", job_name="analysis"):
-            config = compose("analysis", overrides=words)
-        OmegaConf.resolve(config)
-        values: dict[str, Any] = OmegaConf.to_container(config, throw_on_missing=False)  # type: ignore[assignment]
+        with composer() as compose:
+            values = plain(compose("analysis", overrides=words))
     except (HydraException, OmegaConfBaseException) as error:
         reason = str(error).splitlines()[0]
         mend = "Put a name with spaces or brackets into quotes; write lists as [a,b]."

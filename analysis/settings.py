@@ -17,6 +17,19 @@ CHOICES = {
 }
 ALIASES = {"intersection": "drop_tasks"}  # its former name
 LISTS = ("models", "seeds", "types", "tasks", "subsets", "factors", "allow")
+TEXTS = ("benchmark", "split", "revision", "against", "cluster", "items")
+# Keys of a word or a path: the word, how to tell that the path is there, its kind, the remedy where it is not.
+PLACES = {
+    "items": ("none", Path.is_dir, "folder", "Name <results>/predictions, or write items=none."),
+    "cluster": ("source", Path.is_file, "file", "Write cluster=source, or name a JSON {task: cluster}."),
+}
+NUMBERS = {
+    "alpha": (float, 0.0, 1.0),
+    "decimals": (int, 1, 16),
+    "rope": (float, 0.0, 1.0),
+    "delta": (float, 1e-6, 1.0),
+    "rows_shown": (int, 0, 10**7),
+}
 
 
 @dataclass(frozen=True)
@@ -61,20 +74,15 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked: dict[str, Any] = {key: _choice(key, values[key]) for key in CHOICES}
     checked["missing"] = ALIASES.get(checked["missing"], checked["missing"])
     checked |= {key: _names(key, values[key]) for key in LISTS}
-    checked |= {
-        key: "" if values[key] is None else str(values[key]) for key in ("benchmark", "split", "revision", "against")
-    }
+    checked |= {key: "" if values[key] is None else str(values[key]) for key in TEXTS}
     if checked["benchmark"] and (checked["split"] or checked["subsets"]):
         raise UserError("benchmark= fixes splits and subsets. Leave out split= and subsets=, or benchmark=.")
     checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}
-    checked["items"] = _items(values["items"])
-    checked["cluster"] = _cluster(values["cluster"])
+    for key, (word, is_there, kind, mend) in PLACES.items():
+        if checked[key] not in ("", word) and not is_there(Path(checked[key])):
+            raise UserError(f"{key}={checked[key]}: there is no such {kind}. {mend}")
     checked["scores"] = _scores(values["scores"])
-    checked["alpha"] = _number("alpha", values["alpha"], low=0.0, high=1.0)
-    checked["decimals"] = int(_number("decimals", values["decimals"], low=1, high=16))
-    checked["rope"] = float(_number("rope", values["rope"], low=0.0, high=1.0))
-    checked["delta"] = _number("delta", values["delta"], low=1e-6, high=1.0)
-    checked["rows_shown"] = int(_number("rows_shown", values["rows_shown"], low=0, high=10**7))
+    checked |= {key: kind(_number(key, values[key], low, high)) for key, (kind, low, high) in NUMBERS.items()}
     checked["report"] = _switch("report", values["report"])
     checked["figures"] = checked["report"] if values["figures"] is None else _switch("figures", values["figures"])
     checked["representation"] = _representation(values["representation"], checked["report"])
@@ -85,31 +93,13 @@ def settings_from(values: dict[str, Any]) -> Settings:
 def _scores(value: Any) -> tuple[Path, ...]:
     if value in (None, "???", "", []):
         raise UserError("scores= is missing. Write python -m analysis scores=<results folder or csv>.")
-    return tuple(path for name in _names("scores", value) for path in _matches(name))
-
-
-def _matches(name: str) -> list[Path]:
-    """The path itself, or what a glob finds: 'runs/embedded*/scores' are the scores of several studies."""
-    found = [Path(name)] if Path(name).exists() else [Path(match) for match in sorted(glob(name))]
-    if not found:
-        raise UserError(f"scores={name}: there is no such file or folder. Give an mteb results folder or a csv.")
-    return found
-
-
-def _cluster(value: Any) -> str:
-    word = "" if value is None else str(value)
-    if word not in ("", "source") and not Path(word).is_file():
-        raise UserError(
-            f"cluster={word}: there is no such file. Write cluster=source, or name a JSON {{task: cluster}}."
-        )
-    return word
-
-
-def _items(value: Any) -> str:
-    word = "" if value is None else str(value)
-    if word not in ("", "none") and not Path(word).is_dir():
-        raise UserError(f"items={word}: there is no such folder. Name <results>/predictions, or write items=none.")
-    return word
+    paths: list[Path] = []
+    for name in _names("scores", value):
+        matches = [Path(name)] if Path(name).exists() else [Path(match) for match in sorted(glob(name))]
+        if not matches:
+            raise UserError(f"scores={name}: there is no such file or folder. Give an mteb results folder or a csv.")
+        paths += matches  # of a glob: 'runs/embedded*/scores' are the scores of several studies
+    return tuple(paths)
 
 
 def _representation(value: Any, report: bool) -> Path | None:
@@ -150,8 +140,7 @@ def _switch(key: str, value: Any) -> bool:
 
 
 def _number(key: str, value: Any, low: float, high: float) -> float:
-    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    outside = number is None or not low <= number <= high or (key == "alpha" and number in (low, high))
-    if number is None or outside:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high or (key == "alpha" and value in (low, high)):
         raise UserError(f"{key}={value} is out of range. Give a number between {low:g} and {high:g}.")
-    return number
+    return float(value)

@@ -36,9 +36,9 @@ def write_files(result: Result, folder: Path) -> list[Path]:
         "by_type.md": markdown_grid(first),
         "by_type.tex": latex_grid(first),
     }
-    tables = [table for answer in result.answers for table in (answer.frames | answer.csv).items()]
-    tables.append(("scores", scores_for_file(result.material.whole_frame)))
-    texts |= {f"{name}.csv": csv_text(table) for name, table in tables}
+    for answer in result.answers:
+        texts |= {f"{name}.csv": csv_text(table) for name, table in (answer.frames | answer.csv).items()}
+    texts["scores.csv"] = csv_text(scores_for_file(result.material.whole_frame))
     texts["result.json"] = result_json(result)
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:
@@ -50,9 +50,8 @@ def write_files(result: Result, folder: Path) -> list[Path]:
             write_text(folder / name, text)
         pictures = write_figures(drawings, folder / "figures")
     except OSError as error:
-        raise UserError(
-            f"Cannot write to {folder}: {error.strerror}. Name another folder with out=<folder>."
-        ) from error
+        mend = "Name another folder with out=<folder>."
+        raise UserError(f"Cannot write to {folder}: {error.strerror}. {mend}") from error
     return [*(folder / name for name in texts), *pictures]
 
 

@@ -20,8 +20,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from cli.errors import UserError, nearest
 from cli.hydra_flags import read_flags
+from cli.remarks import CONF
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
 OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # design=echo_long
 RENAMED = {"cell": "design", "published": "design", "reading": "token_choice"}
 SWEEP_PROBES = 32  # a sweep is checked value by value before its first run, up to this many

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from textwrap import fill
 
 from cli.compose import CONF, options
+from cli.remarks import key_remarks
 
 EXAMPLES = 5
 WIDTH = 118
@@ -19,24 +20,11 @@ def help_screen(name: str) -> str:
     purpose, *examples = _head(name)
     shown = [f"  {example}" for example in examples[:EXAMPLES]]
     groups = [_line(f"{group}=", _shortened(what, names)) for group, what, names in _groups(name)]
-    keys = [_line(key, f"({default}) {remark}" if default else remark) for key, default, remark in key_remarks(name)]
+    remarks = [(key, default, remark) for key, default, remark in key_remarks(name) if remark]
+    keys = [_line(key, f"({default}) {remark}" if default else remark) for key, default, remark in remarks]
     parts = [purpose, "", "examples:", *shown, "", "groups, each chosen whole (group=option):", *groups]
     more = "conf/README.md lists all options; --cfg job prints every key with its value, those of encoder.yaml too."
     return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", more])
-
-
-def key_remarks(name: str) -> list[tuple[str, str, str]]:
-    """Return (key, default, remark) of every key of conf/<name>.yaml that has a remark, in the file's order."""
-    text = (CONF / f"{name}.yaml").read_text(encoding="utf-8")
-    remarks, above = [], ""
-    for line in re.sub(r"\n {6,}#", "", text).splitlines():  # a remark of several lines as one
-        match = re.match(r"( *)(\w+):\s*(.*?)\s*(?:#\s*(.*))?$", line)
-        if match:
-            indent, key, default, remark = match.groups()
-            above = above if indent else key
-            if remark:
-                remarks.append((f"{above}.{key}" if indent else key, default, remark))
-    return remarks
 
 
 def _head(name: str) -> list[str]:

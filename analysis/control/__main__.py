@@ -25,7 +25,7 @@ LISTS = {"factors": ("pooler", "attn"), "allow": ()}
 def main() -> None:
     """Print the audit; a study that is not controlled ends with one line and exit code 2."""
     words = sys.argv[1:]
-    if any(word in ("-h", "--help", "help") for word in words):
+    if {"-h", "--help", "help"} & set(words):
         print(USAGE)
         return
     places, factors, allow = read_words(words)

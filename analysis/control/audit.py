@@ -1,6 +1,7 @@
 """The audit of a study: the factors that vary, other differences, identical streams, scoring and code."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -24,7 +25,8 @@ def audit(found: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tup
     """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order)."""
     check_factors(factors, (run.manifest for design in found.designs.values() for run in design.runs))
     cells = gathered(found.designs, labels(found.designs.values(), allow))
-    cells = {label: cells[label] for label in config_order(cells, _usual_order())}
+    order: Any = OmegaConf.to_container(OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order"))
+    cells = {label: cells[label] for label in config_order(cells, order)}
     control = judge(cells, factors, allow)
     sections = {**facts(control, cells, factors), "Left out": found.left_out or ["Nothing."]}
     text = "\n".join(f"## {title}\n\n{_markdown(parts)}" for title, parts in sections.items())
@@ -50,11 +52,6 @@ def _markdown(parts: Sequence[Grid | str]) -> str:
     lines = [part for part in parts if isinstance(part, str)]
     grids = [markdown_grid(part) for part in parts if isinstance(part, Grid)]
     return "\n".join([*grids, *(["\n".join(f"- {escape(line)}" for line in lines) + "\n"] if lines else [])])
-
-
-def _usual_order() -> dict[str, list[str]]:
-    order = OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order")
-    return {factor: list(names) for factor, names in order.items()}
 
 
 def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control) -> str:
@@ -119,13 +116,10 @@ def _streams(cells: dict[str, Design]) -> list[str]:
         same, other = [], []
         for name, key in keys.items():
             values = values_of(key, those, seed)
-            if set(values) == {ABSENT}:
-                continue
-            detail = f" ({short(next(iter(values)))})" if name in ("batch order", "steps") else ""
-            if len(values) == 1:
-                same.append(f"{name}{detail}")
-            else:
+            if len(values) != 1:
                 other.append(described(name, values))
+            elif ABSENT not in values:
+                same.append(name if name.startswith("stream") else f"{name} ({short(next(iter(values)))})")
         who = f"all {len(those)} cells" if len(those) == len(cells) else listed(those, 10)
         lines.append(f"Seed {seed}: identical in {who}: {', '.join(same) or 'nothing'}.")
         lines += [f"Seed {seed} differs: {line}." for line in other]
@@ -136,15 +130,13 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
     scored = {label for label, cell in cells.items() if any("evaluation" in run.manifest for run in cell.runs)}
     if not scored:
         return ["No scores were given; name the scores' folder too to compare how the cells were scored."]
-    those = {label: cells[label] for label in cells if label in scored}
-    keys = sorted(
-        {k for cell in those.values() for run in cell.runs for k in run.profile if k.startswith("evaluation.")}
-    )
+    those = {label: cell for label, cell in cells.items() if label in scored}
+    profiles = [run.profile for cell in those.values() for run in cell.runs]
+    keys = sorted({key for profile in profiles for key in profile if key.startswith("evaluation.")})
     differing = [key for key in keys if len(values_of(key, those)) > 1]
     tasks = [key for key in keys if key.startswith("evaluation.inputs.")]
-    alike = [key for key in tasks if key not in differing]
-    pairs = f"{len(alike)} of {len(tasks)} (task, split) pairs"
-    first = f"All {len(those)} scored cells were given identical inputs in {pairs}."
+    alike = f"{len(tasks) - len(set(tasks) & set(differing))} of {len(tasks)} (task, split) pairs"
+    first = f"All {len(those)} scored cells were given identical inputs in {alike}."
     rest = [label for label in cells if label not in scored]
     unscored = [f"Not scored: {listed(rest, 10)}."] if rest else []
     return [first, *(f"Differs: {described(key, values_of(key, those))}." for key in differing), *unscored]
@@ -152,16 +144,13 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
 
 def _code(cells: dict[str, Design]) -> list[str]:
     """Show commits and dirty flags; compared are the sources of the shared modules."""
-    commits: dict[str, list[str]] = {}
-    modules = set()
-    for label, cell in cells.items():
-        for run in cell.runs:
-            code = run.manifest.get("code") or {}
-            if code:
-                word = f"{str(code.get('commit'))[:12]}{' with uncommitted changes' if code.get('dirty') else ''}"
-                units = commits.setdefault(word, [])
-                units += [label] if label not in units else []
-                modules |= set(code.get("modules") or {})
+    commits: dict[str, dict[str, None]] = {}
+    modules: set[str] = set()
+    for label, code in ((label, run.manifest.get("code")) for label, cell in cells.items() for run in cell.runs):
+        if code:
+            word = f"{str(code.get('commit'))[:12]}{' with uncommitted changes' if code.get('dirty') else ''}"
+            commits.setdefault(word, {})[label] = None
+            modules |= set(code.get("modules") or {})
     sources = {m: values_of(f"{MODULES}.{m}", cells).keys() - {ABSENT} for m in modules}
     differing = [m for m in sorted(modules) if len(sources[m]) > 1]
     lines = [f"{word}: {listed(units, 10)}." for word, units in commits.items()]

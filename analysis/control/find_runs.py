@@ -2,8 +2,9 @@
 
 import glob
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ OF_THE_COPY = ("evaluation", "manifest_sha256", "study")
 class Found:
     """`designs`: model (`<study>__<pooler>-<attn>`) -> design with its runs; `left_out`: folders that do not count."""
 
-    designs: dict[str, Design] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    designs: dict[str, Design]
+    left_out: list[str]
 
 
 def find_runs(words: Iterable[str], factors: tuple[str, ...]) -> Found:
@@ -35,28 +36,26 @@ def find_runs(words: Iterable[str], factors: tuple[str, ...]) -> Found:
     runs: Named = []
     copies: Named = []
     for folder in _folders(words):
-        scored = bool(OURS.match(folder.name))
+        scored, parts = OURS.match(folder.name), folder.absolute().parts
         path = folder / ("run/manifest.json" if scored else "manifest.json")
+        if scored and not path.is_file():
+            raise missing(folder)
         if not path.is_file():
-            raise (
-                missing(folder)
-                if scored
-                else UserError(
-                    f"{folder} has no manifest.json, so nothing shows what was run. Train it again, or move it away."
-                )
-            )
-        (copies if scored else runs).append((_model(folder), read_manifest(path)))
-    found = Found()
-    kept = list(_joined(found, _finished(found, runs), _finished(found, copies)))
+            nothing = f"{folder} has no manifest.json, so nothing shows what was run"
+            raise UserError(f"{nothing}. Train it again, or move it away.")
+        model = parts[-2] if scored else f"{parts[-3]}__{parts[-2]}"
+        (copies if scored else runs).append((model, read_manifest(path)))
+    left_out = [f"{run.path.parent} (not finished)" for _, run in (*runs, *copies) if run.manifest["status"] == RUNNING]
+    finished = ([item for item in named if item[1].manifest["status"] != RUNNING] for named in (runs, copies))
+    kept = list(_joined(left_out, *finished))
     check_versions(run for _, run in kept)
+    by_model: dict[str, list[Run]] = defaultdict(list)
     for model, run in kept:
-        first = found.designs.get(model)
-        joined = replace(first, runs=(*first.runs, run)) if first else design_of(run, model, factors)
-        found.designs[model] = joined
-    if not found.designs:
-        left = f" Left out: {'; '.join(found.left_out)}." if found.left_out else ""
+        by_model[model].append(run)
+    if not by_model:
+        left = f" Left out: {'; '.join(left_out)}." if left_out else ""
         raise UserError(f"No finished run below {' '.join(words)}.{left} Give run folders, a study, or scores.")
-    return found
+    return Found({model: design_of(those, model, factors) for model, those in by_model.items()}, left_out)
 
 
 def _folders(words: Iterable[str]) -> list[Path]:
@@ -71,31 +70,16 @@ def _folders(words: Iterable[str]) -> list[Path]:
     return [p for p in dict.fromkeys(inside) if RUN_NAME.match(p.name) or OURS.match(p.name)]
 
 
-def _model(folder: Path) -> str:
-    """Return `<study>__<pooler>-<attn>`: the name of the scores' folder, or put together from the run's."""
-    parts = folder.absolute().parts
-    return parts[-2] if OURS.match(folder.name) else f"{parts[-3]}__{parts[-2]}"
-
-
-def _finished(found: Found, runs: Named) -> Named:
-    for _, run in runs:
-        if run.manifest["status"] == RUNNING:
-            found.left_out.append(f"{run.path.parent} (not finished)")
-    return [(model, run) for model, run in runs if run.manifest["status"] != RUNNING]
-
-
-def _joined(found: Found, runs: Named, copies: Named) -> Iterator[tuple[str, Run]]:
+def _joined(left_out: list[str], runs: Named, copies: Named) -> Iterator[tuple[str, Run]]:
     """Yield each run once: the copy with its scores, which also says how it was scored, stands for it."""
     trained = {(model, run.seed): run for model, run in runs}
     seen: dict[tuple[str, str], Path] = {}
     for model, copy in copies:
         key = model, copy.seed
         if key in trained and _core(trained[key].manifest) != _core(copy.manifest):
-            found.left_out.append(
-                f"{copy.path.parents[1]} (scores of another training than {trained[key].path.parent})"
-            )
+            left_out.append(f"{copy.path.parents[1]} (scores of another training than {trained[key].path.parent})")
         elif key in seen:
-            found.left_out.append(f"{copy.path.parents[1]} (a second scoring of {seen[key]})")
+            left_out.append(f"{copy.path.parents[1]} (a second scoring of {seen[key]})")
         else:
             seen[key] = copy.path.parents[1]
             yield model, copy

@@ -1,6 +1,7 @@
 """The control rule: designs that differ not in the factors alone are refused, unless the difference is allowed."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
@@ -62,8 +63,7 @@ def judge(
         idle = [f"allow=[{','.join(allow)}] let nothing through: there are no manifests."] if allow else []
         return Control(notes=[NO_PROOF, *idle])
     found = compare(designs, factors)
-    keys = [key for key in sorted(found.refused) if tasks is None or _concerns(key, tasks)]
-    seeds = {key: found.seed_of.get(key, "") for key in keys}
+    seeds = {key: seed for key, seed in sorted(found.refused.items()) if tasks is None or _concerns(key, tasks)}
     allowed = {key: seed for key, seed in seeds.items() if below(key, allow)}
     refused = {key: seed for key, seed in seeds.items() if key not in allowed}
     notes = confounds(found, designs, factors)
@@ -91,11 +91,14 @@ def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ..
     config = {key for design in designs.values() for run in design.runs for key in flat(run.manifest["config"])}
     named = [key for key in keys if key in config and key != "seed"][:3]
     factor = f" Or make it a factor: factors=[{','.join([*factors, *named])}]." if named else ""
+    # a whole group once where several of its keys differ: versions.torch, versions.peft -> versions
+    parents = [key.rpartition(".")[0] for key in keys]
+    groups = dict.fromkeys(p if p and parents.count(p) > 1 else key for p, key in zip(parents, keys, strict=True))
     return (
         f"Not controlled: the {len(designs)} designs differ not only in {', '.join(factors)}"
         f" but also in {listed(keys, 8)}."
         f" Train and score them alike.{factor}"
-        f" Or let it through, as a footnote: allow=[{','.join([*allow, *_shortest(keys)])}]."
+        f" Or let it through, as a footnote: allow=[{','.join([*allow, *groups])}]."
     )
 
 
@@ -115,17 +118,15 @@ def confounds(
 ) -> list[str]:
     """Name keys that differ below a factor that agrees: the published multilayer heads read other tokens."""
     pairs: dict[tuple[str, str], list[str]] = {}
-    for key, labels in found.confounded.items():
-        for pair in labels:
-            if all(designs[label].trained for label in pair):  # references stand beside their own run only
-                pairs.setdefault(pair, []).append(key)
+    for key, pair in ((key, pair) for key, pairs_of_key in found.confounded.items() for pair in pairs_of_key):
+        if all(designs[label].trained for label in pair):  # references stand beside their own run only
+            pairs.setdefault(pair, []).append(key)
     lines = []
     for (one, other), keys in pairs.items():
         a, b = designs[one], designs[other]
         varying = [f for f in factors if a.factors[f] != b.factors[f]] or ["training"]
         parts = [f"{key} ({', '.join(map(short, values_of(key, {one: a, other: b})))})" for key in sorted(keys)]
-        only = " and ".join(varying)
-        lines.append(f"Between {one} and {other} not only {only} differs but also {listed(parts)}.")
+        lines.append(f"Between {one} and {other} not only {' and '.join(varying)} differs but also {listed(parts)}.")
     rest = len(lines) - most
     more = [f"So it is between {rest} more pairs; python -m analysis.control lists them."] if rest > 0 else []
     return [*lines[:most], *more]
@@ -133,15 +134,8 @@ def confounds(
 
 def _concerns(key: str, tasks: set[str]) -> bool:
     """Tell whether a key is of no task, or of one that is compared."""
-    part = next((part for part in ("evaluation.inputs.", "evaluation.tasks.") if key.startswith(part)), "")
-    return not part or key.removeprefix(part).split(" ")[0] in tasks  # inputs: "<task> <split> <subset>"
-
-
-def _shortest(keys: list[str]) -> list[str]:
-    """Name a whole group once where several of its keys differ: versions.torch, versions.peft -> versions."""
-    parents = [key.rpartition(".")[0] for key in keys]
-    named = (p if p and parents.count(p) > 1 else key for p, key in zip(parents, keys, strict=True))
-    return list(dict.fromkeys(named))
+    part = re.match(r"evaluation\.(?:inputs|tasks)\.([^ ]*)", key)  # inputs: "<task> <split> <subset>"
+    return not part or part[1] in tasks
 
 
 def footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote]:
@@ -159,12 +153,10 @@ def footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote
 
 def described(key: str, values: dict[str, list[str]], seed: str = "") -> str:
     """Return `threads: 2 in eos-causal, 4 in the others`; the value that most designs have comes last."""
-    groups = sorted(values.items(), key=lambda item: len(item[1]))
-    others = len(groups) > 1 and len(groups[-1][1]) > max(1, len(groups[-2][1]))
-    parts = [
-        f"{short(value)} in {'the others' if others and k == len(groups) - 1 else listed(units)}"
-        for k, (value, units) in enumerate(groups)
-    ]
+    groups = sorted(((units, short(value)) for value, units in values.items()), key=lambda group: len(group[0]))
+    parts = [f"{value} in {listed(units)}" for units, value in groups]
+    if len(groups) > 1 and len(groups[-1][0]) > max(1, len(groups[-2][0])):
+        parts[-1] = f"{groups[-1][1]} in the others"
     return f"{key}{f' (seed {seed})' if seed else ''}: {', '.join(parts)}"
 
 
@@ -186,8 +178,7 @@ def _numbered(values: dict[str, list[str]], designs: dict[str, Design]) -> dict[
 
 def _exceptions(value_of: dict[str, frozenset[int]]) -> frozenset[str]:
     """Return all but the largest group of designs; all of them where no group is the largest."""
-    groups = sorted((list(value_of.values()).count(v), sorted(v)) for v in set(value_of.values()))
-    if len(groups) > 1 and groups[-1][0] == groups[-2][0]:
+    counts = Counter(value_of.values()).most_common(2)
+    if len(counts) > 1 and counts[0][1] == counts[1][1]:
         return frozenset(value_of)
-    usual = frozenset(groups[-1][1]) if groups else frozenset()
-    return frozenset(label for label, value in value_of.items() if value != usual or len(value) > 1)
+    return frozenset(label for label, value in value_of.items() if value != counts[0][0] or len(value) > 1)

@@ -1,6 +1,6 @@
 """Two designs -> the keys in which they differ beside the factors, run against run."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -12,68 +12,61 @@ from records.identity import MEANT, below
 ABSENT = "absent"
 MODULES = "code.modules"
 BY_TASK = ("evaluation.inputs", "evaluation.tasks")  # of the tasks that a run was scored on; the tables leave out gaps
-Pairs = dict[str, list[tuple[str, str]]]
+USUAL = {key: as_text(value) for key, value in MEANT.items()}  # what an absent key meant before there was such a key
+Pairs = list[tuple[str, str]]
 
 
 @dataclass
 class Differences:
-    """The differences among designs. Keys map to the pairs of labels between which they differ."""
+    """The differences among designs. A pair is of labels."""
 
-    refused: Pairs = field(default_factory=dict)  # neither a factor nor below one
-    confounded: Pairs = field(default_factory=dict)  # below a factor that itself agrees, as `pooler.tokens` may
-    same: list[tuple[str, str]] = field(default_factory=list)  # pairs of labels that agree in everything
-    seed_of: dict[str, str] = field(default_factory=dict)  # key that goes by seed -> the first at which it differs
+    refused: dict[str, str] = field(default_factory=dict)  # key no factor covers -> its first seed, if it goes by seed
+    confounded: dict[str, Pairs] = field(default_factory=dict)  # key below a factor that itself agrees -> its pairs
+    same: Pairs = field(default_factory=list)  # those that agree in everything
 
-    def refuse(self, key: str, pair: tuple[str, str], seed: str = "") -> None:
+    def refuse(self, key: str, seed: str = "") -> None:
         """Record a difference that no factor covers."""
-        pairs = self.refused.setdefault(key, [])
-        if pair not in pairs:
-            pairs.append(pair)
-        if below(key, SEED_BOUND):
-            self.seed_of.setdefault(key, seed)
+        self.refused.setdefault(key, seed if below(key, SEED_BOUND) else "")
 
 
 def compare(designs: dict[str, Design], factors: tuple[str, ...]) -> Differences:
     """Compare every pair of designs that have manifests, and the seeds within each. designs: label -> design."""
-    found = Differences()
+    differences = Differences()
     with_runs = {label: design for label, design in designs.items() if design.runs}
-    for label, design in with_runs.items():
+    for design in with_runs.values():
         for run in design.runs[1:]:
             for key in run_differences(design.runs[0], run):
-                found.refuse(key, (label, label))
+                differences.refuse(key)
     for (one, a), (two, b) in combinations(with_runs.items(), 2):
-        _compare_pair(found, (one, two), a, b, factors)
-    for label in sorted(with_runs.keys() ^ designs.keys()):
-        for other in with_runs:
-            found.refuse("manifest", (label, other))
-    return found
+        _compare_pair(differences, (one, two), a, b, factors)
+    if with_runs and len(with_runs) < len(designs):
+        differences.refuse("manifest")
+    return differences
 
 
-def _compare_pair(found: Differences, pair: tuple[str, str], a: Design, b: Design, factors: tuple[str, ...]) -> None:
+def _compare_pair(
+    differences: Differences, pair: tuple[str, str], a: Design, b: Design, factors: tuple[str, ...]
+) -> None:
     varying = {f for f in factors if a.factors[f] != b.factors[f]}
+    moved = tuple(fact for f in varying for fact in moved_by(f))
     distinct = bool(varying) or a.trained != b.trained
-    keys: set[str] = set()
-    for seed, differing in _by_seed(a, b, varying):
-        for key in differing:
-            keys.add(key)
-            if distinct and below(key, factors):
-                if not below(key, tuple(varying)) and pair not in found.confounded.setdefault(key, []):
-                    found.confounded[key].append(pair)
-            elif not below(key, tuple(fact for f in varying for fact in moved_by(f))):
-                found.refuse(key, pair, seed)
-    if a.trained == b.trained and _seeds(a) != _seeds(b):
-        found.refuse("seed", pair)
-        keys.add("seed")
-    if not distinct and not keys:
-        found.same.append(pair)
-
-
-def _by_seed(a: Design, b: Design, varying: set[str]) -> Iterator[tuple[str, set[str]]]:
-    """Yield (seed, differing keys) for each seed that both have; without one, for the first of each."""
     theirs = {run.seed: run for run in b.runs}
     shared = [(run, theirs[run.seed]) for run in a.runs if run.seed in theirs]
-    for mine, other in shared or [(a.runs[0], b.runs[0])]:
-        yield mine.seed, run_differences(mine, other, varying)
+    keys: set[str] = set()
+    for one, other in shared or [(a.runs[0], b.runs[0])]:  # seed by seed, or else the first of each
+        differing = run_differences(one, other, varying)
+        keys |= differing
+        for key in sorted(differing):
+            if distinct and below(key, factors):
+                if not below(key, tuple(varying)) and pair not in differences.confounded.setdefault(key, []):
+                    differences.confounded[key].append(pair)
+            elif not below(key, moved):
+                differences.refuse(key, one.seed)
+    if a.trained == b.trained and _seeds(a) != _seeds(b):
+        differences.refuse("seed")
+        keys.add("seed")
+    if not distinct and not keys:
+        differences.same.append(pair)
 
 
 def _seeds(design: Design) -> set[str]:
@@ -90,15 +83,10 @@ def run_differences(a: Run, b: Run, varying: Iterable[str] = ()) -> set[str]:
     one, two = a.profile, b.profile
     both = a.trained and b.trained
     keys = one.keys() | two.keys() if both else one.keys() & two.keys()
-    differing = {key for key in keys if _meant(key, one) != _meant(key, two)}
+    differing = {key for key in keys if one.get(key, USUAL.get(key)) != two.get(key, USUAL.get(key))}
     if a.seed != b.seed or not both:
         differing = {key for key in differing if not below(key, SEED_BOUND)}
     return {key for key in differing if not (_idle(key, one, two) or _chosen(key, a, b, varying))}
-
-
-def _meant(key: str, profile: dict[str, str]) -> str | None:
-    """Return the value of a key, where it is absent the one it had before there was such a key."""
-    return profile.get(key, as_text(MEANT[key]) if key in MEANT else None)
 
 
 def _idle(key: str, one: dict[str, str], two: dict[str, str]) -> bool:
@@ -136,11 +124,11 @@ def values_of(key: str, designs: dict[str, Design], seed: str = "") -> dict[str,
         by_seed = {run.seed: _read(key, design, run) for run in design.runs if not seed or run.seed == seed}
         by_seed = by_seed or {"": ABSENT if key == "manifest" else ""}
         alike = len(set(by_seed.values())) == 1
-        for of_seed, value in by_seed.items():
-            unit = label if alike else f"{label} (seed {of_seed})"
-            if value and unit not in groups.setdefault(value, []):
-                groups[value].append(unit)
-    return {value: units for value, units in groups.items() if units}
+        units = {label if alike else f"{label} (seed {of_seed})": value for of_seed, value in by_seed.items()}
+        for unit, value in units.items():
+            if value:
+                groups.setdefault(value, []).append(unit)
+    return groups
 
 
 def _read(key: str, design: Design, run: Run) -> str:
@@ -150,4 +138,4 @@ def _read(key: str, design: Design, run: Run) -> str:
     if key == "manifest":
         return "present"
     unsaid = not run.trained or (below(key, ("evaluation",)) and (below(key, BY_TASK) or not _scored(run.profile)))
-    return run.profile.get(key, "" if unsaid else as_text(MEANT.get(key, ABSENT)))
+    return run.profile.get(key, "" if unsaid else USUAL.get(key, ABSENT))

@@ -1,7 +1,7 @@
 """The run and the design of a manifest, once it is known to be whole."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,17 +59,17 @@ def check_versions(runs: Iterable[Run]) -> None:
             )
 
 
-def design_of(run: Run, model: str, factors: tuple[str, ...]) -> Design:
-    """Return the design that a run belongs to."""
-    study, pooler, attn = (str(run.manifest[key]) for key in ("study", "pooler", "attn"))
-    parameters, values = _trainable(run.manifest.get("parameters")), factor_values(run.manifest, factors)
-    return Design(model, study, pooler, attn, run.trained, parameters, values, runs=(run,))
+def design_of(runs: Sequence[Run], model: str, factors: tuple[str, ...]) -> Design:
+    """Return the design of runs that differ in their seeds: what the first says, and the parameters that one states."""
+    study, pooler, attn = (str(runs[0].manifest[key]) for key in ("study", "pooler", "attn"))
+    stated = (_trainable(run.manifest.get("parameters")) for run in runs)
+    parameters = next((number for number in stated if number is not None), None)
+    values = factor_values(runs[0].manifest, factors)
+    return Design(model, study, pooler, attn, runs[0].trained, parameters, values, tuple(runs))
 
 
 def _trainable(parameters: Any) -> int | None:
     """Return adapter and head together; None where the manifest does not say."""
-    if not isinstance(parameters, dict):
-        return None
-    counts = [parameters.get(key) for key in ("adapter", "head")]
-    known = [count for count in counts if isinstance(count, int)]
-    return sum(known) if known else None
+    parts = [parameters.get(key) for key in ("adapter", "head")] if isinstance(parameters, dict) else []
+    numbers = [number for number in parts if isinstance(number, int)]
+    return sum(numbers) if numbers else None

@@ -44,15 +44,15 @@ def normalise(source: ScoreSource, scale: str) -> ScoreSource:
             f"{outside.source}: the score of {outside.task} for {outside.model} is {outside.score:g}, outside"
             f" {-limit:g} to {limit:g}. Mend it, or say the scale with scale=1 or scale=100."
         )
-    if not percent:
-        ours = all(design.runs for design in source.designs.values())  # our own evaluation writes 0-1
-        note = [] if ours or scale != "auto" else [f"{source.path}: scores were read as 0-1 (largest {top:g})."]
-        return replace(source, notes=[*source.notes, *note])
-    if scale == "auto":
-        _refuse_mixed(usable)
-    rows = [replace(row, score=row.score / 100.0) for row in source.rows]
-    note = [f"{source.path}: scores are 0-100 (largest {top:g}) and were divided by 100."]
-    return replace(source, rows=rows, notes=[*source.notes, *note])
+    if percent:
+        if scale == "auto":
+            _refuse_mixed(usable)
+        note = f"{source.path}: scores are 0-100 (largest {top:g}) and were divided by 100."
+        rows = [replace(row, score=row.score / 100.0) for row in source.rows]
+        return replace(source, rows=rows, notes=[*source.notes, note])
+    if scale != "auto" or all(design.runs for design in source.designs.values()):  # our own evaluation writes 0-1
+        return source
+    return replace(source, notes=[*source.notes, f"{source.path}: scores were read as 0-1 (largest {top:g})."])
 
 
 def _refuse_mixed(usable: list[Row]) -> None:
@@ -113,11 +113,9 @@ def _types(sources: list[ScoreSource], own_types: dict[str, str]) -> dict[str, s
     """Return task -> type over all sources; two that disagree are refused."""
     known = {task: kind for source in sources for task, kind in source.types.items()} | own_types
     types: dict[str, str] = {}
-    for source in sources:
-        for row in source.rows:
-            kind = row.type or types.get(row.task) or type_of(row.task, known, row.source)
-            if types.setdefault(row.task, kind) != kind:
-                raise UserError(
-                    f"{row.source}: task {row.task} has the type {kind}, elsewhere {types[row.task]}. Mend one."
-                )
+    for row in (row for source in sources for row in source.rows):
+        kind = row.type or types.get(row.task) or type_of(row.task, known, row.source)
+        other = types.setdefault(row.task, kind)
+        if other != kind:
+            raise UserError(f"{row.source}: task {row.task} has the type {kind}, elsewhere {other}. Mend one.")
     return types

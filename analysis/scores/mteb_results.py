@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -41,11 +41,11 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
         source.designs[model] = _design(model, kept, settings.factors)
         source.rows += [read(file, model, item.seed) for item in kept for file in _task_files(item.path)]
     halves = [str(item.path) for item in unfinished if not settings.seeds or item.seed in settings.seeds]
-    left_out = f"Left out, since the run was not finished: {', '.join(halves)}." if halves else ""
+    left_out = [f"Left out, since the run was not finished: {', '.join(halves)}."] if halves else []
     if not source.rows and not source.other_seeds:
         expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
-        raise UserError(f"No scores below {path}. {left_out or expected}")
-    source.notes += [left_out] * bool(left_out)
+        raise UserError(f"No scores below {path}. {' '.join(left_out) or expected}")
+    source.notes += left_out
     for folder in dict.fromkeys([path, *(place for root in roots for place in (root.parent, root))]):
         if (folder / "tasks.json").is_file():
             source.types |= read_types(folder / "tasks.json")
@@ -133,11 +133,7 @@ def _one_folder_per_seed(model: str, folders: list[_Folder], wanted: str) -> lis
 
 def _design(model: str, folders: list[_Folder], factors: tuple[str, ...]) -> Design:
     """Return the design of a model's folders. Raises UserError where only some of them have a manifest."""
-    runs = tuple(item.run for item in folders if item.run)
-    if not runs:
-        return Design(model=model)
-    if len(runs) < len(folders):
+    runs = [item.run for item in folders if item.run]
+    if runs and len(runs) < len(folders):
         raise missing(next(item.path for item in folders if not item.run))
-    designs = [design_of(run, model, factors) for run in runs]
-    parameters = next((d.parameters for d in designs if d.parameters is not None), None)
-    return replace(designs[0], parameters=parameters, runs=runs)
+    return design_of(runs, model, factors) if runs else Design(model=model)

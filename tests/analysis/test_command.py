@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from analysis.__main__ import main
-from analysis.cli import CONF, help_page, key_remarks, read_arguments
+from analysis.cli import help_page, read_arguments
 from cli.errors import UserError, guard
+from cli.remarks import CONF, key_remarks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,7 +90,7 @@ def test_help_needs_no_heavy_import(tmp_path):
 
 
 def test_help_explains_every_key():
-    remarks = {key: (default, meaning) for key, default, meaning in key_remarks()}
+    remarks = {key: (default, meaning) for key, default, meaning in key_remarks("analysis")}
     composed = read_arguments([f"scores={ROOT}"])
     assert set(vars(composed)) == {key for key in remarks if "." not in key}
     assert all(meaning for key, (_, meaning) in remarks.items() if "." not in key)
