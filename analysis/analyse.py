@@ -10,7 +10,7 @@ from analysis.grids.grid import Grid
 from analysis.manifests.compared_keys import check_factors
 from analysis.manifests.designs import Design, ScoreSource
 from analysis.manifests.read_manifest import check_versions
-from analysis.questions.before_after import training_gain, twin_of
+from analysis.questions.before_after import training_gain, twins_of
 from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.questions.means import seed_means, type_means
 from analysis.questions.odd_cells import odd_scores
@@ -58,7 +58,7 @@ def analyse(settings: Settings) -> Result:
         check_every_seed(scores.frame, designs, settings.seeds)
     read = kept = keep_tasks(scores, settings.types, settings.tasks).frame
     policy = policy_for(settings.missing, (scores.designs[label] for label in designs))
-    kept = kept[kept["design"].isin(_with_twins(designs, scores.designs))]
+    kept = kept[kept["design"].isin([*designs, *twins_of(designs, scores.designs).values()])]
     kept, hole_notes = without_holes(kept, scores.rows, policy)
     kept, part_notes = without_parts(kept, designs)
     whole = complete(kept, designs, policy)
@@ -71,7 +71,8 @@ def analyse(settings: Settings) -> Result:
     gain, gain_notes = training_gain(
         kept, scores.designs, designs, types, zeros=settings.zeros, decimals=settings.decimals
     )
-    shown = {*designs, *_twins(gain, scores.designs)}
+    gained = [] if gain is None else gain.index.unique("design")
+    shown = {*designs, *twins_of(gained, scores.designs).values()}
     frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
     rows = [scores.rows[position] for position in frame.index]
     check_alike(rows)
@@ -108,16 +109,12 @@ def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -
 
 def _controlled(scores: Scores, compared: list[str], tasks: set[str], settings: Settings) -> Control:
     """Hold the manifests of what the tables show, untrained references included, against the control rule."""
-    shown = {label: scores.designs[label] for label in _with_twins(compared, scores.designs)}
+    twins = twins_of(compared, scores.designs).values()
+    shown = {label: scores.designs[label] for label in [*compared, *twins]}
     runs = [run for design in shown.values() for run in design.runs]
     check_versions(runs)
     check_factors(settings.factors, (run.manifest for run in runs))
     return require(shown, settings.factors, settings.allow, tasks)
-
-
-def _with_twins(compared: list[str], designs: dict[str, Design]) -> list[str]:
-    """The designs and the untrained references of those that have one."""
-    return list(dict.fromkeys([*compared, *filter(None, (twin_of(label, designs) for label in compared))]))
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:
@@ -131,12 +128,5 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
 
 
 def _tasks_by_type(frame: pd.DataFrame, tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:
-    kind = dict(zip(frame["task"].tolist(), frame["type"].tolist(), strict=True))
-    order = sort_types({kind[task] for task in tasks}, wanted)
-    return {name: [task for task in tasks if kind[task] == name] for name in order}
-
-
-def _twins(gain: pd.DataFrame | None, designs: dict[str, Design]) -> set[str]:
-    """The untrained references whose scores the before-and-after table uses."""
-    rows = [] if gain is None else list(dict.fromkeys(gain.index.get_level_values("design")))
-    return {twin for twin in (twin_of(label, designs) for label in rows) if twin}
+    kind = dict(zip(frame["task"], frame["type"], strict=True))
+    return {name: [t for t in tasks if kind[t] == name] for name in sort_types({kind[t] for t in tasks}, wanted)}

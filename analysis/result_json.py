@@ -18,7 +18,6 @@ import pandas as pd
 from analysis.analyse import Result
 from analysis.manifests.cost import costs, memory_kinds
 from analysis.manifests.designs import Design
-from analysis.questions.question import Answer
 from analysis.scores.long_table import scores_for_file
 
 RESULT_VERSION = 2  # grows when a key changes its meaning or goes
@@ -31,13 +30,12 @@ NULLS = 'null = no number. Infinite values are null too and stand in the table\'
 def result_json(result: Result) -> str:
     """Return the text of result.json. The same result gives the same text: there is no date in it."""
     material = result.material
-    main = [answer for answer in result.answers if answer.main]
     tables = {
         "scores": scores_for_file(material.whole_frame),
         "by_type": material.means.rename_axis("design").reset_index(),
         "pairs": material.pairs,
     }
-    tables |= {name: frame for answer in main for name, frame in answer.frames.items()}
+    tables |= {name: frame for answer in result.answers if answer.main for name, frame in answer.frames.items()}
     further = [a for a in result.answers if not a.main and (a.grids or a.frames or a.notes)]
     value = {
         "result_version": RESULT_VERSION,
@@ -48,10 +46,10 @@ def result_json(result: Result) -> str:
         "against": material.control or None,
         "designs": {label: _design(design) for label, design in material.designs.items()},
         "types": material.types,
-        "tables": {name: table(frame, name) for name, frame in tables.items()},
+        "tables": _tables(tables),
         **{key: _plain(fact) for answer in result.answers for key, fact in answer.facts.items()},
         "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in material.footnotes],
-        "sections": [_section(answer) for answer in further],
+        "sections": [{"name": a.name, "tables": _tables(a.frames), "notes": list(a.notes)} for a in further],
         "captions": {
             grid.name: {"caption": grid.caption, "footnotes": list(grid.footnotes), "rest": grid.rest}
             for grid in result.grids()
@@ -115,9 +113,8 @@ def _design(design: Design) -> dict[str, Any]:
     }
 
 
-def _section(section: Answer) -> dict[str, Any]:
-    frames = {name: table(frame, name) for name, frame in section.frames.items()}
-    return {"name": section.name, "tables": frames, "notes": list(section.notes)}
+def _tables(frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    return {name: table(frame, name) for name, frame in frames.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -11,10 +11,10 @@ import pandas as pd
 
 from analysis.grids.formats import equals, fraction, interval, percent, score, signed
 from analysis.names import listed
-from analysis.questions.compared_pairs import BETWEEN, compare_pairs
+from analysis.questions.compared_pairs import BETWEEN, compare_pairs, pairs_among
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import after_correction, tasks_text
 from analysis.settings import Settings
-from analysis.statistics.correction import correction_name
 
 FEWEST_TASKS = 2
 TASKS_NAMED = 4  # of those that turn the mean round
@@ -49,29 +49,23 @@ def paragraph(
     """
     means = matrix.mean().round(settings.decimals).sort_values(ascending=False, kind="stable")
     best, second = (str(name) for name in means.index[:2])
-    last = pairs[pairs["type"] == pairs["type"].iloc[-1]]
-    lead = means.iloc[0] - means.iloc[1]
-    where = (
-        f"the {len(matrix)} tasks" if len(set(pairs["type"])) > 1 else f"the {len(matrix)} {last['type'].iloc[0]} tasks"
-    )
+    kinds = pairs["type"].unique()
+    last = pairs[pairs["type"] == kinds[-1]]
+    where, lead = tasks_text(kinds[-1], len(matrix)), means.iloc[0] - means.iloc[1]
     if lead == 0:
         head = f"{best} and {second} share the highest mean over {where} ({score(means.iloc[0])})"
     else:
         head = f"{best} has the highest mean over {where} ({score(means.iloc[0])}), {score(lead)} above {second}"
+    other, what = second, "The difference"
     if control and control not in (best, second):
+        other, what = control, f"The difference from {control}"
         head += f" and {score(means[best] - means[control])} above {control}"
-    pair = _row(last, best, second if control in ("", best, second) else control)
-    what = "The difference" if control in ("", best, second) else f"The difference from {control}"
+    pair = pairs_among(last, [best, other]).iloc[0]
     if pair["n_zero"] == pair["n_pairs"]:
         return f"{head}. Their scores are equal on every task, so there is nothing to test."
     more = [answer.about.get((pair["first"], pair["second"]), "") for answer in found]
     sentences = [f"{head}.", _typical(pair, settings), _mean_against(pair, matrix)]
     return " ".join(filter(None, [*sentences, _significance(pair, settings, what), *more]))
-
-
-def _row(rows: pd.DataFrame, one: str, other: str) -> pd.Series:
-    both = rows["first"].isin([one, other]) & rows["second"].isin([one, other])
-    return rows[both].iloc[0]
 
 
 def _typical(pair: pd.Series, settings: Settings) -> str:
@@ -105,16 +99,11 @@ def _mean_against(pair: pd.Series, matrix: pd.DataFrame) -> str:
 
 
 def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
-    corrected = settings.correction != "none"
-    size = int(pair["family_size"])
-    after = (
-        f" after {correction_name(settings.correction)} over {size:,} {'pairs' if size > 1 else 'pair'}"
-        if corrected
-        else ""
-    )
-    floor = f"{fraction(pair['p_min'])}, corrected {fraction(pair['p_min_adjusted'])}"
-    if not corrected:
-        floor = fraction(pair["p_min"])
+    size, after, raw, floor = int(pair["family_size"]), after_correction(settings), "", fraction(pair["p_min"])
+    if after:
+        after += f" over {size:,} {'pairs' if size > 1 else 'pair'}"
+        floor += f", corrected {fraction(pair['p_min_adjusted'])}"
+        raw = f" (before it p {equals(pair['p'])})"
     if pair["reachable"] != "yes":
         differ = f" ({pair['n_pairs'] - pair['n_zero']} on which they differ)" if pair["n_zero"] else ""
         return (
@@ -122,7 +111,6 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
             f" the smallest p they allow is {floor}; p {equals(pair['p'])} before any correction."
         )
     word = "is" if pair["significant"] else "is not"
-    raw = f" (before it p {equals(pair['p'])})" if corrected else ""
     return (
         f"{what} {word} significant at {fraction(settings.alpha)}{after}: p {equals(pair['p_adjusted'])}{raw};"
         f" the smallest p that so many tasks allow is {floor}."

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -10,14 +10,15 @@ from analysis.grids.formats import fraction, score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
 from analysis.manifests.designs import Design
-from analysis.names import listed
+from analysis.names import by_number, listed
 from analysis.questions.means import MEAN_TASKS, heads, seed_means, type_means
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import rest_text
 from analysis.statistics.intervals import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
 
 PLACE = 20
-STAGES = ("before", "after", "gain", "typical gain", "p")
+STAGES = {"before": score, "after": score, "gain": signed, "typical gain": signed, "p": fraction}  # -> how it is shown
 
 
 def answer(material: Material) -> Answer:
@@ -28,33 +29,26 @@ def answer(material: Material) -> Answer:
     return Answer("before_after", grids=[grid], frames={"before_after": frame}, notes=material.gain_notes, main=True)
 
 
-def _known(show: Callable[[float], str]) -> Callable[[float], str]:
-    return lambda value: "" if math.isnan(value) else show(value)  # none for a mean over types
-
-
-SHOWN = {"gain": signed, "typical gain": _known(signed), "p": _known(fraction)}
-
-
 def gain_grid(material: Material, gain: pd.DataFrame) -> Grid:
     """Before, after and gain for every design with an untrained reference."""
-    designs = list(dict.fromkeys(gain.index.get_level_values("design")))
+    designs = list(gain.index.unique("design"))
     shown = designs[: material.settings.rows_shown]
-    rows = []
     costly, kinds = has_costs(material.designs), memory_kinds(material.designs.values())
+    cost_heads = cost_header(kinds) if costly else []
+    rows = []
     for design in shown:
-        for stage in STAGES:
-            show = SHOWN.get(stage, score)
-            spent = cost_texts(material.designs[design], kinds) if stage == "after" else [""] * len(cost_header(kinds))
-            costs = [Cell(text) for text in spent] if costly else []
-            cells = [Cell(show(value)) for value in gain.loc[(design, stage)].tolist()]
-            rows.append([Cell(design) if stage == STAGES[0] else Cell(""), Cell(stage), *costs, *cells])
+        spent = cost_texts(material.designs[design], kinds) if costly else []
+        for stage, show in STAGES.items():
+            costs = spent if stage == "after" else [""] * len(cost_heads)
+            values = ["" if math.isnan(value) else show(value) for value in gain.loc[(design, stage)].tolist()]
+            rows.append([*map(Cell, [design if stage == "before" else "", stage, *costs, *values])])
     caption = (
         "Before and after training: the same design untrained (its random or plain start) and trained. Gain: of the"
         " means. Typical gain: Hodges-Lehmann difference over tasks, with p of its two-sided exact Wilcoxon signed-rank"
         f" test, uncorrected.{memory_note(kinds)}"
     )
-    rest = f"The first {len(shown)} of {len(designs)} designs; before_after.csv has all." if shown != designs else ""
-    header = ["Design", "", *(cost_header(kinds) if costly else []), *heads(material)]
+    rest = rest_text(len(shown), len(designs), "designs; before_after.csv has all.")
+    header = ["Design", "", *cost_heads, *heads(material)]
     return Grid("before-after", caption, header, rows, left=2, rest=rest, title="Before and after training")
 
 
@@ -74,20 +68,18 @@ def training_gain(
     The twin shares study, pooler and attention. One that lacks a task is left out, with a note, since a mean over
     other tasks would be no "before". None where no design has a twin.
     """
-    tasks = [task for own in types.values() for task in own]
-    have = {label: set(rows.tolist()) for label, rows in frame.groupby("design")["task"]}
+    tasks = [task for of_type in types.values() for task in of_type]
+    have = {label: set(rows) for label, rows in frame.groupby("design")["task"]}
+    seeds = {label: ", ".join(by_number(set(rows))) for label, rows in frame.groupby("design")["seed"]}
     parts, notes = {}, []
     other_seeds: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for label in compared:
-        twin = twin_of(label, all_designs)
-        if twin is None:
-            continue
+    for label, twin in twins_of(compared, all_designs).items():
         lacking = [task for task in tasks if task not in have.get(twin, set())]
         if lacking:
             notes.append(f"No before-and-after row for {label}: {twin} lacks {listed(lacking, 4)}.")
             continue
-        if _seeds(frame, twin) != _seeds(frame, label):
-            other_seeds[_seeds(frame, twin), _seeds(frame, label)].append(label)
+        if seeds[twin] != seeds[label]:
+            other_seeds[seeds[twin], seeds[label]].append(label)
         matrix = seed_means(frame, [twin, label], tasks)
         both = type_means(matrix, types)
         before, after = both.loc[twin], both.loc[label]
@@ -95,32 +87,29 @@ def training_gain(
         parts[label] = pd.DataFrame([before, after, after - before, tested["typical"], tested["p"]], index=list(STAGES))
     for (before_seeds, after_seeds), names in other_seeds.items():
         notes.append(f"Before training: seeds {before_seeds}, after it: {after_seeds} ({listed(names)}).")
-    if not parts:
-        return None, notes
-    return pd.concat(parts, names=["design", "stage"]), notes
+    return (pd.concat(parts, names=["design", "stage"]) if parts else None), notes
 
 
 def _tested(gains: pd.Series, types: dict[str, list[str]], zeros: str, decimals: int) -> pd.DataFrame:
     """Return block x (typical, p): the Hodges-Lehmann gain and its signed-rank test."""
     rows = {}
-    for kind, own in {**types, MEAN_TASKS: list(gains.index)}.items():
-        values = gains.loc[own].to_numpy()[None]
+    for kind, tasks in {**types, MEAN_TASKS: list(gains.index)}.items():
+        values = gains.loc[tasks].to_numpy()[None]
         test = signed_rank(values, zeros, decimals)
         size = typical_difference(values, test, zeros=zeros, decimals=decimals).estimate[0]
         rows[kind] = {"typical": float(size), "p": float(test.p[0])}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _seeds(frame: pd.DataFrame, label: str) -> str:
-    return ", ".join(sorted(set(frame.loc[frame["design"] == label, "seed"]), key=lambda s: (len(s), s)))
-
-
-def twin_of(label: str, designs: dict[str, Design]) -> str | None:
-    """Return the label of a trained design's untrained reference, None where it has none."""
-    mine = designs[label]
-    if not mine.trained or not mine.pooler:
-        return None
-    return next((name for name, other in designs.items() if not other.trained and _same_cell(mine, other)), None)
+def twins_of(labels: Iterable[str], designs: dict[str, Design]) -> dict[str, str]:
+    """Return design -> its untrained reference, for the designs that are trained and have one."""
+    twins: dict[str, str] = {}
+    for label in labels:
+        mine = designs[label]
+        if mine.trained and mine.pooler:
+            same = [name for name, other in designs.items() if not other.trained and _same_cell(mine, other)]
+            twins |= {label: same[0]} if same else {}
+    return twins
 
 
 def _same_cell(mine: Design, other: Design) -> bool:

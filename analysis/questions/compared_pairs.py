@@ -1,5 +1,6 @@
 """Every pair of designs on every task type: difference, exact test, correction, and what could be reached at all."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.settings import Settings
-from analysis.statistics.arrays import Floats
+from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.correction import CORRECTIONS, passes
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
@@ -28,23 +29,31 @@ def compare_pairs(
     `cross_checks` and of `corrected`. Intervals have the level 1 - alpha.
     """
     names = np.array(matrix.columns, dtype=object)
-    first, second = np.triu_indices(len(names), k=1)
-    if control:
-        held = (names[first] == control) | (names[second] == control)
-        first, second = first[held], second[held]
+    first, second = pair_places(names, control)
     tables = []
     for kind, tasks in blocks.items():
         values = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
-        differences = values[second] - values[first]
+        differences, means = values[second] - values[first], values.mean(axis=1)
         test = signed_rank(differences, settings.zeros, settings.decimals)
-        means = values.mean(axis=1)
         columns = {"type": kind, "first": names[first], "second": names[second]}
-        columns |= {"mean_first": means[first], "mean_second": means[second]}
-        columns |= {"difference": differences.mean(axis=1), **vars(test)}
-        columns |= _typical(differences, test, tasks, settings)
+        columns |= {"mean_first": means[first], "mean_second": means[second], "difference": differences.mean(axis=1)}
+        columns |= vars(test) | _typical(differences, test, tasks, settings)
         columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
         tables.append(pd.DataFrame(columns))
     return corrected(pd.concat(tables, ignore_index=True), settings)
+
+
+def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> tuple[Ints, Ints]:
+    """Return the places of the first and of the second design of every pair, with a `control` of those that hold it."""
+    names = np.array(designs, dtype=object)
+    first, second = np.triu_indices(len(names), k=1)
+    held = (names[first] == control) | (names[second] == control) | (not control)
+    return first[held], second[held]
+
+
+def pairs_among(pairs: pd.DataFrame, designs: Collection[str]) -> pd.DataFrame:
+    """Return the rows of the pairs both of whose designs are among these."""
+    return pairs[pairs["first"].isin(designs) & pairs["second"].isin(designs)]
 
 
 def _typical(differences: Floats, test: SignedRank, tasks: list[str], settings: Settings) -> dict[str, Any]:
@@ -54,17 +63,17 @@ def _typical(differences: Floats, test: SignedRank, tasks: list[str], settings: 
     significance the estimate, has the second design ahead, -1 the first, 0 neither; `mean_tipped_by`: the tasks that
     turn the mean against it, the largest first, as text.
     """
-    found = typical_difference(differences, test, settings.alpha, settings.zeros, settings.decimals)
-    ahead = direction(found.estimate, test, settings.alpha)
+    typical = typical_difference(differences, test, settings.alpha, settings.zeros, settings.decimals)
+    ahead = direction(typical.estimate, test, settings.alpha)
     tipped = np.full(len(differences), "", dtype=object)
     for row in np.flatnonzero(differences.mean(axis=1) * ahead < 0):
         places = tipping_tasks(differences[row], float(ahead[row]), settings.decimals)
         tipped[row] = BETWEEN.join(tasks[place] for place in places)
     return {
-        "hodges_lehmann": found.estimate,
-        "hl_low": found.low,
-        "hl_high": found.high,
-        "hl_confidence": found.confidence,
+        "hodges_lehmann": typical.estimate,
+        "hl_low": typical.low,
+        "hl_high": typical.high,
+        "hl_confidence": typical.confidence,
         "ahead": ahead.astype(int),
         "mean_tipped_by": tipped,
     }
@@ -78,28 +87,23 @@ def corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     The corrected values of Holm and of Benjamini-Hochberg only grow with any p of the family, so no data with so many
     tasks can go below the corrected `p_min`.
     """
-    kinds = tests["type"].to_numpy()
-    families = kinds if settings.family == "type" else np.full(len(tests), "table")
+    families = tests["type"].to_numpy() if settings.family == "type" else np.full(len(tests), "table")
     groups = [np.flatnonzero(families == name) for name in dict.fromkeys(families)]
     p, p_min = tests["p"].to_numpy(dtype=np.float64), tests["p_min"].to_numpy(dtype=np.float64)
-    adjusted, floor = (_within(values, groups, settings.correction) for values in (p, p_min))
-    sizes = np.empty(len(tests), dtype=int)
-    for rows in groups:
-        sizes[rows] = len(rows)
+
+    def within(values: Floats, correction: str) -> Floats:
+        adjusted = np.empty_like(values)
+        for rows in groups:
+            adjusted[rows] = CORRECTIONS[correction](values[rows])
+        return adjusted
+
+    adjusted, floor = within(p, settings.correction), within(p_min, settings.correction)
     raw_only = np.where(passes(p_min, settings.alpha), "uncorrected", "no")
     return tests.assign(
-        family_size=sizes,
-        **{f"p_{name}": _within(p, groups, name) for name in ALWAYS},
+        family_size=pd.Series(families, tests.index).groupby(families).transform("size"),
+        **{f"p_{name}": within(p, name) for name in ALWAYS},
         p_adjusted=adjusted,
         p_min_adjusted=floor,
         significant=passes(adjusted, settings.alpha),
         reachable=np.where(passes(floor, settings.alpha), "yes", raw_only),
     )
-
-
-def _within(p: Floats, groups: list[NDArray[np.intp]], correction: str) -> Floats:
-    """Correct each family by itself. groups: the positions of each."""
-    adjusted = np.empty_like(p)
-    for rows in groups:
-        adjusted[rows] = CORRECTIONS[correction](p[rows])
-    return adjusted

@@ -112,7 +112,8 @@ def complete_grid(table: pd.DataFrame, prefer: Literal["factors", "designs"]) ->
     as possible and then as many designs, or the other way round; of equals the one with the levels that come first.
     """
     every = {name: list(dict.fromkeys(table[name])) for name in table.columns}
-    if prod(map(len, every.values())) == len(table) and _crossed(every) >= 2 and _applies(every):
+    apply = not any("" in levels and len(levels) > 1 for levels in every.values())
+    if prod(map(len, every.values())) == len(table) and _crossed(every) >= 2 and apply:
         return every
     names = sorted(every, key=lambda name: len(every[name]))  # the longest last: its levels follow from the others
     if not names or prod(2 ** len(every[name]) - 1 for name in names[:-1]) > SEARCHED:
@@ -140,10 +141,6 @@ def _subsets(levels: list[str]) -> Iterator[tuple[str, ...]]:
 
 def _crossed(levels: Levels) -> int:
     return sum(len(own) > 1 for own in levels.values())
-
-
-def _applies(levels: Levels) -> bool:
-    return not any("" in own and len(own) > 1 for own in levels.values())
 
 
 def _size(levels: Levels, prefer: str) -> tuple[int, int]:

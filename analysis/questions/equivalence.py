@@ -10,8 +10,8 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.pair_texts import family_text
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import PAIR, Row, after_correction, filled, p_cell, pair_name
 from analysis.settings import Settings
-from analysis.statistics.correction import correction_name
 from analysis.statistics.equivalence import equivalence, mean_posterior
 
 PLACE = 140
@@ -29,18 +29,15 @@ FEWEST = 6  # tasks: below it a probability is never bold
 
 def answer(material: Material) -> Answer:
     """Return the table `equivalence` for the last block (all tasks); equivalence.csv has all."""
-    settings = material.settings
-    table = equivalence_table(material)
-    last = table[table["type"] == list(material.blocks)[-1]]
-    about = {(row["first"], row["second"]): _sentence(row, settings) for row in last.to_dict("records")}
-    grid = equivalence_grid(last, settings)
+    settings, table = material.settings, equivalence_table(material)
+    last = table[table["type"] == material.last]
     return Answer(
         "equivalence",
-        methods=[METHODS.format(**vars(settings))],
-        grids=[grid],
+        methods=[METHODS.format(rope=settings.rope)],
+        grids=[equivalence_grid(last, settings)],
         frames={"equivalence": _for_file(table, settings)},
         notes=_notes(last, settings),
-        about=about,
+        about={(row["first"], row["second"]): _sentence(row, settings) for row in last.to_dict("records")},
     )
 
 
@@ -57,13 +54,11 @@ def equivalence_table(material: Material) -> pd.DataFrame:
     """
     settings, parts = material.settings, []
     for kind, tasks in material.blocks.items():
-        rows = material.pairs[material.pairs["type"] == kind]
-        scores = material.matrix.loc[tasks]
-        differences = (scores[rows["second"]].to_numpy() - scores[rows["first"]].to_numpy()).T
-        found = equivalence(differences, settings.rope, settings.alpha, settings.zeros, settings.decimals)
+        rows, differences = material.pairs_on(kind), material.differences(kind)
         columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
         columns |= {"n_tasks": len(tasks), "margin": settings.rope, "told_apart": rows["significant"].to_numpy()}
-        columns |= vars(found) | vars(mean_posterior(differences, settings.rope, settings.decimals))
+        columns |= vars(equivalence(differences, settings.rope, settings.alpha, settings.zeros, settings.decimals))
+        columns |= vars(mean_posterior(differences, settings.rope, settings.decimals))
         parts.append(pd.DataFrame(columns))
     table = corrected(pd.concat(parts, ignore_index=True), settings).rename(columns={"significant": "within_margin"})
     outcomes = np.where(table["within_margin"], EQUIVALENT, NOT_TOLD)
@@ -77,9 +72,9 @@ def _for_file(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     return kept.rename(columns={"p_min_adjusted": f"p_min_{settings.correction}"})
 
 
-def _sentence(row: dict[Any, Any], settings: Settings) -> str:
+def _sentence(row: Row, settings: Settings) -> str:
     """Return the sentence that the tests of equivalence add to the verdict on one pair."""
-    after = "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
+    after = after_correction(settings)
     tests = f"two one-sided signed-rank tests, p {equals(row['p_adjusted'])}{after}"
     if row["told_apart"]:
         return f"The pair is {TOLD}, and yet {within(settings)} ({tests})." if row["within_margin"] else ""
@@ -105,40 +100,33 @@ def _notes(last: pd.DataFrame, settings: Settings) -> list[str]:
 
 def equivalence_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row per pair of one block: the outcome, the interval, p, and three probabilities, bold from .95 on."""
-    rows, kind, n = [], table["type"].iloc[0], int(table["n_tasks"].iloc[0])
-    for row in table.head(settings.rows_shown).to_dict("records"):
+    kind, n = table["type"].iloc[0], int(table["n_tasks"].iloc[0])
+
+    def cells(row: Row) -> list[Cell]:
         word = within(settings) if row["outcome"] == EQUIVALENT else row["outcome"]
         both = (within(settings),) if row["told_apart"] and row["within_margin"] else ()
+        ends = Cell("n.a." if np.isinf(row["low"]) else interval(row["low"], row["high"]))
         probabilities = [_probability(row[name], n) for name in ("worse", "equivalent", "better")]
-        interval_cell = Cell("n.a." if np.isinf(row["low"]) else interval(row["low"], row["high"]))
-        cells = [Cell(f"{row['second']} - {row['first']}"), Cell(word, below=both), interval_cell, _p(row, settings)]
-        rows.append([*cells, *probabilities])
-    rest = f"The first {len(rows)} of {len(table)} pairs; equivalence.csv has all." if len(table) > len(rows) else ""
-    level = percent(2 * settings.alpha)
-    header = ["Pair (second - first)", "Outcome", f"{level} HL", "p equivalent", "worse", "equivalent", "better"]
+        return [Cell(pair_name(row)), Cell(word, below=both), ends, p_cell(row, settings, star=False), *probabilities]
+
+    header = [PAIR, "Outcome", f"{percent(2 * settings.alpha)} HL", "p equivalent", "worse", "equivalent", "better"]
     title = f"Practical equivalence of pairs, {kind}"
-    return Grid("equivalence", _caption(table, kind, n, settings), header, rows, rest=rest, title=title)
+    grid = Grid("equivalence", _caption(table, kind, n, settings), header, title=title)
+    return filled(grid, table, cells, settings.rows_shown, "pairs; equivalence.csv has all.")
 
 
 def _probability(value: float, n: int) -> Cell:
     return Cell("-" if np.isnan(value) else score(value, 3), "best" if value >= SURE and n >= FEWEST else "")
 
 
-def _p(row: dict[Any, Any], settings: Settings) -> Cell:
-    if row["reachable"] != "yes":
-        return Cell(fraction(row["p"]), below=(f"n.a.: p >= {fraction(row['p_min_adjusted'])}",))
-    return Cell(fraction(row["p"]), below=() if settings.correction == "none" else (fraction(row["p_adjusted"]),))
-
-
 def _caption(table: pd.DataFrame, kind: str, n: int, settings: Settings) -> str:
-    margin, alpha, corrects = fraction(settings.rope), fraction(settings.alpha), settings.correction != "none"
-    after = f" after {correction_name(settings.correction)} over {family_text(table, settings)}" if corrects else ""
-    below = ", below it corrected" if corrects else ""
+    margin, alpha, after = fraction(settings.rope), fraction(settings.alpha), after_correction(settings)
+    over, below = (f" over {family_text(table, settings)}", ", below it corrected") if after else ("", "")
     closed = " n.a.: so few tasks that it cannot be reached." if (table["reachable"] != "yes").any() else ""
     return (
         f"Pairs on {kind} (n = {n}), second minus first. Outcome: {TOLD}, where the signed-rank test of the table of"
         f" pairs is significant; {within(settings)}, where two one-sided signed-rank tests, of the differences shifted"
-        f" by the margin {margin} (rope=) upwards and downwards, both pass at {alpha}{after}; else {NOT_TOLD}. p"
+        f" by the margin {margin} (rope=) upwards and downwards, both pass at {alpha}{after}{over}; else {NOT_TOLD}. p"
         f" equivalent: the larger p of the two{below}.{closed} HL: the {percent(2 * settings.alpha)} Hodges-Lehmann"
         " interval, which lies within the margin where both pass uncorrected. Worse, equivalent, better: posterior"
         f" probability that the mean difference is below -{margin}, within the margin, above {margin} (Student's t"

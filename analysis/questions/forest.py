@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.drawings.canvas import canvas, legend, list_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE
 from analysis.grids.formats import fraction, percent, signed
+from analysis.questions.compared_pairs import pairs_among
 from analysis.questions.question import Material
-from analysis.statistics.arrays import Floats
-from analysis.statistics.correction import correction_name, passes
+from analysis.questions.tables import after_correction
+from analysis.statistics.correction import passes
 
 MINUS = "\N{MINUS SIGN}"
 MOST_PAIRS = 45
@@ -29,46 +31,43 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def forest(material: Material) -> Drawing | None:
+def forest(material: Material) -> Drawing:
     """All pairs over all tasks, or over the only type."""
-    from matplotlib.figure import Figure
-
-    kind, _ = material.last
+    kind = material.last
     rows, sentence = _pairs(material, MOST_PAIRS)
-    own, names = rows[rows["type"] == kind], _names(rows)
-    height = 1.25 + LINE * 1.15 * len(own)
-    figure = Figure(figsize=(min(12.0, 4.2 + inches(names)), height), layout="constrained")
+    shown, names = rows[rows["type"] == kind], _names(rows)
+    figure = canvas(min(12.0, 4.2 + inches(names)), 1.25 + LINE * 1.15 * len(shown))
     axes = figure.add_subplot()
-    used = _panel(axes, material, own, kind)
-    axes.set_yticks(range(len(own)), names)
+    used = _panel(axes, material, shown, kind)
+    axes.set_yticks(range(len(shown)), names)
     _legend(figure, material, used)
-    best = own.loc[own["hodges_lehmann"].abs().idxmax()]
+    best = shown.loc[shown["hodges_lehmann"].abs().idxmax()]
     alt = (
-        f"Differences of {len(own)} {'pairs' if len(own) > 1 else 'pair'} over {material.over(kind)},"
-        f" {int(own['significant'].sum())} significant."
+        f"Differences of {len(shown)} {'pairs' if len(shown) > 1 else 'pair'} over {material.over},"
+        f" {int(shown['significant'].sum())} significant."
         f" The largest is {signed(best['hodges_lehmann'])}, {best['second']} minus {best['first']}."
     )
-    caption = _caption(material, f"over {material.over(kind)}")
-    return Drawing("forest", "Differences with intervals", f"{caption} {sentence}".strip(), alt, figure)
+    caption = _caption(material, f"over {material.over}", sentence)
+    return Drawing("forest", "Differences with intervals", caption, alt, figure)
 
 
 def forest_by_type(material: Material) -> Drawing | None:
     """The same for each task type, in panels; none where there is one type."""
-    from matplotlib.figure import Figure
-
     if len(material.types) < 2:
         return None
     rows, sentence = _pairs(material, MOST_PAIRS_BY_TYPE)
     names, kinds = _names(rows), list(material.types)
     across = min(len(kinds), 4 if len(kinds) in (4, 7, 8) else 3)
     down = -(-len(kinds) // across)
-    height = 0.7 + down * (0.85 + LINE * len(names))
-    figure = Figure(figsize=(min(14.0, inches(names) + 0.4 + 1.9 * across), height), layout="constrained")
+    figure = canvas(min(14.0, inches(names) + 0.4 + 1.9 * across), 0.7 + down * (0.85 + LINE * len(names)))
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     used: set[str] = set()
+    counts = []
     for axes, kind in zip(grid, kinds, strict=False):
-        used |= _panel(axes, material, rows[rows["type"] == kind], kind)
-        axes.set_title(f"{kind} (n = {len(material.types[kind])}){_reach(material, rows[rows['type'] == kind])}")
+        shown = rows[rows["type"] == kind]
+        used |= _panel(axes, material, shown, kind)
+        counts.append(f"{kind} {int(shown['significant'].sum())}")
+        axes.set_title(f"{kind} (n = {len(material.types[kind])}){_reach(material, shown)}")
         axes.tick_params(labelbottom=True)
         axes.set_xlabel(f"difference (second {MINUS} first)")
     for axes in grid[len(kinds) :]:
@@ -77,87 +76,66 @@ def forest_by_type(material: Material) -> Drawing | None:
     for axes in grid[: len(kinds) - across]:
         axes.set_xlabel("")
     _legend(figure, material, used)
-    counts = [f"{kind} {int(rows.loc[rows['type'] == kind, 'significant'].sum())}" for kind in kinds]
     alt = f"One panel a task type, {len(names)} pairs each. Significant after the correction: {', '.join(counts)}."
-    caption = _caption(material, "by task type")
-    return Drawing("forest_by_type", "Differences by task type", f"{caption} {sentence}".strip(), alt, figure)
+    caption = _caption(material, "by task type", sentence)
+    return Drawing("forest_by_type", "Differences by task type", caption, alt, figure)
 
 
-def _caption(material: Material, where: str) -> str:
+def _caption(material: Material, where: str, sentence: str) -> str:
     return (
         f"Hodges-Lehmann difference in score {where}, second minus first, with the {percent(material.settings.alpha)}"
-        " interval of the signed-rank test, uncorrected (none where so few tasks have no finite one)."
-    )
+        f" interval of the signed-rank test, uncorrected (none where so few tasks have no finite one). {sentence}"
+    ).strip()
 
 
 def _pairs(material: Material, most: int) -> tuple[pd.DataFrame, str]:
     """The pairs among so many of the highest designs that at most `most` pairs are drawn, and what was left out."""
     count = most + 1 if material.control else int((1 + (1 + 8 * most) ** 0.5) // 2)
     designs, sentence = material.highest(count)
-    rows = material.pairs
-    return rows[rows["first"].isin(designs) & rows["second"].isin(designs)], sentence
+    return pairs_among(material.pairs, designs), sentence
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
     """One label a pair, in the order of the table."""
-    own = rows[rows["type"] == rows["type"].iloc[0]]
-    short = short_names(dict.fromkeys([*own["first"], *own["second"]]))
-    return [f"{short[b]} {MINUS} {short[a]}" for a, b in zip(own["first"], own["second"], strict=True)]
+    block = rows[rows["type"] == rows["type"].iloc[0]]
+    short = short_names(dict.fromkeys([*block["first"], *block["second"]]))
+    return [f"{short[b]} {MINUS} {short[a]}" for a, b in zip(block["first"], block["second"], strict=True)]
 
 
 def _panel(axes: Any, material: Material, rows: pd.DataFrame, kind: str) -> set[str]:
-    """Draw one block and return the looks that were used."""
-    low, high = (_finite(rows[column].to_numpy()) for column in ("hl_low", "hl_high"))
-    centre, looks = rows["hodges_lehmann"].to_numpy(), _looks(material, rows)
-    for look in dict.fromkeys(looks):  # in an order that no run changes
-        places = np.flatnonzero(np.array(looks) == look)
+    """Draw one block and return the looks that were used; an end that is infinite is not drawn."""
+    low, high = (rows[column].where(np.isfinite(rows[column])).to_numpy() for column in ("hl_low", "hl_high"))
+    centre, alpha = rows["hodges_lehmann"].to_numpy(), material.settings.alpha
+    conditions = [rows["significant"], passes(rows["p"], alpha), rows["reachable"] == "no"]
+    looks = np.select(conditions, ["after", "before", "never"], "no")
+    for look in dict.fromkeys(looks.tolist()):  # in an order that no run changes
+        places = np.flatnonzero(looks == look)
         axes.hlines(places, low[places], high[places], color=LOOKS[look]["color"], linewidth=1.3)
         axes.plot(centre[places], places, linestyle="none", markersize=5, zorder=3, **LOOKS[look])
     axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
     if float(np.nanmax(np.abs([low, high, centre]))) < 1e-9:
         axes.set_xlim(-0.01, 0.01)  # all equal: a scale that says so
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.grid(axis="x")
-    axes.tick_params(axis="y", length=0)
-    axes.locator_params(axis="x", nbins=4 if kind in material.types and len(material.types) > 1 else 7)
+    list_axes(axes, len(rows), 4 if kind in material.types and len(material.types) > 1 else 7)
     axes.set_xlabel(f"difference in score (second {MINUS} first)")
-    return set(looks)
-
-
-def _finite(ends: Floats) -> Floats:
-    """An end that is infinite is not drawn."""
-    return np.where(np.isfinite(ends), ends, np.nan)
+    return set(looks.tolist())
 
 
 def _reach(material: Material, rows: pd.DataFrame) -> str:
     """Return the note on what no data with so many tasks could show."""
     if (rows["reachable"] == "yes").any():
         return ""
-    after = "" if (rows["reachable"] == "no").all() else f" after {correction_name(material.settings.correction)}"
+    after = "" if (rows["reachable"] == "no").all() else after_correction(material.settings)
     return f"\n{fraction(material.settings.alpha)} out of reach{after}"
-
-
-def _looks(material: Material, rows: pd.DataFrame) -> list[str]:
-    alpha = material.settings.alpha
-    raw = passes(rows["p"].to_numpy(), alpha)
-    never = (rows["reachable"] == "no").to_numpy()
-    return [
-        "after" if s else "before" if r else "never" if n else "no"
-        for s, r, n in zip(rows["significant"], raw, never, strict=True)
-    ]
 
 
 def _legend(figure: Any, material: Material, used: set[str]) -> None:
     """Below the panels, only what occurs."""
-    from matplotlib.lines import Line2D
-
-    alpha, correction = fraction(material.settings.alpha), correction_name(material.settings.correction)
-    after = f" after {correction}" if correction else ""
+    alpha = fraction(material.settings.alpha)
     words = {
-        "after": f"p at most {alpha}{after}",
+        "after": f"p at most {alpha}{after_correction(material.settings)}",
         "before": f"p at most {alpha} only before the correction",
         "no": f"p above {alpha}",
         "never": f"{alpha} out of reach",
     }
-    handles = [Line2D([], [], markersize=5, linewidth=1.3, **LOOKS[k], label=words[k]) for k in words if k in used]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2 if figure.get_figwidth() < 7 else 4)
+    looks = {text: {"markersize": 5, "linewidth": 1.3, **LOOKS[look]} for look, text in words.items() if look in used}
+    legend(figure, looks, loc="outside lower center", ncols=2 if figure.get_figwidth() < 7 else 4)

@@ -8,13 +8,14 @@ import pandas as pd
 
 from analysis.grids.formats import fraction, percent, signed
 from analysis.grids.grid import Cell, Grid
-from analysis.names import listed
-from analysis.questions.compared_pairs import corrected
+from analysis.names import by_number, listed
+from analysis.questions.compared_pairs import corrected, pair_places
 from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
+from analysis.questions.tables import PAIR, Row, after_correction, filled, pair_name
 from analysis.scores.items import Items, read_items
 from analysis.settings import Settings
-from analysis.statistics.correction import correction_name, passes
+from analysis.statistics.correction import passes
 from analysis.statistics.items import ItemTest, compare_items
 
 PLACE = 180
@@ -44,33 +45,25 @@ def answer(material: Material) -> Answer | None:
     settings = material.settings
     if settings.items == "none":
         return None
-    found = read_items(material.frame, settings.items)
-    tested, notes = [], []
-    for items in found:
-        result = _compare(items, material)
-        notes += [result] if isinstance(result, str) else []
-        tested += [result] if isinstance(result, _Tested) else []
-    notes += _stale(tested, material)
+    results = [_compare(items, material) for items in read_items(material.frame, settings.items)]
+    tested = [result for result in results if isinstance(result, _Tested)]
+    notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, material)]
     if not tested:
         return Answer("items", notes=notes) if notes else None
     frame = _frame(tested, settings)
-    return Answer(
-        "items", methods=[METHODS], grids=[_grid(frame, tested, settings)], frames={"items": frame}, notes=notes
-    )
+    grid = _grid(frame, tested, settings)
+    return Answer("items", methods=[METHODS], grids=[grid], frames={"items": frame}, notes=notes)
 
 
 def _compare(items: Items, material: Material) -> _Tested | str:
     """Test the designs that have the items for the same seeds; a text says why that cannot be done."""
-    designs = [design for design in material.designs if any(held == design for held, _ in items.values)]
-    own = {design: {seed for held, seed in items.values if held == design} for design in designs}
-    seeds = sorted(set.intersection(*own.values()), key=lambda seed: (len(seed), seed))
+    have = {design: {seed for other, seed in items.values if other == design} for design in material.designs}
+    designs = [design for design, seeds in have.items() if seeds]
+    seeds = by_number(set.intersection(*(have[design] for design in designs)))
     name = _named(items)
     if len(designs) < 2 or not seeds:
         return f"Items of {name}: no two designs have them for the same seed, so nothing is tested within this task."
-    first, second = np.triu_indices(len(designs), k=1)
-    if material.control:
-        held = np.array([material.control in (designs[i], designs[j]) for i, j in zip(first, second, strict=True)])
-        first, second = first[held], second[held]
+    first, second = pair_places(designs, material.control)
     if not 0 < len(first) <= MOST_PAIRS:
         return f"Items of {name}: {len(first)} pairs; up to {MOST_PAIRS} are tested. Choose with models= or against=."
     values = np.array([[items.values[design, seed] for seed in seeds] for design in designs])
@@ -86,31 +79,27 @@ def _stale(tested: list[_Tested], material: Material) -> list[str]:
     """Name the tasks whose items do not add up to the score in the tables, which other data or weights would do."""
     odd = []
     for one in tested:
-        if one.items.subset or one.items.kind == "average_precision":  # the score is the best of several, or a mean
+        task, kind = one.items.task, one.items.kind
+        if one.items.subset or kind == "average_precision":  # the score is the best of several, or a mean
             continue
-        own = material.frame[(material.frame["task"] == one.items.task) & material.frame["seed"].isin(one.seeds)]
-        scores = own.groupby("design")["score"].mean()[one.designs].to_numpy()
+        rows = material.frame[(material.frame["task"] == task) & material.frame["seed"].isin(one.seeds)]
+        scores = rows.groupby("design")["score"].mean()[one.designs].to_numpy()
         if not np.allclose(scores, one.test.value, atol=ACCURACY, rtol=0):
-            odd.append(one.items.task)
-    return [
-        f"The items of {listed(odd)} do not give the score in the tables; score again with predictions=true."
-    ] * bool(odd)
+            odd.append(task)
+    stale = f"The items of {listed(odd)} do not give the score in the tables; score again with predictions=true."
+    return [stale] if odd else []
 
 
 def _frame(tested: list[_Tested], settings: Settings) -> pd.DataFrame:
     """One row a (task, pair), every digit; the correction is over the pairs of one task."""
     parts = []
     for one in tested:
-        names, test = np.array(one.designs, dtype=object), one.test
-        columns: dict[str, Any] = {
-            "type": _named(one.items),
-            "task_type": one.items.type,
-            "statistic": one.items.statistic,
-        }
-        columns |= {"first": names[one.first], "second": names[one.second], "n_items": len(one.items.ids)}
-        columns |= {"n_seeds": len(one.seeds), "score_first": test.value[one.first]}
-        columns |= {"score_second": test.value[one.second], "difference": test.difference}
-        columns |= {"low_items": test.interval[:, 0], "high_items": test.interval[:, 1]}
+        names, items, test = np.array(one.designs, dtype=object), one.items, one.test
+        columns: dict[str, Any] = {"type": _named(items), "task_type": items.type, "statistic": items.statistic}
+        columns |= {"first": names[one.first], "second": names[one.second]}
+        columns |= {"n_items": len(items.ids), "n_seeds": len(one.seeds)}
+        columns |= {"score_first": test.value[one.first], "score_second": test.value[one.second]}
+        columns |= {"difference": test.difference, "low_items": test.interval[:, 0], "high_items": test.interval[:, 1]}
         columns |= {"p": test.p, "p_min": test.p_min, "draws": test.draws, "exact": test.exact}
         parts.append(pd.DataFrame(columns))
     table = corrected(pd.concat(parts, ignore_index=True), replace(settings, family="type"))
@@ -118,16 +107,16 @@ def _frame(tested: list[_Tested], settings: Settings) -> pd.DataFrame:
 
 
 def _grid(frame: pd.DataFrame, tested: list[_Tested], settings: Settings) -> Grid:
-    cells = []
-    for _, row in frame.head(settings.rows_shown).iterrows():
-        mark = "*" if row["significant"] else "(*)" if passes(np.array(row["p"]), settings.alpha) else ""
+    def cells(row: Row) -> list[Cell]:
+        mark = "*" if row["significant"] else "(*)" if passes(row["p"], settings.alpha) else ""
         below = () if settings.correction == "none" else (fraction(row["p_adjusted"]),)
-        texts = [row["task"], f"{row['second']} - {row['first']}", row["statistic"], str(row["n_items"])]
+        texts = [row["task"], pair_name(row), row["statistic"], str(row["n_items"])]
         texts += [signed(row["difference"]), ends(row, "items")]
-        cells.append([*map(Cell, texts), Cell(fraction(row["p"]), mark=mark, below=below)])
-    header = ["Task", "Pair (second - first)", "Score", "Items", "Difference", f"{percent(settings.alpha)} items", "p"]
-    rest = f"The first {len(cells)} of {len(frame)} rows; items.csv has all." if len(frame) > len(cells) else ""
-    return Grid("items", _caption(tested, settings), header, cells, 3, rest, title="Within one task")
+        return [*map(Cell, texts), Cell(fraction(row["p"]), mark=mark, below=below)]
+
+    header = ["Task", PAIR, "Score", "Items", "Difference", f"{percent(settings.alpha)} items", "p"]
+    grid = Grid("items", _caption(tested, settings), header, left=3, title="Within one task")
+    return filled(grid, frame, cells, settings.rows_shown, "rows; items.csv has all.")
 
 
 def _caption(tested: list[_Tested], settings: Settings) -> str:
@@ -137,9 +126,9 @@ def _caption(tested: list[_Tested], settings: Settings) -> str:
     tests = [f"of a mean over items by swapping the two designs on an item ({_draws(means)})"] if means else []
     if others:
         tests.append(f"of a rank statistic by swapping the two designs' ranks of an item ({_draws(others)})")
-    name = correction_name(settings.correction)
-    after = f", in brackets after {name} over the pairs of one task" if settings.correction != "none" else ""
-    marked = " after the correction, (*) = only before it" if settings.correction != "none" else ""
+    corrects = after_correction(settings)
+    after = f", in brackets{corrects} over the pairs of one task" if corrects else ""
+    marked = " after the correction, (*) = only before it" if corrects else ""
     return (
         "Differences within one task, over its items (queries, pairs of texts, texts), the scores of an item averaged"
         f" over seeds: p of the two-sided paired permutation test {', '.join(tests)}{after};"

@@ -30,11 +30,10 @@ def letter_notes(names: Iterable[str], drawn: bool) -> list[str]:
             f"table.tex: pdflatex cannot set {listed(beyond, MOST)} and prints their numbers in Unicode, in brackets;"
             " lualatex or xelatex, with a font that has them, prints the names."
         )
-    if drawn and not all(text.isascii() for text in texts):
-        boxes = undrawn(texts)
-        if boxes:
-            notes.append(
-                f"Figures: no font of this machine has {listed(boxes, MOST)}, so boxes stand for them; install one that"
-                " has, such as Noto Sans CJK, and remove matplotlib's font cache."
-            )
+    boxes = undrawn(texts) if drawn else []
+    if boxes:
+        notes.append(
+            f"Figures: no font of this machine has {listed(boxes, MOST)}, so boxes stand for them; install one that"
+            " has, such as Noto Sans CJK, and remove matplotlib's font cache."
+        )
     return notes

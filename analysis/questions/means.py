@@ -5,16 +5,7 @@ import pandas as pd
 from analysis.control.rule import Footnote
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
-from analysis.manifests.cost import (
-    cost_header,
-    cost_texts,
-    has_costs,
-    memory_kinds,
-    memory_note,
-    peak_memory,
-    tokens_per_second,
-    training_flops,
-)
+from analysis.manifests.cost import cost_header, cost_texts, costs, has_costs, memory_kinds, memory_note
 from analysis.questions.question import Answer, Material
 
 PLACE = 10
@@ -45,32 +36,28 @@ def answer(material: Material) -> Answer:
 
 def heads(material: Material) -> list[str]:
     """Return the names of the columns of the means, with the number of tasks in each type."""
-    sizes = {kind: len(tasks) for kind, tasks in material.types.items()}
-    total = sum(sizes.values())
-    names = {MEAN_TYPES: f"Mean ({len(sizes)} types)", MEAN_TASKS: f"Mean ({total} tasks)"}
-    names |= {kind: f"{kind} (n = {size})" for kind, size in sizes.items()}
-    return [names[column] for column in material.means]
+    names = {kind: f"{kind} (n = {len(tasks)})" for kind, tasks in material.types.items()}
+    means = {MEAN_TYPES: f"Mean ({len(material.types)} types)", MEAN_TASKS: f"Mean ({len(material.tasks)} tasks)"}
+    return [(means | names)[column] for column in material.means]
 
 
 def type_grid(material: Material) -> Grid:
     """Means by type; with more designs than are shown, the highest means, in config order."""
     means, shown = material.means, material.settings.rows_shown
-    kept, rest = list(means.index), ""
-    if len(kept) > shown:
-        top = set(means[MEAN_TASKS if MEAN_TASKS in means else means.columns[0]].nlargest(shown).index)
-        kept = [design for design in kept if design in top]
-        rest = f"The {shown} highest of {len(means)} designs; by_type.csv has all."
+    leading = means[MEAN_TASKS if MEAN_TASKS in means else means.columns[0]]
+    kept = means.loc[means.index.isin(leading.nlargest(shown).index)] if len(means) > shown else means
     styles = {column: _styles(means[column], material.settings.decimals) for column in means.columns}
     costly, kinds = has_costs(material.designs), memory_kinds(material.designs.values())
     rows = []
-    for design in kept:
-        costs = [Cell(text) for text in cost_texts(material.designs[design], kinds)] if costly else []
-        values = zip(means.columns, means.loc[design].tolist(), strict=True)
-        cells = [Cell(score(value), styles[column].get(design, "")) for column, value in values]
-        rows.append([Cell(design), *costs, *cells])
-    caption = "Mean score by task type (n tasks each). Best and second best of each column are set off."
-    caption += memory_note(kinds)
+    for design, values in kept.iterrows():
+        costs = cost_texts(material.designs[str(design)], kinds) if costly else []
+        cells = [Cell(score(value), styles[column].get(str(design), "")) for column, value in values.items()]
+        rows.append([*map(Cell, [str(design), *costs]), *cells])
+    caption = "Mean score by task type (n tasks each). Best and second best of each column are set off." + memory_note(
+        kinds
+    )
     header = ["Design", *(cost_header(kinds) if costly else []), *heads(material)]
+    rest = f"The {shown} highest of {len(means)} designs; by_type.csv has all." if len(means) > shown else ""
     return Grid("by-type", caption, header, rows, rest=rest, title="Scores by task type")
 
 
@@ -87,12 +74,12 @@ def _styles(column: pd.Series, decimals: int) -> dict[str, str]:
 def _for_file(material: Material) -> pd.DataFrame:
     table = material.means.rename_axis("design").copy()
     if has_costs(material.designs):
-        designs = [material.designs[str(label)] for label in table.index]
-        table.insert(0, "trainable", [design.parameters for design in designs])
-        table.insert(1, "train_flops", [training_flops(design) for design in designs])
-        table.insert(2, "train_tokens_per_second", [tokens_per_second(design) for design in designs])
-        table.insert(3, "peak_memory_bytes", [peak_memory(design) for design in designs])
-        table.insert(4, "peak_memory_of", ["+".join(sorted(memory_kinds([design]))) for design in designs])
+        spent = [costs(material.designs[str(label)]) for label in table.index]
+        names = ("trainable", "train_flops", "train_tokens_per_second", "peak_memory_bytes")
+        for k, (name, values) in enumerate(zip(names, zip(*spent, strict=True), strict=True)):
+            table.insert(k, name, list(values))
+        kinds = [sorted(memory_kinds([material.designs[str(label)]])) for label in table.index]
+        table.insert(len(names), "peak_memory_of", list(map("+".join, kinds)))
     if material.footnotes:
         marked = [[note for note in material.footnotes if label in note.marked] for label in table.index]
         table["differs_in"] = list(map(footnote_keys, marked))

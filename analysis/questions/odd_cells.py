@@ -1,17 +1,16 @@
 """Single scores far off their task and their model, by name: another scale, a failed run, training on the task."""
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.grids.formats import score
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import Row
 from analysis.statistics.odd_cells import FAR, LEAST, odd_cells
 
 PLACE = 200
-
 SHOWN = 5  # scores that the note spells out
 
 
@@ -24,7 +23,7 @@ def odd_scores(read: pd.DataFrame, compared: Collection[str], tasks: list[str]) 
     """
     wide = read.pivot_table(index="task", columns=["design", "seed"], values="score", sort=False)
     found = odd_cells(wide.to_numpy(dtype=np.float64))
-    kinds = dict(zip(read["task"].tolist(), read["type"].tolist(), strict=True))
+    kinds = dict(zip(read["task"], read["type"], strict=True))
     rows = []
     for row, column in np.argwhere(found.odd).tolist():
         task, (design, seed) = wide.index[row], wide.columns[column]
@@ -42,19 +41,19 @@ def answer(material: Material) -> Answer | None:
     odd = material.odd
     if odd is None or odd.empty:
         return None
-    parts = [_spelt(row) for row in odd.to_dict("records")]
     count = "1 score is" if len(odd) == 1 else f"{len(odd):,} scores are"
-    said = "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
+    parts = [_spelt(row) for row in odd.head(SHOWN).to_dict("records")]
+    parts += [f"and {len(odd) - SHOWN} more"] if len(odd) > SHOWN else []
     note = (
         f"{count} far off, more than {FAR:g} robust standard deviations from the task's median and from the model's"
-        f" profile, and {score(LEAST, 1)} at least: {said}. Look for another scale or split, a failed run, or a model"
-        " trained on the task. They are in all tables; odd_cells.csv names all, and the verdict is repeated without"
-        " their tasks."
+        f" profile, and {score(LEAST, 1)} at least: {'; '.join(parts)}. Look for another scale or split, a failed run,"
+        " or a model trained on the task. They are in all tables; odd_cells.csv names all, and the verdict is repeated"
+        " without their tasks."
     )
     return Answer("odd_cells", frames={"odd_cells": odd}, notes=[note])
 
 
-def _spelt(row: dict[Any, Any]) -> str:
+def _spelt(row: Row) -> str:
     seed = f" (seed {row['seed']})" if row["seed"] else ""
     known = f"the task's median {score(row['task_median'])}, expected {score(row['expected'])}"
     return f"{row['design']}{seed} on {row['task']} {score(row['score'])} ({known})"

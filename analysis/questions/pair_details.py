@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import fraction, signed
+from analysis.grids.formats import fraction, percent, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.pair_texts import family_text, signed_rank_text
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import PAIR, Row, filled, pair_name
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
 from analysis.statistics.sign_flip import DRAWN_UP_TO, RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
@@ -19,43 +20,26 @@ HEADER = ["W+ (W-)", "n (zeros)", "p (Holm, BH)", "Permut. (p)", "Sign (p)", "t 
 
 def answer(material: Material) -> Answer:
     """Return the table of the block `All`, or of the only type, and what a reader of pairs.csv must know."""
-    pairs, settings = material.pairs, material.settings
-    last = pairs[pairs["type"] == pairs["type"].iloc[-1]]
-    shown = last.head(settings.rows_shown)
-    level = f"({100 * (1 - settings.alpha):g} % CI)"
-    header = ["Pair (second - first)", f"Mean {level}", f"HL {level}", *HEADER]
-    rest = (
-        f"The first {len(shown)} of {len(last)} pairs; pairs.csv has all, on every type."
-        if len(last) > len(shown)
-        else ""
-    )
-    grid = Grid(
-        "pair-details",
-        _caption(material, last),
-        header,
-        [_row(row) for _, row in shown.iterrows()],
-        rest=rest,
-        title="Each pair in detail",
-    )
-    return Answer("pair_details", grids=[grid], notes=_notes(pairs, 1 - settings.alpha))
+    settings, last = material.settings, material.pairs_on(material.last)
+    level = f"({percent(settings.alpha)} CI)"
+    header = [PAIR, f"Mean {level}", f"HL {level}", *HEADER]
+    grid = Grid("pair-details", _caption(material, last), header, title="Each pair in detail")
+    end = "pairs; pairs.csv has all, on every type."
+    return Answer("pair_details", grids=[filled(grid, last, _row, settings.rows_shown, end)], notes=_notes(material))
 
 
-def _row(row: pd.Series) -> list[Cell]:
+def _row(row: Row) -> list[Cell]:
     """Return the row of a pair; values that belong together share a cell, so that the table fits a page."""
     return [
-        Cell(f"{row['second']} - {row['first']}"),
+        Cell(pair_name(row)),
         Cell(signed(row["difference"]), below=_interval(row["mean_low"], row["mean_high"])),
         Cell(signed(row["hodges_lehmann"]), below=_interval(row["hl_low"], row["hl_high"])),
         Cell(f"{row['w_plus']:g}", below=(f"{row['w_minus']:g}",)),
         Cell(str(row["n_pairs"]), below=(str(row["n_zero"]),)),
         Cell(fraction(row["p"]), below=(fraction(row["p_holm"]), fraction(row["p_bh"]))),
-        *[Cell(_p(row[column])) for column in ("p_permutation", "p_sign", "p_t")],
+        *[Cell("-" if np.isnan(row[p]) else fraction(row[p])) for p in ("p_permutation", "p_sign", "p_t")],
         Cell(signed(row["rank_biserial"], 2)),
     ]
-
-
-def _p(value: float) -> str:
-    return "-" if np.isnan(value) else fraction(value)
 
 
 def _interval(low: float, high: float) -> tuple[str, ...]:
@@ -73,14 +57,11 @@ def _caption(material: Material, last: pd.DataFrame) -> str:
     if finite.empty:
         attained = "n.a.: so few tasks attain it with no finite interval"
     left_out = ", differences of zero left out" if settings.zeros == "wilcox" and (last["n_zero"] > 0).any() else ""
-    n = int(last["n_pairs"].iloc[0])
-    flips = (
-        "all sign patterns"
-        if last["permutation_exact"].iloc[0]
-        else f"{RANDOM_FLIPS:,} sign patterns, seed {FLIP_SEED}"
-        if n <= DRAWN_UP_TO
-        else "normal curve"
-    )
+    n, flips = int(last["n_pairs"].iloc[0]), "normal curve"
+    if last["permutation_exact"].iloc[0]:
+        flips = "all sign patterns"
+    elif n <= DRAWN_UP_TO:
+        flips = f"{RANDOM_FLIPS:,} sign patterns, seed {FLIP_SEED}"
     return (
         f"Pairs on {where}, second minus first. Mean: mean difference, with Student's t interval over tasks."
         f" HL: Hodges-Lehmann, the median of the Walsh averages{left_out}, with the"
@@ -92,9 +73,8 @@ def _caption(material: Material, last: pd.DataFrame) -> str:
     )
 
 
-def _notes(pairs: pd.DataFrame, level: float) -> list[str]:
-    notes = []
-    count = int((pairs["type"] == pairs["type"].iloc[-1]).sum())
+def _notes(material: Material) -> list[str]:
+    pairs, notes, count = material.pairs, [], len(material.pairs_on(material.last))
     if count > RESAMPLED_PAIRS:
         notes.append(
             f"With more than {RESAMPLED_PAIRS} pairs (here {count:,}) the permutation test is left out; models= or"
@@ -103,7 +83,7 @@ def _notes(pairs: pd.DataFrame, level: float) -> list[str]:
     open_ended = pairs.loc[np.isinf(pairs["hl_low"]), "type"].unique().tolist()
     if open_ended:
         notes.append(
-            f"{', '.join(open_ended)}: so few tasks attain no distribution-free {100 * level:g} % interval, so the ends"
-            " of the Hodges-Lehmann interval are infinite."
+            f"{', '.join(open_ended)}: so few tasks attain no distribution-free {percent(material.settings.alpha)}"
+            " interval, so the ends of the Hodges-Lehmann interval are infinite."
         )
     return notes

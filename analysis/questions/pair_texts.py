@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from analysis.grids.formats import fraction, signed
-from analysis.names import listed
+from analysis.grids.formats import fraction, percent, signed
+from analysis.names import by_number, listed
 from analysis.questions.compared_pairs import BETWEEN
 from analysis.questions.question import Material
+from analysis.questions.tables import after_correction, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
 from analysis.statistics.wilcoxon import EXACT_UP_TO
@@ -28,6 +29,11 @@ CORRECTIONS_DONE = {
     "holm": "p-values were corrected by Holm's step-down procedure [@holm1979]",
     "bh": "p-values were corrected by the procedure of Benjamini and Hochberg, which bounds the rate of false"
     " discoveries [@benjamini1995]",
+}
+CHECKS = {
+    "p_permutation": "the paired permutation test of the mean [@pitman1937]",
+    "p_sign": "the sign test [@dixon1946]",
+    "p_t": "the paired t test",
 }
 OPPOSED_SHOWN = 3  # rows in which mean and test disagree that a note spells out
 
@@ -52,23 +58,22 @@ def typical_text(pairs: pd.DataFrame, settings: Settings) -> str:
 
 def mean_text(pairs: pd.DataFrame) -> str:
     """Return what the column of means is: "Mean: mean difference over all 40 tasks, not tested."."""
-    last = pairs.iloc[-1]
-    what = f"all {last['n_pairs']} tasks" if last["type"] == "All" else f"the {last['n_pairs']} {last['type']} tasks"
-    return f"Mean: mean difference over {what}, which this test does not test."
+    over = tasks_text(pairs["type"].iloc[-1], pairs["n_pairs"].iloc[-1], every="all ")
+    return f"Mean: mean difference over {over}, which this test does not test."
 
 
-def correction_text(pairs: pd.DataFrame, settings: Settings) -> str:
+def correction_text(tests: pd.DataFrame, settings: Settings, which: str = "") -> str:
     """Return "Holm correction over the pairs of one task type (family of 10)", or that there is none."""
     if settings.correction == "none":
         return "no correction for many tests"
-    return f"{correction_name(settings.correction)} correction over {family_text(pairs, settings)}"
+    return f"{correction_name(settings.correction)} correction over {family_text(tests, settings, which)}"
 
 
-def family_text(pairs: pd.DataFrame, settings: Settings) -> str:
-    """Return "the pairs of one task type (family of 10)"."""
-    which = f"pairs with {settings.against}" if settings.against else "pairs"
+def family_text(tests: pd.DataFrame, settings: Settings, which: str = "") -> str:
+    """Return "the pairs of one task type (family of 10)". which: what is tested, where it is not the pairs."""
+    which = which or (f"pairs with {settings.against}" if settings.against else "pairs")
     what = f"the {which} of one task type" if settings.family == "type" else f"all {which} and task types of the table"
-    return f"{what} (family of {int(pairs['family_size'].max())})"
+    return f"{what} (family of {int(tests['family_size'].max())})"
 
 
 def unreachable_text(pairs: pd.DataFrame, settings: Settings) -> str:
@@ -79,13 +84,12 @@ def unreachable_text(pairs: pd.DataFrame, settings: Settings) -> str:
 
 def pair_notes(material: Material) -> list[str]:
     """Return what a reader must know beside the tables: seeds, rounding, and what the number of tasks allows."""
-    pairs, settings = material.pairs, material.settings
-    rounding = f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank."
+    settings = material.settings
     return [
         *seed_notes(material.frame, list(material.designs)),
-        rounding,
-        *attainable(pairs, settings),
-        *opposed(pairs),
+        f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank.",
+        *attainable(material.pairs, settings),
+        *opposed(material.pairs),
     ]
 
 
@@ -94,7 +98,7 @@ def seed_notes(frame: pd.DataFrame, designs: list[str]) -> list[str]:
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for design in designs:
         seeds = set(frame.loc[frame["design"] == design, "seed"]) - {""}
-        groups[tuple(sorted(seeds, key=lambda s: (len(s), s)))].append(design)
+        groups[tuple(by_number(seeds))].append(design)
     if set(groups) == {()}:
         return []
     if len(groups) == 1:
@@ -107,23 +111,36 @@ def seed_notes(frame: pd.DataFrame, designs: list[str]) -> list[str]:
 
 def attainable(pairs: pd.DataFrame, settings: Settings) -> list[str]:
     """Say, for each type, the smallest p that its number of tasks allows, and whether alpha can be reached."""
-    parts, closed, after = [], [], []
+    notes, after = [smallest_p(pairs, settings, "two-sided p", "n_pairs")], []
     for kind, rows in pairs.groupby("type", sort=False):
-        lowest = rows.iloc[int(rows["p_min_adjusted"].to_numpy().argmin())]
-        corrected = "" if settings.correction == "none" else f" ({fraction(lowest['p_min_adjusted'])})"
-        parts.append(f"{kind} n = {lowest['n_pairs']}: {fraction(lowest['p_min'])}{corrected}")
         if (rows["reachable"] == "no").all():
-            closed.append(_closed(str(kind), lowest, settings))
+            notes.append(_closed(str(kind), _lowest(rows), settings))
         elif (rows["reachable"] != "yes").all():
             after.append(str(kind))
-    name = "" if settings.correction == "none" else f" (in brackets after {correction_name(settings.correction)})"
-    notes = [f"Smallest two-sided p that the number of tasks allows{name}: {'; '.join(parts)}."]
-    alpha = fraction(settings.alpha)
-    notes += closed
     if after:
-        closed_after = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
-        notes.append(f"{closed_after} {_mend(pairs, settings)}")
+        alpha = fraction(settings.alpha)
+        closed = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
+        notes.append(f"{closed} {_mend(pairs, settings)}")
     return notes
+
+
+def smallest_p(tests: pd.DataFrame, settings: Settings, what: str, size: str = "") -> str:
+    """Return "Smallest <what> that the number of tasks allows (in brackets after Holm): STS n = 8: .0078 (.078)."
+
+    size: the column of the number of tasks, "" to leave that out.
+    """
+    bracketed, parts = settings.correction != "none", []
+    for kind, rows in tests.groupby("type", sort=False):
+        lowest = _lowest(rows)
+        head = f"{kind} n = {lowest[size]}:" if size else kind
+        corrected = f" ({fraction(lowest['p_min_adjusted'])})" if bracketed else ""
+        parts.append(f"{head} {fraction(lowest['p_min'])}{corrected}")
+    name = f" (in brackets{after_correction(settings)})" if bracketed else ""
+    return f"Smallest {what} that the number of tasks allows{name}: {'; '.join(parts)}."
+
+
+def _lowest(rows: pd.DataFrame) -> pd.Series:
+    return rows.iloc[int(rows["p_min_adjusted"].to_numpy().argmin())]
 
 
 def opposed(pairs: pd.DataFrame) -> list[str]:
@@ -135,7 +152,7 @@ def opposed(pairs: pd.DataFrame) -> list[str]:
     count = f"{len(rows):,} of {len(pairs):,} rows" + (f", {starred:,} of them with a star" if starred else "")
     few = rows.sort_values(["significant", "p"], ascending=[False, True], kind="stable").head(OPPOSED_SHOWN)
     parts = [
-        f"{row['type']}, {row['second']} - {row['first']}: mean {signed(row['difference'])}, Hodges-Lehmann"
+        f"{row['type']}, {pair_name(row)}: mean {signed(row['difference'])}, Hodges-Lehmann"
         f" {signed(row['hodges_lehmann'])}; the mean's sign is due to {listed(row['mean_tipped_by'].split(BETWEEN), 3)}"
         for row in few.to_dict("records")
     ]
@@ -148,16 +165,15 @@ def opposed(pairs: pd.DataFrame) -> list[str]:
 
 def _closed(kind: str, lowest: pd.Series, settings: Settings) -> str:
     """Say that no result on this type can reach alpha, and how many tasks could."""
+    head = f"{kind} n = {lowest['n_pairs']}"
     if lowest["n_zero"] == lowest["n_pairs"]:
-        return (
-            f"{kind} n = {lowest['n_pairs']}: no two designs compared differ on any task, so there is nothing to test."
-        )
+        return f"{head}: no two designs compared differ on any task, so there is nothing to test."
     differ = f", of which at most {lowest['n_pairs'] - lowest['n_zero']} differ" if lowest["n_zero"] else ""
     alpha, needed = fraction(settings.alpha), tasks_that_allow(settings.alpha)
     family = tasks_that_allow(settings.alpha, int(lowest["family_size"]))
     after = "" if settings.correction != "holm" or family == needed else f" ({family} after the correction)"
     return (
-        f"Too few tasks: {kind} n = {lowest['n_pairs']}{differ}: the smallest two-sided p is"
+        f"Too few tasks: {head}{differ}: the smallest two-sided p is"
         f" {fraction(lowest['p_min'])}, so {alpha} cannot be reached whatever the scores; at least {needed} tasks"
         f" are needed{after}."
     )
@@ -184,17 +200,14 @@ def pair_methods(material: Material) -> list[str]:
 
 
 def _pairs(material: Material) -> Iterator[str]:
-    settings = material.settings
-    which = (
-        f"Each design was compared with {material.control}" if material.control else "Every two designs were compared"
-    )
+    settings, control = material.settings, material.control
+    which = f"Each design was compared with {control}" if control else "Every two designs were compared"
     yield (
         f"{which} by the two-sided Wilcoxon signed-rank test [@wilcoxon1945] with the task as the pairing unit; the"
         " direction of each difference was fixed beforehand. p is exact, with ties too: the distribution of the rank"
         " sum over all signs, given the ranks [@hollander1973]."
     )
-    dropped = int(material.pairs["n_zero"].sum())
-    tests = len(material.pairs)
+    dropped, tests = int(material.pairs["n_zero"].sum()), len(material.pairs)
     count = f"; there were {dropped:,} such differences in {tests:,} tests" if dropped else "; there were none"
     yield (
         f"{ZEROS_DONE[settings.zeros]}{count}. Differences were rounded to {settings.decimals} decimals, so that"
@@ -213,40 +226,26 @@ def _corrected(material: Material) -> Iterator[str]:
         size = int(pairs["family_size"].max())
         pairs_of = f"over the {size:,} pairs" if size > 1 else "over the single pair"
         yield f"{how[0].upper()}{how[1:]} {pairs_of} {what}; the level of significance is {alpha}."
-    name = correction_name(settings.correction)
-    for word, said in (("no", ""), ("uncorrected", f" after {name}")):
-        kinds = [str(k) for k, own in pairs.groupby("type", sort=False) if (own["reachable"] == word).all()]
+    for word, after in (("no", ""), ("uncorrected", after_correction(settings))):
+        kinds = [str(k) for k, rows in pairs.groupby("type", sort=False) if (rows["reachable"] == word).all()]
         if kinds:
-            yield f"The number of tasks is too small for any data to reach {alpha}{said} on {', '.join(kinds)}."
+            yield f"The number of tasks is too small for any data to reach {alpha}{after} on {', '.join(kinds)}."
 
 
 def _sizes(material: Material) -> Iterator[str]:
-    """Effect sizes, and the further columns of the table of pairs that this run has."""
-    columns, level = set(material.pairs.columns), f"{100 * (1 - material.settings.alpha):g} %"
+    """Effect sizes, and the further columns of the table of pairs that hold a number in this run."""
+    pairs, level = material.pairs, percent(material.settings.alpha)
+    left_out = material.settings.zeros == "wilcox" and (pairs["n_zero"] > 0).any()
+    zeros = ", differences of zero left out as there" if left_out else ""
     yield "The effect size is the matched-pairs rank-biserial correlation, (W+ - W-) / (W+ + W-) [@kerby2014]."
-    if "hodges_lehmann" in columns:
-        yield (
-            f"The size of a difference is its Hodges-Lehmann estimate with the exact {level} interval that inverts the"
-            f" same test{_zeros_of_sizes(material)} [@hodges1963]; stars and signs in tables and figures are theirs."
-            " Mean differences stand beside them without a mark."
-        )
-    if "mean_low" in columns and material.pairs["mean_low"].notna().any():
+    yield (
+        f"The size of a difference is its Hodges-Lehmann estimate with the exact {level} interval that inverts the"
+        f" same test{zeros} [@hodges1963]; stars and signs in tables and figures are theirs."
+        " Mean differences stand beside them without a mark."
+    )
+    if pairs["mean_low"].notna().any():
         yield f"The {level} interval of a mean difference is Student's over tasks [@student1908]."
-    checks = {
-        "p_permutation": "the paired permutation test of the mean [@pitman1937]",
-        "p_sign": "the sign test [@dixon1946]",
-        "p_t": "the paired t test",
-    }
-    found = [text for column, text in checks.items() if column in columns and material.pairs[column].notna().any()]
-    if found:
-        yield f"As cross-checks the table of pairs also holds {_joined(found)}."
-
-
-def _zeros_of_sizes(material: Material) -> str:
-    """Under the rule of Wilcoxon the estimate leaves out what the test drops."""
-    dropped = material.settings.zeros == "wilcox" and (material.pairs["n_zero"] > 0).any()
-    return ", differences of zero left out as there" if dropped else ""
-
-
-def _joined(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    checks = [text for column, text in CHECKS.items() if pairs[column].notna().any()]
+    if checks:
+        *most, last = checks
+        yield f"As cross-checks the table of pairs also holds {', '.join(most)}{' and ' if most else ''}{last}."

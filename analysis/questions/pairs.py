@@ -24,6 +24,7 @@ from analysis.questions.pair_texts import (
     unreachable_text,
 )
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import PAIR, Row, marked_cell, pair_name, rest_text, star_legend
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 
@@ -66,78 +67,48 @@ def _noted(material: Material) -> pd.DataFrame:
 
 def pair_grid(material: Material) -> Grid:
     """One row per pair, one column per type: the difference of the test, its mark, and the corrected p below."""
-    return pairs_by_type(material, _pair_cell, pair_caption(material))
+    settings, reachable = material.settings, material.pairs["reachable"]
+    legend = [star_legend(settings)]
+    if (reachable != "yes").any():
+        raw = ", and p before the correction (raw)" if (reachable == "uncorrected").any() else ""
+        least = f"then the smallest p that they allow is given{raw}"
+        legend.append(f"n.a. = {unreachable_text(material.pairs, settings)}; {least}")
+    return _pairs_by_type(material, _tested, ", with the p-value of the ", legend)
 
 
-def pairs_by_type(material: Material, cell: Callable[[pd.Series, Settings], Cell], caption: str) -> Grid:
-    """One row per pair; the mean difference, unmarked, then one column per type, each cell made from its row."""
+def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], joint: str, legend: list[str]) -> Grid:
+    """One row per pair; the mean difference, unmarked, then one column per type, each cell made from its row.
+
+    The caption names the difference and, after `joint`, the test, its options, the correction, the family, the marks.
+    """
     pairs, settings = material.pairs, material.settings
     kinds = pairs["type"].unique().tolist()
     total = len(pairs) // len(kinds)  # the same pairs on every type
-    per_type = {kind: pairs.iloc[k * total : k * total + settings.rows_shown] for k, kind in enumerate(kinds)}
+    shown = [pairs.iloc[k * total :][: min(total, settings.rows_shown)].to_dict("records") for k in range(len(kinds))]
     rows, costly = [], has_costs(material.designs)
-    for k in range(min(total, settings.rows_shown)):
-        records = [per_type[kind].iloc[k] for kind in kinds]
-        first, second = records[0]["first"], records[0]["second"]
-        costs = pair_cost_texts(material.designs[first], material.designs[second]) if costly else []
-        texts = [f"{second} - {first}", *costs, signed(records[-1]["difference"])]
+    for records in zip(*shown, strict=True):
+        last = records[-1]
+        costs = pair_cost_texts(material.designs[last["first"]], material.designs[last["second"]]) if costly else []
+        texts = [pair_name(last), *costs, signed(last["difference"])]
         rows.append([*map(Cell, texts), *[cell(record, settings) for record in records]])
-    header = ["Pair (second - first)", *(PAIR_COST_HEADER if costly else []), MEAN]
+    header = [PAIR, *(PAIR_COST_HEADER if costly else []), MEAN]
     header += [f"{kind} (n = {pairs['n_pairs'].iloc[k * total]})" for k, kind in enumerate(kinds)]
-    rest = f"The first {len(rows)} of {total} pairs; pairs.csv has all." if total > len(rows) else ""
+    caption = (
+        f"{typical_text(pairs, settings)}{joint}{signed_rank_text(pairs, settings)};"
+        f" {correction_text(pairs, settings)}. {'; '.join(legend)}. {mean_text(pairs)}"
+    )
+    rest = rest_text(len(rows), total, "pairs; pairs.csv has all.")
     return Grid("pairs", caption, header, rows, rest=rest, title="Pairs of designs")
 
 
-def _pair_cell(row: pd.Series, settings: Settings) -> Cell:
-    """Difference, mark, corrected p; where alpha is out of reach, the smallest p that so many tasks allow instead."""
+def _tested(row: Row, settings: Settings) -> Cell:
     n = row["n_pairs"] - row["n_zero"]
     fewer = f" at n = {n}" if row["n_zero"] else ""  # without zeros the head of the column says n
-    text = signed(row["hodges_lehmann"])
-    raw_only = "(*)" if passes(row["p"], settings.alpha) else ""
-    if row["reachable"] == "no":
-        return Cell(text, below=(f"n.a.: p >= {fraction(row['p_min'])}{fewer}",))
-    if row["reachable"] == "uncorrected":
-        floor = f"n.a.: p >= {fraction(row['p_min_adjusted'])}{fewer}"
-        return Cell(text, mark=raw_only, below=(floor, f"raw {fraction(row['p'])}"))
-    return Cell(text, mark="*" if row["significant"] else raw_only, below=(fraction(row["p_adjusted"]),))
-
-
-def pair_caption(material: Material) -> str:
-    """Name the test, its options, the correction, the family and the marks."""
-    settings, pairs = material.settings, material.pairs
-    alpha, corrected = fraction(settings.alpha), settings.correction != "none"
-    legend = [f"* = p at most {alpha}" + (" after the correction" if corrected else "")]
-    if corrected:
-        legend.append(f"(*) = at most {alpha} only before it")
-    if (pairs["reachable"] != "yes").any():
-        raw = ", and p before the correction (raw)" if (pairs["reachable"] == "uncorrected").any() else ""
-        least = f"then the smallest p that they allow is given{raw}"
-        legend.append(f"n.a. = {unreachable_text(pairs, settings)}; {least}")
-    return (
-        f"{typical_text(pairs, settings)}, with the p-value of the {signed_rank_text(pairs, settings)};"
-        f" {correction_text(pairs, settings)}. {'; '.join(legend)}. {mean_text(pairs)}"
-    )
+    return marked_cell(signed(row["hodges_lehmann"]), row, settings, fewer=fewer)
 
 
 def paper_grid(material: Material) -> Grid:
     """One row per pair, one column per type: the difference of the test with its stars, no p."""
-    return pairs_by_type(material, _starred, paper_caption(material))
-
-
-def star_levels(alpha: float) -> list[float]:
-    """Return the levels of *, ** and ***: alpha, then the usual ones below it."""
-    return [alpha, *[level for level in STARS if level < alpha * (1 - 1e-9)]][:3]
-
-
-def _starred(row: pd.Series, settings: Settings) -> Cell:
-    stars = "*" * sum(bool(passes(row["p_adjusted"], level)) for level in star_levels(settings.alpha))
-    before = DAGGER if not stars and passes(row["p"], settings.alpha) else ""
-    closed = " n.a." if row["reachable"] != "yes" else ""
-    return Cell(signed(row["hodges_lehmann"]), mark=stars or ",".join(filter(None, (before, closed))))
-
-
-def paper_caption(material: Material) -> str:
-    """Name the test, its sidedness, the zeros, the correction, the family and the marks."""
     settings, pairs = material.settings, material.pairs
     levels = [f"{'*' * (k + 1)} p at most {fraction(v)}" for k, v in enumerate(star_levels(settings.alpha))]
     corrected = settings.correction != "none"
@@ -146,7 +117,16 @@ def paper_caption(material: Material) -> str:
         legend.append(f"{DAGGER} at most {fraction(settings.alpha)} only before it")
     if (pairs["reachable"] != "yes").any():
         legend.append(f"n.a. {unreachable_text(pairs, settings)}")
-    return (
-        f"{typical_text(pairs, settings)}, by task type. Stars: {signed_rank_text(pairs, settings)};"
-        f" {correction_text(pairs, settings)}. {'; '.join(legend)}. {mean_text(pairs)}"
-    )
+    return _pairs_by_type(material, _starred, ", by task type. Stars: ", legend)
+
+
+def star_levels(alpha: float) -> list[float]:
+    """Return the levels of *, ** and ***: alpha, then the usual ones below it."""
+    return [alpha, *[level for level in STARS if level < alpha * (1 - 1e-9)]][:3]
+
+
+def _starred(row: Row, settings: Settings) -> Cell:
+    stars = "*" * sum(bool(passes(row["p_adjusted"], level)) for level in star_levels(settings.alpha))
+    before = DAGGER if not stars and passes(row["p"], settings.alpha) else ""
+    closed = " n.a." if row["reachable"] != "yes" else ""
+    return Cell(signed(row["hodges_lehmann"]), mark=stars or ",".join(filter(None, (before, closed))))

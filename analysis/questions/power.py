@@ -1,13 +1,14 @@
 """Power of the number of tasks: attainable p, power, detectable difference and tasks needed, pair by pair."""
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import pandas as pd
 
 from analysis.grids.formats import fraction, score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import PAIR, Row, filled, pair_name
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.statistics.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Shifted, detectable, power, tasks_needed
@@ -20,21 +21,25 @@ METHODS = (
 
 MOST_PAIRS = 45  # all pairs of ten designs: with more, only the first are simulated, and only on the last block
 HUGE, FEW = 1000, 10  # of more than 1,000 pairs only the first ten
-EFFECTS = ("observed", "delta")
-LEVELS = ("", "_first_step")  # alpha itself, and alpha / family: what Holm asks of the smallest p
+FIRST_STEP = "_first_step"  # ends the columns at alpha / family, which Holm asks of the smallest p
 
 
 def answer(material: Material) -> Answer:
     """Return the table of power for all tasks together; the csv holds every task type too."""
-    table = power_table(material)
-    last = table[table["type"] == list(material.blocks)[-1]].reset_index(drop=True)
+    settings, table = material.settings, power_table(material)
     total = len(material.pairs) // len(material.blocks)
+    notes = []
+    if total > MOST_PAIRS:
+        notes.append(
+            f"Power was simulated for the first {_simulated_of(total)} of {total:,} pairs, on all tasks together only;"
+            " choose fewer designs with models= or against= for the others and for the task types."
+        )
     return Answer(
         "power",
-        methods=[METHODS.format(**vars(material.settings))],
-        grids=[power_grid(last, material.settings)],
+        methods=[METHODS.format(delta=settings.delta)],
+        grids=[power_grid(table[table["type"] == material.last], settings)],
         frames={"power": table},
-        notes=_restricted(total),
+        notes=notes,
     )
 
 
@@ -47,10 +52,8 @@ def power_table(material: Material) -> pd.DataFrame:
     """
     pairs = material.pairs
     if len(pairs) > MOST_PAIRS * len(material.blocks):
-        first = _simulated_of(len(pairs) // len(material.blocks))
-        pairs = pairs[pairs["type"] == list(material.blocks)[-1]].head(first)
-    matrix, settings = material.matrix, material.settings
-    rows = []
+        pairs = material.pairs_on(material.last).head(_simulated_of(len(pairs) // len(material.blocks)))
+    matrix, settings, rows = material.matrix, material.settings, []
     for row in pairs.to_dict("records"):
         tasks = material.blocks[row["type"]]
         pair = Shifted((matrix.loc[tasks, row["second"]] - matrix.loc[tasks, row["first"]]).to_numpy(dtype=float))
@@ -62,7 +65,7 @@ def _simulated_of(total: int) -> int:
     return total if total <= MOST_PAIRS else FEW if total > HUGE else MOST_PAIRS
 
 
-def _known(row: dict[Any, Any], settings: Settings) -> dict[str, Any]:
+def _known(row: Row, settings: Settings) -> Row:
     names = ("type", "first", "second", "n_pairs", "n_zero", "difference", "p", "p_min", "p_min_adjusted", "reachable")
     kept = {name: row[name] for name in names}
     kept["n_tasks"] = kept.pop("n_pairs")
@@ -71,72 +74,62 @@ def _known(row: dict[Any, Any], settings: Settings) -> dict[str, Any]:
 
 def _simulated(pair: Shifted, family: int, settings: Settings) -> dict[str, float]:
     enough = len(pair.differences) >= LEAST_TASKS
-    found = {"sd": pair.spread, "skewness": pair.skewness if enough else float("nan")}
-    direction = -1.0 if pair.mean < 0 else 1.0
-    effects = dict(zip(EFFECTS, (pair.mean, direction * settings.delta), strict=True))
-    for ending, level in zip(LEVELS, (settings.alpha, settings.alpha / family), strict=True):
-        found[f"detectable{ending}"] = detectable(pair, level) if enough else float("nan")
+    found = {"sd": pair.spread, "skewness": pair.skewness if enough else math.nan}
+    effects = {"observed": pair.mean, "delta": -settings.delta if pair.mean < 0 else settings.delta}
+    for ending, level in (("", settings.alpha), (FIRST_STEP, settings.alpha / family)):
+        found[f"detectable{ending}"] = detectable(pair, level) if enough else math.nan
         for name, effect in effects.items():
             values = pair.at(effect, settings.decimals) if enough else None
-            found[f"power_{name}{ending}"] = (
-                float("nan") if values is None else power(values, level, len(pair.differences))
-            )
-            found[f"tasks_{name}{ending}"] = float("nan") if values is None else tasks_needed(values, level)
+            chance = math.nan if values is None else power(values, level, len(pair.differences))
+            found[f"power_{name}{ending}"] = chance
+            found[f"tasks_{name}{ending}"] = math.nan if values is None else tasks_needed(values, level)
     return found
 
 
 def power_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row a pair. Where a correction is made, each cell has the value at its first step, then that at alpha."""
-    shown = table.head(settings.rows_shown)
-    rows = [_row(row, settings) for _, row in shown.iterrows()]
-    n = int(table["n_tasks"].iloc[0])
-    header = ["Pair (second - first)", "Smallest p", "SD", "Detectable", "Observed", "Power", "Tasks"]
-    header += [f"Power at {score(settings.delta, 3).rstrip('0')}", "Tasks"]
-    rest = f"The first {len(rows)} of {len(table)} pairs; power.csv has all." if len(rows) < len(table) else ""
-    return Grid("power", _caption(table, n, settings), header, rows, rest=rest, title=f"What {n} tasks allow")
+    n, corrects = int(table["n_tasks"].iloc[0]), settings.correction != "none"
 
-
-def _row(row: pd.Series, settings: Settings) -> list[Cell]:
-    def cell(name: str, show: Any) -> Cell:
+    def cell(row: Row, name: str, show: Callable[[float], str]) -> Cell:
         raw = show(row[name])
-        if settings.correction == "none":
-            return Cell(raw)
-        return Cell(show(row[f"{name}_first_step"]), below=(f"raw {raw}",))
+        return Cell(show(row[f"{name}{FIRST_STEP}"]), below=(f"raw {raw}",)) if corrects else Cell(raw)
 
-    floor = row["p_min" if settings.correction == "none" else "p_min_adjusted"]
-    mark = "" if passes(floor, settings.alpha) else "n.a."
-    smallest = Cell(f"{mark}: p >= {fraction(floor)}" if mark else fraction(floor))
-    return [
-        Cell(f"{row['second']} - {row['first']}"),
-        smallest,
-        Cell(score(row["sd"])),
-        cell("detectable", lambda v: "-" if math.isnan(v) else score(v)),
-        Cell(signed(row["difference"])),
-        cell("power_observed", _power),
-        cell("tasks_observed", lambda v: _tasks(v, row["n_tasks"] >= LEAST_TASKS)),
-        cell("power_delta", _power),
-        cell("tasks_delta", lambda v: _tasks(v, row["n_tasks"] >= LEAST_TASKS)),
-    ]
+    def tasks(value: float) -> str:
+        if n < LEAST_TASKS:
+            return "-"
+        return f"> {MOST_TASKS}" if math.isnan(value) else f"{value:.0f}"
+
+    def cells(row: Row) -> list[Cell]:
+        floor = row["p_min_adjusted" if corrects else "p_min"]
+        smallest = f"{'' if passes(floor, settings.alpha) else 'n.a.: p >= '}{fraction(floor)}"
+        return [
+            *map(Cell, (pair_name(row), smallest, score(row["sd"]))),
+            cell(row, "detectable", lambda value: _known_score(value, 4)),
+            Cell(signed(row["difference"])),
+            cell(row, "power_observed", lambda value: _known_score(value, 2)),
+            cell(row, "tasks_observed", tasks),
+            cell(row, "power_delta", lambda value: _known_score(value, 2)),
+            cell(row, "tasks_delta", tasks),
+        ]
+
+    stated = f"Power at {score(settings.delta, 3).rstrip('0')}"
+    header = [PAIR, "Smallest p", "SD", "Detectable", "Observed", "Power", "Tasks", stated, "Tasks"]
+    grid = Grid("power", _caption(table, n, settings), header, title=f"What {n} tasks allow")
+    return filled(grid, table, cells, settings.rows_shown, "pairs; power.csv has all.")
 
 
-def _power(value: float) -> str:
-    return "-" if math.isnan(value) else score(value, 2)
-
-
-def _tasks(value: float, simulated: bool) -> str:
-    if not simulated:
-        return "-"
-    return f"> {MOST_TASKS}" if math.isnan(value) else f"{value:.0f}"
+def _known_score(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else score(value, digits)
 
 
 def _caption(table: pd.DataFrame, n: int, settings: Settings) -> str:
     alpha, kind = fraction(settings.alpha), table["type"].iloc[0]
-    stood = (
-        f"; {n:,} tasks are stood for by {MOST_TASKS} means of neighbouring differences, with their spread, and beyond"
-        f" {MOST_TASKS} tasks the test is that by the normal curve"
-        if n > MOST_TASKS
-        else ""
-    )
+    stood = ""
+    if n > MOST_TASKS:
+        stood = (
+            f"; {n:,} tasks are stood for by {MOST_TASKS} means of neighbouring differences, with their spread, and"
+            f" beyond {MOST_TASKS} tasks the test is that by the normal curve"
+        )
     level = f"at {alpha}"
     if settings.correction != "none":
         first = fraction(float(table["level_first_step"].iloc[0]))
@@ -149,12 +142,3 @@ def _caption(table: pd.DataFrame, n: int, settings: Settings) -> str:
         f" how many give a power of .8. {SAMPLES:,} samples of the centred differences of the pair, shifted (seed"
         f" {SEED}){stood}. Power at the observed difference restates p; plan with the stated one."
     )
-
-
-def _restricted(total: int) -> list[str]:
-    if total <= MOST_PAIRS:
-        return []
-    return [
-        f"Power was simulated for the first {_simulated_of(total)} of {total:,} pairs, on all tasks together only;"
-        " choose fewer designs with models= or against= for the others and for the task types."
-    ]

@@ -21,6 +21,7 @@ from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
 from analysis.settings import Settings
+from analysis.statistics.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,32 @@ class Material:
     footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
 
     @property
-    def last(self) -> tuple[str, pd.DataFrame]:
-        """The name of the last block of the pairs (all tasks together, or the only type) and its rows."""
-        kind = str(self.pairs["type"].iloc[-1])
-        return kind, self.pairs[self.pairs["type"] == kind]
+    def tasks(self) -> list[str]:
+        """The tasks, type by type."""
+        return [task for tasks in self.types.values() for task in tasks]
 
-    def over(self, kind: str) -> str:
-        """Return what a mean is over: `40 tasks`, or `8 STS tasks`."""
-        return f"{len(self.types[kind])} {kind} tasks" if kind in self.types else f"{len(self.matrix)} tasks"
+    @property
+    def last(self) -> str:
+        """The name of the last block: all tasks together, or the only type."""
+        return list(self.blocks)[-1]
+
+    @property
+    def over(self) -> str:
+        """What a mean over the last block is over: `40 tasks`, or `8 STS tasks`."""
+        return (
+            f"{len(self.types[self.last])} {self.last} tasks"
+            if self.last in self.types
+            else f"{len(self.matrix)} tasks"
+        )
+
+    def pairs_on(self, kind: str) -> pd.DataFrame:
+        """Return the rows of the pairs on one block."""
+        return self.pairs[self.pairs["type"] == kind]
+
+    def differences(self, kind: str) -> Floats:
+        """Return [P, n]: second minus first design of each of `pairs_on(kind)` on each task of the block."""
+        rows, scores = self.pairs_on(kind), self.matrix.loc[self.blocks[kind]]
+        return (scores[rows["second"]].to_numpy(dtype=float) - scores[rows["first"]].to_numpy(dtype=float)).T
 
     def highest(self, most: int) -> tuple[list[str], str]:
         """Return at most `most` designs, those of the highest mean over tasks, in config order; and a sentence, "" if
@@ -101,13 +120,8 @@ def questions() -> tuple[ModuleType, ...]:
 def answers(material: Material) -> list[Answer]:
     """Return the answers of all questions that apply, their tables with the footnotes on designs."""
     found = [answer for question in questions() if (answer := question.answer(material)) is not None]
-    return [_footnoted(answer, material) for answer in found]
-
-
-def _footnoted(answer: Answer, material: Material) -> Answer:
-    if not answer.of_designs:
-        return answer
-    return replace(answer, grids=[footnoted(grid, material.footnotes, material.designs) for grid in answer.grids])
+    noted = [[footnoted(grid, material.footnotes, material.designs) for grid in answer.grids] for answer in found]
+    return [replace(a, grids=grids) if a.of_designs else a for a, grids in zip(found, noted, strict=True)]
 
 
 def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:
@@ -117,13 +131,13 @@ def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Gri
     """
     if not notes:
         return grid
-    rows = [[*(_lettered(cell, notes, designs) for cell in row[: grid.left]), *row[grid.left :]] for row in grid.rows]
+
+    def lettered(cell: Cell) -> Cell:
+        marks = [note.mark for note in notes if _touched(cell.text, note, designs)]
+        return replace(cell, notes=",".join(filter(None, [cell.notes, *marks])))
+
+    rows = [[*map(lettered, row[: grid.left]), *row[grid.left :]] for row in grid.rows]
     return replace(grid, rows=rows, footnotes=(*grid.footnotes, *(f"{note.mark}: {note.text}" for note in notes)))
-
-
-def _lettered(cell: Cell, notes: list[Footnote], designs: Container[str]) -> Cell:
-    marks = [note.mark for note in notes if _touched(cell.text, note, designs)]
-    return replace(cell, notes=",".join(filter(None, [cell.notes, *marks])))
 
 
 def _touched(text: str, note: Footnote, designs: Container[str]) -> bool:

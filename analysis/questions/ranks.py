@@ -1,19 +1,22 @@
 """All designs at once: Friedman's test on every block, then which designs differ in average rank."""
 
+import math
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from analysis.grids.formats import equals, fraction, score
 from analysis.grids.grid import Cell, Grid
+from analysis.questions.compared_pairs import pair_places
 from analysis.questions.critical_difference import critical_difference
 from analysis.questions.effects import f_value
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import Row, filled, rest_text
 from analysis.settings import Settings
+from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import passes
-from analysis.statistics.friedman import Friedman, friedman
+from analysis.statistics.friedman import friedman
 from analysis.statistics.ranks import against_control, cliques, letters, nemenyi_distance, nemenyi_p, task_ranks
 
 PLACE = 120
@@ -22,33 +25,91 @@ METHODS = (
     " and Davenport [@iman1980]; average ranks that differ by less than Nemenyi's critical difference [@nemenyi1963;"
     " @demsar2006] are not told apart."
 )
-
-
+MOST_PAIRS = 1_000  # a block; of more pairs only the critical difference is given, which says the same
 MOST_GROUPS = 8  # with more, a cell would hold a row of letters that nobody reads
 
 
+def answer(material: Material) -> Answer | None:
+    """Return the tables `friedman` and `ranks`; with two designs only a note, as Friedman's is then a sign test."""
+    settings, matrix = material.settings, material.matrix
+    designs = [str(name) for name in matrix.columns]
+    if len(designs) < 3:
+        return Answer("ranks", notes=["Friedman's test and average ranks need three designs; for two see the pairs."])
+    few = math.comb(len(designs), 2) <= MOST_PAIRS
+    tests, ranks, pairs = [], [], []
+    for kind, tasks in material.blocks.items():
+        n = len(tasks)
+        if n < 2:
+            continue
+        test = friedman(task_ranks(matrix.loc[tasks].to_numpy(dtype=float), settings.decimals))
+        cd = nemenyi_distance(len(designs), n, settings.alpha)
+        found = {name: value for name, value in vars(test).items() if name != "average_ranks"}
+        tests.append({"type": kind, "n_tasks": n, "n_designs": len(designs), **found, "cd": cd})
+        head = {"type": kind, "n_tasks": n}
+        ranks.append(_rank_table(head, designs, test.average_ranks, cd=cd, control=material.control))
+        if few:
+            pairs.append(_pair_table(head, designs, test.average_ranks))
+    table, by_design = pd.DataFrame(tests), pd.concat(ranks, ignore_index=True)
+    frames = {"friedman": table, "ranks": by_design}
+    if few:
+        frames["rank_pairs"] = pd.concat(pairs, ignore_index=True)
+    return Answer(
+        "ranks",
+        methods=[METHODS],
+        draw=lambda: critical_difference(material),
+        grids=[friedman_grid(table, settings), ranks_grid(by_design, material.control, settings)],
+        frames=frames,
+        notes=list(_notes(material, table, few)),
+    )
+
+
+def _rank_table(head: Row, designs: list[str], averages: Floats, *, cd: float, control: str) -> pd.DataFrame:
+    groups = cliques(averages, cd)
+    columns = head | {"design": designs, "average_rank": averages}
+    columns |= {"n_groups": len(groups), "groups": letters(groups, len(designs))}
+    if control:  # none is taken that nobody named
+        compared = against_control(averages, head["n_tasks"], designs.index(control))
+        columns |= {"control": control, **vars(compared)}
+    return pd.DataFrame(columns)
+
+
+def _pair_table(head: Row, designs: list[str], averages: Floats) -> pd.DataFrame:
+    (first, second), names = pair_places(designs), np.array(designs, dtype=object)
+    differences = averages[second] - averages[first]
+    columns = head | {"first": names[first], "second": names[second], "rank_difference": differences}
+    return pd.DataFrame(columns | {"p_nemenyi": nemenyi_p(differences, len(designs), head["n_tasks"])})
+
+
 def friedman_grid(table: pd.DataFrame, settings: Settings) -> Grid:
-    """One row a task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD."""
-    rows = [_friedman_row(row, settings.alpha) for _, row in table.head(settings.rows_shown).iterrows()]
+    """One row a task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD.
+
+    The star is with the p to report: of the permutations, or of F where none were made.
+    """
+
+    def cells(row: Row) -> list[Cell]:
+        permuted = not math.isnan(row["p_permutation"])
+        star = "*" if passes(row["p_permutation" if permuted else "p_f"], settings.alpha) else ""
+        chi2 = Cell(f_value(row["chi2"]), below=(f"df {row['df']}; p {equals(row['p_chi2'])}",))
+        below = (f"df {row['df1']}, {row['df2']}; p {equals(row['p_f'])}",)
+        f = Cell(f_value(row["f"]), mark="" if permuted else star, below=below)
+        exact = ("exact",) if row["exact"] else ()
+        if row["p_min"] > settings.alpha * (1 + 1e-9):  # nan where it is not known, and then it is small
+            exact = (f"n.a.: p >= {fraction(row['p_min'])}",)
+        p = Cell(fraction(row["p_permutation"]), mark=star, below=exact) if permuted else Cell("-")
+        return [
+            Cell(row["type"]),
+            Cell(str(row["n_tasks"])),
+            chi2,
+            f,
+            p,
+            Cell(score(row["w"], 3)),
+            Cell(f"{row['cd']:.2f}"),
+        ]
+
     header = ["Task type", "n", "Friedman chi2", "Iman-Davenport F", "p by permutation", "Kendall's W", "CD"]
-    rest = f"The first {len(rows)} of {len(table)} rows; friedman.csv has all." if len(table) > len(rows) else ""
     title = "All designs at once: Friedman's test"
-    return Grid("friedman", _friedman_caption(table, settings), header, rows, rest=rest, title=title)
-
-
-def _friedman_row(row: pd.Series, alpha: float) -> list[Cell]:
-    """The star is with the p to report: of the permutations, or of F where none were made."""
-    permuted = not np.isnan(row["p_permutation"])
-    star = "*" if passes(np.array(row["p_permutation" if permuted else "p_f"]), alpha) else ""
-    chi2 = Cell(f_value(row["chi2"]), below=(f"df {row['df']}; p {equals(row['p_chi2'])}",))
-    below = (f"df {row['df1']}, {row['df2']}; p {equals(row['p_f'])}",)
-    f = Cell(f_value(row["f"]), mark="" if permuted else star, below=below)
-    exact = ("exact",) if row["exact"] else ()
-    if row["p_min"] > alpha * (1 + 1e-9):  # nan where it is not known, and then it is small
-        exact = (f"n.a.: p >= {fraction(row['p_min'])}",)
-    p = Cell(fraction(row["p_permutation"]), mark=star, below=exact) if permuted else Cell("-")
-    sizes = (Cell(score(row["w"], 3)), Cell(f"{row['cd']:.2f}"))
-    return [Cell(row["type"]), Cell(str(row["n_tasks"])), chi2, f, p, *sizes]
+    grid = Grid("friedman", _friedman_caption(table, settings), header, title=title)
+    return filled(grid, table, cells, settings.rows_shown, "rows; friedman.csv has all.")
 
 
 def _friedman_caption(table: pd.DataFrame, settings: Settings) -> str:
@@ -78,12 +139,13 @@ def ranks_grid(table: pd.DataFrame, control: str, settings: Settings) -> Grid:
     ordered = blocks[kinds[-1]]["average_rank"].sort_values(kind="stable").index.tolist()
     lettered = bool((table["n_groups"] <= MOST_GROUPS).all())
     levels = {kind: sorted(set(block["average_rank"]))[:2] for kind, block in blocks.items()}
-    rows = []
-    for design in ordered[: settings.rows_shown]:
-        cells = [_rank_cell(blocks[kind].loc[design], levels[kind], lettered, settings.alpha) for kind in kinds]
-        rows.append([Cell(design), *cells])
+    shown = ordered[: settings.rows_shown]
+    rows = [
+        [Cell(name), *(_rank_cell(blocks[k].loc[name], levels[k], lettered, settings.alpha) for k in kinds)]
+        for name in shown
+    ]
     header = ["Design", *[f"{kind} (n = {blocks[kind]['n_tasks'].iloc[0]})" for kind in kinds]]
-    rest = f"The best {len(rows)} of {len(ordered)} designs; ranks.csv has all." if len(ordered) > len(rows) else ""
+    rest = rest_text(len(rows), len(ordered), "designs; ranks.csv has all.", "best")
     alpha = fraction(settings.alpha)
     groups = (
         f"Designs that share a letter differ by less than Nemenyi's critical difference at {alpha}."
@@ -102,73 +164,8 @@ def ranks_grid(table: pd.DataFrame, control: str, settings: Settings) -> Grid:
 def _rank_cell(row: pd.Series, levels: list[float], lettered: bool, alpha: float) -> Cell:
     rank = row["average_rank"]
     style = ("best", "second")[levels.index(rank)] if rank in levels and len(levels) > 1 else ""
-    # nan, of the control itself, does not pass
-    mark = "*" if passes(np.array(row.get("p_holm", np.nan)), alpha) else ""
+    mark = "*" if passes(row.get("p_holm", np.nan), alpha) else ""  # nan, of the control itself, does not pass
     return Cell(f"{rank:.2f}", style, mark, below=(row["groups"],) if lettered else ())
-
-
-MOST_PAIRS = 1_000  # a block; of more pairs only the critical difference is given, which says the same
-
-
-def answer(material: Material) -> Answer | None:
-    """Return the tables `friedman` and `ranks`; with two designs only a note, as Friedman's is then a sign test."""
-    settings, matrix = material.settings, material.matrix
-    designs = [str(name) for name in matrix.columns]
-    if len(designs) < 3:
-        return Answer("ranks", notes=["Friedman's test and average ranks need three designs; for two see the pairs."])
-    control = designs.index(material.control) if material.control else None  # none is taken that nobody named
-    few = len(designs) * (len(designs) - 1) // 2 <= MOST_PAIRS
-    tests, ranks, pairs = [], [], []
-    for kind, tasks in material.blocks.items():
-        n = len(tasks)
-        if n < 2:
-            continue
-        test = friedman(task_ranks(matrix.loc[tasks].to_numpy(dtype=float), settings.decimals))
-        cd = nemenyi_distance(len(designs), n, settings.alpha)
-        tests.append(_test_row(kind, n, test, cd))
-        ranks.append(_rank_table(kind, designs, n, test, cd=cd, control=control))
-        if few:
-            pairs.append(_pair_table(kind, designs, n, test))
-    table, by_design = pd.DataFrame(tests), pd.concat(ranks, ignore_index=True)
-    frames = {"friedman": table, "ranks": by_design}
-    if pairs:
-        frames["rank_pairs"] = pd.concat(pairs, ignore_index=True)
-    grids = [friedman_grid(table, settings), ranks_grid(by_design, material.control, settings)]
-    return Answer(
-        "ranks",
-        methods=[METHODS],
-        draw=lambda: critical_difference(material),
-        grids=grids,
-        frames=frames,
-        notes=list(_notes(material, table, few)),
-    )
-
-
-def _test_row(kind: str, n: int, test: Friedman, cd: float) -> dict[str, object]:
-    values = {name: value for name, value in vars(test).items() if name != "average_ranks"}
-    return {"type": kind, "n_tasks": n, "n_designs": len(test.average_ranks), **values, "cd": cd}
-
-
-def _rank_table(
-    kind: str, designs: list[str], n: int, test: Friedman, *, cd: float, control: int | None
-) -> pd.DataFrame:
-    averages = test.average_ranks
-    groups = cliques(averages, cd)
-    columns = {"type": kind, "n_tasks": n, "design": designs, "average_rank": averages}
-    columns |= {"n_groups": len(groups), "groups": letters(groups, len(designs))}
-    if control is not None:
-        columns |= {"control": designs[control], **vars(against_control(averages, n, control))}
-    return pd.DataFrame(columns)
-
-
-def _pair_table(kind: str, designs: list[str], n: int, test: Friedman) -> pd.DataFrame:
-    first, second = np.array(list(combinations(range(len(designs)), 2))).T
-    names, averages = np.array(designs, dtype=object), test.average_ranks
-    differences = averages[second] - averages[first]
-    columns = {"type": kind, "n_tasks": n, "first": names[first], "second": names[second]}
-    return pd.DataFrame(
-        columns | {"rank_difference": differences, "p_nemenyi": nemenyi_p(differences, len(designs), n)}
-    )
 
 
 def _notes(material: Material, table: pd.DataFrame, listed: bool) -> Iterator[str]:

@@ -1,21 +1,28 @@
 """Scores task by task: the designs beside each other, and each design before and after training."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from analysis.drawings.canvas import canvas, legend, list_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
 from analysis.grids.formats import score, signed
-from analysis.questions.before_after import twin_of
+from analysis.questions.before_after import twins_of
 from analysis.questions.means import seed_means
 from analysis.questions.question import Answer, Material
 
 PLACE = 210
 MOST_TASKS = 80
 MOST_PANELS = 6
+STAGES: dict[str, dict[str, Any]] = {
+    "before": {"marker": "o", "color": GREY, "markerfacecolor": "white", "linestyle": "none"},
+    "after, higher": {"marker": "o", "color": BLUE},
+    "after, lower": {"marker": "o", "color": VERMILLION, "linestyle": "--"},
+}
 
 
 def answer(material: Material) -> Answer:
@@ -25,16 +32,13 @@ def answer(material: Material) -> Answer:
 
 def task_dots(material: Material) -> Drawing | None:
     """One line a task, one mark a design; tasks by type, within it from easy to hard."""
-    from matplotlib.figure import Figure
-
     designs, sentence = material.highest(MOST_DESIGNS)
     rows, cut = _tasks(material)
     scores = material.matrix.loc[[task for _, task in rows], designs]
     tasks, names = short_names(scores.index), short_names(designs)
     page, widest = 5.6 + inches(tasks.values()), 1.05 * inches(names.values()) + 0.6
     across = max(1, min(3, int(page / widest)))
-    legend = 0.22 * -(-len(designs) // across)
-    figure = Figure(figsize=(page, 0.9 + legend + LINE * len(rows)), layout="constrained")
+    figure = canvas(page, 0.9 + 0.22 * -(-len(designs) // across) + LINE * len(rows))
     grid = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.2))
     _dots(grid[0], scores, names)
     _dots(grid[1], scores.sub(scores.mean(axis=1), axis=0), names)
@@ -58,36 +62,33 @@ def task_dots(material: Material) -> Drawing | None:
 
 def before_after(material: Material) -> Drawing | None:
     """One panel a design, one line a task from before to after training; None without untrained references."""
-    from matplotlib.figure import Figure
-
     twins = _twins(material)
     if not twins:
         return None
-    kept = [design for design in material.highest(MOST_PANELS)[0] if design in twins]
-    if not kept:
-        kept = list(twins)[:MOST_PANELS]
+    kept = [design for design in material.highest(MOST_PANELS)[0] if design in twins] or list(twins)[:MOST_PANELS]
     sentence = f"{len(kept)} of {len(twins)} designs are drawn." if len(kept) < len(twins) else ""
     rows, cut = _tasks(material)
     tasks, names = short_names(task for _, task in rows), short_names(kept, 20)
-    size = inches(tasks.values()) + 1.35 * len(kept) + 0.2, 1.2 + 0.72 * LINE * len(rows)
-    figure = Figure(figsize=(max(size[0], 4.2), size[1]), layout="constrained")
+    figure = canvas(max(inches(tasks.values()) + 1.35 * len(kept) + 0.2, 4.2), 1.2 + 0.72 * LINE * len(rows))
     grid = figure.subplots(1, len(kept), sharex=True, sharey=True, squeeze=False).ravel()
+    gains = []
     for axes, design in zip(grid, kept, strict=True):
         _arrows(axes, twins[design].loc[list(tasks)], material.matrix.loc[list(tasks), design])
         _task_axis(axes, rows, list(tasks.values()), size=6.5)
-        gain = (material.matrix[design] - twins[design]).mean()
-        axes.set_title(f"{names[design]}\n{signed(gain)}", fontsize=7.5)
+        gain = material.matrix[design] - twins[design]
+        gains.append(f"{design} {signed(gain.mean())} ({int((gain < 0).sum())} of {len(gain)} tasks lose)")
+        axes.set_title(f"{names[design]}\n{signed(gain.mean())}", fontsize=7.5)
         axes.set_xlabel("score")
-    _stages(figure)
-    gains = {design: (material.matrix[design] - twins[design]) for design in kept}
-    alt = "Mean gain by training: " + ", ".join(
-        f"{design} {signed(gain.mean())} ({int((gain < 0).sum())} of {len(gain)} tasks lose)"
-        for design, gain in gains.items()
+    stages = {label: {"markersize": 4, **look} for label, look in STAGES.items()}
+    legend(figure, stages, loc="outside upper center", ncols=3)
+    caption = (
+        "Score of each task before training (open) and after it (filled); tasks that lose are dashed. Below each name"
+        " the mean gain."
     )
-    caption = "Score of each task before training (open) and after it (filled); tasks that lose are dashed."
-    caption += " Below each name the mean gain."
-    return Drawing("before_after", "Before and after training", " ".join(filter(None, [caption, sentence, cut])),
-                   f"{alt}.", figure)  # fmt: skip
+    words = " ".join(filter(None, [caption, sentence, cut]))
+    return Drawing(
+        "before_after", "Before and after training", words, f"Mean gain by training: {', '.join(gains)}.", figure
+    )
 
 
 def _dots(axes: Any, values: pd.DataFrame, names: dict[str, str]) -> None:
@@ -103,39 +104,31 @@ def _dots(axes: Any, values: pd.DataFrame, names: dict[str, str]) -> None:
 
 def _tasks(material: Material) -> tuple[list[tuple[str, str]], str]:
     """(type, task) by type, then from high to low; where there are too many, those on which designs differ most."""
-    every = [(kind, task) for kind, own in material.types.items() for task in own]
-    means = material.matrix.mean(axis=1)
-    place = {kind: k for k, kind in enumerate(material.types)}
-    spread = material.matrix.max(axis=1) - material.matrix.min(axis=1)
-    kept = every if len(every) <= MOST_TASKS else sorted(every, key=lambda row: -spread[row[1]])[:MOST_TASKS]
-    cut = f"Of {len(every)} tasks the {MOST_TASKS} on which designs differ most are drawn." if kept != every else ""
-    return sorted(kept, key=lambda row: (place[row[0]], -means[row[1]], row[1])), cut
+    kept, cut = [(kind, task) for kind, tasks in material.types.items() for task in tasks], ""
+    if len(kept) > MOST_TASKS:
+        cut = f"Of {len(kept)} tasks the {MOST_TASKS} on which designs differ most are drawn."
+        spread = material.matrix.max(axis=1) - material.matrix.min(axis=1)
+        kept = sorted(kept, key=lambda row: -spread[row[1]])[:MOST_TASKS]
+    means, kinds = material.matrix.mean(axis=1), list(material.types)
+    return sorted(kept, key=lambda row: (kinds.index(row[0]), -means[row[1]], row[1])), cut
 
 
 def _task_axis(axes: Any, rows: list[tuple[str, str]], names: list[str], size: float = 7.0) -> None:
-    """Names of tasks, a line between types, and the type's name on the right."""
+    """Names of tasks and a line between types."""
     axes.set_yticks(range(len(rows)), names, fontsize=size)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x")
-    axes.locator_params(axis="x", nbins=5)
-    kinds = [kind for kind, _ in rows]
-    for k in range(1, len(kinds)):
-        if kinds[k] != kinds[k - 1]:
-            axes.axhline(k - 0.5, color=GREY, linewidth=0.6)
+    list_axes(axes, len(rows), 5)
+    for k, ((kind, _), (other, _)) in enumerate(pairwise(rows)):
+        if kind != other:
+            axes.axhline(k + 0.5, color=GREY, linewidth=0.6)
 
 
 def _twins(material: Material) -> dict[str, pd.Series]:
     """Return design -> scores on tasks of its untrained reference, for those in the table of before and after."""
     if material.gain is None:
         return {}
-    every = {**material.references, **material.designs}
-    found = {}
-    for design in dict.fromkeys(material.gain.index.get_level_values("design")):
-        twin = twin_of(design, every)
-        if twin is not None:
-            found[design] = seed_means(material.whole_frame, [twin], list(material.matrix.index))[twin]
-    return found
+    twins = twins_of(material.gain.index.unique("design"), {**material.references, **material.designs})
+    tasks = list(material.matrix.index)
+    return {name: seed_means(material.whole_frame, [twin], tasks)[twin] for name, twin in twins.items()}
 
 
 def _arrows(axes: Any, before: pd.Series, after: pd.Series) -> None:
@@ -146,15 +139,3 @@ def _arrows(axes: Any, before: pd.Series, after: pd.Series) -> None:
         axes.hlines(places[rows], x, y, color=colour, linewidth=1.1, linestyle=style, zorder=1)
         axes.plot(x, places[rows], "o", markersize=3, color=GREY, markerfacecolor="white", zorder=2)
         axes.plot(y, places[rows], "o", markersize=3.4, color=colour, zorder=3)
-
-
-def _stages(figure: Any) -> None:
-    from matplotlib.lines import Line2D
-
-    looks: dict[str, dict[str, Any]] = {
-        "before": {"marker": "o", "color": GREY, "markerfacecolor": "white", "linestyle": "none"},
-        "after, higher": {"marker": "o", "color": BLUE},
-        "after, lower": {"marker": "o", "color": VERMILLION, "linestyle": "--"},
-    }
-    handles = [Line2D([], [], markersize=4, label=label, **look) for label, look in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3)

@@ -69,33 +69,18 @@ def effect_test(vectors: Floats, decimals: int = 12) -> dict[str, float | int | 
     tiny = 0.5 * 10.0**-decimals
     vectors = np.where(np.abs(vectors) < tiny, 0.0, vectors)
     n, df = vectors.shape
-    mean = vectors.mean(axis=0)
+    mean, df_error = vectors.mean(axis=0), df * (n - 1)
     effect, error = float(n * (mean**2).sum()), float(((vectors - mean) ** 2).sum())
     error = 0.0 if error < n * df * tiny**2 else error
-    test = sign_flip(vectors)
-    return {
-        "n_tasks": n,
-        "n_zero": int((vectors == 0).all(axis=1).sum()),
-        "df": df,
-        "df_error": df * (n - 1),
-        "F": _ratio(effect / df, error, df * (n - 1)),
-        "partial_eta_squared": _share(effect, error, n),
-        **vars(test),
-    }
-
-
-def _ratio(effect: float, error: float, df_error: int) -> float:
-    if df_error == 0:
-        return float("nan")
-    if error == 0:
-        return float("inf") if effect else 0.0
-    return effect / (error / df_error)
-
-
-def _share(effect: float, error: float, n: int) -> float:
     if n < 2:
-        return float("nan")
-    return effect / (effect + error) if effect else 0.0
+        f, share = np.nan, np.nan
+    elif effect == 0:
+        f, share = 0.0, 0.0
+    else:
+        f, share = (effect / df) / (error / df_error) if error else np.inf, effect / (effect + error)
+    untouched = int((vectors == 0).all(axis=1).sum())
+    sizes = {"n_tasks": n, "n_zero": untouched, "df": df, "df_error": df_error}
+    return sizes | {"F": f, "partial_eta_squared": share, **vars(sign_flip(vectors))}
 
 
 def marginal_means(scores: dict[str, Floats], crossing: Crossing, confidence: float = 0.95) -> pd.DataFrame:
@@ -105,15 +90,20 @@ def marginal_means(scores: dict[str, Floats], crossing: Crossing, confidence: fl
     each task; `low`, `high`: its t interval over tasks. For two factors of two levels `difference` is the
     difference of differences, (later - earlier level of the first) at the later minus at the earlier of the second.
     """
-    shape = [len(own) for own in crossing.levels.values()]
-    rows = []
+    rows, factors = [], list(enumerate(crossing.levels.items(), start=1))
     for kind, values in scores.items():
-        cells = values.reshape(len(values), *shape)
-        for factor, (levels, differences, means) in _levels(cells, crossing).items():
+        cells = values.reshape(len(values), *map(len, crossing.levels.values()))
+        for axis, (factor, levels) in factors:
+            of_levels = _over_others(cells, axis)
+            differences, means = of_levels - of_levels.mean(axis=1, keepdims=True), of_levels.mean(axis=0)
             for k, level in enumerate(levels):
                 rows.append([kind, factor, level, len(values), means[k], *t_interval(differences[:, k], confidence)])
-        for factor, text, differences in _two_by_two(cells, crossing):
-            rows.append([kind, factor, text, len(values), np.nan, *t_interval(differences, confidence)])
+        for (a, (one, own)), (b, (two, other)) in combinations(factors, 2):
+            if len(own) == len(other) == 2:
+                step = np.diff(_over_others(cells, a, b), axis=1)[:, 0]  # [n, 2]
+                text = f"({own[1]} - {own[0]}) at {other[1]} - at {other[0]}"
+                interval = t_interval(step[:, 1] - step[:, 0], confidence)
+                rows.append([kind, f"{one} x {two}", text, len(values), np.nan, *interval])
     return pd.DataFrame(rows, columns=["type", "factor", "level", "n_tasks", "mean", "difference", "low", "high"])
 
 
@@ -123,30 +113,9 @@ def t_interval(differences: Floats, confidence: float = 0.95) -> tuple[float, fl
 
     n, mean = len(differences), float(differences.mean())
     if n < 2:
-        return mean, float("nan"), float("nan")
+        return mean, np.nan, np.nan
     half = float(t.ppf((1 + confidence) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
     return mean, mean - half, mean + half
-
-
-def _levels(cells: Floats, crossing: Crossing) -> dict[str, tuple[list[str], Floats, Floats]]:
-    """Return factor -> its levels, level minus grand mean [n, levels], and the levels' means [levels]."""
-    found = {}
-    for axis, (factor, levels) in enumerate(crossing.levels.items(), start=1):
-        own = _over_others(cells, axis)
-        found[factor] = (levels, own - own.mean(axis=1, keepdims=True), own.mean(axis=0))
-    return found
-
-
-def _two_by_two(cells: Floats, crossing: Crossing) -> list[tuple[str, str, Floats]]:
-    """Return (interaction, what it is in words, [n] differences of differences)."""
-    found = []
-    for (a, (one, own)), (b, (two, other)) in combinations(enumerate(crossing.levels.items(), start=1), 2):
-        if len(own) == len(other) == 2:
-            table = _over_others(cells, a, b)  # [n, 2, 2]
-            difference = table[:, 1, :] - table[:, 0, :]
-            text = f"({own[1]} - {own[0]}) at {other[1]} - at {other[0]}"
-            found.append((f"{one} x {two}", text, difference[:, 1] - difference[:, 0]))
-    return found
 
 
 def _over_others(cells: Floats, *axes: int) -> Floats:

@@ -24,12 +24,9 @@ def heavy_tailed(differences: NDArray[np.float64]) -> bool:
 
 def answer(material: Material) -> Answer | None:
     """Return the warnings for the last block, all tasks together, or None where there is nothing to warn of."""
-    tasks = list(material.blocks.values())[-1]
-    pairs = material.pairs[material.pairs["type"] == list(material.blocks)[-1]]
-    values = material.matrix.loc[tasks]
-    differences = values[pairs["second"]].to_numpy(dtype=float).T - values[pairs["first"]].to_numpy(dtype=float).T
-    place = {task: k for k, task in enumerate(tasks)}
-    groups = [[place[task] for task in own] for own in material.types.values()]
+    tasks, pairs = material.blocks[material.last], material.pairs_on(material.last)
+    differences = material.differences(material.last)
+    groups = [[tasks.index(task) for task in group] for group in material.types.values()]
     notes = skew_note(skewness(differences), len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
     if pairs["mean_low"].notna().any() and heavy_tailed(differences):  # no word on an interval that is not there
         notes += coverage_note("t", len(tasks))

@@ -5,8 +5,9 @@ import pandas as pd
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import tasks_text
 from analysis.statistics.seeds import SeedTable, seed_table
-from analysis.statistics.variance import Component, components, seed_standard_error, task_standard_error
+from analysis.statistics.variance import REST, components, seed_standard_error, task_standard_error
 
 PLACE = 150
 METHODS = "The variance of scores was split into design, task, seed and their interactions [@searle1992]."
@@ -28,58 +29,48 @@ UNKNOWN = (
 
 def answer(material: Material) -> Answer | None:
     """Return the components of variance of every block, or one note that they are not known."""
-    tasks = [task for own in material.types.values() for task in own]
-    table = seed_table(material.frame, list(material.designs), tasks)
+    table = seed_table(material.frame, list(material.designs), material.tasks)
     if table is None:
         return Answer("variance", notes=[UNKNOWN], about=_trained_once(material))
-    found = {kind: components(table.block(own)) for kind, own in material.blocks.items() if len(own) > 1}
-    sizes = {kind: len(material.blocks[kind]) for kind in found}
-    frame = _frame(found, sizes, table)
-    grid = _grid(found, sizes, table)
-    return Answer(
-        "variance", methods=[METHODS], grids=[grid], frames={"variance": frame}, notes=_notes(found, sizes, table)
-    )
+    blocks = {kind: tasks for kind, tasks in material.blocks.items() if len(tasks) > 1}
+    frame = pd.concat([_components(kind, tasks, table) for kind, tasks in blocks.items()], ignore_index=True)
+    notes = _notes(frame, table)
+    return Answer("variance", methods=[METHODS], grids=[_grid(frame, table)], frames={"variance": frame}, notes=notes)
 
 
 def _trained_once(material: Material) -> dict[tuple[str, str], str]:
     """A sentence for the verdict on each pair of our own runs that stand on one seed each."""
     once = {label for label, design in material.designs.items() if len({run.seed for run in design.runs}) == 1}
     pairs = set(zip(material.pairs["first"], material.pairs["second"], strict=True))
-    said = "Each was trained once, so this is said of two runs, not of the designs trained with another seed."
-    return {pair: said for pair in pairs if once.issuperset(pair)}
+    sentence = "Each was trained once, so this is said of two runs, not of the designs trained with another seed."
+    return {pair: sentence for pair in pairs if once.issuperset(pair)}
 
 
-def _frame(found: dict[str, dict[str, Component]], sizes: dict[str, int], table: SeedTable) -> pd.DataFrame:
-    """One row a (block, component), every digit; `se_...` repeat the block's standard errors."""
-    rows = []
-    for kind, own in found.items():
-        n = sizes[kind]
-        errors = {
-            "se_one_seed": seed_standard_error(own, n, 1),
-            "se_these_seeds": seed_standard_error(own, n, len(table.seeds)),
-            "se_tasks": task_standard_error(own, n),
-        }
-        count = {"n_designs": len(table.designs), "n_tasks": n, "n_seeds": len(table.seeds)}
-        rows += [
-            {"type": kind, "component": name, **vars(part), "sd": part.variance**0.5, **count, **errors}
-            | {"meaning": MEANING[name]}
-            for name, part in own.items()
-        ]
-    return pd.DataFrame(rows)
+def _components(kind: str, tasks: list[str], table: SeedTable) -> pd.DataFrame:
+    """One row per component of a block, every digit; `se_...` repeat the block's standard errors."""
+    parts, n, seeds = components(table.block(tasks)), len(tasks), len(table.seeds)
+    frame = pd.DataFrame([{"type": kind, "component": name, **vars(part)} for name, part in parts.items()])
+    return frame.assign(
+        sd=[part.variance**0.5 for part in parts.values()],
+        n_designs=len(table.designs),
+        n_tasks=n,
+        n_seeds=seeds,
+        se_one_seed=seed_standard_error(parts, n, 1),
+        se_these_seeds=seed_standard_error(parts, n, seeds),
+        se_tasks=task_standard_error(parts, n),
+        meaning=[MEANING[name] for name in parts],
+    )
 
 
-def _grid(found: dict[str, dict[str, Component]], sizes: dict[str, int], table: SeedTable) -> Grid:
+def _grid(frame: pd.DataFrame, table: SeedTable) -> Grid:
     """Share and standard deviation of each component; then the standard errors of a difference."""
     rows = []
-    for kind, own in found.items():
-        errors = [seed_standard_error(own, sizes[kind], n) for n in (1, len(table.seeds))]
-        errors.append(task_standard_error(own, sizes[kind]))
-        cells = [
-            Cell(f"{100 * part.share:.1f} %", below=(("< 0" if part.estimate < 0 else score(part.variance**0.5)),))
-            for part in own.values()
-        ]
-        rows.append([Cell(f"{kind} (n = {sizes[kind]})"), *cells, *[Cell(score(error)) for error in errors]])
-    names = [name.replace("design x task x seed", "rest") for name in next(iter(found.values()))]
+    for kind, block in frame.groupby("type", sort=False):
+        first, deviations = block.iloc[0], block["sd"].map(score).where(block["estimate"] >= 0, "< 0")
+        shares = [Cell(f"{100 * s:.1f} %", below=(d,)) for s, d in zip(block["share"], deviations, strict=True)]
+        errors = [Cell(score(first[name])) for name in ("se_one_seed", "se_these_seeds", "se_tasks")]
+        rows.append([Cell(f"{kind} (n = {first['n_tasks']})"), *shares, *errors])
+    names = ["rest" if name == REST else name for name in MEANING]
     several = f"SE {len(table.seeds)} seeds"
     return Grid("variance", _caption(table), ["Tasks", *names, "SE 1 seed", several, "SE tasks"], rows, title="Seeds")
 
@@ -95,17 +86,16 @@ def _caption(table: SeedTable) -> str:
     )
 
 
-def _notes(found: dict[str, dict[str, Component]], sizes: dict[str, int], table: SeedTable) -> list[str]:
-    kind = list(found)[-1]
-    error = seed_standard_error(found[kind], sizes[kind], 1)
-    where = f"the {sizes[kind]} tasks" if kind == "All" else f"the {sizes[kind]} {kind} tasks"
-    said = (
-        f"Seeds: a difference between two designs over {where} measured with one seed carries a standard error of"
-        f" {score(error)} from seeds alone, with {len(table.seeds)} seeds"
-        f" {score(seed_standard_error(found[kind], sizes[kind], len(table.seeds)))}."
-    )
-    negative = [f"{name} ({block})" for block, own in found.items() for name, part in own.items() if part.estimate < 0]
-    notes = [said, *([f"The split by seeds uses {table.note}."] if table.note else [])]
-    if negative:
-        notes.append(f"Estimated below zero, so set to 0: {', '.join(negative)}.")
+def _notes(frame: pd.DataFrame, table: SeedTable) -> list[str]:
+    last, negative = frame.iloc[-1], frame[frame["estimate"] < 0]
+    one, these = score(last["se_one_seed"]), score(last["se_these_seeds"])
+    notes = [
+        f"Seeds: a difference between two designs over {tasks_text(last['type'], last['n_tasks'])} measured with one"
+        f" seed carries a standard error of {one} from seeds alone, with {len(table.seeds)} seeds {these}."
+    ]
+    if table.note:
+        notes.append(f"The split by seeds uses {table.note}.")
+    if len(negative):
+        names = [f"{name} ({kind})" for name, kind in zip(negative["component"], negative["type"], strict=True)]
+        notes.append(f"Estimated below zero, so set to 0: {', '.join(names)}.")
     return notes

@@ -1,0 +1,28 @@
+"""An empty figure, axes of a list, a legend: what several figures begin and end with. matplotlib is imported late."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def canvas(width: float, height: float) -> "Figure":
+    """Return an empty figure of so many inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def list_axes(axes: Any, rows: int, ticks: int) -> None:
+    """Set axes to a list of rows, the first on top, with at most so many ticks and lines across."""
+    axes.set_ylim(rows - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    axes.locator_params(axis="x", nbins=ticks)
+
+
+def legend(figure: "Figure", looks: dict[str, dict[str, Any]], **place: Any) -> None:
+    """Draw a legend. looks: label -> how its line or mark is drawn; place: as `Figure.legend` takes it."""
+    from matplotlib.lines import Line2D
+
+    figure.legend(handles=[Line2D([], [], label=label, **look) for label, look in looks.items()], **place)

@@ -1,0 +1,78 @@
+"""What the tables of questions share: the rows that are shown, cells of tests, and words for pairs and tasks."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from analysis.grids.formats import fraction
+from analysis.grids.grid import Cell, Grid
+from analysis.questions.compared_pairs import ALL
+from analysis.settings import Settings
+from analysis.statistics.correction import correction_name, passes
+
+PAIR = "Pair (second - first)"  # heads the column of pair names
+Row = dict[Any, Any]  # column -> value
+
+
+def pair_name(row: Row) -> str:
+    """Return the name of the pair of a row, as the footnotes know it."""
+    return f"{row['second']} - {row['first']}"
+
+
+def rest_text(shown: int, total: int, end: str, which: str = "first") -> str:
+    """Return "The first 45 of 300 pairs; pairs.csv has all.", or "" where all are shown. end: from "pairs" on."""
+    return f"The {which} {shown} of {total} {end}" if shown < total else ""
+
+
+def filled(
+    grid: Grid, table: pd.DataFrame, cells: Callable[[Row], list[Cell]], shown: int, end: str, *, which: str = "first"
+) -> Grid:
+    """Return the grid with the first `shown` rows of a table. cells: of one row; end, which: for `rest_text`."""
+    rows = [cells(row) for row in table.head(shown).to_dict("records")]
+    return replace(grid, rows=rows, rest=rest_text(len(rows), len(table), end, which))
+
+
+def after_correction(settings: Settings) -> str:
+    """Return " after Holm", or "" without a correction."""
+    return "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
+
+
+def tasks_text(kind: str, n: int, one: str = "the ", every: str = "the ") -> str:
+    """Return "the 40 tasks" for the block of all, "the 8 STS tasks" for a type; one, every: the words before them."""
+    return f"{every}{n} tasks" if kind == ALL else f"{one}{n} {kind} tasks"
+
+
+def marked_cell(text: str, row: Row, settings: Settings, size: str = "", fewer: str = "") -> Cell:
+    """Return the cell of what a test is about: its mark, and below it `size` and the corrected p.
+
+    Where alpha is out of reach it has the smallest p that so many tasks allow instead; fewer: follows that p.
+    """
+    raw_only = "(*)" if passes(row["p"], settings.alpha) else ""
+    mark, below = "*" if row["significant"] else raw_only, [fraction(row["p_adjusted"])]
+    if row["reachable"] == "no":
+        mark, below = "", [f"n.a.: p >= {fraction(row['p_min'])}{fewer}"]
+    elif row["reachable"] == "uncorrected":
+        mark, below = raw_only, [f"n.a.: p >= {fraction(row['p_min_adjusted'])}{fewer}", f"raw {fraction(row['p'])}"]
+    return Cell(text, mark=mark, below=tuple(filter(None, [size, *below])))
+
+
+def p_cell(row: Row, settings: Settings, ending: str = "", star: bool = True) -> Cell:
+    """Return p, its star, and below it the corrected p; where alpha is out of reach, the smallest p that is allowed.
+
+    ending: of the names of the columns.
+    """
+    p, adjusted = fraction(row[f"p{ending}"]), row[f"p_adjusted{ending}"]
+    if row.get(f"reachable{ending}", "yes") != "yes":
+        return Cell(p, below=(f"n.a.: p >= {fraction(row[f'p_min_adjusted{ending}'])}",))
+    mark = "*" if star and passes(adjusted, settings.alpha) else ""
+    return Cell(p, mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
+
+
+def star_legend(settings: Settings) -> str:
+    """Return "* = p at most .05 after the correction; (*) = at most .05 only before it"."""
+    alpha = fraction(settings.alpha)
+    if settings.correction == "none":
+        return f"* = p at most {alpha}"
+    return f"* = p at most {alpha} after the correction; (*) = at most {alpha} only before it"
