@@ -73,9 +73,7 @@ def _tests(material: Material, shared: dict[str, int], labels: dict[str, str], i
     settings, parts = material.settings, []
     for kind in shared:
         tasks, rows = material.blocks[kind], material.pairs_on(kind)
-        differences = np.ascontiguousarray(
-            material.differences(kind)
-        )  # the order in which intervals sum, to the last bit
+        differences = np.ascontiguousarray(material.differences(kind))  # the order in which its means are summed
         members = membership([labels[task] for task in tasks])
         found = cluster_pairs(differences, members, settings.zeros, settings.decimals, settings.alpha)
         ranks, typical, flips = found.ranks, found.typical, found.flips
