@@ -68,9 +68,7 @@ def analyse(settings: Settings) -> Result:
     rule = _controlled(scores, designs, scored, settings)
     types = _tasks_by_type(kept, tasks, settings.types)
     matrix = seed_means(kept, designs, tasks)
-    gain, gain_notes = training_gain(
-        kept, scores.designs, designs, types, zeros=settings.zeros, decimals=settings.decimals
-    )
+    gain, gain_notes = training_gain(kept, scores.designs, designs, types, settings)
     gained = [] if gain is None else gain.index.unique("design")
     shown = {*designs, *twins_of(gained, scores.designs).values()}
     frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]

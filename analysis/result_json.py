@@ -22,8 +22,7 @@ from analysis.scores.long_table import scores_for_file
 
 RESULT_VERSION = 2  # grows when a key changes its meaning or goes
 MOST_ROWS = 20_000
-PACKAGES = ("numpy", "pandas", "scipy")  # what every analysis computes with
-DRAWING = ("matplotlib",)
+PACKAGES = ("numpy", "pandas", "scipy", "matplotlib")  # what every analysis computes with; the last draws
 NULLS = 'null = no number. Infinite values are null too and stand in the table\'s "infinite" as [row, column, sign].'
 
 
@@ -62,7 +61,7 @@ def result_json(result: Result) -> str:
 def versions(drawn: bool) -> dict[str, str]:
     """Return the versions of Python and of the packages that ran; `drawn`: whether there are figures."""
     found = {"python": python_version()}
-    for package in PACKAGES + (DRAWING if drawn else ()):
+    for package in PACKAGES if drawn else PACKAGES[:-1]:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -84,12 +83,8 @@ def table(frame: pd.DataFrame, name: str = "") -> dict[str, Any]:
 
 
 def _cell(value: Any, place: tuple[int, str], infinite: list[list[Any]]) -> Any:
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        if math.isinf(value):
-            infinite.append([*place, "inf" if value > 0 else "-inf"])
-        return value if math.isfinite(value) else None
+    if isinstance(value, float) and math.isinf(value):
+        infinite.append([*place, "inf" if value > 0 else "-inf"])
     return _plain(value)
 
 

@@ -14,6 +14,7 @@ from analysis.names import by_number, listed
 from analysis.questions.means import MEAN_TASKS, heads, seed_means, type_means
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import rest_text
+from analysis.settings import Settings
 from analysis.statistics.intervals import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
 
@@ -57,9 +58,7 @@ def training_gain(
     all_designs: dict[str, Design],
     compared: list[str],
     types: dict[str, list[str]],
-    *,
-    zeros: str = "wilcox",
-    decimals: int = 12,
+    settings: Settings,
 ) -> tuple[pd.DataFrame | None, list[str]]:
     """Return (design, stage) x types for the compared designs that have an untrained twin, and notes on the others.
 
@@ -83,20 +82,20 @@ def training_gain(
         matrix = seed_means(frame, [twin, label], tasks)
         both = type_means(matrix, types)
         before, after = both.loc[twin], both.loc[label]
-        tested = _tested(matrix[label] - matrix[twin], types, zeros, decimals).reindex(before.index)
+        tested = _tested(matrix[label] - matrix[twin], types, settings).reindex(before.index)
         parts[label] = pd.DataFrame([before, after, after - before, tested["typical"], tested["p"]], index=list(STAGES))
     for (before_seeds, after_seeds), names in other_seeds.items():
         notes.append(f"Before training: seeds {before_seeds}, after it: {after_seeds} ({listed(names)}).")
     return (pd.concat(parts, names=["design", "stage"]) if parts else None), notes
 
 
-def _tested(gains: pd.Series, types: dict[str, list[str]], zeros: str, decimals: int) -> pd.DataFrame:
+def _tested(gains: pd.Series, types: dict[str, list[str]], settings: Settings) -> pd.DataFrame:
     """Return block x (typical, p): the Hodges-Lehmann gain and its signed-rank test."""
     rows = {}
     for kind, tasks in {**types, MEAN_TASKS: list(gains.index)}.items():
         values = gains.loc[tasks].to_numpy()[None]
-        test = signed_rank(values, zeros, decimals)
-        size = typical_difference(values, test, zeros=zeros, decimals=decimals).estimate[0]
+        test = signed_rank(values, settings.zeros, settings.decimals)
+        size = typical_difference(values, test, zeros=settings.zeros, decimals=settings.decimals).estimate[0]
         rows[kind] = {"typical": float(size), "p": float(test.p[0])}
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -69,14 +69,8 @@ def _typical(differences: Floats, test: SignedRank, tasks: list[str], settings: 
     for row in np.flatnonzero(differences.mean(axis=1) * ahead < 0):
         places = tipping_tasks(differences[row], float(ahead[row]), settings.decimals)
         tipped[row] = BETWEEN.join(tasks[place] for place in places)
-    return {
-        "hodges_lehmann": typical.estimate,
-        "hl_low": typical.low,
-        "hl_high": typical.high,
-        "hl_confidence": typical.confidence,
-        "ahead": ahead.astype(int),
-        "mean_tipped_by": tipped,
-    }
+    columns = {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
+    return columns | {"hl_confidence": typical.confidence, "ahead": ahead.astype(int), "mean_tipped_by": tipped}
 
 
 def corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 from analysis.grids.formats import fraction, percent, score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.crossings import factor_table
-from analysis.questions.pair_texts import correction_text, smallest_p, tasks_that_allow
+from analysis.questions.pair_texts import correction_text, mend, smallest_p
 from analysis.questions.pairs import for_file
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, marked_cell, rest_text, star_legend
@@ -143,18 +143,10 @@ def effect_notes(tables: list[pd.DataFrame], settings: Settings) -> list[str]:
         counted += f"; {kinds}: {how_many} random ones (seed {SEED}), p = (b + 1) / (m + 1)"
     smallest = smallest_p(tests, settings, "p of an effect")
     if (tests["reachable"] == "uncorrected").any():
-        smallest += f" {_needed(tests, settings)}"
+        smallest += f" {mend(tests, settings, effects=True)}"
     single = ", ".join(dict.fromkeys(tests.loc[tests["n_tasks"] < 2, "type"]))
     alone = [f"Effects: {single} has one task, so there is no F and p is 1."] if single else []
     return [f"{counted}.", smallest, *alone]
-
-
-def _needed(tests: pd.DataFrame, settings: Settings) -> str:
-    if settings.correction != "holm":
-        return "More tasks a type, or fewer effects, would mend it."
-    family = int(tests["family_size"].max())
-    needed = tasks_that_allow(settings.alpha, family)
-    return f"A family of {family} effects needs {needed} tasks a type to reach {fraction(settings.alpha)}."
 
 
 def _methods(effects: list[Factorial], settings: Settings) -> list[str]:

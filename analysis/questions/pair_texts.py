@@ -26,8 +26,8 @@ ZEROS_DONE = {
     "zsplit": "Differences of zero were ranked, and half of their ranks given to either side",
 }
 CORRECTIONS_DONE = {
-    "holm": "p-values were corrected by Holm's step-down procedure [@holm1979]",
-    "bh": "p-values were corrected by the procedure of Benjamini and Hochberg, which bounds the rate of false"
+    "holm": "P-values were corrected by Holm's step-down procedure [@holm1979]",
+    "bh": "P-values were corrected by the procedure of Benjamini and Hochberg, which bounds the rate of false"
     " discoveries [@benjamini1995]",
 }
 CHECKS = {
@@ -84,13 +84,10 @@ def unreachable_text(pairs: pd.DataFrame, settings: Settings) -> str:
 
 def pair_notes(material: Material) -> list[str]:
     """Return what a reader must know beside the tables: seeds, rounding, and what the number of tasks allows."""
-    settings = material.settings
-    return [
-        *seed_notes(material.frame, list(material.designs)),
-        f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank.",
-        *attainable(material.pairs, settings),
-        *opposed(material.pairs),
-    ]
+    pairs, settings = material.pairs, material.settings
+    rounding = f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank."
+    seeds = seed_notes(material.frame, list(material.designs))
+    return [*seeds, rounding, *attainable(pairs, settings), *opposed(pairs)]
 
 
 def seed_notes(frame: pd.DataFrame, designs: list[str]) -> list[str]:
@@ -120,7 +117,7 @@ def attainable(pairs: pd.DataFrame, settings: Settings) -> list[str]:
     if after:
         alpha = fraction(settings.alpha)
         closed = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
-        notes.append(f"{closed} {_mend(pairs, settings)}")
+        notes.append(f"{closed} {mend(pairs, settings)}")
     return notes
 
 
@@ -184,48 +181,44 @@ def tasks_that_allow(alpha: float, family: int = 1) -> int:
     return math.ceil(1 + math.log2(family / alpha) - 1e-9)
 
 
-def _mend(pairs: pd.DataFrame, settings: Settings) -> str:
-    """Say how many tasks the family would need: Holm's first step asks for family x 2 / 2^n <= alpha."""
+def mend(tests: pd.DataFrame, settings: Settings, effects: bool = False) -> str:
+    """Say how many tasks a type the family of pairs, or of effects, would need."""
     if settings.correction != "holm":
-        return "More tasks a type, or a smaller family, would mend it."
-    family = int(pairs["family_size"].max())
-    needed = tasks_that_allow(settings.alpha, family)
-    other = "" if settings.against else ", or fewer pairs: against=<design>"
-    return f"A family of {family} needs {needed} tasks a type{other}."
+        return f"More tasks a type, or {'fewer effects' if effects else 'a smaller family'}, would mend it."
+    family = int(tests["family_size"].max())
+    needs = f"needs {tasks_that_allow(settings.alpha, family)} tasks a type"
+    if effects:
+        return f"A family of {family} effects {needs} to reach {fraction(settings.alpha)}."
+    return f"A family of {family} {needs}{'' if settings.against else ', or fewer pairs: against=<design>'}."
 
 
 def pair_methods(material: Material) -> list[str]:
     """Return the sentences of the methods paragraph on the tests of the pairs, their correction and their sizes."""
-    return [*_pairs(material), *_corrected(material), *_sizes(material)]
+    return [*_tests(material), *_sizes(material)]
 
 
-def _pairs(material: Material) -> Iterator[str]:
-    settings, control = material.settings, material.control
+def _tests(material: Material) -> Iterator[str]:
+    settings, pairs, control = material.settings, material.pairs, material.control
     which = f"Each design was compared with {control}" if control else "Every two designs were compared"
     yield (
         f"{which} by the two-sided Wilcoxon signed-rank test [@wilcoxon1945] with the task as the pairing unit; the"
         " direction of each difference was fixed beforehand. p is exact, with ties too: the distribution of the rank"
         " sum over all signs, given the ranks [@hollander1973]."
     )
-    dropped, tests = int(material.pairs["n_zero"].sum()), len(material.pairs)
-    count = f"; there were {dropped:,} such differences in {tests:,} tests" if dropped else "; there were none"
+    dropped, alpha = int(pairs["n_zero"].sum()), fraction(settings.alpha)
+    count = f"; there were {dropped:,} such differences in {len(pairs):,} tests" if dropped else "; there were none"
     yield (
         f"{ZEROS_DONE[settings.zeros]}{count}. Differences were rounded to {settings.decimals} decimals, so that"
         " rounding makes no rank."
     )
-
-
-def _corrected(material: Material) -> Iterator[str]:
-    settings, pairs = material.settings, material.pairs
-    alpha = fraction(settings.alpha)
     if settings.correction == "none":
         yield f"No correction for the {len(pairs):,} tests was made; the level of significance is {alpha}."
     else:
         what = "of one task type" if settings.family == "type" else "of all task types together"
-        how = CORRECTIONS_DONE.get(settings.correction, f"p-values were corrected by {settings.correction}")
+        how = CORRECTIONS_DONE.get(settings.correction, f"P-values were corrected by {settings.correction}")
         size = int(pairs["family_size"].max())
         pairs_of = f"over the {size:,} pairs" if size > 1 else "over the single pair"
-        yield f"{how[0].upper()}{how[1:]} {pairs_of} {what}; the level of significance is {alpha}."
+        yield f"{how} {pairs_of} {what}; the level of significance is {alpha}."
     for word, after in (("no", ""), ("uncorrected", after_correction(settings))):
         kinds = [str(k) for k, rows in pairs.groupby("type", sort=False) if (rows["reachable"] == word).all()]
         if kinds:

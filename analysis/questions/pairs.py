@@ -11,9 +11,8 @@ import pandas as pd
 from analysis.grids.formats import fraction, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
-from analysis.questions.forest import forest, forest_by_type
-from analysis.questions.heat_map import heat_map
 from analysis.questions.means import footnote_keys
+from analysis.questions.pair_figures import forest, forest_by_type, heat_map
 from analysis.questions.pair_texts import (
     correction_text,
     mean_text,

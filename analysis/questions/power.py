@@ -20,6 +20,7 @@ METHODS = (
 )
 
 MOST_PAIRS = 45  # all pairs of ten designs: with more, only the first are simulated, and only on the last block
+KEPT = ("type", "first", "second", "n_zero", "difference", "p", "p_min", "p_min_adjusted", "reachable")  # of the pairs
 HUGE, FEW = 1000, 10  # of more than 1,000 pairs only the first ten
 FIRST_STEP = "_first_step"  # ends the columns at alpha / family, which Holm asks of the smallest p
 
@@ -57,19 +58,14 @@ def power_table(material: Material) -> pd.DataFrame:
     for row in pairs.to_dict("records"):
         tasks = material.blocks[row["type"]]
         pair = Shifted((matrix.loc[tasks, row["second"]] - matrix.loc[tasks, row["first"]]).to_numpy(dtype=float))
-        rows.append(_known(row, settings) | _simulated(pair, row["family_size"], settings))
+        known = {name: row[name] for name in KEPT} | {"n_tasks": len(tasks)}
+        known |= {"level_first_step": settings.alpha / row["family_size"], "delta": settings.delta}
+        rows.append(known | _simulated(pair, row["family_size"], settings))
     return pd.DataFrame(rows)
 
 
 def _simulated_of(total: int) -> int:
-    return total if total <= MOST_PAIRS else FEW if total > HUGE else MOST_PAIRS
-
-
-def _known(row: Row, settings: Settings) -> Row:
-    names = ("type", "first", "second", "n_pairs", "n_zero", "difference", "p", "p_min", "p_min_adjusted", "reachable")
-    kept = {name: row[name] for name in names}
-    kept["n_tasks"] = kept.pop("n_pairs")
-    return kept | {"level_first_step": settings.alpha / row["family_size"], "delta": settings.delta}
+    return min(total, FEW if total > HUGE else MOST_PAIRS)
 
 
 def _simulated(pair: Shifted, family: int, settings: Settings) -> dict[str, float]:

@@ -20,6 +20,7 @@ from analysis.control.rule import Footnote
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
+from analysis.questions.tables import tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 
@@ -57,11 +58,7 @@ class Material:
     @property
     def over(self) -> str:
         """What a mean over the last block is over: `40 tasks`, or `8 STS tasks`."""
-        return (
-            f"{len(self.types[self.last])} {self.last} tasks"
-            if self.last in self.types
-            else f"{len(self.matrix)} tasks"
-        )
+        return tasks_text(self.last, len(self.matrix), "", "")
 
     def pairs_on(self, kind: str) -> pd.DataFrame:
         """Return the rows of the pairs on one block."""

@@ -42,13 +42,16 @@ def answer(material: Material) -> Answer | None:
         if n < 2:
             continue
         test = friedman(task_ranks(matrix.loc[tasks].to_numpy(dtype=float), settings.decimals))
-        cd = nemenyi_distance(len(designs), n, settings.alpha)
+        averages = test.average_ranks
+        head, cd = {"type": kind, "n_tasks": n}, nemenyi_distance(len(designs), n, settings.alpha)
         found = {name: value for name, value in vars(test).items() if name != "average_ranks"}
-        tests.append({"type": kind, "n_tasks": n, "n_designs": len(designs), **found, "cd": cd})
-        head = {"type": kind, "n_tasks": n}
-        ranks.append(_rank_table(head, designs, test.average_ranks, cd=cd, control=material.control))
+        tests.append({**head, "n_designs": len(designs), **found, "cd": cd})
+        ranks.append(_rank_table(head, designs, averages, cd=cd, control=material.control))
         if few:
-            pairs.append(_pair_table(head, designs, test.average_ranks))
+            (first, second), names = pair_places(designs), np.array(designs, dtype=object)
+            step = averages[second] - averages[first]
+            columns = {**head, "first": names[first], "second": names[second], "rank_difference": step}
+            pairs.append(pd.DataFrame({**columns, "p_nemenyi": nemenyi_p(step, len(designs), n)}))
     table, by_design = pd.DataFrame(tests), pd.concat(ranks, ignore_index=True)
     frames = {"friedman": table, "ranks": by_design}
     if few:
@@ -73,13 +76,6 @@ def _rank_table(head: Row, designs: list[str], averages: Floats, *, cd: float, c
     return pd.DataFrame(columns)
 
 
-def _pair_table(head: Row, designs: list[str], averages: Floats) -> pd.DataFrame:
-    (first, second), names = pair_places(designs), np.array(designs, dtype=object)
-    differences = averages[second] - averages[first]
-    columns = head | {"first": names[first], "second": names[second], "rank_difference": differences}
-    return pd.DataFrame(columns | {"p_nemenyi": nemenyi_p(differences, len(designs), head["n_tasks"])})
-
-
 def friedman_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row a task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD.
 
@@ -96,15 +92,8 @@ def friedman_grid(table: pd.DataFrame, settings: Settings) -> Grid:
         if row["p_min"] > settings.alpha * (1 + 1e-9):  # nan where it is not known, and then it is small
             exact = (f"n.a.: p >= {fraction(row['p_min'])}",)
         p = Cell(fraction(row["p_permutation"]), mark=star, below=exact) if permuted else Cell("-")
-        return [
-            Cell(row["type"]),
-            Cell(str(row["n_tasks"])),
-            chi2,
-            f,
-            p,
-            Cell(score(row["w"], 3)),
-            Cell(f"{row['cd']:.2f}"),
-        ]
+        sizes = map(Cell, (score(row["w"], 3), f"{row['cd']:.2f}"))
+        return [Cell(row["type"]), Cell(str(row["n_tasks"])), chi2, f, p, *sizes]
 
     header = ["Task type", "n", "Friedman chi2", "Iman-Davenport F", "p by permutation", "Kendall's W", "CD"]
     title = "All designs at once: Friedman's test"
@@ -139,11 +128,10 @@ def ranks_grid(table: pd.DataFrame, control: str, settings: Settings) -> Grid:
     ordered = blocks[kinds[-1]]["average_rank"].sort_values(kind="stable").index.tolist()
     lettered = bool((table["n_groups"] <= MOST_GROUPS).all())
     levels = {kind: sorted(set(block["average_rank"]))[:2] for kind, block in blocks.items()}
-    shown = ordered[: settings.rows_shown]
-    rows = [
-        [Cell(name), *(_rank_cell(blocks[k].loc[name], levels[k], lettered, settings.alpha) for k in kinds)]
-        for name in shown
-    ]
+    rows = []
+    for name in ordered[: settings.rows_shown]:
+        cells = (_rank_cell(blocks[kind].loc[name], levels[kind], lettered, settings.alpha) for kind in kinds)
+        rows.append([Cell(name), *cells])
     header = ["Design", *[f"{kind} (n = {blocks[kind]['n_tasks'].iloc[0]})" for kind in kinds]]
     rest = rest_text(len(rows), len(ordered), "designs; ranks.csv has all.", "best")
     alpha = fraction(settings.alpha)

@@ -13,8 +13,7 @@ from analysis.drawings.fit import short_names
 from analysis.drawings.style import house_style
 from analysis.questions.compared_pairs import compare_pairs
 from analysis.questions.critical_difference import diagram
-from analysis.questions.forest import forest
-from analysis.questions.heat_map import heat_map
+from analysis.questions.pair_figures import forest, heat_map
 from analysis.questions.question import Material
 from analysis.settings import Settings
 from analysis.write import draw
