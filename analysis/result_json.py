@@ -8,8 +8,8 @@ so that nothing is lost. A table of more than `MOST_ROWS` rows stays in its csv,
 
 import json
 import math
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from platform import python_version
 from typing import Any
 
@@ -60,13 +60,11 @@ def result_json(result: Result) -> str:
 
 def versions(drawn: bool) -> dict[str, str]:
     """Return the versions of Python and of the packages that ran; `drawn`: whether there are figures."""
-    found = {"python": python_version()}
+    numbers = {"python": python_version()}
     for package in PACKAGES if drawn else PACKAGES[:-1]:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            numbers[package] = version(package)
+    return numbers
 
 
 def table(frame: pd.DataFrame, name: str = "") -> dict[str, Any]:
@@ -113,13 +111,11 @@ def _tables(frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Settings and the like: paths and arrays as JSON has them."""
+    """Settings and the like as JSON has them; what it does not know, such as a path, as text."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
-    if isinstance(value, Path):
-        return str(value)
     if hasattr(value, "item"):  # a number of numpy's
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,12 +1,9 @@
 """An empty figure, axes of a list, a legend: what several figures begin and end with. matplotlib is imported late."""
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from typing import Any
 
 
-def canvas(width: float, height: float) -> "Figure":
+def canvas(width: float, height: float) -> Any:
     """Return an empty figure of so many inches."""
     from matplotlib.figure import Figure
 
@@ -21,7 +18,7 @@ def list_axes(axes: Any, rows: int, ticks: int) -> None:
     axes.locator_params(axis="x", nbins=ticks)
 
 
-def legend(figure: "Figure", looks: dict[str, dict[str, Any]], **place: Any) -> None:
+def legend(figure: Any, looks: dict[str, dict[str, Any]], **place: Any) -> None:
     """Draw a legend. looks: label -> how its line or mark is drawn; place: as `Figure.legend` takes it."""
     from matplotlib.lines import Line2D
 

@@ -38,7 +38,7 @@ def answer(material: Material) -> Answer | None:
     """Return the tests with clusters as units; without `cluster=`, a note where tasks share a source, or None."""
     cluster = material.settings.cluster
     labels = clusters_of(cluster, material.tasks)
-    sizes = {kind: len({labels[task] for task in own}) for kind, own in material.blocks.items()}
+    sizes = {kind: len({labels[task] for task in tasks}) for kind, tasks in material.blocks.items()}
     shared = {kind: n for kind, n in sizes.items() if n < len(material.blocks[kind])}
     if not cluster:
         return _unasked(material, shared, labels) if shared else None
@@ -75,12 +75,12 @@ def _tests(material: Material, shared: dict[str, int], labels: dict[str, str], i
         tasks, rows = material.blocks[kind], material.pairs_on(kind)
         differences = np.ascontiguousarray(material.differences(kind))  # the order in which its means are summed
         members = membership([labels[task] for task in tasks])
-        found = cluster_pairs(differences, members, settings.zeros, settings.decimals, settings.alpha)
-        ranks, typical, flips = found.ranks, found.typical, found.flips
+        tested = cluster_pairs(differences, members, settings.zeros, settings.decimals, settings.alpha)
+        ranks, typical, flips = tested.ranks, tested.typical, tested.flips
         columns = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
         columns |= {"n_tasks": len(tasks), "n_clusters": members.shape[0]}
         columns |= {f"{name}_tasks": rows[name].to_numpy() for name in OF_TASKS}
-        columns |= {"difference_clusters": found.difference, "hodges_lehmann_clusters": typical.estimate}
+        columns |= {"difference_clusters": tested.difference, "hodges_lehmann_clusters": typical.estimate}
         columns |= {"hl_low_clusters": typical.low, "hl_high_clusters": typical.high}
         columns |= {"ahead": direction(typical.estimate, ranks, settings.alpha).astype(int)}
         columns |= {"w_plus": ranks.w_plus, "w_minus": ranks.w_minus, "p": ranks.p, "p_min": ranks.p_min}
@@ -152,7 +152,7 @@ def _sharing(material: Material, shared: dict[str, int], labels: dict[str, str])
     for task in material.blocks[kind]:
         groups.setdefault(labels[task], []).append(task)
     sources = "source" if shared[kind] == 1 else "sources"
-    example = next(own for own in groups.values() if len(own) > 1)
+    example = next(tasks for tasks in groups.values() if len(tasks) > 1)
     return (
         f"{what} come from {shared[kind]} {sources} (such as {example[0]} and {example[1]}), so their differences may"
         " not be independent; cluster=source shows the result with sources as units."

@@ -47,8 +47,8 @@ def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "")
     """Return the places of the first and of the second design of every pair, with a `control` of those that hold it."""
     names = np.array(designs, dtype=object)
     first, second = np.triu_indices(len(names), k=1)
-    held = (names[first] == control) | (names[second] == control) | (not control)
-    return first[held], second[held]
+    kept = (names[first] == control) | (names[second] == control) | (not control)
+    return first[kept], second[kept]
 
 
 def pairs_among(pairs: pd.DataFrame, designs: Collection[str]) -> pd.DataFrame:

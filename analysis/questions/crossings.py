@@ -27,17 +27,18 @@ class Crossing:
     @property
     def name(self) -> str:
         """The crossing as a line of text: pooler (2) x attn (2)."""
-        return " x ".join(f"{factor} ({len(own)})" for factor, own in self.levels.items())
+        return " x ".join(f"{factor} ({len(levels)})" for factor, levels in self.levels.items())
 
 
 def factor_table(designs: Mapping[str, Design]) -> pd.DataFrame:
     """Return designs x factors, texts; "" where a factor does not apply, a row of "" where none is known."""
     rows = {}
     for label, design in designs.items():
-        own = dict(getattr(design, "factors", None) or {"pooler": design.pooler, "attn": design.attn})
-        rows[label] = own | {"training": "after" if design.trained else "before"} if any(own.values()) else {}
-    names = list(dict.fromkeys(name for own in rows.values() for name in own))
-    return pd.DataFrame([[own.get(name, "") for name in names] for own in rows.values()], list(rows), names)
+        of_design = dict(getattr(design, "factors", None) or {"pooler": design.pooler, "attn": design.attn})
+        known, training = any(of_design.values()), "after" if design.trained else "before"
+        rows[label] = {**of_design, "training": training} if known else {}
+    names = list(dict.fromkeys(name for row in rows.values() for name in row))
+    return pd.DataFrame([[row.get(name, "") for name in names] for row in rows.values()], list(rows), names)
 
 
 def crossings(factors: pd.DataFrame) -> tuple[list[Crossing], list[str]]:
@@ -47,22 +48,22 @@ def crossings(factors: pd.DataFrame) -> tuple[list[Crossing], list[str]]:
     pooler and its own settings are one factor, `reading` (eos has no setting that it could be crossed with).
     factors: designs x factors in config order, as `factor_table` returns them.
     """
-    own = varying(factors)
-    if own.shape[1] == 0:
+    known = varying(factors)
+    if known.shape[1] == 0:
         return [], []
-    alike = own[own.duplicated(keep=False)]
+    alike, names = known[known.duplicated(keep=False)], ", ".join(known.columns)
     if len(alike):
-        return [], [f"No factorial effects: {listed(list(alike.index), 4)} do not differ in {', '.join(own.columns)}."]
-    narrow, wide = _crossing(own, "factors"), _crossing(with_readings(own), "designs")
-    found = [crossing for crossing in (narrow, wide) if crossing]
+        return [], [f"No factorial effects: {listed(list(alike.index), 4)} do not differ in {names}."]
+    narrow, wide = _crossing(known, "factors"), _crossing(with_readings(known), "designs")
+    complete = [crossing for crossing in (narrow, wide) if crossing]
     if narrow and wide:
         if set(wide.designs) <= set(narrow.designs):
-            found = [narrow]
+            complete = [narrow]
         elif set(narrow.designs) <= set(wide.designs) and len(narrow.levels) <= len(wide.levels):
-            found = [wide]
-    if not found:
-        return [], [f"No factorial effects: no two of {', '.join(own.columns)} are fully crossed by the designs."]
-    return found, [note for crossing in found for note in _left_out(crossing, factors)]
+            complete = [wide]
+    if not complete:
+        return [], [f"No factorial effects: no two of {names} are fully crossed by the designs."]
+    return complete, [note for crossing in complete for note in _left_out(crossing, factors)]
 
 
 def varying(factors: pd.DataFrame) -> pd.DataFrame:
@@ -87,8 +88,8 @@ def _crossing(table: pd.DataFrame, prefer: Literal["factors", "designs"]) -> Cro
     if levels is None:
         return None
     label = dict(zip(table.itertuples(index=False, name=None), table.index, strict=True))
-    several = {name: own for name, own in levels.items() if len(own) > 1}
-    fixed = {name: own[0] for name, own in levels.items() if len(own) == 1 and own[0]}
+    several = {name: kept for name, kept in levels.items() if len(kept) > 1}
+    fixed = {name: kept[0] for name, kept in levels.items() if len(kept) == 1 and kept[0]}
     return Crossing(several, fixed, [str(label[cell]) for cell in product(*levels.values())])
 
 
@@ -96,10 +97,10 @@ def _left_out(crossing: Crossing, factors: pd.DataFrame) -> list[str]:
     gone = [str(label) for label in factors.index if label not in set(crossing.designs)]
     if not gone:
         return []
-    kept = "; ".join(f"{name}: {', '.join(own)}" for name, own in crossing.levels.items())
-    held = f" at {', '.join(f'{name} {level}' for name, level in crossing.fixed.items())}" if crossing.fixed else ""
+    kept = "; ".join(f"{name}: {', '.join(levels)}" for name, levels in crossing.levels.items())
+    fixed = f" at {', '.join(f'{name} {level}' for name, level in crossing.fixed.items())}" if crossing.fixed else ""
     return [
-        f"The designs are no complete crossing. Effects of {crossing.name}{held} are over {len(crossing.designs)} of"
+        f"The designs are no complete crossing. Effects of {crossing.name}{fixed} are over {len(crossing.designs)} of"
         f" {len(factors)} designs ({kept}), the largest complete one; left out: {listed(gone)}."
     ]
 
@@ -140,7 +141,7 @@ def _subsets(levels: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _crossed(levels: Levels) -> int:
-    return sum(len(own) > 1 for own in levels.values())
+    return sum(len(kept) > 1 for kept in levels.values())
 
 
 def _size(levels: Levels, prefer: str) -> tuple[int, int]:

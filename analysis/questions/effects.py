@@ -44,7 +44,7 @@ def effects_for_file(effects: list[Factorial]) -> dict[str, pd.DataFrame]:
     if not effects:
         return {}
     names = [factorial.crossing.name for factorial in effects]
-    tables = {"effects": [found.tests for found in effects], "marginal_means": [found.marginals for found in effects]}
+    tables = {"effects": [f.tests for f in effects], "marginal_means": [f.marginals for f in effects]}
     joined = {name: pd.concat(parts, keys=names, names=["crossing", ""]) for name, parts in tables.items()}
     return {name: table.reset_index(level=0).reset_index(drop=True) for name, table in joined.items()}
 

@@ -22,14 +22,14 @@ def odd_scores(read: pd.DataFrame, compared: Collection[str], tasks: list[str]) 
     (of task and model), from_task, from_profile (robust standard deviations).
     """
     wide = read.pivot_table(index="task", columns=["design", "seed"], values="score", sort=False)
-    found = odd_cells(wide.to_numpy(dtype=np.float64))
+    far = odd_cells(wide.to_numpy(dtype=np.float64))
     kinds = dict(zip(read["task"], read["type"], strict=True))
     rows = []
-    for row, column in np.argwhere(found.odd).tolist():
+    for row, column in np.argwhere(far.odd).tolist():
         task, (design, seed) = wide.index[row], wide.columns[column]
         if design in compared and task in tasks:
-            values = [wide.iloc[row, column], found.median[row], found.expected[row, column]]
-            values += [found.from_task[row, column], found.from_profile[row, column]]
+            values = [wide.iloc[row, column], far.median[row], far.expected[row, column]]
+            values += [far.from_task[row, column], far.from_profile[row, column]]
             rows.append([design, seed, task, kinds[task], *values])
     names = ["design", "seed", "task", "type", "score", "task_median", "expected", "from_task", "from_profile"]
     table = pd.DataFrame(rows, columns=names)

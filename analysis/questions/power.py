@@ -70,16 +70,16 @@ def _simulated_of(total: int) -> int:
 
 def _simulated(pair: Shifted, family: int, settings: Settings) -> dict[str, float]:
     enough = len(pair.differences) >= LEAST_TASKS
-    found = {"sd": pair.spread, "skewness": pair.skewness if enough else math.nan}
+    sizes = {"sd": pair.spread, "skewness": pair.skewness if enough else math.nan}
     effects = {"observed": pair.mean, "delta": -settings.delta if pair.mean < 0 else settings.delta}
     for ending, level in (("", settings.alpha), (FIRST_STEP, settings.alpha / family)):
-        found[f"detectable{ending}"] = detectable(pair, level) if enough else math.nan
+        sizes[f"detectable{ending}"] = detectable(pair, level) if enough else math.nan
         for name, effect in effects.items():
             values = pair.at(effect, settings.decimals) if enough else None
             chance = math.nan if values is None else power(values, level, len(pair.differences))
-            found[f"power_{name}{ending}"] = chance
-            found[f"tasks_{name}{ending}"] = math.nan if values is None else tasks_needed(values, level)
-    return found
+            sizes[f"power_{name}{ending}"] = chance
+            sizes[f"tasks_{name}{ending}"] = math.nan if values is None else tasks_needed(values, level)
+    return sizes
 
 
 def power_grid(table: pd.DataFrame, settings: Settings) -> Grid:

@@ -110,15 +110,15 @@ class Answer:
 @cache
 def questions() -> tuple[ModuleType, ...]:
     """Return the modules of this folder that answer a question, by their `PLACE`."""
-    modules = [import_module(f"{__package__}.{found.name}") for found in iter_modules([str(Path(__file__).parent)])]
+    modules = [import_module(f"{__package__}.{module.name}") for module in iter_modules([str(Path(__file__).parent)])]
     return tuple(sorted((m for m in modules if hasattr(m, "answer")), key=lambda module: module.PLACE))
 
 
 def answers(material: Material) -> list[Answer]:
     """Return the answers of all questions that apply, their tables with the footnotes on designs."""
-    found = [answer for question in questions() if (answer := question.answer(material)) is not None]
-    noted = [[footnoted(grid, material.footnotes, material.designs) for grid in answer.grids] for answer in found]
-    return [replace(a, grids=grids) if a.of_designs else a for a, grids in zip(found, noted, strict=True)]
+    given = [answer for question in questions() if (answer := question.answer(material)) is not None]
+    noted = [[footnoted(grid, material.footnotes, material.designs) for grid in answer.grids] for answer in given]
+    return [replace(a, grids=grids) if a.of_designs else a for a, grids in zip(given, noted, strict=True)]
 
 
 def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:

@@ -44,8 +44,8 @@ def answer(material: Material) -> Answer | None:
         test = friedman(task_ranks(matrix.loc[tasks].to_numpy(dtype=float), settings.decimals))
         averages = test.average_ranks
         head, cd = {"type": kind, "n_tasks": n}, nemenyi_distance(len(designs), n, settings.alpha)
-        found = {name: value for name, value in vars(test).items() if name != "average_ranks"}
-        tests.append({**head, "n_designs": len(designs), **found, "cd": cd})
+        statistics = {name: value for name, value in vars(test).items() if name != "average_ranks"}
+        tests.append({**head, "n_designs": len(designs), **statistics, "cd": cd})
         ranks.append(_rank_table(head, designs, averages, cd=cd, control=material.control))
         if few:
             (first, second), names = pair_places(designs), np.array(designs, dtype=object)

@@ -86,14 +86,14 @@ def _frame(
     family = family_size(len(first), len(blocks), settings)
     for kind, tasks in blocks.items():
         scores = table.block(tasks)
-        found = seed_pairs(scores, first, second, level)
+        intervals = seed_pairs(scores, first, second, level)
         together = model_intervals(scores, first, second, 1 - settings.alpha / family)[2]
         columns = {"type": kind, "first": names[first], "second": names[second], "n_tasks": len(tasks)}
-        columns |= {"n_seeds": len(table.seeds), "difference": found.difference}
+        columns |= {"n_seeds": len(table.seeds), "difference": intervals.difference}
         for name in ("over_tasks", "by_model", "by_pooled"):
-            columns[f"low_{name}"], columns[f"high_{name}"] = getattr(found, name).T
+            columns[f"low_{name}"], columns[f"high_{name}"] = getattr(intervals, name).T
         columns |= {"family_size": family, "low_together": together[:, 0], "high_together": together[:, 1]}
-        columns |= {"seed_share": found.seed_share, "seeds_agreeing": found.seeds_agreeing}
+        columns |= {"seed_share": intervals.seed_share, "seeds_agreeing": intervals.seeds_agreeing}
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 

@@ -50,7 +50,7 @@ def effect_tests(scores: dict[str, Floats], crossing: Crossing, settings: Settin
     df_error, F, partial_eta_squared, p, p_min (smallest that so many tasks allow), flips, exact, and those of
     `corrected`; the family is the effects of one crossing within a type (or within the table).
     """
-    contrasts = effect_contrasts({name: len(own) for name, own in crossing.levels.items()})
+    contrasts = effect_contrasts({name: len(levels) for name, levels in crossing.levels.items()})
     rows = []
     for kind, values in scores.items():
         for effect, columns in contrasts.items():
@@ -98,10 +98,10 @@ def marginal_means(scores: dict[str, Floats], crossing: Crossing, confidence: fl
             differences, means = of_levels - of_levels.mean(axis=1, keepdims=True), of_levels.mean(axis=0)
             for k, level in enumerate(levels):
                 rows.append([kind, factor, level, len(values), means[k], *t_interval(differences[:, k], confidence)])
-        for (a, (one, own)), (b, (two, other)) in combinations(factors, 2):
-            if len(own) == len(other) == 2:
+        for (a, (one, levels)), (b, (two, others)) in combinations(factors, 2):
+            if len(levels) == len(others) == 2:
                 step = np.diff(_over_others(cells, a, b), axis=1)[:, 0]  # [n, 2]
-                text = f"({own[1]} - {own[0]}) at {other[1]} - at {other[0]}"
+                text = f"({levels[1]} - {levels[0]}) at {others[1]} - at {others[0]}"
                 interval = t_interval(step[:, 1] - step[:, 0], confidence)
                 rows.append([kind, f"{one} x {two}", text, len(values), np.nan, *interval])
     return pd.DataFrame(rows, columns=["type", "factor", "level", "n_tasks", "mean", "difference", "low", "high"])
