@@ -19,8 +19,6 @@ from corpora.docstrings import (
 from corpora.near_copies import NearCopies, distinct
 from corpora.triples import Triple
 
-SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary
-BODY_CHARS = 80
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
 SELECTION_VERSION = 2  # raise when the choice of texts changes: it is cached
 PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
@@ -80,9 +78,7 @@ def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
     The negative is the next usable docstring in the module, cyclically (of the package, where the module has but
     one): a choice that depends on nothing but the text. A query or positive occurs once.
     """
-    usable = [
-        d for d in docstrings if SUMMARY_CHARS[0] <= len(d.summary) <= SUMMARY_CHARS[1] and len(d.body) > BODY_CHARS
-    ]
+    usable = [d for d in docstrings if d.is_pair]
     usable = [usable[i] for i in distinct([d.text for d in usable], threshold=PAIR_COPY)]
     seen: set[str] = set()
     unique = []

@@ -24,6 +24,8 @@ from corpora.cleaning import CLEANING_VERSION, split_docstring
 from records.atomic import replacing
 
 STDLIB = "stdlib"
+SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary
+BODY_CHARS = 80
 NOT_DOCUMENTATION = {"test", "tests", "testing", "idlelib", "lib2to3", "site-packages", "_vendor", "turtledemo"}
 
 
@@ -42,6 +44,11 @@ class Docstring:
     def text(self) -> str:
         """Summary and rest as one text."""
         return f"{self.summary}\n\n{self.body}" if self.body else self.summary
+
+    @property
+    def is_pair(self) -> bool:
+        """Tell whether the summary can be a query and the rest its answer."""
+        return SUMMARY_CHARS[0] <= len(self.summary) <= SUMMARY_CHARS[1] and len(self.body) > BODY_CHARS
 
 
 def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:

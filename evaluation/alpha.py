@@ -37,10 +37,8 @@ def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict
 
     if not any(word.startswith(("pooler", "token_choice.")) for word in words):
         readings = ",".join(f"moee:sum@{alpha:.9f}" for alpha in alphas)
-        return [
-            (alpha, type_means(outcome))
-            for alpha, outcome in zip(alphas, _run([*words, f"readings=[{readings}]", "study=moee_alpha"]), strict=True)
-        ]
+        outcomes = _run([*words, f"readings=[{readings}]", "study=moee_alpha"])
+        return list(zip(alphas, map(type_means, outcomes), strict=True))
     rows = []
     for alpha in alphas:
         own = [f"pooler.alpha={alpha}", f"study=moee_alpha_{alpha:g}"]  # each alpha's scores in a folder of its own
@@ -63,15 +61,11 @@ def curve(rows: Sequence[tuple[float, dict[str, float]]]) -> str:
 
     kinds = sorted({kind for _, means in rows for kind in means})
     table = [["alpha", *kinds, "mean of types"]]
-    best = max(rows, key=lambda row: (mean(row[1]), -row[0]))[0]
+    overall = {alpha: sum(means.values()) / len(means) for alpha, means in rows}
     for alpha, means in rows:
-        table.append([f"{alpha:g}", *(f"{means[k]:.4f}" for k in kinds), f"{mean(means):.4f}"])
+        table.append([f"{alpha:g}", *(f"{means[k]:.4f}" for k in kinds), f"{overall[alpha]:.4f}"])
+    best = max(overall, key=lambda alpha: (overall[alpha], -alpha))
     return f"{aligned(table)}\n\nBest on {DEVELOPMENT}: pooler.alpha={best:g}"
-
-
-def mean(means: dict[str, Any]) -> float:
-    """Mean over task types."""
-    return sum(means.values()) / len(means)
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -2,8 +2,8 @@
 
 import math
 import os
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,13 @@ from cli.hydra_flags import job_config, own_flags
 from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
 from cli.quiet import quiet
 from cli.quoting import evaluate_words
-from evaluation.candidates.candidates import Candidate, candidates
+from evaluation.candidates.candidates import Candidate, Config, candidates
 from evaluation.candidates.readings import check_readings, read_by
 from evaluation.instructions import read_instructions
-from evaluation.plan.plan import check_mode
+from evaluation.plan.plan import Plan, check_mode
 from evaluation.plan.speed import remember
 from evaluation.results import left_out
-from evaluation.scoring import Outcome
+from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.task_data import TYPES
 from records.fingerprint import remember_below
 
@@ -34,44 +34,37 @@ def score_table(outcomes: Sequence[Outcome]) -> str:
     means = [type_means(outcome) for outcome in outcomes]
     seen = {kind for mean in means for kind in mean}
     kinds = [k for k in TYPES if k in seen] + sorted(seen - set(TYPES))
-    counts: dict[str, int] = defaultdict(int)
-    for kind, _ in outcomes[0].scores.values():
-        counts[kind] += 1
-    head = ["mean main score", *(f"{kind} ({counts[kind]})" for kind in kinds), "mean of types"]
-    rows = [
-        [o.title, *(f"{mean[k]:.4f}" for k in kinds), f"{math.fsum(mean.values()) / len(mean):.4f}"]
-        for o, mean in zip(outcomes, means, strict=True)
-    ]
-    return aligned([head, *rows])
+    counts = Counter(kind for kind, _ in outcomes[0].scores.values())
+    rows = [["mean main score", *(f"{kind} ({counts[kind]})" for kind in kinds), "mean of types"]]
+    for o, mean in zip(outcomes, means, strict=True):
+        rows.append([o.title, *(f"{mean[k]:.4f}" for k in kinds), f"{math.fsum(mean.values()) / len(mean):.4f}"])
+    return aligned(rows)
 
 
 def speed_table(outcomes: Sequence[Outcome]) -> str:
     """Texts that were encoded and those found in the cache; seconds of encoding, of the cache, of mteb's own work."""
-    head = ["speed", "new scores", "texts", "cached", "texts/s", "tokens/s", "encoding s", "cache s", "mteb s"]
-    rows = []
+    rows = [["speed", "new scores", "texts", "cached", "texts/s", "tokens/s", "encoding s", "cache s", "mteb s"]]
     for o in outcomes:
         rate = [f"{count / o.encoding:,.0f}" if o.encoding else "-" for count in (o.texts, o.tokens)]
         mteb = max(0.0, o.seconds - o.encoding - o.caching)
         spent = [f"{seconds:.1f}" for seconds in (o.encoding, o.caching, mteb)]
         rows.append([o.title, f"{o.computed} of {len(o.scores)}", f"{o.texts:,}", f"{o.cached:,}", *rate, *spent])
-    return aligned([head, *rows])
+    return aligned(rows)
 
 
 def task_notes(tasks: Sequence[Any]) -> list[str]:
     """Say what the files of a task lack, which split a score is of where that is not test, over what it is a mean."""
-    notes = []
+    notes, others = [], []
     for task in tasks:
+        name, splits, subsets = task.metadata.name, " and ".join(task.eval_splits), len(task.hf_subsets)
         counts = ", ".join(f"{count} {what}" for what, count in left_out(task).items())
-        notes += [f"{task.metadata.name} left out what is missing or empty in its files: {counts}."] if counts else []
-    said = []
-    for task in tasks:
-        splits, subsets = " and ".join(task.eval_splits), len(task.hf_subsets)
+        if counts:
+            notes.append(f"{name} left out what is missing or empty in its files: {counts}.")
         if splits != "test" or subsets > 1:
-            said.append(f"{task.metadata.name} ({splits}{f', {subsets} subsets' if subsets > 1 else ''})")
-    return [
-        *notes,
-        *[f"Not of the split test and one subset alone: {', '.join(said)}; of several, the mean."] * bool(said),
-    ]
+            others.append(f"{name} ({splits}{f', {subsets} subsets' if subsets > 1 else ''})")
+    if others:
+        notes.append(f"Not of the split test and one subset alone: {', '.join(others)}; of several, the mean.")
+    return notes
 
 
 def type_means(outcome: Outcome) -> dict[str, float]:
@@ -92,18 +85,11 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-Config = dict[str, Any]
 LIMITS = ENCODER | {
     "threads": Limit(1, "one for each core"),
-    "benchmark.documents": Limit(2),
-    "benchmark.queries": Limit(1),
-    "benchmark.candidates": Limit(2),
-    "benchmark.classes": Limit(2),
-    "benchmark.class_members": Limit(1),
-    "benchmark.train_per_class": Limit(1),
-    "benchmark.body_chars": Limit(1),
-    "benchmark.experiments": Limit(1),
-    "benchmark.bootstraps": Limit(1),
+    **{f"benchmark.{key}": Limit(2) for key in ("documents", "candidates", "classes")},
+    **{f"benchmark.{key}": Limit(1) for key in ("queries", "class_members", "train_per_class", "body_chars")},
+    **{f"benchmark.{key}": Limit(1) for key in ("experiments", "bootstraps")},
 }
 
 
@@ -121,7 +107,7 @@ def main(arguments: Sequence[str]) -> None:
     run(plain(cfg))
 
 
-def run(cfg: Config) -> list[Any]:
+def run(cfg: Config) -> list[Outcome]:
     """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
@@ -132,6 +118,8 @@ def run(cfg: Config) -> list[Any]:
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
     found = read_by(found, readings) if readings else found
     check_mode(cfg["embeddings"])
+    import torch
+
     from encoders.attention.pattern import pattern_of
     from evaluation.plan.plan import make_plan
     from evaluation.tasks.chosen import task_set
@@ -139,7 +127,8 @@ def run(cfg: Config) -> list[Any]:
 
     pattern_of(cfg["attn"])
     check_pooler(cfg["pooler"])
-    _limit_threads(cfg["threads"])
+    if cfg["threads"] is not None:
+        torch.set_num_threads(cfg["threads"])
     tasks = task_set(cfg)
     with quiet():
         plan = make_plan(found, tasks, cfg)
@@ -152,75 +141,46 @@ def run(cfg: Config) -> list[Any]:
     print(f"\n{report(outcomes)}\n")
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
-    _name_older_scores(outcomes)
-    _name_unpredicted(outcomes)
-    for note in task_notes(tasks.tasks):
+    for note in [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks.tasks)]:
         print(f"Note: {note}")
     return outcomes
 
 
-def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config, plan: Any) -> list[Any]:
+def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan) -> list[Outcome]:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-    from evaluation.scoring import Options, score
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[texts]:,} texts"),
-        console=Console(stderr=True),
-        disable=not cfg["progress"],
-        transient=True,
-    )
-    outcomes = []
+    counts = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    columns = "{task.description}", *counts, "{task.fields[texts]:,} texts"
     position = {task.metadata.name: n for n, task in enumerate(tasks)}
-    with bar:
+    outcomes = []
+    with Progress(*columns, console=Console(stderr=True), disable=not cfg["progress"], transient=True) as bar:
         line = bar.add_task("", total=len(found) * len(tasks), texts=0)
+
+        def on_texts(count: int) -> None:
+            bar.update(line, texts=bar.tasks[0].fields["texts"] + count)
+
         for i, candidate in enumerate(found):
-            texts = [0]
+            bar.update(line, completed=i * len(tasks), texts=0)
 
-            def on_texts(count: int, texts: list[int] = texts) -> None:
-                texts[0] += count
-                bar.update(line, texts=texts[0])
-
-            def on_task(name: str, candidate: Candidate = candidate, before: int = i * len(tasks)) -> None:
-                bar.update(line, description=f"{candidate.title} {name}", completed=before + position[name])
+            def on_task(name: str, title: str = candidate.title, before: int = i * len(tasks)) -> None:
+                bar.update(line, description=f"{title} {name}", completed=before + position[name])
 
             mode = candidate.manifest["config"]["evaluation"]["instructions"]
-            options = Options(read_instructions(mode), cfg["predictions"], plan.place.cache_dir, plan.tokens[i])
-            outcomes.append(score(candidate, tasks, options, on_task, on_texts))
-            spent = outcomes[-1]
-            remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], spent.tokens, spent.encoding)
-            bar.update(line, completed=(i + 1) * len(tasks))
-            print(f"{candidate.title}: {outcomes[-1].computed} new scores in {outcomes[-1].seconds:.0f} s", flush=True)
+            options = Options(read_instructions(mode), cfg["predictions"], plan.cache_dir, plan.tokens[i])
+            outcome = score(candidate, tasks, options, on_task, on_texts)
+            outcomes.append(outcome)
+            spent = outcome.tokens, outcome.encoding
+            remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], *spent)
+            print(f"{candidate.title}: {outcome.computed} new scores in {outcome.seconds:.0f} s", flush=True)
     return outcomes
-
-
-def _limit_threads(threads: int | None) -> None:
-    if threads is None:
-        return
-    import torch
-
-    torch.set_num_threads(threads)
 
 
 def _name_uninstructed(found: Sequence[Candidate]) -> None:
     """Say which runs are scored with instructions though they were trained without any."""
     names = []
     for candidate in found:
-        config = candidate.manifest["config"]
-        data = candidate.manifest.get("data", {})
+        config, data = candidate.manifest["config"], candidate.manifest.get("data", {})
         learned = config.get("data", {}).get("instruction") or data.get("instructed", 1)  # older runs did not count
         if candidate.trained and config["evaluation"]["instructions"] != "none" and not learned:
             names.append(candidate.title)
@@ -232,20 +192,20 @@ def _name_uninstructed(found: Sequence[Candidate]) -> None:
         )
 
 
-def _name_older_scores(outcomes: Sequence[Any]) -> None:
+def _older_scores(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Scores of the same seed under other weights or settings stay; say so, since analysis asks which count."""
     for outcome in outcomes:
         seed = outcome.folder.name.split("@")[0]
         older = [p.name for p in outcome.folder.parent.glob(f"{seed}@*") if p.is_dir() and p != outcome.folder]
         if older:
-            print(f"Note: {outcome.folder.parent} also holds {', '.join(sorted(older))}; delete what no longer counts.")
+            yield f"{outcome.folder.parent} also holds {', '.join(sorted(older))}; delete what no longer counts."
 
 
-def _name_unpredicted(outcomes: Sequence[Any]) -> None:
+def _unpredicted(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """A score that is there is not made again, so it gets no predictions; say what to do."""
     for outcome in outcomes:
         if outcome.unpredicted:
-            print(
-                f"Note: {outcome.title} was scored before without predictions on {', '.join(outcome.unpredicted)};"
+            yield (
+                f"{outcome.title} was scored before without predictions on {', '.join(outcome.unpredicted)};"
                 " for them give results=<another folder>, or delete these scores and run the command again."
             )

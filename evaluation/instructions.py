@@ -3,7 +3,7 @@
 The sentence alone: `Instruct: {sentence}\\nQuery: {text}` is the encoder's template.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +11,12 @@ from omegaconf import OmegaConf
 
 from cli.compose import CONF
 from cli.errors import UserError, nearest
+from encoders.templates import SIDES
 from records.fingerprint import of_value
 
 MODES = ("none", "table", "mteb")
 Sides = dict[str, str]  # {"query": ..., "document": ...}
-
-
-@dataclass(frozen=True)
-class Table:
-    """The entries of conf/instructions.yaml."""
-
-    tasks: dict[str, Sides]
-    types: dict[str, Sides]
-    default: Sides
-
-    def entry(self, name: str, kind: str) -> Sides:
-        """The task's own entry, else its type's, else the default."""
-        return self.tasks.get(name) or self.types.get(kind) or self.default
+Table = dict[str, Any]  # conf/instructions.yaml: {"tasks": {name: Sides}, "types": {type: Sides}, "default": Sides}
 
 
 @dataclass(frozen=True)
@@ -45,20 +34,21 @@ class Instructions:
             return ""
         if self.table is None:
             return _from_mteb(metadata, side)
-        return self.table.entry(metadata.name, metadata.type)[side]
+        by_task, by_type = self.table["tasks"].get(metadata.name), self.table["types"].get(metadata.type)
+        return (by_task or by_type or self.table["default"])[side]
 
     @property
     def label(self) -> str:
         """The mark of scores with these instructions: "", "mteb", or "table" and a digest."""
         if self.table is None:
             return "" if self.mode == "none" else self.mode
-        return "table" + of_value(asdict(self.table))[:6]
+        return "table" + of_value(self.table)[:6]
 
     def used(self, metadatas: list[Any]) -> dict[str, Sides]:
         """Return {task: {query, document}} for the record beside the scores; empty without instructions."""
         if self.mode == "none":
             return {}
-        return {m.name: {side: self.of(m, side) for side in ("query", "document")} for m in metadatas}
+        return {m.name: {side: self.of(m, side) for side in SIDES} for m in metadatas}
 
 
 def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Instructions:
@@ -70,18 +60,16 @@ def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Ins
     raw = OmegaConf.to_container(OmegaConf.load(path))
     if not isinstance(raw, dict) or set(raw) != {"default", "types", "tasks"}:
         raise UserError(f"{path} must have the keys default, types and tasks.")
-    tasks, types = (
-        {name: _sides(path, name, entry) for name, entry in raw[part].items()} for part in ("tasks", "types")
-    )
-    return Instructions(mode, Table(tasks, types, _sides(path, "default", raw["default"])))
+    tasks, types = ({name: _sides(path, name, e) for name, e in raw[part].items()} for part in ("tasks", "types"))
+    return Instructions(mode, {"tasks": tasks, "types": types, "default": _sides(path, "default", raw["default"])})
 
 
 def _sides(path: Path, name: Any, entry: Any) -> Sides:
     """A bare sentence is the query's; documents then get none."""
     if isinstance(entry, str):
         return {"query": entry, "document": ""}
-    if isinstance(entry, dict) and entry and set(entry) <= {"query", "document"}:
-        return {side: str(entry.get(side) or "") for side in ("query", "document")}
+    if isinstance(entry, dict) and entry and set(entry) <= set(SIDES):
+        return {side: str(entry.get(side) or "") for side in SIDES}
     raise UserError(f"{path}: the entry {name} must be a sentence, or have the keys query and document.")
 
 

@@ -14,13 +14,7 @@ from records.atomic import write_text
 
 # Main score of a retrieval task -> the name of the same measure for one query in pytrec_eval, mteb's library for it.
 MEASURE = re.compile(r"(ndcg|map|recall|precision|hit_rate)_at_(\d+)")
-TREC = {
-    "ndcg": "ndcg_cut_{}",
-    "map": "map_cut_{}",
-    "recall": "recall_{}",
-    "precision": "P_{}",
-    "hit_rate": "success_{}",
-}
+TREC = {"ndcg": "ndcg_cut", "map": "map_cut", "recall": "recall", "precision": "P", "hit_rate": "success"}
 Item = dict[str, Any]
 
 
@@ -45,7 +39,8 @@ def write_items(folder: Path, task: Any) -> Path | None:
     splits: dict[str, dict[str, Item]] = {}
     for subset, of_splits in saved.items():
         for split, predicted in of_splits.items() if subset != "mteb_model_meta" else ():
-            splits.setdefault(split, {})[subset] = make(task, predicted, _data(task, subset, split), split)
+            data = task.dataset.get(subset, task.dataset)[split]  # monolingual ones have no level for the subset
+            splits.setdefault(split, {})[subset] = make(task, predicted, data)
     meta = task.metadata
     about = {"task": meta.name, "type": meta.type, "dataset_revision": meta.revision, "splits": splits}
     target = folder / f"{meta.name}_items.json"
@@ -53,26 +48,20 @@ def write_items(folder: Path, task: Any) -> Path | None:
     return target
 
 
-def _maker(task: Any) -> Callable[[Any, Any, Any, str], Item] | None:
+def _maker(task: Any) -> Callable[[Any, Any, Any], Item] | None:
     meta = task.metadata
     if meta.type in ("Retrieval", "Reranking", "InstructionRetrieval") and MEASURE.fullmatch(meta.main_score):
         return _queries
     if meta.type == "STS" and meta.main_score == "cosine_spearman":
-        return _graded_pairs
+        return _pairs
     if meta.type == "PairClassification" and meta.main_score.endswith("_ap"):
-        return _labelled_pairs
+        return _pairs
     if meta.type == "Classification" and meta.main_score == "accuracy" and not task.is_cross_validation:
         return _texts
     return None
 
 
-def _data(task: Any, subset: str, split: str) -> Any:
-    """The data of one subset as mteb takes them: monolingual data sets have no level for the subset."""
-    data = task.dataset.get(subset, task.dataset)
-    return data if task.metadata.type == "Classification" else data[split]
-
-
-def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any, split: str) -> Item:
+def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any) -> Item:
     """One value a query, by the library, the options and the ids that mteb averages."""
     import pytrec_eval
 
@@ -81,30 +70,26 @@ def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any, split
         predicted = {q: {d: s for d, s in found.items() if d != q} for q, found in predicted.items()}
     if task.skip_first_result:
         predicted = {q: dict(sorted(f.items(), key=lambda x: x[1], reverse=True)[1:]) for q, f in predicted.items()}
-    measure = TREC[name].format(at)
+    measure = f"{TREC[name]}_{at}"
     judged = {query: dict(grades) for query, grades in data["relevant_docs"].items()}
     found = pytrec_eval.RelevanceEvaluator(judged, {measure.replace(f"_{at}", f".{at}")}).evaluate(predicted)
-    ids = sorted(found)
-    values = [found[query][measure] for query in ids]
-    return {"statistic": task.metadata.main_score, "kind": "mean", "ids": ids, "values": values}
+    values = {query: found[query][measure] for query in sorted(found)}
+    about = {"statistic": task.metadata.main_score, "kind": "mean"}
+    return {**about, "ids": list(values), "values": list(values.values())}
 
 
-def _graded_pairs(task: Any, predicted: dict[str, list[float]], data: Any, split: str) -> Item:
-    return _pairs("cosine_spearman", "spearman", predicted, list(data["score"]))
-
-
-def _labelled_pairs(task: Any, predicted: dict[str, list[float]], data: Any, split: str) -> Item:
-    rows = data[0] if len(data) == 1 else data  # older data sets hold all pairs in one row
-    return _pairs("cosine_ap", "average_precision", predicted, list(rows[task.label_column_name]))
-
-
-def _pairs(statistic: str, kind: str, predicted: dict[str, list[float]], truth: list[float]) -> Item:
+def _pairs(task: Any, predicted: dict[str, list[float]], data: Any) -> Item:
+    if task.metadata.type == "STS":
+        about, truth = {"statistic": "cosine_spearman", "kind": "spearman"}, data["score"]
+    else:
+        rows = data[0] if len(data) == 1 else data  # older data sets hold all pairs in one row
+        about, truth = {"statistic": "cosine_ap", "kind": "average_precision"}, rows[task.label_column_name]
     cosine = predicted["cosine_scores"]
     ids = list(map(str, range(len(cosine))))
-    return {"statistic": statistic, "kind": kind, "ids": ids, "predicted": cosine, "truth": list(map(float, truth))}
+    return {**about, "ids": ids, "predicted": cosine, "truth": list(map(float, truth))}
 
 
-def _texts(task: Any, predicted: list[list[Any]], data: Any, split: str) -> Item:
-    labels = list(data[split][task.label_column_name])
+def _texts(task: Any, predicted: list[list[Any]], data: Any) -> Item:
+    labels = list(data[task.label_column_name])
     right = [sum(draw[k] == label for draw in predicted) / len(predicted) for k, label in enumerate(labels)]
     return {"statistic": "accuracy", "kind": "mean", "ids": list(map(str, range(len(labels)))), "values": right}

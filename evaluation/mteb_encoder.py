@@ -11,7 +11,8 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
 from encoders.templates import DEFAULT, Template
-from evaluation.embeddings.cache import EmbeddingCache, Encoder
+from evaluation.embeddings.cache import EmbeddingCache
+from evaluation.embeddings.store import Encoder
 from evaluation.instructions import Instructions
 
 
@@ -45,11 +46,8 @@ class MtebEncoder(AbsEncoder):
         on_texts: Callable[[int], None] | None = None,
         template: Template = DEFAULT,
     ) -> None:
-        self.template = template  # the run's own
-        self.model = cache.encoder
-        self.mteb_model_meta = meta
-        self.cache = cache
-        self.instructions = instructions
+        self.model, self.cache, self.mteb_model_meta = cache.encoder, cache, meta
+        self.instructions, self.template = instructions, template  # the run's own
         self.on_texts = on_texts  # called with the number of texts done, for a progress bar
         self.asked: dict[str, Any] = {}  # sha256 of all inputs in their order, for each task, split and subset
 
@@ -66,7 +64,7 @@ class MtebEncoder(AbsEncoder):
 
 def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: bool) -> ModelMeta:
     """Return mteb's description of a model; `name` has the form "study/design"."""
-    described = {
+    facts = {
         "name": name,
         "revision": revision,
         "max_tokens": encoder.max_length,
@@ -75,4 +73,4 @@ def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: boo
         "framework": ["PyTorch"],
         "use_instructions": use_instructions,
     }
-    return ModelMeta.create_empty(overwrites=described)
+    return ModelMeta.create_empty(overwrites=facts)

@@ -14,7 +14,7 @@ from typing import Any
 
 from cli.errors import UserError
 from evaluation.candidates.candidates import Candidate
-from evaluation.embeddings.cache import Encoder
+from evaluation.embeddings.store import Encoder
 from evaluation.instructions import Instructions
 from records.atomic import write_json, write_text
 from records.manifest import MANIFEST_VERSION, check_seal, sealed

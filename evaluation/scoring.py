@@ -6,25 +6,17 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
 from encoders.templates import template_of
+from evaluation import results
 from evaluation.candidates.candidates import Candidate
-from evaluation.embeddings.cache import EmbeddingCache, Meter
+from evaluation.embeddings.cache import EmbeddingCache
+from evaluation.embeddings.store import Meter
 from evaluation.instructions import Instructions
-from evaluation.results import (
-    describe_tasks,
-    finished,
-    left_out,
-    main_score,
-    mend_settings,
-    model_folder,
-    revision,
-    write_manifest,
-    written_record,
-)
 
 CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
 PROBE_SECONDS = 3.0
@@ -35,9 +27,8 @@ def is_hub_error(error: BaseException) -> bool:
     """Tell whether `error` means: the hub cannot be reached, or does not have the data set (or asks for a login)."""
     from datasets.exceptions import DatasetNotFoundError
 
-    if isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError)):
-        return True
-    return any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
+    of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
+    return of_client or isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError))
 
 
 def unreachable(task: Any, error: BaseException) -> UserError:
@@ -108,7 +99,7 @@ def score(
     tasks: list[Any],
     options: Options,
     on_task: Callable[[str], None] = lambda _: None,
-    on_texts: Callable[[int], None] | None = None,
+    on_texts: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
     """Score one candidate on `tasks`, leaving out those that the same encoder has finished before.
 
@@ -121,26 +112,23 @@ def score(
 
     with quiet():
         encoder = candidate.load()
-    name = revision(candidate, encoder, options.instructions)
-    folder = model_folder(candidate) / name
-    mend_settings(folder)
-    meta = model_meta(candidate.name, name, encoder, use_instructions=options.instructions.mode != "none")
+    revision = results.revision(candidate, encoder, options.instructions)
+    folder = results.model_folder(candidate) / revision
+    results.mend_settings(folder)
+    meta = model_meta(candidate.name, revision, encoder, use_instructions=options.instructions.mode != "none")
     store, whose = candidate.store(encoder, options.cache_dir), f"{candidate.title} ({candidate.folder or 'untrained'})"
     cache = EmbeddingCache(encoder, store, options.cache_dir, whose)
     remaining = RemainingTime(candidate.title, options.expected, encoder.meter, print)
 
     def counted(texts: int) -> None:
         remaining.look()
-        if on_texts:
-            on_texts(texts)
+        on_texts(texts)
 
-    template = template_of(candidate.manifest["config"])
-    adapter = MtebEncoder(cache, meta, options.instructions, counted, template)
+    adapter = MtebEncoder(cache, meta, options.instructions, counted, template_of(candidate.manifest["config"]))
     outcome = Outcome(candidate.title, folder)
     started, before = time.perf_counter(), copy(encoder.meter)
     every = [part for task in tasks for part in [*_parts(task), task]]
-    record = _record(encoder, options, every, written_record(folder))
-    one_by_one = _OneByOne(candidate, options, adapter, outcome, record)
+    one_by_one = _OneByOne(candidate, options, adapter, outcome, _record(encoder, options, every, folder))
     for task in tasks:
         name = task.metadata.name
         on_task(name)
@@ -148,7 +136,7 @@ def score(
             (folder / f"{name}.json").unlink(missing_ok=True)
         outcome.computed += one_by_one.make(task)
         outcome.scores[name] = task.metadata.type, _score(folder, task)
-    describe_tasks(candidate.results, tasks)
+    results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
     meter = encoder.meter  # readings of one checkpoint share it
     outcome.encoding, outcome.caching = meter.seconds - before.seconds, cache.seconds
@@ -170,23 +158,23 @@ class _OneByOne:
     def make(self, task: Any) -> bool:
         """Score the task unless it is there; return whether it was computed."""
         name, folder, record = task.metadata.name, self.outcome.folder, self.record
+        predicts = self.options.predictions and not _parts(task)  # an aggregate has no data of its own
+        meta = self.adapter.mteb_model_meta
+        place = self.candidate.results / "predictions" / meta.model_name_as_path() / meta.revision
         if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
             (folder / f"{name}.json").unlink(missing_ok=True)
-        if finished(folder, task):
-            self._note_unpredicted(task)
+        if results.finished(folder, task):
+            if predicts and not (place / task.prediction_file_name).is_file():
+                self.outcome.unpredicted.append(name)
             return False
-        _evaluate(self.adapter, task, self.candidate.results, self.options.predictions)
-        record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
+        _evaluate(self.adapter, task, self.candidate.results, place if predicts else None)
+        left_out = results.left_out(task)
+        record["inputs"] |= {where: digest.hexdigest() for where, digest in self.adapter.asked.items()}
         record["tasks"][name] = task.metadata.revision
         record["left_out"].pop(name, None)
-        record["left_out"] |= {name: left_out(task)} if left_out(task) else {}
-        write_manifest(folder, self.candidate, record)
+        record["left_out"] |= {name: left_out} if left_out else {}
+        results.write_manifest(folder, self.candidate, record)
         return True
-
-    def _note_unpredicted(self, task: Any) -> None:
-        place = _predictions(self.adapter.mteb_model_meta, self.candidate.results) / task.prediction_file_name
-        if self.options.predictions and not _parts(task) and not place.is_file():
-            self.outcome.unpredicted.append(task.metadata.name)
 
 
 def _parts(task: Any) -> list[Any]:
@@ -197,16 +185,14 @@ def _parts(task: Any) -> list[Any]:
     return list(getattr(task.metadata, "tasks", None) or ())
 
 
-def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None:
+def _evaluate(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:
+    """Have mteb score the task. predictions: folder of the model's predictions and items, one file per task."""
     import mteb
 
     from cli.quiet import quiet
     from evaluation.items import write_items
     from evaluation.mteb_encoder import ENCODE_KWARGS
 
-    meta = adapter.mteb_model_meta
-    place = _predictions(meta, results)
-    predictions = predictions and not _parts(task)  # an aggregate has no data of its own
     reseed(task)
     try:
         with quiet():
@@ -215,15 +201,15 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
             mteb.evaluate(
                 adapter,
                 task,
-                cache=mteb.ResultCache(results),
+                cache=mteb.ResultCache(folder),
                 overwrite_strategy="only-missing",
                 encode_kwargs=ENCODE_KWARGS,
-                prediction_folder=place if predictions else None,
+                prediction_folder=predictions,
                 show_progress_bar=False,
                 co2_tracker=False,
             )
             if predictions:
-                write_items(place, task)
+                write_items(predictions, task)
     except Exception as error:
         if isinstance(error, KeyError) and error.args == (task.metadata.main_score,):
             raise UserError(
@@ -234,11 +220,6 @@ def _evaluate(adapter: Any, task: Any, results: Path, predictions: bool) -> None
     finally:
         if predictions and task.data_loaded:
             task.unload_data()
-
-
-def _predictions(meta: Any, results: Path) -> Path:
-    """Return the folder of a model's predictions and items, one file per task."""
-    return results / "predictions" / meta.model_name_as_path() / meta.revision
 
 
 def reseed(task: Any) -> None:
@@ -254,7 +235,7 @@ def reseed(task: Any) -> None:
 
 
 def _score(folder: Path, task: Any) -> float:
-    value = main_score(folder, task)
+    value = results.main_score(folder, task)
     if math.isnan(value):
         (folder / f"{task.metadata.name}.json").unlink(missing_ok=True)
         raise UserError(
@@ -264,10 +245,9 @@ def _score(folder: Path, task: Any) -> float:
     return value
 
 
-def _record(encoder: Any, options: Options, tasks: list[Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of how scores are made. before: the record of the scores that exist."""
-    from importlib.metadata import version
-
+def _record(encoder: Any, options: Options, tasks: list[Any], folder: Path) -> dict[str, Any]:
+    """Return the record of how scores are made, with that of the scores that are in `folder`."""
+    before = results.written_record(folder)
     return {
         "fingerprint": encoder.fingerprint,
         "instructions": options.instructions.mode,
@@ -276,7 +256,5 @@ def _record(encoder: Any, options: Options, tasks: list[Any], before: dict[str, 
         "mteb": version("mteb"),
         "seed": tasks[0].seed,  # of mteb's draws
         "encoder": encoder.settings,
-        "inputs": dict(before.get("inputs", {})),
-        "tasks": dict(before.get("tasks", {})),
-        "left_out": dict(before.get("left_out", {})),
+        **{part: dict(before.get(part, {})) for part in ("inputs", "tasks", "left_out")},
     }

@@ -62,7 +62,7 @@ def score_readings(
     for reading in each(readings, "scored", settings, lambda reading: reading.title):
         assert isinstance(reading, ReadingCandidate)
         mode = reading.manifest["config"]["evaluation"]["instructions"]
-        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=plan.place.cache_dir))
+        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=plan.cache_dir))
         yield from ((reading, kind, task, value) for task, (kind, value) in outcome.scores.items())
 
 

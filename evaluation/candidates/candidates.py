@@ -2,6 +2,7 @@
 
 import glob
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,10 @@ from typing import Any
 from cli.compose import composed, plain
 from cli.errors import UserError
 from cli.limits import check_dims
-from encoders.templates import DEFAULT
+from encoders.templates import DEFAULT, Template
 from evaluation.candidates.moee_readings import moee_word
-from evaluation.candidates.prefixes import Prefix, Siblings
-from evaluation.candidates.text_lengths import Measure, measure_of
-from evaluation.embeddings.cache import Encoder, Store
-from evaluation.embeddings.store import open_store
+from evaluation.candidates.shared import Prefix, Siblings
+from evaluation.embeddings.store import Encoder, Store, open_store
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
 from records.manifest import read_manifest
@@ -27,6 +26,20 @@ OF_TRAINING = (  # what the start of a run has not
     *("peak_memory_bytes", "peak_memory_of"),
     *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
 )
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Lengths of texts for an encoder, and the width E of its vectors, before its weights are loaded.
+
+    `lengths`: (texts, what `template.asked` gave) -> tokens of each after truncation, `max_length` at most.
+    """
+
+    lengths: Callable[[Sequence[str], str], list[int]]
+    width: int
+    max_length: int
+    model: str
+    template: Template = DEFAULT
 
 
 @dataclass(frozen=True)
@@ -49,11 +62,8 @@ class Candidate:
         """The model name in mteb's form, "study/design": `study/pooler-attn`, with `-untrained` where it is so."""
         m = self.manifest
         study = str(m["study"]).replace("/", "_").replace(" ", "_")
-        return f"{study}/{m['pooler']}-{m['attn']}{self._dim}{'' if self.trained else '-untrained'}"
-
-    @property
-    def _dim(self) -> str:
-        return f"-{self.dim}d" if self.dim else ""
+        marks = f"-{self.dim}d" * bool(self.dim) + "-untrained" * (not self.trained)
+        return f"{study}/{m['pooler']}-{m['attn']}{marks}"
 
     @property
     def title(self) -> str:
@@ -75,7 +85,14 @@ class Candidate:
 
         Raises `UserError` where they cannot be.
         """
-        return measure_of(self.manifest["config"])
+        from encoders.backbone import load_config
+        from encoders.loading import text_tokenizer
+
+        config = self.manifest["config"]
+        shape = load_config(config["model"])
+        tokenizer = text_tokenizer(config, shape.max_position_embeddings)
+        model = str(config["model"]["path"])
+        return Measure(tokenizer.lengths, shape.hidden_size, tokenizer.max_length, model, tokenizer.template)
 
     @property
     def measured_alike(self) -> str:
@@ -86,13 +103,11 @@ class Candidate:
     @property
     def checkpoint(self) -> str:
         """Candidates of one checkpoint share their forward passes."""
-        return f"{self.results} {replace(self, dim=None).title}" if self.dim else f"{self.results} {self.title}"
+        return f"{self.results} {replace(self, dim=None).title}"
 
     def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
         """Return where the embeddings of `encoder`, which `load` gave, are kept; of a prefix the whole vectors are."""
-        if isinstance(encoder, Prefix):
-            return encoder.open_store(cache_dir)
-        return open_store(encoder, cache_dir)
+        return encoder.open_store(cache_dir) if isinstance(encoder, Prefix) else open_store(encoder, cache_dir)
 
 
 def candidates(cfg: Config) -> list[Candidate]:
@@ -112,11 +127,11 @@ def each_dim(whole: Candidate) -> list[Candidate]:
         return [whole]
     check_dims("evaluation.dims", dims)
     siblings = Siblings(dims)
-    own = [{**config, "evaluation": {**config["evaluation"], "dims": [dim]}} for dim in dims]
-    return [
-        replace(whole, manifest={**whole.manifest, "config": c}, dim=dim, siblings=siblings)
-        for dim, c in zip(dims, own, strict=True)
-    ]
+    each = []
+    for dim in dims:
+        manifest = {**whole.manifest, "config": {**config, "evaluation": {**config["evaluation"], "dims": [dim]}}}
+        each.append(replace(whole, manifest=manifest, dim=dim, siblings=siblings))
+    return each
 
 
 def _whole(cfg: Config) -> list[Candidate]:
@@ -124,25 +139,32 @@ def _whole(cfg: Config) -> list[Candidate]:
     if wanted not in UNTRAINED:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
-        stages = read_stages(cfg.get("lineage"))
-        study = _zero_shot_study(cfg) + (f",lineage={label(stages, cfg['seed'])}" if stages else "")
-        manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
-        if stages:
-            manifest["lineage"] = [stage.facts for stage in stages]
-        results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
-        return [Candidate({**manifest, "seed": cfg["seed"], **_untrained(cfg)}, results)]
+        return [_zero_shot(cfg)]
     found = []
-    own = changed_evaluation(cfg.get("evaluation", {}))
-    for folder, held in finished_runs(cfg["run"]):
-        config = {**held["config"], "evaluation": {**held["config"].get("evaluation", {}), **own}}
-        manifest = {**held, "config": config}
+    usual = plain(composed("evaluate"))["evaluation"]  # what the command line sets comes before what the runs say
+    changed = {key: value for key, value in cfg.get("evaluation", {}).items() if value != usual[key]}
+    for folder, manifest in finished_runs(cfg["run"]):
+        config = {**manifest["config"], "evaluation": {**manifest["config"].get("evaluation", {}), **changed}}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:
             start = {key: value for key, value in manifest.items() if key not in OF_TRAINING}
-            found.append(Candidate({**start, **_untrained(config)}, results))
+            found.append(Candidate({**start, "status": "untrained", "config": config}, results))
         if wanted != "only":
-            found.append(Candidate(manifest, results, folder))
+            found.append(Candidate({**manifest, "config": config}, results, folder))
     return found
+
+
+def _zero_shot(cfg: Config) -> Candidate:
+    """An encoder that no run made; its study names template and lineage as train.py does: vectors of their own."""
+    stages = read_stages(cfg.get("lineage"))
+    template = cfg.get("template", {}).get("name", DEFAULT.name)
+    study = cfg["study"] + (f",template={template}" if template != DEFAULT.name else "")
+    study += f",lineage={label(stages, cfg['seed'])}" if stages else ""
+    manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
+    if stages:
+        manifest["lineage"] = [stage.facts for stage in stages]
+    results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
+    return Candidate({**manifest, "seed": cfg["seed"], "status": "untrained", "config": cfg}, results)
 
 
 def pooler_word(pooler: Config) -> str:
@@ -152,32 +174,21 @@ def pooler_word(pooler: Config) -> str:
     return f"layer{pooler['layer']}_{pooler['pooling']}" if pooler["name"] == "layer" else pooler["name"]
 
 
-def changed_evaluation(asked: Config) -> Config:
-    """Return the keys of `evaluation` that the command line sets: they come before what the runs say."""
-    usual = plain(composed("evaluate"))["evaluation"]
-    return {key: value for key, value in asked.items() if value != usual[key]}
-
-
 def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:
     """Return (run folder, manifest) of the finished runs that match, warning of each other match by name.
 
     Raises `UserError` for a pattern without match, and where the only match is no finished run.
     """
-    folders = [
-        folder for pattern in ([patterns] if isinstance(patterns, str) else patterns) for folder in _match(pattern)
-    ]
+    listed = [patterns] if isinstance(patterns, str) else patterns
     found, refused = [], []
-    for folder in dict.fromkeys(folders):
+    for folder in dict.fromkeys(folder for pattern in listed for folder in _match(pattern)):
         try:
             found.append((folder, _manifest(folder)))
         except UserError as error:
             refused.append(str(error))
     if not found:
-        raise UserError(
-            refused[0]
-            if len(refused) == 1
-            else f"None of {len(refused)} folders is a finished run; the first: {refused[0]}"
-        )
+        several = f"None of {len(refused)} folders is a finished run; the first: " * (len(refused) > 1)
+        raise UserError(f"{several}{refused[0]}")
     for line in refused:
         print(f"skipped: {line}", file=sys.stderr)
     return found
@@ -202,20 +213,5 @@ def _manifest(folder: Path) -> Config:
         raise UserError(
             f"{folder} is not finished (status {manifest['status']}). Give its train.py command again to continue it."
         )
-    return {**manifest, "study": _study(folder, manifest["study"])}
-
-
-def _study(folder: Path, study: str) -> str:
-    """The study's name with what deviates from the defaults (`embedded,lora.r=8`), as train.py names the folder."""
-    named = folder.absolute().parents[1].name
-    return named if named.startswith(f"{study},") else study
-
-
-def _zero_shot_study(cfg: Config) -> str:
-    """The study's name with a template other than the usual one, as train.py names it: vectors of its own."""
-    name = cfg.get("template", {}).get("name", DEFAULT.name)
-    return cfg["study"] if name == DEFAULT.name else f"{cfg['study']},template={name}"
-
-
-def _untrained(config: Config) -> Config:
-    return {"status": "untrained", "config": config}
+    study = folder.absolute().parents[1].name  # with what deviates from the defaults: embedded,lora.r=8
+    return {**manifest, "study": study} if study.startswith(f"{manifest['study']},") else manifest

@@ -1,8 +1,9 @@
 """`readings=[eos,mean,layer:3/mean]`: the same checkpoint read by several poolers, each a candidate of its own."""
 
+import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,12 @@ from omegaconf import OmegaConf
 
 from cli.compose import CONF
 from cli.errors import UserError
-from evaluation.candidates.candidates import Candidate, pooler_word
-from evaluation.candidates.group import group_of
+from evaluation.candidates.candidates import Candidate, Config, pooler_word
 from evaluation.candidates.moee_readings import CHOICES as OF_ROUTERS
 from evaluation.candidates.moee_readings import is_moee, moee_pooler
-from evaluation.embeddings.cache import Encoder, Store
+from evaluation.candidates.shared import ReadingGroup, group_of
+from evaluation.embeddings.store import Encoder, Store
 
-Config = dict[str, Any]
 PLAIN = ("eos", "mean", "weightedmean")  # poolers without parameters
 LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")
 CHOICES = (
@@ -25,29 +25,30 @@ CHOICES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadingCandidate(Candidate):
     """A candidate whose vectors come from forward passes that all readings of `of` share. `poolers`: those of all."""
 
-    reading: str = ""
-    of: Candidate | None = None
-    poolers: dict[str, Config] = field(default_factory=dict)
+    reading: str
+    of: Candidate
+    poolers: dict[str, Config]
 
     @property
     def checkpoint(self) -> str:
         """See `Candidate`."""
-        assert self.of is not None
         return self.of.checkpoint
+
+    @property
+    def _group(self) -> ReadingGroup:
+        return group_of(self.of.folder, self.of.results, self.of.manifest["config"], self.poolers)
 
     def load(self) -> Encoder:
         """Return this reading's encoder; the checkpoint is loaded with the first of its readings."""
-        assert self.of is not None
-        return group_of(self.of, self.poolers).encoders[self.reading]
+        return self._group.encoders[self.reading]
 
     def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
         """Return this reading's store; the others' are opened with it, since every pass fills all of them."""
-        assert self.of is not None
-        return group_of(self.of, self.poolers).stores(cache_dir)[self.reading]
+        return self._group.stores(cache_dir)[self.reading]
 
 
 def check_readings(names: Any) -> list[str]:
@@ -82,30 +83,30 @@ def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCan
     A trained run's own pooler is the run itself. Another reading of it is named after both, since it is none of the
     designs that were trained with that pooler.
     """
-    manifest, trained = of.manifest, of.trained
-    if not trained or poolers[name] != manifest["config"]["pooler"]:
-        own, word = manifest["config"]["pooler"], pooler_word(poolers[name])
+    manifest, config = of.manifest, of.manifest["config"]
+    word = pooler_word(poolers[name])
+    if not of.trained:
+        manifest = {**manifest, "pooler": word, "config": {**config, "pooler": poolers[name]}}
+    elif poolers[name] != config["pooler"]:
         manifest = {
             **manifest,
-            "pooler": f"{word}_of_{manifest['pooler']}" if trained else word,
-            "config": {**manifest["config"], "pooler": poolers[name]},
+            "pooler": f"{word}_of_{manifest['pooler']}",
+            "config": {**config, "pooler": poolers[name]},
+            "trained_with": config["pooler"],
+            "parameters": {**manifest.get("parameters", {}), "head": 0},
         }
-        if trained:
-            manifest |= {"trained_with": own, "parameters": {**manifest.get("parameters", {}), "head": 0}}
     return ReadingCandidate(manifest, of.results, of.folder, reading=name, of=of, poolers=poolers)
 
 
 def _each(names: Sequence[str], config: Config) -> list[str]:
     """The names with layer:*/... written out."""
-    count = _layers(config) if any("*" in name for name in names) else 0
-    each = [name.replace("*", str(i)) for name in names for i in (range(count) if "*" in name else range(1))]
-    return list(dict.fromkeys(each))
-
-
-def _layers(config: Config) -> int:
+    if not any("*" in name for name in names):
+        return list(dict.fromkeys(names))
     from encoders.backbone import load_config
 
-    return int(load_config(config["model"]).num_hidden_layers)
+    layers = range(int(load_config(config["model"]).num_hidden_layers))
+    each = [[name.replace("*", str(i)) for i in layers] if "*" in name else [name] for name in names]
+    return list(dict.fromkeys(itertools.chain.from_iterable(each)))
 
 
 def pooler_config(name: str, config: Config) -> Config:

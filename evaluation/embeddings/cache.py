@@ -3,19 +3,17 @@
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from encoders.finite import NAMELESS, NonFiniteError, refuse_nonfinite
-from evaluation.embeddings.memory import EmbeddingMemory
 from evaluation.embeddings.on_disk import keys_of
+from evaluation.embeddings.store import EmbeddingMemory, Encoder, Store
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """`texts` are distinct, in the order of their first occurrence; `rows`: [N] the place in `texts` of each text."""
 
     texts: list[str]
@@ -73,64 +71,6 @@ WINDOW = 32_768  # distinct texts looked up, and where they are missing sorted b
 Progress = Callable[[int], None]
 
 
-class Meter(Protocol):
-    """Counters of an encoder's work; truncated and repeated texts count as they were really run."""
-
-    @property
-    def texts(self) -> int:
-        """Distinct texts."""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens after truncation."""
-
-    @property
-    def seconds(self) -> float:
-        """Inside `encode`."""
-
-
-class Encoder(Protocol):
-    """The part of `encoders.text_encoder.TextEncoder` that evaluation uses."""
-
-    fingerprint: str  # sha256 of weights and settings: same fingerprint, same vectors
-    settings: dict[str, Any]  # number format, kernel and device, for the record
-
-    @property
-    def embedding_dim(self) -> int:
-        """E."""
-
-    @property
-    def max_length(self) -> int:
-        """Tokens; longer texts are cut."""
-
-    @property
-    def meter(self) -> Meter:
-        """Counters."""
-
-    @property
-    def sources(self) -> str:
-        """sha256 of the code that makes the vectors."""
-
-    def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
-        """Yield (indices of `texts`, their [n, E] float32) until all are done; `texts` are distinct."""
-
-
-class Store(Protocol):
-    """The place of one encoder's embeddings, by key."""
-
-    def read(self, keys: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Put what is here into its rows of `out` [N, E]; return [N] bool: which rows."""
-
-    def lacks(self, keys: np.ndarray) -> np.ndarray:
-        """Return [N] bool: which keys are not here, as far as is known without looking at other processes' work."""
-
-    def add(self, keys: np.ndarray, vectors: np.ndarray) -> None:
-        """Take rows; they may wait for `flush`."""
-
-    def flush(self) -> None:
-        """Keep what waits."""
-
-
 class EmbeddingCache:
     """Embeddings of one encoder, looked up in `store` and computed where they are missing.
 
@@ -143,8 +83,7 @@ class EmbeddingCache:
     ) -> None:
         self.encoder, self.folder, self.whose = encoder, folder, whose
         self.store: Store = EmbeddingMemory() if store is None else store
-        self.texts = 0
-        self.seconds = 0.0
+        self.texts, self.seconds = 0, 0.0
 
     def embed(self, texts: Sequence[str], instruction: str = "", progress: Progress | None = None) -> np.ndarray:
         """Return [N, E] float32, row i for `texts[i]`. Raises as `stream` does."""
@@ -179,17 +118,18 @@ class EmbeddingCache:
         found = self.store.read(keys, vectors)
         self.texts += int(found.sum())
         missing = np.flatnonzero(~found)
-        if len(missing):
-            wanted = [texts[i] for i in missing]
-            try:
-                for indices, part in self.encoder.parts(wanted, instruction):
-                    refuse_nonfinite(wanted, indices, part)
-                    vectors[missing[indices]] = part
-                    self.store.add(keys[missing[indices]], part)
-                    if progress:
-                        progress(len(indices))
-            except NonFiniteError as error:
-                raise error.at(int(missing[error.place])) from error
-            finally:
-                self.store.flush()
+        if not len(missing):
+            return vectors
+        wanted = [texts[i] for i in missing]
+        try:
+            for indices, part in self.encoder.parts(wanted, instruction):
+                refuse_nonfinite(wanted, indices, part)
+                vectors[missing[indices]] = part
+                self.store.add(keys[missing[indices]], part)
+                if progress:
+                    progress(len(indices))
+        except NonFiniteError as error:
+            raise error.at(int(missing[error.place])) from error
+        finally:
+            self.store.flush()
         return vectors

@@ -36,18 +36,18 @@ class KeyIndex:
     def add(self, keys: np.ndarray, places: np.ndarray) -> None:
         """Add entries. keys: [N]; places: [N] int64, not negative. Of a key that is there already, any place counts."""
         while self._levels and len(self._levels[-1][0]) <= 2 * len(keys):
-            held, theirs = self._levels.pop()
-            keys, places = np.concatenate([held, keys]), np.concatenate([theirs, places])
+            level = self._levels.pop()
+            keys, places = (np.concatenate(pair) for pair in zip(level, (keys, places), strict=True))
         order = np.argsort(keys, kind="stable")
         self._levels.append((keys[order], places[order]))
 
     def find(self, keys: np.ndarray) -> np.ndarray:
         """Return [N] int64 places, -1 for a key that is not here."""
         found = np.full(len(keys), -1, dtype=np.int64)
-        for held, places in self._levels:
-            if len(held):
-                at = np.searchsorted(held, keys).clip(max=len(held) - 1)
-                hit = held[at] == keys
+        for known, places in self._levels:
+            if len(known):
+                at = np.searchsorted(known, keys).clip(max=len(known) - 1)
+                hit = known[at] == keys
                 found[hit] = places[at[hit]]
         return found
 
@@ -61,7 +61,7 @@ ROW_BITS = 32  # of a place: shard number above, row below
 
 
 class EmbeddingShards:
-    """The embeddings of one encoder in `folder`, `width` floats each.
+    """A `Store` of the embeddings of one encoder in `folder`, `width` floats each.
 
     A shard is a folder with `keys.npy` [N] and `vectors.npy` [N, E] float32, named by its keys and never changed. It
     appears by one rename; where two processes write the same one, the first stays. A text that two processes embedded
@@ -72,14 +72,14 @@ class EmbeddingShards:
         self.folder, self.width = folder, width
         self._index = KeyIndex()
         self._shards: list[Path] = []
-        self._known: set[str] = set()
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._since = 0.0
         folder.mkdir(parents=True, exist_ok=True)
-        self._remove_drafts()
+        for draft in folder.glob(".*"):
+            if draft.is_dir() and time.time() - draft.stat().st_mtime > LEFT_BEHIND:
+                shutil.rmtree(draft, ignore_errors=True)
 
     def read(self, keys: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """See `Store`."""
         self._take_up()
         places = self._index.find(keys)
         shards = places >> ROW_BITS
@@ -89,11 +89,9 @@ class EmbeddingShards:
         return places >= 0
 
     def lacks(self, keys: np.ndarray) -> np.ndarray:
-        """See `Store`."""
         return self._index.find(keys) < 0
 
     def add(self, keys: np.ndarray, vectors: np.ndarray) -> None:
-        """See `Store`."""
         if not len(keys):
             return
         if not self._waiting:
@@ -103,13 +101,10 @@ class EmbeddingShards:
             self.flush()
 
     def flush(self) -> None:
-        """See `Store`."""
-        if self._waiting:
-            keys, vectors = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
-            self._waiting = []
-            self._write(keys, vectors)
-
-    def _write(self, keys: np.ndarray, vectors: np.ndarray) -> None:
+        if not self._waiting:
+            return
+        keys, vectors = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+        self._waiting = []
         shard = self.folder / _name(keys)
         if not shard.is_dir():
             with appearing(shard) as draft:
@@ -123,12 +118,10 @@ class EmbeddingShards:
         with os.scandir(self.folder) as entries:
             names = {e.name for e in entries if e.is_dir() and not e.name.startswith(".")}
         keys, places = [], []
-        for name in sorted(names - self._known):
-            own = self._keys(self.folder / name)
-            keys.append(own)
-            places.append((len(self._shards) << ROW_BITS) + np.arange(len(own)))
+        for name in sorted(names - {shard.name for shard in self._shards}):
+            keys.append(self._keys(self.folder / name))
+            places.append((len(self._shards) << ROW_BITS) + np.arange(len(keys[-1])))
             self._shards.append(self.folder / name)
-            self._known.add(name)
         if keys:
             self._index.add(np.concatenate(keys), np.concatenate(places))
 
@@ -141,11 +134,6 @@ class EmbeddingShards:
         except (OSError, ValueError) as error:
             raise UserError(f"The cached embeddings in {shard} are damaged ({error}). Delete that folder.") from error
         return keys
-
-    def _remove_drafts(self) -> None:
-        for draft in self.folder.glob(".*"):
-            if draft.is_dir() and time.time() - draft.stat().st_mtime > LEFT_BEHIND:
-                shutil.rmtree(draft, ignore_errors=True)
 
 
 def _name(keys: np.ndarray) -> str:

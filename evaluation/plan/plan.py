@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.compose import own_keys
 from cli.errors import UserError, nearest
-from evaluation.candidates.candidates import Candidate
+from evaluation.candidates.candidates import Candidate, Config
 from evaluation.embeddings.store import FOLDER
 from evaluation.instructions import read_instructions
 from evaluation.plan.speed import rate_of
@@ -21,16 +21,8 @@ MODES = ("auto", "disk", "memory")
 SHARE = 10  # of the free disk, auto takes one part in so many
 
 
-@dataclass(frozen=True)
-class EmbeddingPlace:
-    """`cache_dir`: below which they are kept on disk; None keeps them in memory. `said`: for people."""
-
-    cache_dir: Path | None
-    said: str
-
-
-def embedding_place(mode: str, size: int | None, cache_dir: Path) -> EmbeddingPlace:
-    """Return where embeddings of `size` bytes go; None where the size is not known.
+def embedding_place(mode: str, size: int | None, cache_dir: Path) -> tuple[Path | None, str]:
+    """Return the folder for embeddings of `size` bytes (None: not known), None for memory, and a sentence for people.
 
     auto is disk where they take at most a tenth of what is free there. Raises `UserError` for another mode, and for
     mode "disk" where they do not fit.
@@ -42,9 +34,9 @@ def embedding_place(mode: str, size: int | None, cache_dir: Path) -> EmbeddingPl
     if mode == "disk" and size is not None and size > free:
         raise UserError(f"The embeddings take {need}, and {room} at {cache_dir}. Give embeddings=memory or free some.")
     if mode == "disk" or (mode == "auto" and size is not None and size <= free / SHARE):
-        return EmbeddingPlace(cache_dir, f"Embeddings: {need} on disk in {cache_dir / FOLDER}, where {room}")
+        return cache_dir, f"Embeddings: {need} on disk in {cache_dir / FOLDER}, where {room}."
     why = "" if mode == "memory" else f"; on disk they take {need}, and {room} at {cache_dir}"
-    return EmbeddingPlace(None, f"Embeddings: in memory for this command alone (embeddings={mode}{why})")
+    return None, f"Embeddings: in memory for this command alone (embeddings={mode}{why})."
 
 
 def check_mode(mode: str) -> None:
@@ -68,35 +60,35 @@ def in_bytes(size: float) -> str:
     return f"{size:,.3g} TB"
 
 
-Config = dict[str, Any]
-
-
 @dataclass(frozen=True)
 class Plan:
-    """`text`: for people. `tokens`: of each candidate, None where not known. `place`: of the embeddings."""
+    """`text`: for people. `tokens`: of each candidate, None where not known. `cache_dir`: of embeddings, or None."""
 
     text: str
     tokens: list[int | None]
-    place: EmbeddingPlace
+    cache_dir: Path | None
 
 
 def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -> Plan:
     """Count what is to do. cfg: the keys cache_dir, embeddings and threads of conf/evaluate.yaml."""
     cache_dir = Path(cfg["cache_dir"])
-    todo = [_unfinished(c, task_set) for c in candidates]
+    todo = []
+    for candidate in candidates:
+        done = finished_names(candidate, task_set)
+        todo.append([task for task in task_set.tasks if task.metadata.name not in done])
     left = sum(map(len, todo))
     total = len(candidates) * len(task_set.tasks)
     many = "s" * (len(candidates) > 1)
     first = f"{len(candidates)} encoder{many} x {len(task_set.tasks)} tasks = {total} scores; {total - left} are there."
     if not left:
-        return Plan(first, [0 for _ in candidates], embedding_place(cfg["embeddings"], 0, cache_dir))
+        return Plan(first, [0 for _ in candidates], embedding_place(cfg["embeddings"], 0, cache_dir)[0])
     found = _forecasts(candidates, todo, task_set)
     known = [f for f in found if f is not None]
     size = sum(f.bytes for f in known) if len(known) == len(found) else None
-    place = embedding_place(cfg["embeddings"], size, cache_dir)
+    place, where = embedding_place(cfg["embeddings"], size, cache_dir)
     tokens = [None if f is None else f.tokens for f in found]
     if size is None:
-        return Plan(f"{first} mteb does not say how long the others' texts are. {place.said}.", tokens, place)
+        return Plan(f"{first} mteb does not say how long the others' texts are. {where}", tokens, place)
     texts, runs = _shared(candidates, known)
     rate = rate_of(cache_dir, candidates[0].manifest["config"], cfg["threads"])
     lines = [
@@ -104,36 +96,28 @@ def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -
         f"To encode: {texts:,} distinct texts, {runs:,} tokens ({known[0].how}).",
         f"Time: at most {in_time(runs / rate.tokens)} of encoding at {rate.tokens:,.0f} tokens/s ({rate.how}); "
         "mteb's own work comes on top.",
-        f"{place.said}.",
+        where,
     ]
     return Plan("\n".join(lines), tokens, place)
 
 
-def _unfinished(candidate: Candidate, task_set: TaskSet) -> list[Any]:
-    done = finished_names(candidate, task_set)
-    return [task for task in task_set.tasks if task.metadata.name not in done]
-
-
 def _forecasts(candidates: Sequence[Candidate], todo: list[list[Any]], task_set: TaskSet) -> list[Forecast | None]:
     """One for each candidate; those that are measured alike and have the same to do are counted once."""
-    held: dict[tuple[str, ...], Forecast | None] = {}
-    found: list[Forecast | None] = []
+    known: dict[tuple[str, ...], Forecast | None] = {}
+    keys = []
     for candidate, tasks in zip(candidates, todo, strict=True):
         mode = candidate.manifest["config"].get("evaluation", {}).get("instructions", "none")
-        key = (candidate.measured_alike, mode, *(task.metadata.name for task in tasks))
-        if key not in held:
-            held[key] = forecast(candidate.measure(), read_instructions(mode), tasks, task_set)
-        found.append(held[key])
-    return found
+        keys.append((candidate.measured_alike, mode, *(task.metadata.name for task in tasks)))
+        if keys[-1] not in known:
+            known[keys[-1]] = forecast(candidate.measure(), read_instructions(mode), tasks, task_set)
+    return [known[key] for key in keys]
 
 
 def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> tuple[int, int]:
     """Texts and tokens over all, where candidates of one checkpoint share their forward passes."""
     most: dict[str, Forecast] = {}
-    for candidate, own in zip(candidates, found, strict=True):
-        held = most.get(candidate.checkpoint)
-        if held is None or own.tokens > held.tokens:
-            most[candidate.checkpoint] = own
+    for candidate, work in zip(candidates, found, strict=True):
+        most[candidate.checkpoint] = max(most.get(candidate.checkpoint, work), work, key=lambda f: f.tokens)
     return sum(f.texts for f in most.values()), sum(f.tokens for f in most.values())
 
 

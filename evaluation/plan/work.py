@@ -1,17 +1,17 @@
 """The work of one encoder: distinct texts and tokens, counted where the data can be read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.templates import TEXT_FIELD
-from evaluation.candidates.text_lengths import Measure
+from encoders.templates import SIDES, TEXT_FIELD
+from evaluation.candidates.candidates import Measure
 from evaluation.instructions import Instructions
+from evaluation.plan.text_volume import of_languages, parts_of, text_columns
 from evaluation.tasks.chosen import TaskSet
 from evaluation.tasks.task_data import texts_of_task
 
 CHARACTERS_A_TOKEN = 4.0  # of the embedded vocabulary on docstrings; large vocabularies have more
-SUBSETS = "hf_subset_descriptive_stats"
 
 
 @dataclass(frozen=True)
@@ -34,29 +34,15 @@ def columns_of(task: Any) -> list[Column] | None:
 
     The training part of a classification counts whole, though mteb draws only shots from it.
     """
-    found: list[Column] = []
-    for part in getattr(task.metadata, "tasks", None) or [task]:
-        statistics = part.metadata.descriptive_stats or {}
-        own = [c for split in (*part.eval_splits, "train") for c in _columns(statistics.get(split), part.hf_subsets)]
-        if not own:
+    columns: list[Column] = []
+    for part in parts_of([task]):
+        counted = part.metadata.descriptive_stats or {}
+        splits = [split for split in (*part.eval_splits, "train") if split in counted]
+        found = [c for split in splits for each in of_languages(part, split) for c in text_columns(each).values()]
+        if not found:
             return None
-        found += own
-    return found
-
-
-def _columns(statistics: Any, subsets: Any) -> Iterator[Column]:
-    if not isinstance(statistics, dict):
-        return
-    by_subset = statistics.get(SUBSETS)
-    if by_subset:
-        for name in [s for s in subsets or by_subset if s in by_subset]:
-            yield from _columns(by_subset[name], None)
-    elif statistics.get("total_text_length"):
-        yield Column(int(statistics.get("unique_texts") or 0), int(statistics["total_text_length"]))
-    else:
-        inner = [c for value in statistics.values() for c in _columns(value, None)]
-        whole = statistics.get("number_of_characters")
-        yield from inner or ([Column(int(statistics.get("num_samples") or 0), int(whole))] if whole else [])
+        columns += [Column(c["unique_texts"], c["total_text_length"]) for c in found]
+    return columns
 
 
 SAMPLE = 20_000  # texts of one instruction that are tokenised to count; of more of them, evenly spaced ones
@@ -90,30 +76,31 @@ def forecast(measure: Measure, instructions: Instructions, tasks: Sequence[Any],
     return Forecast(texts, tokens, how, texts * (4 * measure.width + KEY_BYTES))
 
 
+def _asked(measure: Measure, instructions: Instructions, task: Any) -> dict[str, str]:
+    """What the tokenizer takes for each side of a task."""
+    return {side: measure.template.asked(instructions.of(task.metadata, side), side) for side in SIDES}
+
+
 def _written(measure: Measure, instructions: Instructions, task: Any) -> tuple[int, int]:
     """Tokens that the template puts round a text of a task, and how often it writes the text: of sides the larger."""
-    sides = ("query", "document")
-    said = [measure.template.asked(instructions.of(task.metadata, side), side) for side in sides]
-    added = max(measure.lengths([""], asked)[0] for asked in said)
-    return added, max(measure.template.form(asked).count(TEXT_FIELD) for asked in said)
+    asked = _asked(measure, instructions, task).values()
+    copies = max(measure.template.form(words).count(TEXT_FIELD) for words in asked)
+    return max(measure.lengths([""], words)[0] for words in asked), copies
 
 
 def _counted(
     measure: Measure, instructions: Instructions, tasks: Sequence[Any], task_set: TaskSet
 ) -> tuple[int, int, str]:
     """Texts, tokens, and a word on how many were tokenised."""
-    wanted: dict[str, dict[str, None]] = {}  # instruction -> distinct texts
+    distinct: dict[str, dict[str, None]] = {}  # instruction -> texts
     for task in tasks:
-        said = {
-            side: measure.template.asked(instructions.of(task.metadata, side), side) for side in ("query", "document")
-        }
+        asked = _asked(measure, instructions, task)
         for side, text in texts_of_task(task_set.data[task.metadata.name]):
-            wanted.setdefault(said[side], {})[text] = None
+            distinct.setdefault(asked[side], {})[text] = None
     tokens, tokenised = 0.0, 0
-    for instruction, distinct in wanted.items():
-        step = -(-len(distinct) // SAMPLE)
-        some = list(distinct)[::step]
-        tokens += sum(measure.lengths(some, instruction)) * len(distinct) / len(some)
+    for instruction, texts in distinct.items():
+        some = list(texts)[:: -(-len(texts) // SAMPLE)]
+        tokens += sum(measure.lengths(some, instruction)) * len(texts) / len(some)
         tokenised += len(some)
-    texts = sum(map(len, wanted.values()))
-    return texts, round(tokens), "" if tokenised == texts else f"on a sample of {tokenised:,} "
+    count = sum(map(len, distinct.values()))
+    return count, round(tokens), "" if tokenised == count else f"on a sample of {tokenised:,} "

@@ -7,13 +7,12 @@ from typing import Any
 
 from cli.compose import options
 from cli.errors import UserError, nearest
+from evaluation.candidates.candidates import Config
 from evaluation.tasks.docs import docs_tasks
 from evaluation.tasks.docs_documents import Sizes
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
 from evaluation.tasks.task_data import TaskData
-
-Config = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -60,18 +59,12 @@ def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
         benchmark = mteb.get_benchmark(name)  # knows short aliases too
     except KeyError as error:
         ours = set(options("benchmark")) - {"mteb"}
-        raise UserError(f"There is no benchmark '{name}'. {_both(name, ours, names)}") from error
+        hint = nearest(name, ours | names)
+        if not hint.startswith("Nearest"):
+            hint = f"Ours: {', '.join(sorted(ours))}; mteb has {len(names)} more, such as MTEB(eng, v2)."
+        raise UserError(f"There is no benchmark '{name}'. {hint}") from error
     tasks = {task.metadata.name: task for task in benchmark.tasks}
     return [tasks[_known(n, tasks, f"in {name}")] for n in only] if only else list(tasks.values())
-
-
-def _both(name: str, ours: set[str], theirs: set[str]) -> str:
-    hint = nearest(name, ours | theirs)
-    return (
-        hint
-        if hint.startswith("Nearest")
-        else f"Ours: {', '.join(sorted(ours))}; mteb has {len(theirs)} more, such as MTEB(eng, v2)."
-    )
 
 
 def _by_name(names: Sequence[str] | None) -> list[Any]:

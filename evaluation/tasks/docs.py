@@ -5,7 +5,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -46,37 +46,36 @@ def docs_tasks(packages: Sequence[str], sizes: Sizes, cache_dir: Path | str = "c
     Raises `UserError` for a package not installed.
     """
     versions = package_versions(packages)
-    tasks = []
-    for package in packages:
-        key = [package, versions[package], asdict(sizes)]
-        tasks += cached(key, cache_dir, partial(_built, package, versions[package], sizes, cache_dir))
-    return tasks
+    return [task for package in packages for task in _tasks_of(package, versions[package], sizes, cache_dir)]
 
 
-def _built(package: str, version: str, sizes: Sizes, cache_dir: Path | str) -> list[TaskData]:
-    documents = select(read_docstrings([package], cache_dir), sizes)
-    return package_tasks(package, f"docstrings of {package} {version}", documents, sizes)
+def _tasks_of(package: str, version: str, sizes: Sizes, cache_dir: Path | str) -> list[TaskData]:
+    def build() -> list[TaskData]:
+        documents = select(read_docstrings([package], cache_dir), sizes)
+        return package_tasks(package, f"docstrings of {package} {version}", documents, sizes)
+
+    return cached([package, version, asdict(sizes)], cache_dir, build)
 
 
 def package_tasks(package: str, source: str, documents: Sequence[Document], sizes: Sizes) -> list[TaskData]:
     """Return the five tasks of one package."""
-    name = f"Docs{package.capitalize()}"
+
+    def task(kind: str, main_score: str, content: dict, **settings: Any) -> TaskData:
+        return TaskData(f"Docs{package.capitalize()}{kind}", kind, main_score, source, content, settings=settings)
+
     queries = documents[: sizes.queries]
     near = {d.key: neighbours(d, documents)[: sizes.candidates - 1] for d in queries}
-    few = {"n_experiments": sizes.experiments}
     bootstraps = {
         "max_fraction_of_documents_to_embed": None,  # mteb's default would embed 4 % of the documents
         "max_documents_per_cluster": sum(bool(d.label) for d in documents),
         "n_clusters": sizes.bootstraps,
     }
     return [
-        TaskData(f"{name}Retrieval", "Retrieval", "ndcg_at_10", source, _retrieval(queries, documents)),
-        TaskData(f"{name}Reranking", "Reranking", "map_at_1000", source, _reranking(queries, documents, near)),
-        TaskData(
-            f"{name}Classification", "Classification", "accuracy", source, _classes(documents, sizes), settings=few
-        ),
-        TaskData(f"{name}Clustering", "Clustering", "v_measure", source, _clusters(documents), settings=bootstraps),
-        TaskData(f"{name}PairClassification", "PairClassification", "max_ap", source, _pairs(queries, near)),
+        task("Retrieval", "ndcg_at_10", _retrieval(queries, documents)),
+        task("Reranking", "map_at_1000", _reranking(queries, documents, near)),
+        task("Classification", "accuracy", _classes(documents, sizes), n_experiments=sizes.experiments),
+        task("Clustering", "v_measure", _clusters(documents), **bootstraps),
+        task("PairClassification", "max_ap", _pairs(queries, near)),
     ]
 
 
@@ -85,11 +84,9 @@ def neighbours(document: Document, documents: Sequence[Document]) -> list[Docume
     path = document.module.split(".")
 
     def distance(other: Document) -> tuple[int, str]:
-        shared = 0
-        for ours, theirs in zip(path, other.module.split("."), strict=False):
-            if ours != theirs:
-                break
-            shared += 1
+        theirs = other.module.split(".")
+        parting = (i for i, (a, b) in enumerate(zip(path, theirs, strict=False)) if a != b)
+        shared = next(parting, min(len(path), len(theirs)))
         apart = 0 if other.module == document.module else 1 + len(path) - shared
         return apart, hashlib.sha256((document.key + other.key).encode()).hexdigest()
 
@@ -126,8 +123,8 @@ def _classes(documents: Sequence[Document], sizes: Sizes) -> dict:
     number = {c: i for i, c in enumerate(sorted(members))}
     return {
         split: {
-            "text": [d.text for c in sorted(part) for d in part[c]],
-            "label": [number[c] for c in sorted(part) for _ in part[c]],
+            "text": [d.text for c in number for d in part[c]],
+            "label": [number[c] for c in number for _ in part[c]],
         }
         for split, part in (("train", train), ("test", test))
     }

@@ -10,8 +10,6 @@ from cli.errors import UserError
 from corpora.docstrings import Docstring
 from corpora.near_copies import distinct
 
-SUMMARY_CHARS = (20, 400)  # as on the training side: shorter says nothing, longer is no summary
-BODY_CHARS = 80
 MODULE_SHARE = 10  # documents of one module, so that a query meets neighbours of its own answer
 TOO_BIG = 1 / 3  # a subpackage with a larger share of the package is divided one level deeper
 VENDORED = {"externals", "_lib", "extern", "_vendored"}
@@ -64,10 +62,8 @@ def select(docstrings: Iterable[Docstring], sizes: Sizes) -> list[Document]:
         raise UserError(
             "A package has fewer than two subpackages with enough docstrings. Lower benchmark.class_members."
         )
-    chosen: list[Document] = []
-    for name in classes:
-        members = [d for d in usable if d.label == name]
-        chosen += _by_module(members)[: sizes.documents // len(classes)]
+    share = sizes.documents // len(classes)
+    chosen = [d for name in classes for d in _by_module([d for d in usable if d.label == name])[:share]]
     modules = {d.module for d in chosen}
     rest = sorted(set(usable) - set(chosen), key=lambda d: (d.module not in modules, d.key))
     chosen += rest[: sizes.documents - len(chosen)]
@@ -91,8 +87,7 @@ def subpackages(modules: Sequence[str]) -> dict[str, str]:
 def _unambiguous(docstrings: Iterable[Docstring], body_chars: int) -> list[Document]:
     found = []
     for d in docstrings:
-        vendored = VENDORED.intersection(d.module.split("."))
-        if not vendored and SUMMARY_CHARS[0] <= len(d.summary) <= SUMMARY_CHARS[1] and len(d.body) > BODY_CHARS:
+        if d.is_pair and not VENDORED.intersection(d.module.split(".")):
             key = hashlib.sha256(d.text.encode()).hexdigest()[:16]
             found.append(Document(key, d.module, "", d.summary, cut(d.body, body_chars)))
     found.sort(key=lambda d: (d.key, d.module))

@@ -7,38 +7,43 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError, nearest
-from evaluation.tasks.folder_files import (
-    binary,
-    label,
-    number,
-    numbers,
-    read_qrels,
-    read_rows,
-    refuse_many,
-    text,
-    texts,
-)
+from evaluation.tasks import folder_files as files
+from evaluation.tasks.folder_files import label, number, read_rows, text, texts
 from evaluation.tasks.task_data import TYPES, TaskData
 
 Content = dict[str, Any]
+Rows = list[dict[str, Any]]
 
 
 def pair_classification(folder: Path) -> Content:
     """sentence1, sentence2, labels (0 or 1): one pair a line."""
     path = folder / "test.jsonl"
-    rows = read_rows(path, {"sentence1": text, "sentence2": text, "labels": binary})
-    if {row["labels"] for row in rows} != {0, 1}:
-        raise UserError(f"{path} has pairs of one label only. It needs some with 1 and some with 0.")
-    return {"test": _columns(rows, ("sentence1", "sentence2", "labels"))}
+    rows = read_rows(path, {"sentence1": text, "sentence2": text, "labels": files.binary})
+    fault = "has pairs of one label only. It needs some with 1 and some with 0."
+    return _varied(path, rows, ("sentence1", "sentence2", "labels"), fault)
 
 
 def sts(folder: Path) -> Content:
     """sentence1, sentence2, score."""
     path = folder / "test.jsonl"
     rows = read_rows(path, {"sentence1": text, "sentence2": text, "score": number})
-    if len({row["score"] for row in rows}) < 2:
-        raise UserError(f"{path} has one score alone, so no correlation with it. It needs two or more.")
-    return {"test": _columns(rows, ("sentence1", "sentence2", "score"))}
+    fault = "has one score alone, so no correlation with it. It needs two or more."
+    return _varied(path, rows, ("sentence1", "sentence2", "score"), fault)
+
+
+def clustering(folder: Path) -> Content:
+    """sentences, labels: one sentence a line."""
+    path = folder / "test.jsonl"
+    rows = read_rows(path, {"sentences": text, "labels": label})
+    rows = [{**row, "labels": str(row["labels"])} for row in rows]
+    return _varied(path, rows, ("sentences", "labels"), "has one label only. It needs two or more.")
+
+
+def _varied(path: Path, rows: Rows, names: tuple[str, ...], fault: str) -> Content:
+    """The test split with the columns `names`. Raises `UserError`, saying `fault`, where the last has but one value."""
+    if len({row[names[-1]] for row in rows}) < 2:
+        raise UserError(f"{path} {fault}")
+    return {"test": {name: [row[name] for row in rows] for name in names}}
 
 
 def classification(folder: Path) -> Content:
@@ -57,32 +62,27 @@ def classification(folder: Path) -> Content:
     }
 
 
-def clustering(folder: Path) -> Content:
-    """sentences, labels: one sentence a line."""
-    path = folder / "test.jsonl"
-    rows = read_rows(path, {"sentences": text, "labels": label})
-    if len({str(row["labels"]) for row in rows}) < 2:
-        raise UserError(f"{path} has one label only. It needs two or more.")
-    return {"test": {"sentences": [r["sentences"] for r in rows], "labels": [str(r["labels"]) for r in rows]}}
-
-
 def summarization(folder: Path) -> Content:
     """text, human_summaries[], machine_summaries[], relevance[]: one grade a machine summary."""
     path = folder / "test.jsonl"
-    checks = {"text": text, "human_summaries": texts, "machine_summaries": texts, "relevance": numbers}
+    checks = {"text": text, "human_summaries": texts, "machine_summaries": texts, "relevance": files.numbers}
     rows = read_rows(path, checks)
     for i, row in enumerate(rows, start=1):
         if len(row["relevance"]) != len(row["machine_summaries"]):
             raise UserError(f"{path}, record {i}: 'relevance' and 'machine_summaries' must be of equal length.")
     if all(len(set(row["relevance"])) < 2 for row in rows):
         raise UserError(f"{path} has no record whose relevance varies, so no correlation with it.")
-    return {"test": _columns(rows, tuple(checks))}
+    return {"test": {name: [row[name] for row in rows] for name in checks}}
 
 
 def reranking(folder: Path) -> Content:
     """query, positive[], negative[]: a record without a negative says nothing and is left out, as mteb does."""
     path = folder / "test.jsonl"
-    checks = {"query": text, "positive": _maybe_texts, "negative": _maybe_texts}
+
+    def list_of_texts(value: Any) -> str:
+        return "" if value == [] else texts(value)
+
+    checks = {"query": text, "positive": list_of_texts, "negative": list_of_texts}
     rows = [r for r in read_rows(path, checks) if r["positive"] and r["negative"]]
     if not rows:
         raise UserError(f"{path} has no record with both a positive and a negative.")
@@ -109,53 +109,34 @@ def retrieval(folder: Path) -> Content:
     corpus = {key: doc for key, doc in corpus.items() if (doc["title"] + doc["text"]).strip()}
     queries = {key: row["text"] for key, row in asked.items() if row["text"].strip()}
     empty = [f"{folder / 'corpus.jsonl'}: the document '{key}'" for key in documents if key not in corpus]
-    refuse_many(empty, len(documents), "documents")
-    qrels, left_out = read_qrels(folder / "qrels" / "test.tsv", queries, corpus)
-    left_out = {"documents": len(empty), **left_out}
-    kept = {query: queries[query] for query in qrels}
-    return {"corpus": corpus, "queries": kept, "qrels": qrels, "top_ranked": None, "left_out": left_out}
+    files.refuse_many(empty, len(documents), "documents")
+    qrels, left_out = files.read_qrels(folder / "qrels" / "test.tsv", queries, corpus)
+    return {
+        "corpus": corpus,
+        "queries": {query: queries[query] for query in qrels},
+        "qrels": qrels,
+        "top_ranked": None,
+        "left_out": {"documents": len(empty), **left_out},
+    }
 
 
 def _by_id(path: Path) -> dict[str, dict[str, Any]]:
-    rows = read_rows(path, {"_id": label, "text": _string})
-    found = {str(row["_id"]): row for row in rows}
-    if len(found) < len(rows):
-        double = next(name for name, count in Counter(str(row["_id"]) for row in rows).items() if count > 1)
+    rows = read_rows(path, {"_id": label, "text": files.string})
+    counts = Counter(str(row["_id"]) for row in rows)
+    double = next((name for name, count in counts.items() if count > 1), None)
+    if double is not None:
         raise UserError(f"{path}: the _id '{double}' is there twice. Each needs its own.")
-    return found
+    return {str(row["_id"]): row for row in rows}
 
 
-READERS: dict[str, Callable[[Path], Content]] = {
-    "Retrieval": retrieval,
-    "Reranking": reranking,
-    "Classification": classification,
-    "Clustering": clustering,
-    "PairClassification": pair_classification,
-    "STS": sts,
-    "Summarization": summarization,
-}
-
-
-def _columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in names}
-
-
-def _maybe_texts(value: Any) -> str:
-    return "" if value == [] else texts(value)
-
-
-def _string(value: Any) -> str:
-    return "" if isinstance(value, str) else f"must be a text, not {type(value).__name__}"
-
-
-MAIN_SCORE = {
-    "Retrieval": "ndcg_at_10",
-    "Reranking": "map_at_1000",
-    "Classification": "accuracy",
-    "Clustering": "v_measure",
-    "PairClassification": "max_ap",
-    "STS": "cosine_spearman",
-    "Summarization": "cosine_spearman",
+KINDS: dict[str, tuple[Callable[[Path], Content], str]] = {  # reader, main score
+    "Retrieval": (retrieval, "ndcg_at_10"),
+    "Reranking": (reranking, "map_at_1000"),
+    "Classification": (classification, "accuracy"),
+    "Clustering": (clustering, "v_measure"),
+    "PairClassification": (pair_classification, "max_ap"),
+    "STS": (sts, "cosine_spearman"),
+    "Summarization": (summarization, "cosine_spearman"),
 }
 NO_NAMES = ("model_meta", "manifest", "tasks", "experiment_params")  # .json: lie beside scores and are none
 EMBEDDED = 2048  # documents of a clustering task that are embedded, drawn by mteb's seed: its own choice for v2 tasks
@@ -199,7 +180,7 @@ def _description(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: the name '{about['name']}' becomes that of a file of scores, and cannot. Change it.")
     main_score, prompt = about.get("main_score"), about.get("prompt")
     if main_score is not None and not isinstance(main_score, str):
-        raise UserError(f"{path}: main_score must be the name of a measure, such as {MAIN_SCORE[about['type']]}.")
+        raise UserError(f"{path}: main_score must be the name of a measure, such as {KINDS[about['type']][1]}.")
     sides = prompt if isinstance(prompt, dict) else {"query": prompt or ""}
     if not set(sides) <= {"query", "document"} or not all(isinstance(said, str) for said in sides.values()):
         raise UserError(f'{path}: prompt must be a sentence, or {{"query": "...", "document": "..."}}.')
@@ -208,11 +189,15 @@ def _description(path: Path) -> dict[str, Any]:
 
 def _task(folder: Path, about: dict[str, Any]) -> TaskData:
     kind = about["type"]
-    content = READERS[kind](folder)
+    reader, main_score = KINDS[kind]
+    content = reader(folder)
     left_out = {what: count for what, count in content.pop("left_out", {}).items() if count}
     settings: dict[str, Any] = {}
-    if kind in ("STS", "Summarization"):
-        settings = _grades(folder / "task.json", about)
+    if kind in ("STS", "Summarization"):  # the ends of the scale; mteb's default is 0 to 5
+        low, high = about.get("min_score", 0), about.get("max_score", 5)
+        if number(low) or number(high) or low >= high:
+            raise UserError(f"{folder / 'task.json'}: min_score and max_score must be numbers, the first the smaller.")
+        settings = {"min_score": low, "max_score": high}
     if kind == "Clustering":
         embedded = min(EMBEDDED, len(content["test"]["labels"]))
         settings = {
@@ -220,21 +205,5 @@ def _task(folder: Path, about: dict[str, Any]) -> TaskData:
             "max_document_to_embed": embedded,
             "max_documents_per_cluster": embedded,  # of each bootstrap
         }
-    return TaskData(
-        name=about["name"],
-        type=kind,
-        main_score=about.get("main_score") or MAIN_SCORE[kind],
-        source=str(about.get("source") or folder),
-        content=content,
-        prompt=about.get("prompt"),
-        settings=settings,
-        left_out=left_out,
-    )
-
-
-def _grades(path: Path, about: dict[str, Any]) -> dict[str, float]:
-    """The ends of the scale of graded tasks; mteb's default is 0 to 5."""
-    low, high = about.get("min_score", 0), about.get("max_score", 5)
-    if number(low) or number(high) or low >= high:
-        raise UserError(f"{path}: min_score and max_score must be numbers, the first the smaller.")
-    return {"min_score": low, "max_score": high}
+    main_score, source = about.get("main_score") or main_score, str(about.get("source") or folder)
+    return TaskData(about["name"], kind, main_score, source, content, about.get("prompt"), settings, left_out)

@@ -4,8 +4,9 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cli.errors import UserError
 
@@ -13,18 +14,22 @@ Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
 MOST_LEFT_OUT = 0.01  # share of judgements, documents or queries that a collection may lack
 
 
+@contextmanager
+def opened(path: Path, need: str) -> Iterator[IO[str]]:
+    """Open a text file. Raises `UserError`, with `need`, where there is none, and for one that is not UTF-8."""
+    if not path.is_file():
+        raise UserError(f"There is no {path}. {need}")
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            yield lines
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
+
+
 def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
     """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
-    if not path.is_file():
-        raise UserError(f"There is no {path}. A task folder needs it; docs/own-data.md has the files of each type.")
-    rows = []
-    with path.open(encoding="utf-8") as lines:
-        try:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    rows.append(_row(path, number, line, columns))
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
+    with opened(path, "A task folder needs it; docs/own-data.md has the files of each type.") as lines:
+        rows = [_row(path, number, line, columns) for number, line in enumerate(lines, start=1) if line.strip()]
     if not rows:
         raise UserError(f"{path} is empty. It needs at least one line.")
     return rows
@@ -57,8 +62,6 @@ def read_qrels(
 
     Raises `UserError` naming file and line, also where more than `MOST_LEFT_OUT` of the lines would be left out.
     """
-    if not path.is_file():
-        raise UserError(f"There is no {path}. A Retrieval folder needs it: query-id, corpus-id, score, tab-separated.")
     qrels: dict[str, dict[str, int]] = {}
     lost: list[str] = []  # the lines, and what is missing there
     relevant: set[str] = set()
@@ -89,7 +92,7 @@ def refuse_many(lost: Sequence[str], total: int, what: str) -> None:
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
     """Yield line, query, document and grade of each line below the header."""
-    with path.open(encoding="utf-8", newline="") as lines:
+    with opened(path, "A Retrieval folder needs it: query-id, corpus-id, score, tab-separated.") as lines:
         try:
             for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
                 if number == 1 and cells[-1:] == ["score"]:
@@ -99,17 +102,18 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
                         f"{path}, line {number}: needs query-id, corpus-id and a whole score, tab-separated."
                     )
                 yield number, cells[0], cells[1], int(cells[2])
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
         except csv.Error as error:
             raise UserError(f"{path} is no tab-separated text: {error}. Write it anew.") from error
 
 
+def string(value: Any) -> str:
+    """Check: a text, or an empty one."""
+    return "" if isinstance(value, str) else f"must be a text, not {type(value).__name__}"
+
+
 def text(value: Any) -> str:
     """Check: a text with something in it."""
-    if not isinstance(value, str):
-        return f"must be a text, not {type(value).__name__}"
-    return "" if value.strip() else "is an empty text"
+    return string(value) or ("" if value.strip() else "is an empty text")
 
 
 def texts(value: Any) -> str:
@@ -127,9 +131,7 @@ def number(value: Any) -> str:
 
 def numbers(value: Any) -> str:
     """Check: a list of numbers with at least one member."""
-    if not isinstance(value, list) or not value or any(map(number, value)):
-        return "must be a list of numbers"
-    return ""
+    return "" if isinstance(value, list) and value and not any(map(number, value)) else "must be a list of numbers"
 
 
 def label(value: Any) -> str:

@@ -5,8 +5,6 @@ from typing import Any
 
 from evaluation.tasks.task_data import TaskData
 
-CATEGORY = {"Classification": "t2c", "Clustering": "t2c"}
-
 
 def mteb_task(data: TaskData) -> Any:
     """Return an `mteb.AbsTask` for `data`. Its dataset revision is the beginning of the content's sha256, so that
@@ -19,7 +17,7 @@ def mteb_task(data: TaskData) -> Any:
         description=data.source,
         prompt=data.prompt,  # type: ignore[arg-type]
         type=data.type,  # type: ignore[arg-type]
-        category=CATEGORY.get(data.type, "t2t"),  # type: ignore[arg-type]
+        category="t2c" if data.type in ("Classification", "Clustering") else "t2t",
         eval_splits=["test"],
         eval_langs=["eng-Latn"],
         main_score=data.main_score,
@@ -31,23 +29,17 @@ def mteb_task(data: TaskData) -> Any:
             self.data_loaded = True
 
     members = {"metadata": metadata, "load_data": load_data, "__doc__": data.source, "left_out": data.left_out}
-    members |= data.settings
-    return type(data.name, (_base(data.type),), members)()
+    return type(data.name, (_base(data.type),), members | data.settings)()
 
 
 def _base(kind: str) -> type:
     from mteb import abstasks
     from mteb.abstasks.text.summarization import AbsTaskSummarization
 
-    return {
-        "Retrieval": abstasks.AbsTaskRetrieval,
-        "Reranking": abstasks.AbsTaskRetrieval,  # mteb 2: reranking is retrieval among `top_ranked`
-        "Classification": abstasks.AbsTaskClassification,
-        "Clustering": abstasks.AbsTaskClustering,
-        "PairClassification": abstasks.AbsTaskPairClassification,
-        "STS": abstasks.AbsTaskSTS,
-        "Summarization": AbsTaskSummarization,
-    }[kind]
+    if kind == "Summarization":
+        return AbsTaskSummarization
+    name = "Retrieval" if kind == "Reranking" else kind  # mteb 2: reranking is retrieval among `top_ranked`
+    return getattr(abstasks, f"AbsTask{name}")
 
 
 @cache

@@ -36,24 +36,6 @@ class TaskData:
         text = json.dumps([self.type, self.main_score, self.content, self.settings], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    @property
-    def texts(self) -> set[str]:
-        """The distinct texts to encode, for a forecast of the cost (short labels and ids are among them)."""
-        content = {k: v for k, v in self.content.items() if k not in ("qrels", "top_ranked")}
-        return set(strings(content))
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Yield the strings of a nested value, in order."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from strings(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from strings(part)
-
 
 COLUMNS = {
     "Classification": ("text",),
@@ -76,10 +58,9 @@ def texts_of_task(data: TaskData) -> Iterator[tuple[str, str]]:
         for query in data.content["queries"].values():
             yield "query", query
         return
-    for columns in data.content.values():
-        for name in COLUMNS[data.type]:
-            for text in strings(columns[name]):
-                yield "query", text
+    values = (value for columns in data.content.values() for name in COLUMNS[data.type] for value in columns[name])
+    for value in values:  # a text, or a list of summaries
+        yield from (("query", text) for text in ([value] if isinstance(value, str) else value))
 
 
 def joined(doc: dict[str, Any]) -> str:

@@ -20,8 +20,7 @@ from analysis.statistics.intervals import student_interval
 from encoders.text_encoder import Meter, TextEncoder
 from encoders.tokens import Batch
 from evaluation.candidates.candidates import Candidate
-from evaluation.embeddings.cache import Encoder, Store
-from evaluation.embeddings.memory import EmbeddingMemory
+from evaluation.embeddings.store import EmbeddingMemory, Encoder, Store
 from evaluation.scoring import Options
 from evaluation.scoring import score as score_candidate
 from evaluation.tasks.chosen import TaskSet

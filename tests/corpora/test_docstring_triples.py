@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from corpora.docstring_pairs import BODY_CHARS, SUMMARY_CHARS, docstring_triples
-from corpora.docstrings import Docstring
+from corpora.docstring_pairs import docstring_triples
+from corpora.docstrings import BODY_CHARS, SUMMARY_CHARS, Docstring
 from corpora.triples import fingerprint
 
 

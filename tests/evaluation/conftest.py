@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from cli.compose import CONF
-from evaluation.candidates.candidates import Candidate
-from evaluation.candidates.text_lengths import Measure
+from evaluation.candidates.candidates import Candidate, Measure
 
 CACHE = CONF.parent / "cache"
 

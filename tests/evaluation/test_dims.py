@@ -9,7 +9,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates.candidates import candidates, each_dim
-from evaluation.candidates.prefixes import Siblings
+from evaluation.candidates.shared import Siblings
 from evaluation.command import run
 from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.results import MANIFEST

@@ -5,7 +5,7 @@ import pytest
 
 from cli.errors import UserError
 from evaluation.embeddings.cache import EmbeddingCache
-from evaluation.embeddings.memory import EmbeddingMemory
+from evaluation.embeddings.store import EmbeddingMemory
 from evaluation.instructions import read_instructions
 from evaluation.scoring import Options, score
 from evaluation.tasks.folder import folder_tasks

@@ -149,7 +149,7 @@ def test_a_measured_rate_is_used_the_next_time(tmp_path) -> None:
 def test_disk_is_chosen_by_what_is_free(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(embedding_place, "free_bytes", lambda _: 1000)
     place = embedding_place.embedding_place
-    chosen = [place(mode, size, tmp_path).cache_dir for mode in ("auto", "disk", "memory") for size in (100, 101, None)]
+    chosen = [place(mode, size, tmp_path)[0] for mode in ("auto", "disk", "memory") for size in (100, 101, None)]
     assert chosen == [tmp_path, None, None, tmp_path, tmp_path, tmp_path, None, None, None]
     with pytest.raises(UserError, match="Give embeddings=memory or free some"):
         place("disk", 1001, tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.text_encoder import TextEncoder
-from evaluation.candidates import group
+from evaluation.candidates import shared
 from evaluation.candidates.candidates import candidates
 from evaluation.candidates.readings import PLAIN, check_readings, read_by
 from evaluation.command import main
@@ -184,4 +184,4 @@ def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
     assert one[1].load().group is first.group
     second = two[0].load()
     assert second.group is not first.group
-    assert list(group._held.values()) == [second.group]
+    assert list(shared._current.values()) == [second.group]
