@@ -16,7 +16,7 @@ def test_the_table_names_every_task_of_the_benchmark(benchmark: str, size: int) 
     table = read_instructions("table").table
     names = {task.metadata.name for task in mteb.get_benchmark(benchmark).tasks}
     assert len(names) == size
-    assert names - set(table.tasks) == set()
+    assert names - set(table["tasks"]) == set()
 
 
 def test_where_mteb_has_a_prompt_the_table_agrees() -> None:
