@@ -11,6 +11,7 @@ from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
 from evaluation.tasks.docs import neighbours, package_tasks
 from evaluation.tasks.docs_documents import Sizes, cut, select, subpackages
+from evaluation.tasks.task_data import texts_of_task
 
 SIZES = Sizes(documents=120, queries=50, classes=5)
 PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages
@@ -96,9 +97,8 @@ def test_classification_reads_the_whole_docstring(tasks: dict, documents: list) 
 
 def test_all_five_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -> None:
     texts = {text for d in documents for text in (d.summary, d.body, d.text)}
-    contents = set().union(*(task.texts for task in tasks.values()))
-    labels = {d.label for d in documents} | {""}
-    assert contents - labels <= texts
+    contents = {text for task in tasks.values() for _, text in texts_of_task(task)}
+    assert contents <= texts
 
 
 @pytest.mark.parametrize("package", PACKAGES)
