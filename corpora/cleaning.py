@@ -23,9 +23,7 @@ SPACES = re.compile(r"[ \t]+")
 
 def split_docstring(raw: str) -> tuple[str, str]:
     """Return (summary, rest) of a docstring as `ast.get_docstring` gives it, cleaned; ("", "") where none is left.
-
-    The summary is the first paragraph that is not a signature, on one line. The rest keeps its line breaks.
-    """
+    The summary is the first paragraph that is not a signature, on one line. The rest keeps its line breaks."""
     text = RULE.sub("", _without_code(raw.expandtabs(4).replace("\r", "")))
     text = FIELDS.sub("\n\n", _plain(text))
     paragraphs = [p.strip("\n") for p in re.split(r"\n\s*\n", text) if re.search(r"[A-Za-z]", p)]

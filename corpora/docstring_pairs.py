@@ -26,9 +26,7 @@ PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
 
 def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
     """Return the docstrings of `packages` that nearly copy neither one another nor any docstring of `held_out`.
-
-    Cached by the versions of all packages. Order: package, path, line.
-    """
+    Cached by the versions of all packages. Order: package, path, line."""
     overlap = set(packages) & set(held_out)
     if overlap:
         raise ValueError(f"Packages both trained on and held out: {sorted(overlap)}.")
@@ -48,19 +46,16 @@ def _cache_file(kind: str, packages: Sequence[str], held_out: Sequence[str], cac
 
 def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> list[Docstring]:
     forbidden = NearCopies(PAIR_COPY)
-    exact: set[str] = set()
-    for d in held_out:
-        for part in (d.text, d.summary, d.body):  # a copied summary or body is a leak too
-            if part not in exact:
-                forbidden.keep(part)
-                exact.add(part)
-    kept = [d for d in docstrings if not any(p in exact or p in forbidden for p in _parts(d))]
+    exact = dict.fromkeys(part for d in held_out for part in (d.text, d.summary, d.body))  # a copied part is a leak too
+    for part in exact:
+        forbidden.keep(part)
+
+    def leaks(d: Docstring) -> bool:
+        parts = dict.fromkeys(part for part in (d.text, d.summary, d.body) if part)  # without a body two are the same
+        return any(part in exact or part in forbidden for part in parts)
+
+    kept = [d for d in docstrings if not leaks(d)]
     return [kept[i] for i in distinct([d.text for d in kept], threshold=TEXT_COPY)]
-
-
-def _parts(d: Docstring) -> dict[str, None]:
-    """Text, summary and body, each once: without a body the text is the summary."""
-    return dict.fromkeys(part for part in (d.text, d.summary, d.body) if part)
 
 
 def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Triple]:
@@ -73,29 +68,22 @@ def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir
 
 
 def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
-    """Return (summary, rest, rest of another docstring of the same module) for each docstring that has both.
-
-    The negative is the next usable docstring in the module, cyclically (of the package, where the module has but
-    one): a choice that depends on nothing but the text. A query or positive occurs once.
-    """
-    usable = [d for d in docstrings if d.is_pair]
-    usable = [usable[i] for i in distinct([d.text for d in usable], threshold=PAIR_COPY)]
+    """Return (summary, rest, rest of another docstring of the same module) for each docstring that has both. The
+    negative is the next usable docstring in the module, cyclically (of the package, where the module has but one): a
+    choice that depends on nothing but the text. A query or positive occurs once."""
+    pairs = [d for d in docstrings if d.is_pair]
     seen: set[str] = set()
-    unique = []
-    for d in usable:
+    module: dict[str, list[Docstring]] = defaultdict(list)
+    package: dict[str, list[Docstring]] = defaultdict(list)
+    usable = []
+    for d in (pairs[i] for i in distinct([d.text for d in pairs], threshold=PAIR_COPY)):
         if seen.isdisjoint((d.summary, d.body)):
             seen.update((d.summary, d.body))
-            unique.append(d)
-    usable = unique
-    module: dict[str, list[int]] = defaultdict(list)
-    package: dict[str, list[int]] = defaultdict(list)
-    for i, d in enumerate(usable):
-        module[d.module].append(i)
-        package[d.package].append(i)
+            for members in (usable, module[d.module], package[d.package]):
+                members.append(d)
     triples = []
-    for i, d in enumerate(usable):
+    for d in usable:
         group = module[d.module] if len(module[d.module]) > 1 else package[d.package]
-        other = group[(group.index(i) + 1) % len(group)]
-        negatives = (usable[other].body,) if other != i else ()
-        triples.append(Triple(d.summary, d.body, negatives, source=d.package))
+        other = group[(group.index(d) + 1) % len(group)]
+        triples.append(Triple(d.summary, d.body, (other.body,) if other is not d else (), source=d.package))
     return triples

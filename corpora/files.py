@@ -20,10 +20,8 @@ LONGEST_CELL = 2**31 - 1  # csv's own limit of 128 KiB is less than a document
 
 
 def rows(path: Path) -> Rows:
-    """Yield (line, record) of a file; of a parquet file (row, record), counted from one.
-
-    Raises `UserError` with file and line for an unknown extension and for what is not of its format.
-    """
+    """Yield (line, record) of a file; of a parquet file (row, record), counted from one. Raises `UserError` with
+    file and line for an unknown extension and for what is not of its format."""
     reader = READERS.get(kind(path))
     if reader is None:
         raise UserError(f"{path} is of no known kind. Give .jsonl or .csv (each also .gz) or .parquet.")
@@ -63,18 +61,15 @@ def _jsonl(path: Path) -> Rows:
         for number, line in enumerate(file, 1):
             if line.isspace():
                 continue
+            place = f"{path}, line {number}"
             try:
                 row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}, line {number} is not UTF-8 ({error.reason}). Save the file as UTF-8."
-                ) from error
+                raise UserError(f"{place} is not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
             except (ValueError, RecursionError) as error:
-                raise UserError(
-                    f"{path}, line {number} is not JSON ({error}). Write one JSON object a line."
-                ) from error
+                raise UserError(f"{place} is not JSON ({error}). Write one JSON object a line.") from error
             if not isinstance(row, dict):
-                raise UserError(f'{path}, line {number} is not a JSON object. Write {{"query": ..., "positive": ...}}.')
+                raise UserError(f'{place} is not a JSON object. Write {{"query": ..., "positive": ...}}.')
             yield number, row
 
 
@@ -84,11 +79,10 @@ def _csv(path: Path) -> Rows:
         table = csv.DictReader(text, strict=True)
         try:
             for row in table:
+                place = f"{path}, line {table.line_num}"
                 if None in row:
-                    raise UserError(
-                        f"{path}, line {table.line_num} has more cells than the first line. Quote cells with commas."
-                    )
-                yield table.line_num, {k: _cell(v, path, table.line_num) for k, v in row.items()}
+                    raise UserError(f"{place} has more cells than the first line. Quote cells with commas.")
+                yield table.line_num, {k: _cell(v, place) for k, v in row.items()}
         except csv.Error as error:
             raise UserError(f"{path}, line {table.reader.line_num} is not CSV ({error}). Mend its quotes.") from error
         except UnicodeDecodeError as error:
@@ -96,16 +90,16 @@ def _csv(path: Path) -> Rows:
             raise UserError(f"{path} is not UTF-8 after line {line} ({error.reason}). Save it as UTF-8.") from error
 
 
-def _cell(value: str | None, path: Path, line: int) -> Any:
+def _cell(value: str | None, place: str) -> Any:
     """A cell as a value: nothing where it is empty, a list where it holds a JSON list of texts."""
     if value and value[0] == "[" and value[-1] == "]":
         if value.startswith('["'):
             try:
                 return json.loads(value)
             except ValueError as error:
-                raise UserError(f"{path}, line {line} has a list that is not JSON ({error}). Mend it.") from error
+                raise UserError(f"{place} has a list that is not JSON ({error}). Mend it.") from error
         if value.startswith("['"):
-            raise UserError(f'{path}, line {line} has a list in Python\'s spelling. Write it as JSON: ["a", "b"].')
+            raise UserError(f'{place} has a list in Python\'s spelling. Write it as JSON: ["a", "b"].')
     return value or None
 
 
@@ -116,12 +110,8 @@ def _parquet(path: Path) -> Rows:
     except ImportError as error:
         raise UserError(f"{path} needs pyarrow. Install it: pip install pyarrow.") from error
     try:
-        file = parquet.ParquetFile(path)
-        number = 0
-        for batch in file.iter_batches(batch_size=4096):
-            for row in batch.to_pylist():
-                number += 1
-                yield number, row
+        batches = parquet.ParquetFile(path).iter_batches(batch_size=4096)
+        yield from enumerate((row for batch in batches for row in batch.to_pylist()), 1)
     except pyarrow.ArrowException as error:
         raise UserError(f"{path} is not a whole parquet file ({str(error).splitlines()[0]}). Write it anew.") from error
 
@@ -130,24 +120,19 @@ READERS: dict[str, Callable[[Path], Rows]] = {".jsonl": _jsonl, ".csv": _csv, ".
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
-    """Return the triples of all files of `data.path`.
-
-    Raises `UserError` with file and line for the first record that cannot be used.
-    """
-    found: list[Triple] = []
-    for path in data_files(data["path"]):
-        found.extend(file_triples(path, data["columns"]))
-    return found
+    """Return the triples of all files of `data.path`. Raises `UserError` with file and line for the first record
+    that cannot be used."""
+    return [triple for path in data_files(data["path"]) for triple in file_triples(path, data["columns"])]
 
 
 def data_files(path: str | list[str] | None) -> list[Path]:
     """Return the files that `path` names: one, several by comma or as a list, or globs. Each occurs once."""
     if not path:
         raise UserError("data.path is empty. Name the files: data.path=a.jsonl.gz,b.csv")
-    whole = isinstance(path, str) and Path(path).exists()  # a name may hold a comma
-    words = [str(path)] if whole else path.split(",") if isinstance(path, str) else path
-    named = [p for word in words if word.strip() for p in _matching(word.strip())]
-    return list(dict.fromkeys(named))
+    words = path
+    if isinstance(path, str):
+        words = [path] if Path(path).exists() else path.split(",")  # a name may hold a comma
+    return list(dict.fromkeys(file for word in words if word.strip() for file in _matching(word.strip())))
 
 
 def files_of(data: dict[str, Any]) -> list[Path]:
@@ -179,11 +164,10 @@ def _matching(word: str) -> list[Path]:
     path = Path(word).expanduser()
     if path.is_dir():
         raise UserError(f"{word} is a folder. Name its files: data.path='{word.rstrip('/')}/*.jsonl.gz'")
-    if not path.exists() and has_magic(word):
-        matches = sorted(Path(p) for p in glob(str(path), recursive=True))
-        if not matches:
-            raise UserError(f"No file matches {word}. Check data.path; relative paths start at {Path.cwd()}.")
-        return matches
-    if not path.exists():
-        raise UserError(f"There is no data file {word}. Check data.path; relative paths start at {Path.cwd()}.")
-    return [path]
+    if path.exists():
+        return [path]
+    matches = sorted(Path(p) for p in glob(str(path), recursive=True)) if has_magic(word) else []
+    if not matches:
+        what = "No file matches" if has_magic(word) else "There is no data file"
+        raise UserError(f"{what} {word}. Check data.path; relative paths start at {Path.cwd()}.")
+    return matches

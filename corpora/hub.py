@@ -15,11 +15,9 @@ REACH_SECONDS = 5.0
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
-    """Return the triples of `data.dataset` at `data.revision`, or of the local folder or file `data.path`.
-
-    Raises `UserError` where the hub cannot be reached and nothing is cached, for an unknown data set, split or
-    revision, and with the row for a record that cannot be used.
-    """
+    """Return the triples of `data.dataset` at `data.revision`, or of the local folder or file `data.path`. Raises
+    `UserError` where the hub cannot be reached and nothing is cached, for an unknown data set, split or revision,
+    and with the row for a record that cannot be used."""
     path = data["path"]
     if path and not Path(path).is_dir():
         return [t for file in data_files(path) for t in file_triples(file, data["columns"])]
@@ -42,10 +40,8 @@ def columns_of(split: Any, names: list[str]) -> Iterator[dict[str, list]]:
 
 
 def load_split(data: dict[str, Any]) -> Any:
-    """Return the split as a `datasets.Dataset`, its rows on disk.
-
-    data: dataset, split, revision and path; subset and files of the data set, where it has such.
-    """
+    """Return the split as a `datasets.Dataset`, its rows on disk. data: dataset, split, revision and path; subset
+    and files of the data set, where it has such."""
     import datasets
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -58,11 +54,13 @@ def load_split(data: dict[str, Any]) -> Any:
         datasets.config.HF_HUB_OFFLINE = was_offline or offline  # what is cached still loads, without long retries
         if path and (Path(path) / "state.json").exists():
             return datasets.load_from_disk(path)
-        chosen = {"name": data.get("subset"), "data_files": data.get("files"), "revision": data["revision"]}
-        if path:
-            chosen = {"revision": data["revision"]}
-        split = datasets.load_dataset(path or data["dataset"], split=data["split"], **chosen)
-        _tell_commit(data, commit_of(split))
+        chosen = {} if path else {"name": data.get("subset"), "data_files": data.get("files")}
+        place = path or data["dataset"]
+        split = datasets.load_dataset(place, split=data["split"], revision=data["revision"], **chosen)
+        commit = commit_of(split)
+        if commit and data["revision"] != commit:  # so that the run can be repeated when the hub has moved on
+            again = f"data.revision={commit} reads the same again."
+            print(f"{data['dataset']} is read at commit {commit}; {again}", flush=True)
         return split
     except faults as error:
         raise UserError(_explained(error, data, offline)) from error
@@ -74,12 +72,6 @@ def commit_of(split: Any) -> str:
     """Return the commit of the hub data set that `split` was read from, or "" for data from elsewhere."""
     found = (re.match(r"hf://datasets/[^@]+@([0-9a-f]{40})/", url) for url in split.info.download_checksums or ())
     return next((match.group(1) for match in found if match), "")
-
-
-def _tell_commit(data: dict[str, Any], commit: str) -> None:
-    """Name the commit where the configuration does not, so that the run can be repeated when the hub has moved on."""
-    if commit and data["revision"] != commit:
-        print(f"{data['dataset']} is read at commit {commit}; data.revision={commit} reads the same again.", flush=True)
 
 
 def hub_reachable() -> bool:
@@ -94,10 +86,9 @@ def hub_reachable() -> bool:
     url = urlparse(constants.ENDPOINT)
     if getproxies().get(url.scheme):
         return True
+    port = url.port or (443 if url.scheme == "https" else 80)
     try:
-        with socket.create_connection(
-            (url.hostname or "", url.port or (443 if url.scheme == "https" else 80)), REACH_SECONDS
-        ):
+        with socket.create_connection((url.hostname or "", port), REACH_SECONDS):
             return True
     except OSError:
         return False

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 WORD = re.compile(r"[a-z0-9]+")
@@ -22,13 +23,17 @@ def shingles(text: str) -> frozenset[int]:
     return frozenset([zlib.crc32(joined[start : end - 1]) for start, end in grams])
 
 
-class NearCopies:
-    """An index of texts that finds whether a new text nearly copies one of them.
+@lru_cache(maxsize=1)  # a text is looked for, then kept
+def _sketched(text: str) -> tuple[frozenset[int], list[int]]:
+    grams = shingles(text)
+    return grams, sorted(grams)[:SKETCH]
 
-    Two texts are near-copies where the Jaccard similarity of their shingles reaches `threshold`
-    (Broder 1997, "On the resemblance and containment of documents"). Candidates are found by bottom-k sketches:
-    at similarity .5 two sketches of eight hashes fail to meet with a probability of about 2^-8.
-    """
+
+class NearCopies:
+    """An index of texts that finds whether a new text nearly copies one of them. Two texts are near-copies where the
+    Jaccard similarity of their shingles reaches `threshold` (Broder 1997, "On the resemblance and containment of
+    documents"). Candidates are found by bottom-k sketches: at similarity .5 two sketches of eight hashes fail to
+    meet with a probability of about 2^-8."""
 
     def __init__(self, threshold: float = 0.5) -> None:
         self.threshold = threshold
@@ -37,35 +42,25 @@ class NearCopies:
 
     def add(self, text: str) -> bool:
         """Add `text`; return False, and leave it out, where it nearly copies a text that is in."""
-        grams = shingles(text)
-        sketch = sorted(grams)[:SKETCH]
-        if self._known(grams, sketch):
+        if text in self:
             return False
-        self._insert(grams, sketch)
+        self.keep(text)
         return True
 
     def keep(self, text: str) -> None:
         """Add `text` whatever is in: what copies it need not copy the text that it copies."""
-        grams = shingles(text)
-        self._insert(grams, sorted(grams)[:SKETCH])
-
-    def _insert(self, grams: frozenset[int], sketch: list[int]) -> None:
+        grams, sketch = _sketched(text)
         for key in sketch:
             self._buckets[key].append(len(self._sets))
         self._sets.append(grams)
 
     def __contains__(self, text: str) -> bool:
-        grams = shingles(text)
-        return self._known(grams, sorted(grams)[:SKETCH])
-
-    def _known(self, grams: frozenset[int], sketch: list[int]) -> bool:
-        candidates = {i for key in sketch for i in self._buckets.get(key, ())}
-        return any(self._similarity(grams, self._sets[i]) >= self.threshold for i in candidates)
-
-    @staticmethod
-    def _similarity(a: frozenset[int], b: frozenset[int]) -> float:
-        shared = len(a & b)
-        return shared / (len(a) + len(b) - shared)
+        grams, sketch = _sketched(text)
+        for other in (self._sets[i] for i in {i for key in sketch for i in self._buckets.get(key, ())}):
+            shared = len(grams & other)
+            if shared / (len(grams) + len(other) - shared) >= self.threshold:
+                return True
+        return False
 
 
 def distinct(texts: Sequence[str], seen: Iterable[str] = (), threshold: float = 0.5) -> list[int]:

@@ -1,30 +1,26 @@
 """Raw text for `objective=mntp` and `objective=simcse`: each text is its own positive."""
 
 import gzip
-from collections.abc import Callable, Iterator
-from functools import lru_cache
-from importlib import import_module
-from json import dumps, loads
+from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from cli.errors import UserError
 from corpora.files import damage_named, data_files, rows, stem
 from corpora.hub import columns_of, load_split
-from corpora.readers import docstring_sources, stamped
+from corpora.readers import docstring_sources, read_once
 from corpora.triples import Triple
 
 Config = dict[str, Any]
-LINES = (".txt", ".txt.gz")
 
 
 def read_texts(data: Config, cache_dir: str) -> list[Triple]:
-    """Return each text of `data` as query and as positive, its source with it; repeated texts once.
-
-    data=docstrings: the docstrings of the training side, never of the held-out packages. Others: by the function that
-    `data.texts` names. Raises `UserError` for data of pairs, and where no text is left.
-    """
-    return list(_read(dumps(data, sort_keys=True), cache_dir, stamped(data)))
+    """Return each text of `data` as query and as positive, its source with it; repeated texts once. data=docstrings:
+    the docstrings of the training side, never of the held-out packages. Others: by the function that `data.texts`
+    names. Raises `UserError` for data of pairs, and where no text is left."""
+    refuse_pairs(data)
+    return read_once(_read, data, cache_dir)
 
 
 def refuse_pairs(data: Config) -> None:
@@ -37,50 +33,36 @@ def refuse_pairs(data: Config) -> None:
         )
 
 
-@lru_cache(maxsize=1)  # the stages of a sweep read the same text
-def _read(data: str, cache_dir: str, _stamps: str) -> tuple[Triple, ...]:
-    config: Config = loads(data)
-    refuse_pairs(config)
-    if "packages" in config:
-        found = docstring_sources(config, cache_dir)
+def _read(data: Config, cache_dir: str) -> list[Triple]:
+    if "packages" in data:
+        found = dict(docstring_sources(data, cache_dir))
     else:
-        module, _, function = config["texts"].rpartition(".")
-        reader: Callable[[Config], Iterator[tuple[str, str]]] = getattr(import_module(module), function)
-        found = [(text, source) for text, source in reader(config) if len(text) >= config["shortest"]]
+        found = {text: source for text, source in resolve_name(data["texts"])(data) if len(text) >= data["shortest"]}
     if not found:
-        raise UserError(
-            f"data={config['name']} holds no text of data.shortest={config['shortest']} characters or more."
-        )
-    return tuple(Triple(text, text, (), source) for text, source in dict(found).items())
+        raise UserError(f"data={data['name']} holds no text of data.shortest={data['shortest']} characters or more.")
+    return [Triple(text, text, (), source) for text, source in found.items()]
 
 
 def file_texts(data: Config) -> Iterator[tuple[str, str]]:
-    """`data=text`: yield (text, file name) of each line of .txt, and of column `data.column` of .jsonl, .csv, .parquet.
-
-    Raises `UserError` with file and line for a record without that column.
-    """
+    """`data=text`: yield (text, file name) of each line of .txt, and of column `data.column` of .jsonl, .csv,
+    .parquet. Raises `UserError` with file and line for a record without that column."""
     for path in data_files(data["path"]):
-        if path.name.endswith(LINES):
-            yield from ((line, stem(path)) for line in _lines(path))
-        else:
-            yield from ((text, stem(path)) for text in _column(path, data["column"]))
+        texts = _lines(path) if path.name.endswith((".txt", ".txt.gz")) else _column(path, data["column"])
+        yield from ((text, stem(path)) for text in texts)
 
 
 def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
-    """`data=wikitext`, `data=wiki_sentences`: yield (text, data set) of a hub data set, or of its copy in `data.path`.
-
-    Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and nothing is cached.
-    """
+    """`data=wikitext`, `data=wiki_sentences`: yield (text, data set) of a hub data set, or of its copy in
+    `data.path`. Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and
+    nothing is cached."""
     path = data["path"]
     if path and not Path(path).is_dir():
         yield from file_texts(data)
         return
     split = load_split(data)
     if data["column"] not in split.column_names:
-        raise UserError(
-            f"{path or data['dataset']} has no column {data['column']} (it has {', '.join(split.column_names)}). "
-            "Set data.column."
-        )
+        others = ", ".join(split.column_names)
+        raise UserError(f"{path or data['dataset']} has no column {data['column']} (it has {others}). Set data.column.")
     for batch in columns_of(split, [data["column"]]):
         for text in batch[data["column"]]:
             bare = (text or "").strip()
@@ -92,8 +74,7 @@ def _lines(path: Path) -> Iterator[str]:
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with damage_named(path), opened(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                yield line.strip()
+            yield from map(str.strip, file)
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path} cannot be read as text in UTF-8: {error}. Convert it, or name another file."
@@ -104,8 +85,8 @@ def _column(path: Path, column: str) -> Iterator[str]:
     for number, row in rows(path):
         text = row.get(column)
         if not isinstance(text, str):
+            others = ", ".join(map(str, row))
             raise UserError(
-                f"{path}, record {number} has no text in column {column} (it has {', '.join(map(str, row))}). "
-                "Set data.column."
+                f"{path}, record {number} has no text in column {column} (it has {others}). Set data.column."
             )
         yield text.strip()

@@ -49,11 +49,9 @@ class BadRecordError(ValueError):
 
 
 class TripleMaker:
-    """Makes triples of the records of one file.
-
-    columns: our names to the file's ({"query": "question", ...}); of the optional ones (negative, source,
-    instruction) a record may have none. Negatives may also stand under "negatives". source: of records without one.
-    """
+    """Makes triples of the records of one file. columns: our names to the file's ({"query": "question", ...}); of
+    the optional ones (negative, source, instruction) a record may have none. Negatives may also stand under
+    "negatives". source: of records without one."""
 
     def __init__(self, columns: Mapping[str, str], source: str) -> None:
         self.columns, self.source = columns, source
@@ -83,12 +81,11 @@ class TripleMaker:
                 raise BadRecordError(_missing(ours, self.columns[ours], [k for k in found if k not in names]))
         if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(found):
             raise BadRecordError(f"has both '{self.columns['negative']}' and 'negatives'. Keep one of them.")
-        for key in found:
-            near = [] if key in names else get_close_matches(key, names - set(found), n=1, cutoff=MISSPELT)
+        for key in (key for key in found if key not in names):
+            near = get_close_matches(key, names - set(found), n=1, cutoff=MISSPELT)
             if near:
-                raise BadRecordError(
-                    f"has a key '{key}', which is not read. Rename it to '{near[0]}', or to something unlike."
-                )
+                fault = f"has a key '{key}', which is not read"
+                raise BadRecordError(f"{fault}. Rename it to '{near[0]}', or to something unlike.")
 
     def names(self) -> set[str]:
         """The columns of a file that are read."""
@@ -114,9 +111,8 @@ def _text(value: Any, column: str, wanted: str = "a text") -> str:
         try:
             value.encode()
         except UnicodeEncodeError as error:  # a lone surrogate: JSON can hold it, no tokenizer can read it
-            raise BadRecordError(
-                f"has half a character (a lone surrogate) in '{column}'. Write the file anew as UTF-8."
-            ) from error
+            what = f"has half a character (a lone surrogate) in '{column}'"
+            raise BadRecordError(f"{what}. Write the file anew as UTF-8.") from error
     return value
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,9 @@ def is_hub_error(error: BaseException) -> bool:
 
 def unreachable(task: Any, error: BaseException) -> UserError:
     """Return the error for a task whose data set cannot be had."""
-    parts = getattr(task.metadata, "tasks", None) or [task]  # an aggregate, as CQADupstack, has no data of its own
+    part = (_parts(task) or [task])[0]  # an aggregate, as CQADupstack, has no data of its own
     return UserError(
-        f"The data set {parts[0].metadata.dataset['path']} of task {task.metadata.name} cannot be fetched from the hub "
+        f"The data set {part.metadata.dataset['path']} of task {task.metadata.name} cannot be fetched from the hub "
         f"({type(error).__name__}). Connect to the network, or fill HF_HOME on a machine that has it; "
         "benchmark=docs and tasks_dir=<folder> need no network."
     )
@@ -43,9 +44,7 @@ def unreachable(task: Any, error: BaseException) -> UserError:
 
 class RemainingTime:
     """Estimates the remaining time from the first seconds of encoding, in one line where a minute or more is left.
-
-    expected: tokens to encode; None where that is not known.
-    """
+    expected: tokens to encode; None where that is not known."""
 
     def __init__(self, title: str, expected: int | None, meter: Meter, say: Callable[[str], None]) -> None:
         self.title, self.expected, self.meter, self.say = title, expected, meter, say
@@ -101,12 +100,9 @@ def score(
     on_task: Callable[[str], None] = lambda _: None,
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
-    """Score one candidate on `tasks`, leaving out those that the same encoder has finished before.
-
-    on_task is called with the name before each task, on_texts with the number of texts of each batch.
-    Raises `UserError` for NaN embeddings or scores, and for a data set that cannot be fetched; what was finished
-    until then stays.
-    """
+    """Score one candidate on `tasks`, leaving out those that the same encoder has finished before. on_task is called
+    with the name before each task, on_texts with the number of texts of each batch. Raises `UserError` for NaN
+    embeddings or scores, and for a data set that cannot be fetched; what was finished until then stays."""
     from cli.quiet import quiet
     from evaluation.mteb_encoder import MtebEncoder, model_meta
 
@@ -128,13 +124,14 @@ def score(
     outcome = Outcome(candidate.title, folder)
     started, before = time.perf_counter(), copy(encoder.meter)
     every = [part for task in tasks for part in [*_parts(task), task]]
-    one_by_one = _OneByOne(candidate, options, adapter, outcome, _record(encoder, options, every, folder))
+    record = _record(encoder, options, every, folder)
+    make = partial(_make, candidate=candidate, options=options, adapter=adapter, outcome=outcome, record=record)
     for task in tasks:
         name = task.metadata.name
         on_task(name)
-        if sum(map(one_by_one.make, _parts(task))):  # what is the mean of its parts is taken again
+        if sum(map(make, _parts(task))):  # what is the mean of its parts is taken again
             (folder / f"{name}.json").unlink(missing_ok=True)
-        outcome.computed += one_by_one.make(task)
+        outcome.computed += make(task)
         outcome.scores[name] = task.metadata.type, _score(folder, task)
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
@@ -145,43 +142,32 @@ def score(
     return outcome
 
 
-@dataclass(frozen=True)
-class _OneByOne:
-    """Scores of one candidate, task by task; `record` says how they were made and lies beside them."""
-
-    candidate: Candidate
-    options: Options
-    adapter: Any
-    outcome: Outcome
-    record: dict[str, Any]
-
-    def make(self, task: Any) -> bool:
-        """Score the task unless it is there; return whether it was computed."""
-        name, folder, record = task.metadata.name, self.outcome.folder, self.record
-        predicts = self.options.predictions and not _parts(task)  # an aggregate has no data of its own
-        meta = self.adapter.mteb_model_meta
-        place = self.candidate.results / "predictions" / meta.model_name_as_path() / meta.revision
-        if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
-            (folder / f"{name}.json").unlink(missing_ok=True)
-        if results.finished(folder, task):
-            if predicts and not (place / task.prediction_file_name).is_file():
-                self.outcome.unpredicted.append(name)
-            return False
-        _evaluate(self.adapter, task, self.candidate.results, place if predicts else None)
-        left_out = results.left_out(task)
-        record["inputs"] |= {where: digest.hexdigest() for where, digest in self.adapter.asked.items()}
-        record["tasks"][name] = task.metadata.revision
-        record["left_out"].pop(name, None)
-        record["left_out"] |= {name: left_out} if left_out else {}
-        results.write_manifest(folder, self.candidate, record)
-        return True
+def _make(
+    task: Any, *, candidate: Candidate, options: Options, adapter: Any, outcome: Outcome, record: dict[str, Any]
+) -> bool:
+    """Score the task unless it is there; return whether it was computed. `record` says how, and lies beside scores."""
+    name, folder, meta = task.metadata.name, outcome.folder, adapter.mteb_model_meta
+    predicts = options.predictions and not _parts(task)  # an aggregate has no data of its own
+    predictions = candidate.results / "predictions" / meta.model_name_as_path() / meta.revision
+    if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
+        (folder / f"{name}.json").unlink(missing_ok=True)
+    if results.finished(folder, task):
+        if predicts and not (predictions / task.prediction_file_name).is_file():
+            outcome.unpredicted.append(name)
+        return False
+    _evaluate(adapter, task, candidate.results, predictions if predicts else None)
+    left_out = results.left_out(task)
+    record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
+    record["tasks"][name] = task.metadata.revision
+    record["left_out"].pop(name, None)
+    record["left_out"] |= {name: left_out} if left_out else {}
+    results.write_manifest(folder, candidate, record)
+    return True
 
 
 def _parts(task: Any) -> list[Any]:
-    """Return the tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean.
-
-    Each is scored by itself, so that its draws, its record and its items are those of any other task.
-    """
+    """Return the tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean. Each is scored by
+    itself, so that its draws, its record and its items are those of any other task."""
     return list(getattr(task.metadata, "tasks", None) or ())
 
 
@@ -223,10 +209,8 @@ def _evaluate(adapter: Any, task: Any, folder: Path, predictions: Path | None) -
 
 
 def reseed(task: Any) -> None:
-    """Put the task's random streams at their start.
-
-    mteb does so only when it makes the task: the second model of a command would be clustered on other samples.
-    """
+    """Put the task's random streams at their start. mteb does so only when it makes the task: the second model of a
+    command would be clustered on other samples."""
     import numpy as np
 
     task.rng_state, task.np_rng = random.Random(task.seed), np.random.default_rng(task.seed)

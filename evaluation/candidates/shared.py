@@ -17,10 +17,8 @@ Config = dict[str, Any]
 
 
 class Prefix:
-    """The first `dim` entries of an encoder's vectors, as an `Encoder`. whole: the vectors, shared with its siblings.
-
-    Each text is encoded once for all siblings as long as `whole` keeps it; the meter is shared.
-    """
+    """The first `dim` entries of an encoder's vectors, as an `Encoder`. whole: the vectors, shared with its
+    siblings. Each text is encoded once for all siblings as long as `whole` keeps it; the meter is shared."""
 
     def __init__(self, whole: EmbeddingCache, dim: int) -> None:
         encoder = whole.encoder
@@ -59,9 +57,7 @@ class Siblings:
 
 class ReadingGroup:
     """The readings of one checkpoint while they are scored: what one of them lacks is computed for all of them.
-
-    `encoders`: reading -> what evaluation takes for an encoder of its own; the meter is shared.
-    """
+    `encoders`: reading -> what evaluation takes for an encoder of its own; the meter is shared."""
 
     def __init__(self, loaded: Any) -> None:
         self.loaded = loaded
@@ -105,11 +101,8 @@ class ReadingEncoder:
         self.group, self.name = group, name
         self.fingerprint = group.loaded.fingerprints[name]
         self.settings, self.sources = text_encoder.settings, sources(pooler)
-        self.embedding_dim, self.max_length, self.meter = (
-            pooler.embedding_dim,
-            text_encoder.max_length,
-            text_encoder.meter,
-        )
+        self.embedding_dim, self.max_length = pooler.embedding_dim, text_encoder.max_length
+        self.meter = text_encoder.meter
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield (indices of `texts`, their [n, E] float32)."""

@@ -1,5 +1,6 @@
 """The plan of a command before it runs: its scores, those that exist, the cost of the rest."""
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from evaluation.embeddings.store import FOLDER
 from evaluation.instructions import read_instructions
 from evaluation.plan.speed import rate_of
 from evaluation.plan.work import Forecast, forecast
-from evaluation.results import MANIFEST, as_json, finished, model_folder, read_object
+from evaluation.results import MANIFEST, finished, model_folder, read_object
 from evaluation.tasks.chosen import TaskSet
 from records.manifest import SEAL
 
@@ -22,11 +23,9 @@ SHARE = 10  # of the free disk, auto takes one part in so many
 
 
 def embedding_place(mode: str, size: int | None, cache_dir: Path) -> tuple[Path | None, str]:
-    """Return the folder for embeddings of `size` bytes (None: not known), None for memory, and a sentence for people.
-
-    auto is disk where they take at most a tenth of what is free there. Raises `UserError` for another mode, and for
-    mode "disk" where they do not fit.
-    """
+    """Return the folder for embeddings of `size` bytes (None: not known), None for memory, and a sentence for
+    people. auto is disk where they take at most a tenth of what is free there. Raises `UserError` for another mode,
+    and for mode "disk" where they do not fit."""
     check_mode(mode)
     free = free_bytes(cache_dir)
     need = "an unknown size" if size is None else f"at most {in_bytes(size)}"
@@ -122,14 +121,12 @@ def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> tuple
 
 
 def finished_names(candidate: Candidate, task_set: TaskSet) -> set[str]:
-    """Return the tasks that are scored for this candidate, as far as can be told without loading it.
-
-    It goes by the copies of the manifest beside the scores.
-    """
+    """Return the tasks that are scored for this candidate, as far as can be told without loading it. It goes by the
+    copies of the manifest beside the scores."""
+    manifest = _bare(json.loads(json.dumps(candidate.manifest, default=str)))  # as it comes back from a file
     best: set[str] = set()
     for path in model_folder(candidate).glob(f"*/{MANIFEST}"):
-        beside = read_object(path) or {}
-        if _bare(beside) == _bare(as_json(candidate.manifest)):
+        if _bare(read_object(path) or {}) == manifest:
             done = {task.metadata.name for task in task_set.tasks if finished(path.parents[1], task)}
             best = max(best, done, key=len)
     return best

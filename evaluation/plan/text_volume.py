@@ -20,10 +20,8 @@ class Volume:
     characters: float
 
     def tokens(self, characters_a_token: float, max_length: int, instruction: str = "") -> float:
-        """Tokens of all texts, EOS included, at most: cutting at `max_length` is applied to the mean text.
-
-        The mean of lengths that were cut is no larger than the mean length, cut (Jensen's inequality).
-        """
+        """Tokens of all texts, EOS included, at most: cutting at `max_length` is applied to the mean text. The mean
+        of lengths that were cut is no larger than the mean length, cut (Jensen's inequality)."""
         added = len(instruction) + FRAME if instruction else 0
         return self.texts * min(1 + (self.characters + added) / characters_a_token, max_length)
 
@@ -35,9 +33,7 @@ def parts_of(tasks: Sequence[Any]) -> list[Any]:
 
 def of_languages(task: Any, split: str) -> list[dict[str, Any]]:
     """Return mteb's statistics of a split: of each language that is scored, or of the split where there is but one.
-
-    Languages that mteb did not count are left out. Raises `LookupError` where it has nothing of the split.
-    """
+    Languages that mteb did not count are left out. Raises `LookupError` where it has nothing of the split."""
     statistics = task.metadata.descriptive_stats[split]
     each = statistics.get("hf_subset_descriptive_stats")
     return [each[name] for name in task.hf_subsets if name in each] if each else [statistics]
@@ -49,11 +45,9 @@ def text_columns(statistics: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def text_volumes(tasks: Sequence[Any]) -> list[Volume]:
-    """Return the columns of `tasks` (mteb.AbsTask) in the splits and languages that are scored.
-
-    Each distinct text of a column counts once, as the encoder embeds it. Of a classification's training split the
-    texts that its experiments can draw at most count. Raises `LookupError` for a task without statistics.
-    """
+    """Return the columns of `tasks` (mteb.AbsTask) in the splits and languages that are scored. Each distinct text
+    of a column counts once, as the encoder embeds it. Of a classification's training split the texts that its
+    experiments can draw at most count. Raises `LookupError` for a task without statistics."""
     return [volume for part in parts_of(tasks) for volume in _of_task(part)]
 
 

@@ -22,18 +22,14 @@ class Column:
     characters: int
 
     def tokens(self, max_length: int, added: int = 0, copies: int = 1) -> float:
-        """At most: texts are cut at max_length, and hold four characters a token.
-
-        added: tokens that the template puts round a text, EOS among them; copies: how often it writes the text.
-        """
+        """At most: texts are cut at max_length, and hold four characters a token. added: tokens that the template
+        puts round a text, EOS among them; copies: how often it writes the text."""
         return min(copies * self.characters / CHARACTERS_A_TOKEN + added * self.texts, self.texts * max_length)
 
 
 def columns_of(task: Any) -> list[Column] | None:
     """Return the columns of a task of mteb, of all the tasks of which it consists; None where mteb has no numbers.
-
-    The training part of a classification counts whole, though mteb draws only shots from it.
-    """
+    The training part of a classification counts whole, though mteb draws only shots from it."""
     columns: list[Column] = []
     for part in parts_of([task]):
         counted = part.metadata.descriptive_stats or {}

@@ -24,10 +24,8 @@ class TaskSet:
 
 
 def task_set(cfg: Config) -> TaskSet:
-    """Return the tasks that the configuration asks for; `tasks` narrows a benchmark or a folder down.
-
-    Raises `UserError` with the nearest names for an unknown benchmark or task.
-    """
+    """Return the tasks that the configuration asks for; `tasks` narrows a benchmark or a folder down. Raises
+    `UserError` with the nearest names for an unknown benchmark or task."""
     benchmark, folder = cfg.get("benchmark"), cfg["tasks_dir"]
     only = [cfg["tasks"]] if isinstance(cfg["tasks"], str) else cfg["tasks"]
     if benchmark and folder:
@@ -36,7 +34,8 @@ def task_set(cfg: Config) -> TaskSet:
         return _ours(folder_tasks(Path(folder), only))
     if benchmark and benchmark["kind"] == "docs":
         sizes = Sizes(**{f.name: benchmark[f.name] for f in fields(Sizes)})
-        return _ours(_narrowed(docs_tasks(benchmark["packages"], sizes, cfg["cache_dir"]), only))
+        tasks = {task.name: task for task in docs_tasks(benchmark["packages"], sizes, cfg["cache_dir"])}
+        return _ours(_narrowed(tasks, only, "in this benchmark"))
     if benchmark:
         return TaskSet(_of_benchmark(benchmark["name"], only or benchmark.get("tasks")))
     return TaskSet(_by_name(only))
@@ -46,9 +45,8 @@ def _ours(tasks: list[TaskData]) -> TaskSet:
     return TaskSet([mteb_task(task) for task in tasks], {task.name: task for task in tasks})
 
 
-def _narrowed(tasks: list[TaskData], only: Sequence[str] | None) -> list[TaskData]:
-    known = {task.name: task for task in tasks}
-    return [known[_known(name, known, "in this benchmark")] for name in only] if only else tasks
+def _narrowed(tasks: dict[str, Any], only: Sequence[str] | None, where: str) -> list[Any]:
+    return [tasks[_known(name, tasks, where)] for name in only or tasks]
 
 
 def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
@@ -63,8 +61,7 @@ def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
         if not hint.startswith("Nearest"):
             hint = f"Ours: {', '.join(sorted(ours))}; mteb has {len(names)} more, such as MTEB(eng, v2)."
         raise UserError(f"There is no benchmark '{name}'. {hint}") from error
-    tasks = {task.metadata.name: task for task in benchmark.tasks}
-    return [tasks[_known(n, tasks, f"in {name}")] for n in only] if only else list(tasks.values())
+    return _narrowed({task.metadata.name: task for task in benchmark.tasks}, only, f"in {name}")
 
 
 def _by_name(names: Sequence[str] | None) -> list[Any]:

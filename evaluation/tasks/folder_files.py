@@ -29,28 +29,26 @@ def opened(path: Path, need: str) -> Iterator[IO[str]]:
 def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
     """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
     with opened(path, "A task folder needs it; docs/own-data.md has the files of each type.") as lines:
-        rows = [_row(path, number, line, columns) for number, line in enumerate(lines, start=1) if line.strip()]
+        rows = [_row(f"{path}, line {n}", line, columns) for n, line in enumerate(lines, start=1) if line.strip()]
     if not rows:
         raise UserError(f"{path} is empty. It needs at least one line.")
     return rows
 
 
-def _row(path: Path, number: int, line: str, columns: Mapping[str, Check]) -> dict[str, Any]:
+def _row(place: str, line: str, columns: Mapping[str, Check]) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise UserError(
-            f"{path}, line {number}: no JSON ({error.msg}, column {error.colno}). Mend the line."
-        ) from error
+        raise UserError(f"{place}: no JSON ({error.msg}, column {error.colno}). Mend the line.") from error
     if not isinstance(row, dict):
-        raise UserError(f"{path}, line {number}: an object is needed, as {{...}}, not {type(row).__name__}.")
+        raise UserError(f"{place}: an object is needed, as {{...}}, not {type(row).__name__}.")
     for column, check in columns.items():
         if column not in row:
             have = ", ".join(map(str, row)) or "none"
-            raise UserError(f"{path}, line {number}: the column '{column}' is missing; the line has: {have}.")
+            raise UserError(f"{place}: the column '{column}' is missing; the line has: {have}.")
         wrong = check(row[column])
         if wrong:
-            raise UserError(f"{path}, line {number}: the column '{column}' {wrong}.")
+            raise UserError(f"{place}: the column '{column}' {wrong}.")
     return row
 
 
@@ -59,9 +57,7 @@ def read_qrels(
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     """Read `query-id corpus-id score` lines under a header, tab-separated; return the grades by query, and what was
     left out: lines whose query or document is missing or empty, and queries that lost their relevant documents so.
-
-    Raises `UserError` naming file and line, also where more than `MOST_LEFT_OUT` of the lines would be left out.
-    """
+    Raises `UserError` naming file and line, also where more than `MOST_LEFT_OUT` of the lines would be left out."""
     qrels: dict[str, dict[str, int]] = {}
     lost: list[str] = []  # the lines, and what is missing there
     relevant: set[str] = set()
@@ -98,9 +94,8 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
                 if number == 1 and cells[-1:] == ["score"]:
                     continue
                 if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
-                    raise UserError(
-                        f"{path}, line {number}: needs query-id, corpus-id and a whole score, tab-separated."
-                    )
+                    need = "needs query-id, corpus-id and a whole score, tab-separated"
+                    raise UserError(f"{path}, line {number}: {need}.")
                 yield number, cells[0], cells[1], int(cells[2])
         except csv.Error as error:
             raise UserError(f"{path} is no tab-separated text: {error}. Write it anew.") from error
