@@ -68,9 +68,9 @@ def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir
 
 
 def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
-    """Return (summary, rest, rest of another docstring of the same module) for each docstring that has both. The
-    negative is the next usable docstring in the module, cyclically (of the package, where the module has but one): a
-    choice that depends on nothing but the text. A query or positive occurs once."""
+    """Return (summary, rest, rest of another docstring of the same module) for each docstring that has both.
+    The negative is the next usable docstring in the module, cyclically (of the package, where the module has but one):
+    a choice that depends on nothing but the text. A query or positive occurs once."""
     pairs = [d for d in docstrings if d.is_pair]
     seen: set[str] = set()
     module: dict[str, list[Docstring]] = defaultdict(list)

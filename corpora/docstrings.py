@@ -52,8 +52,8 @@ class Docstring:
 
 
 def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
-    """Read all docstrings of `packages` ("stdlib" for the standard library), in order of package, path and line. The
-    result is cached under `cache_dir` by package version and cleaning version; the first reading of all packages
+    """Read all docstrings of `packages` ("stdlib" for the standard library), in order of package, path and line.
+    The result is cached under `cache_dir` by package version and cleaning version; the first reading of all packages
     takes about a minute on two cores. Raises `UserError` for a package that is not installed."""
     files = {package: _cache_file(package, cache_dir) for package in packages}
     if not all(file.exists() for file in files.values()):
@@ -124,8 +124,8 @@ def _root(package: str) -> Path:
 
 @contextmanager
 def no_cycle_search() -> Iterator[None]:
-    """Pause the cyclic garbage collector for the block: syntax trees and sets of hashes are freed without it. It
-    looks at all that is alive again and again as the number of objects grows: a sixth to a quarter of the time."""
+    """Pause the cyclic garbage collector for the block: syntax trees and sets of hashes are freed without it.
+    It looks at all that is alive again and again as the number of objects grows: a sixth to a quarter of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

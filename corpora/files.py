@@ -20,8 +20,8 @@ LONGEST_CELL = 2**31 - 1  # csv's own limit of 128 KiB is less than a document
 
 
 def rows(path: Path) -> Rows:
-    """Yield (line, record) of a file; of a parquet file (row, record), counted from one. Raises `UserError` with
-    file and line for an unknown extension and for what is not of its format."""
+    """Yield (line, record) of a file; of a parquet file (row, record), counted from one.
+    Raises `UserError` with file and line for an unknown extension and for what is not of its format."""
     reader = READERS.get(kind(path))
     if reader is None:
         raise UserError(f"{path} is of no known kind. Give .jsonl or .csv (each also .gz) or .parquet.")
@@ -120,8 +120,8 @@ READERS: dict[str, Callable[[Path], Rows]] = {".jsonl": _jsonl, ".csv": _csv, ".
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
-    """Return the triples of all files of `data.path`. Raises `UserError` with file and line for the first record
-    that cannot be used."""
+    """Return the triples of all files of `data.path`.
+    Raises `UserError` with file and line for the first record that cannot be used."""
     return [triple for path in data_files(data["path"]) for triple in file_triples(path, data["columns"])]
 
 

@@ -15,9 +15,9 @@ REACH_SECONDS = 5.0
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
-    """Return the triples of `data.dataset` at `data.revision`, or of the local folder or file `data.path`. Raises
-    `UserError` where the hub cannot be reached and nothing is cached, for an unknown data set, split or revision,
-    and with the row for a record that cannot be used."""
+    """Return the triples of `data.dataset` at `data.revision`, or of the local folder or file `data.path`.
+    Raises `UserError` where the hub cannot be reached and nothing is cached, for an unknown data set, split or
+    revision, and with the row for a record that cannot be used."""
     path = data["path"]
     if path and not Path(path).is_dir():
         return [t for file in data_files(path) for t in file_triples(file, data["columns"])]
@@ -40,8 +40,8 @@ def columns_of(split: Any, names: list[str]) -> Iterator[dict[str, list]]:
 
 
 def load_split(data: dict[str, Any]) -> Any:
-    """Return the split as a `datasets.Dataset`, its rows on disk. data: dataset, split, revision and path; subset
-    and files of the data set, where it has such."""
+    """Return the split as a `datasets.Dataset`, its rows on disk.
+    data: dataset, split, revision and path; subset and files of the data set, where it has such."""
     import datasets
     from huggingface_hub.errors import HfHubHTTPError
 

@@ -30,10 +30,10 @@ def _sketched(text: str) -> tuple[frozenset[int], list[int]]:
 
 
 class NearCopies:
-    """An index of texts that finds whether a new text nearly copies one of them. Two texts are near-copies where the
-    Jaccard similarity of their shingles reaches `threshold` (Broder 1997, "On the resemblance and containment of
-    documents"). Candidates are found by bottom-k sketches: at similarity .5 two sketches of eight hashes fail to
-    meet with a probability of about 2^-8."""
+    """An index of texts that finds whether a new text nearly copies one of them.
+    Two texts are near-copies where the Jaccard similarity of their shingles reaches `threshold` (Broder 1997, "On the
+    resemblance and containment of documents"). Candidates are found by bottom-k sketches: at similarity .5 two sketches
+    of eight hashes fail to meet with a probability of about 2^-8."""
 
     def __init__(self, threshold: float = 0.5) -> None:
         self.threshold = threshold

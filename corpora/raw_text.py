@@ -16,9 +16,9 @@ Config = dict[str, Any]
 
 
 def read_texts(data: Config, cache_dir: str) -> list[Triple]:
-    """Return each text of `data` as query and as positive, its source with it; repeated texts once. data=docstrings:
-    the docstrings of the training side, never of the held-out packages. Others: by the function that `data.texts`
-    names. Raises `UserError` for data of pairs, and where no text is left."""
+    """Return each text of `data` as query and as positive, its source with it; repeated texts once.
+    data=docstrings: the docstrings of the training side, never of the held-out packages. Others: by the function that
+    `data.texts` names. Raises `UserError` for data of pairs, and where no text is left."""
     refuse_pairs(data)
     return read_once(_read, data, cache_dir)
 
@@ -45,7 +45,8 @@ def _read(data: Config, cache_dir: str) -> list[Triple]:
 
 def file_texts(data: Config) -> Iterator[tuple[str, str]]:
     """`data=text`: yield (text, file name) of each line of .txt, and of column `data.column` of .jsonl, .csv,
-    .parquet. Raises `UserError` with file and line for a record without that column."""
+    .parquet.
+    Raises `UserError` with file and line for a record without that column."""
     for path in data_files(data["path"]):
         texts = _lines(path) if path.name.endswith((".txt", ".txt.gz")) else _column(path, data["column"])
         yield from ((text, stem(path)) for text in texts)
@@ -53,8 +54,9 @@ def file_texts(data: Config) -> Iterator[tuple[str, str]]:
 
 def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
     """`data=wikitext`, `data=wiki_sentences`: yield (text, data set) of a hub data set, or of its copy in
-    `data.path`. Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and
-    nothing is cached."""
+    `data.path`.
+    Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and nothing is
+    cached."""
     path = data["path"]
     if path and not Path(path).is_dir():
         yield from file_texts(data)

@@ -71,8 +71,8 @@ SOURCES = Path(__file__).resolve().parent
 
 
 def data_fingerprint(data: Config, cache_dir: str, read: Callable[[Config, str], list[Triple]]) -> str:
-    """Return the sha256 of the triples that `read` makes of a `data` configuration, as the manifest has it. Of data
-    in files it is remembered as long as files, configuration and the sources of corpora/ stay as they are;
+    """Return the sha256 of the triples that `read` makes of a `data` configuration, as the manifest has it.
+    Of data in files it is remembered as long as files, configuration and the sources of corpora/ stay as they are;
     docstrings and hub data sets are read. Raises `UserError` where the data cannot be read."""
     files = files_of(data)
     if not files:

@@ -49,9 +49,9 @@ class BadRecordError(ValueError):
 
 
 class TripleMaker:
-    """Makes triples of the records of one file. columns: our names to the file's ({"query": "question", ...}); of
-    the optional ones (negative, source, instruction) a record may have none. Negatives may also stand under
-    "negatives". source: of records without one."""
+    """Makes triples of the records of one file.
+    columns: our names to the file's ({"query": "question", ...}); of the optional ones (negative, source, instruction)
+    a record may have none. Negatives may also stand under "negatives". source: of records without one."""
 
     def __init__(self, columns: Mapping[str, str], source: str) -> None:
         self.columns, self.source = columns, source

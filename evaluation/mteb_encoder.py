@@ -17,8 +17,8 @@ from evaluation.instructions import Instructions
 
 
 def texts_of(batches: Iterable[dict[str, Any]], digest: Any, side: str, instruction: str) -> Iterator[list[str]]:
-    """Yield the texts of mteb's batches and hash them for the manifest. digest: gets, piece by piece, the bytes of
-    `json.dumps([side, instruction, texts])` over all batches."""
+    """Yield the texts of mteb's batches and hash them for the manifest.
+    digest: gets, piece by piece, the bytes of `json.dumps([side, instruction, texts])` over all batches."""
     digest.update(f"{json.dumps([side, instruction])[:-1]}, [".encode())
     between = ""
     for batch in batches:

@@ -34,9 +34,9 @@ def model_folder(candidate: Candidate) -> Path:
 
 
 def finished(folder: Path, task: Any) -> bool:
-    """Tell whether `folder` holds the whole score of `task`. A file that a kill left half-written, or that scores
-    other data under the same name, is removed. One that lacks some splits or subsets stays: mteb adds what is
-    missing."""
+    """Tell whether `folder` holds the whole score of `task`.
+    A file that a kill left half-written, or that scores other data under the same name, is removed. One that lacks some
+    splits or subsets stays: mteb adds what is missing."""
     path = folder / f"{task.metadata.name}.json"
     if not path.is_file():
         return False
@@ -49,8 +49,8 @@ def finished(folder: Path, task: Any) -> bool:
 
 
 def main_score(folder: Path, task: Any) -> float:
-    """Return the mean of `main_score` over the splits and subsets that `task` has, which is mteb's rule. The file
-    may hold others, which another command asked for. NaN where one has none."""
+    """Return the mean of `main_score` over the splits and subsets that `task` has, which is mteb's rule.
+    The file may hold others, which another command asked for. NaN where one has none."""
     result = _read(folder / f"{task.metadata.name}.json") or {"scores": {}}
     entries = [e for split in task.eval_splits for e in result["scores"].get(split, ())]
     values = [float(e["main_score"]) for e in entries if e["hf_subset"] in _subsets(task)]

@@ -24,24 +24,6 @@ PROBE_SECONDS = 3.0
 WORTH_A_LINE = 60.0  # seconds that remain
 
 
-def is_hub_error(error: BaseException) -> bool:
-    """Tell whether `error` means: the hub cannot be reached, or does not have the data set (or asks for a login)."""
-    from datasets.exceptions import DatasetNotFoundError
-
-    of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
-    return of_client or isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError))
-
-
-def unreachable(task: Any, error: BaseException) -> UserError:
-    """Return the error for a task whose data set cannot be had."""
-    part = (_parts(task) or [task])[0]  # an aggregate, as CQADupstack, has no data of its own
-    return UserError(
-        f"The data set {part.metadata.dataset['path']} of task {task.metadata.name} cannot be fetched from the hub "
-        f"({type(error).__name__}). Connect to the network, or fill HF_HOME on a machine that has it; "
-        "benchmark=docs and tasks_dir=<folder> need no network."
-    )
-
-
 class RemainingTime:
     """Estimates the remaining time from the first seconds of encoding, in one line where a minute or more is left.
     expected: tokens to encode; None where that is not known."""
@@ -100,9 +82,10 @@ def score(
     on_task: Callable[[str], None] = lambda _: None,
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
-    """Score one candidate on `tasks`, leaving out those that the same encoder has finished before. on_task is called
-    with the name before each task, on_texts with the number of texts of each batch. Raises `UserError` for NaN
-    embeddings or scores, and for a data set that cannot be fetched; what was finished until then stays."""
+    """Score one candidate on `tasks`, leaving out those that the same encoder has finished before.
+    on_task is called with the name before each task, on_texts with the number of texts of each batch. Raises
+    `UserError` for NaN embeddings or scores, and for a data set that cannot be fetched; what was finished until then
+    stays."""
     from cli.quiet import quiet
     from evaluation.mteb_encoder import MtebEncoder, model_meta
 
@@ -166,8 +149,8 @@ def _make(
 
 
 def _parts(task: Any) -> list[Any]:
-    """Return the tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean. Each is scored by
-    itself, so that its draws, its record and its items are those of any other task."""
+    """Return the tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean.
+    Each is scored by itself, so that its draws, its record and its items are those of any other task."""
     return list(getattr(task.metadata, "tasks", None) or ())
 
 
@@ -197,20 +180,34 @@ def _evaluate(adapter: Any, task: Any, folder: Path, predictions: Path | None) -
             if predictions:
                 write_items(predictions, task)
     except Exception as error:
-        if isinstance(error, KeyError) and error.args == (task.metadata.main_score,):
-            raise UserError(
-                f"mteb computes no {task.metadata.main_score} for {task.metadata.name}, which is of type"
-                f" {task.metadata.type}. Correct main_score in its task.json."
-            ) from error
-        raise (unreachable(task, error) if is_hub_error(error) else error) from error
+        raise _explained(error, task) from error
     finally:
         if predictions and task.data_loaded:
             task.unload_data()
 
 
+def _explained(error: Exception, task: Any) -> Exception:
+    """What the user can do about an error of mteb: a measure it lacks, a hub without the data set; else the error."""
+    from datasets.exceptions import DatasetNotFoundError
+
+    name, main_score = task.metadata.name, task.metadata.main_score
+    if isinstance(error, KeyError) and error.args == (main_score,):
+        kind = f"which is of type {task.metadata.type}"
+        return UserError(f"mteb computes no {main_score} for {name}, {kind}. Correct main_score in its task.json.")
+    of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
+    if not of_client and not isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError)):
+        return error
+    part = (_parts(task) or [task])[0]  # an aggregate, as CQADupstack, has no data of its own
+    return UserError(
+        f"The data set {part.metadata.dataset['path']} of task {name} cannot be fetched from the hub "
+        f"({type(error).__name__}). Connect to the network, or fill HF_HOME on a machine that has it; "
+        "benchmark=docs and tasks_dir=<folder> need no network."
+    )
+
+
 def reseed(task: Any) -> None:
-    """Put the task's random streams at their start. mteb does so only when it makes the task: the second model of a
-    command would be clustered on other samples."""
+    """Put the task's random streams at their start.
+    mteb does so only when it makes the task: the second model of a command would be clustered on other samples."""
     import numpy as np
 
     task.rng_state, task.np_rng = random.Random(task.seed), np.random.default_rng(task.seed)

@@ -30,8 +30,8 @@ OF_TRAINING = (  # what the start of a run has not
 
 @dataclass(frozen=True)
 class Measure:
-    """Lengths of texts for an encoder, and the width E of its vectors, before its weights are loaded. `lengths`:
-    (texts, what `template.asked` gave) -> tokens of each after truncation, `max_length` at most."""
+    """Lengths of texts for an encoder, and the width E of its vectors, before its weights are loaded.
+    `lengths`: (texts, what `template.asked` gave) -> tokens of each after truncation, `max_length` at most."""
 
     lengths: Callable[[Sequence[str], str], list[int]]
     width: int
@@ -108,8 +108,8 @@ class Candidate:
 
 def candidates(cfg: Config) -> list[Candidate]:
     """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
-    Each of evaluation.dims follows as a candidate of its own, which says in its manifest's evaluation.dims which one
-    it is. Raises `UserError` for a pattern without match, or where no match is a finished run."""
+    Each of evaluation.dims follows as a candidate of its own, which says in its manifest's evaluation.dims which one it
+    is. Raises `UserError` for a pattern without match, or where no match is a finished run."""
     return [dim for whole in _whole(cfg) for dim in each_dim(whole)]
 
 
@@ -169,8 +169,8 @@ def pooler_word(pooler: Config) -> str:
 
 
 def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:
-    """Return (run folder, manifest) of the finished runs that match, warning of each other match by name. Raises
-    `UserError` for a pattern without match, and where the only match is no finished run."""
+    """Return (run folder, manifest) of the finished runs that match, warning of each other match by name.
+    Raises `UserError` for a pattern without match, and where the only match is no finished run."""
     listed = [patterns] if isinstance(patterns, str) else patterns
     found, refused = [], []
     for folder in dict.fromkeys(folder for pattern in listed for folder in _match(pattern)):

@@ -61,8 +61,8 @@ def check_readings(names: Any) -> list[str]:
 
 
 def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
-    """Return a candidate for each of `found` and each reading; what is the same encoder twice is there once. Raises
-    `UserError` where candidates are prefixes already (evaluation.dims)."""
+    """Return a candidate for each of `found` and each reading; what is the same encoder twice is there once.
+    Raises `UserError` where candidates are prefixes already (evaluation.dims)."""
     if any(candidate.dim for candidate in found):
         raise UserError("readings and evaluation.dims do not go together. Leave one of them out.")
     made: dict[str, Candidate] = {}
@@ -77,8 +77,9 @@ def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]
 
 def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCandidate:
     """Its manifest is that of the checkpoint, but for the pooler: a factor, so that readings compare with one
-    another. A trained run's own pooler is the run itself. Another reading of it is named after both, since it is
-    none of the designs that were trained with that pooler."""
+    another.
+    A trained run's own pooler is the run itself. Another reading of it is named after both, since it is none of the
+    designs that were trained with that pooler."""
     manifest, config = of.manifest, of.manifest["config"]
     word = pooler_word(poolers[name])
     if not of.trained:

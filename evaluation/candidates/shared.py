@@ -18,7 +18,8 @@ Config = dict[str, Any]
 
 class Prefix:
     """The first `dim` entries of an encoder's vectors, as an `Encoder`. whole: the vectors, shared with its
-    siblings. Each text is encoded once for all siblings as long as `whole` keeps it; the meter is shared."""
+    siblings.
+    Each text is encoded once for all siblings as long as `whole` keeps it; the meter is shared."""
 
     def __init__(self, whole: EmbeddingCache, dim: int) -> None:
         encoder = whole.encoder

@@ -72,9 +72,9 @@ Progress = Callable[[int], None]
 
 
 class EmbeddingCache:
-    """Embeddings of one encoder, looked up in `store` and computed where they are missing. texts: how many distinct
-    ones were found in the store. seconds: spent on looking up and keeping, without encoding. folder: where results
-    too large for memory lie. whose: what an error calls the encoder."""
+    """Embeddings of one encoder, looked up in `store` and computed where they are missing.
+    texts: how many distinct ones were found in the store. seconds: spent on looking up and keeping, without encoding.
+    folder: where results too large for memory lie. whose: what an error calls the encoder."""
 
     def __init__(
         self, encoder: Encoder, store: Store | None = None, folder: Path | None = None, whose: str = NAMELESS
@@ -91,8 +91,8 @@ class EmbeddingCache:
         self, batches: Iterable[Sequence[str]], instruction: str = "", progress: Progress | None = None
     ) -> np.ndarray:
         """Return [N, E] float32 for the texts of all batches, of which no more than a window is held at a time.
-        progress is told the number of texts done. Raises `NonFiniteError`, naming the text and its number among all
-        of them, where the encoder gives NaN or infinity."""
+        progress is told the number of texts done. Raises `NonFiniteError`, naming the text and its number among all of
+        them, where the encoder gives NaN or infinity."""
         matrix = Matrix(self.encoder.embedding_dim, self.folder)
         done = 0
         for window in windows(batches, WINDOW):

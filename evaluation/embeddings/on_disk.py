@@ -61,10 +61,10 @@ ROW_BITS = 32  # of a place: shard number above, row below
 
 
 class EmbeddingShards:
-    """A `Store` of the embeddings of one encoder in `folder`, `width` floats each. A shard is a folder with
-    `keys.npy` [N] and `vectors.npy` [N, E] float32, named by its keys and never changed. It appears by one rename;
-    where two processes write the same one, the first stays. A text that two processes embedded in different company
-    is in two shards, and either vector counts."""
+    """A `Store` of the embeddings of one encoder in `folder`, `width` floats each.
+    A shard is a folder with `keys.npy` [N] and `vectors.npy` [N, E] float32, named by its keys and never changed. It
+    appears by one rename; where two processes write the same one, the first stays. A text that two processes embedded
+    in different company is in two shards, and either vector counts."""
 
     def __init__(self, folder: Path, width: int) -> None:
         self.folder, self.width = folder, width

@@ -88,10 +88,10 @@ class EmbeddingMemory:
 
 
 def open_store(encoder: Encoder, cache_dir: Path | None) -> Store:
-    """Return the store of this encoder's vectors below `cache_dir`; None: one in memory. The folder is
-    <cache_dir>/embeddings/<fingerprint>/<the rest that can move a bit of a vector>: number formats, kernel, device,
-    threads, versions and the code itself (what `encoders.identity` says of states, and of the pooler). It may be
-    deleted at any time when no evaluation runs."""
+    """Return the store of this encoder's vectors below `cache_dir`; None: one in memory.
+    The folder is <cache_dir>/embeddings/<fingerprint>/<the rest that can move a bit of a vector>: number formats,
+    kernel, device, threads, versions and the code itself (what `encoders.identity` says of states, and of the pooler).
+    It may be deleted at any time when no evaluation runs."""
     if cache_dir is None:
         return EmbeddingMemory()
     from encoders.identity import versions  # which needs torch; here an encoder is loaded already

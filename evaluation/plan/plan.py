@@ -24,8 +24,9 @@ SHARE = 10  # of the free disk, auto takes one part in so many
 
 def embedding_place(mode: str, size: int | None, cache_dir: Path) -> tuple[Path | None, str]:
     """Return the folder for embeddings of `size` bytes (None: not known), None for memory, and a sentence for
-    people. auto is disk where they take at most a tenth of what is free there. Raises `UserError` for another mode,
-    and for mode "disk" where they do not fit."""
+    people.
+    auto is disk where they take at most a tenth of what is free there. Raises `UserError` for another mode, and for
+    mode "disk" where they do not fit."""
     check_mode(mode)
     free = free_bytes(cache_dir)
     need = "an unknown size" if size is None else f"at most {in_bytes(size)}"
@@ -121,8 +122,8 @@ def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> tuple
 
 
 def finished_names(candidate: Candidate, task_set: TaskSet) -> set[str]:
-    """Return the tasks that are scored for this candidate, as far as can be told without loading it. It goes by the
-    copies of the manifest beside the scores."""
+    """Return the tasks that are scored for this candidate, as far as can be told without loading it.
+    It goes by the copies of the manifest beside the scores."""
     manifest = _bare(json.loads(json.dumps(candidate.manifest, default=str)))  # as it comes back from a file
     best: set[str] = set()
     for path in model_folder(candidate).glob(f"*/{MANIFEST}"):

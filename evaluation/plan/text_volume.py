@@ -20,8 +20,8 @@ class Volume:
     characters: float
 
     def tokens(self, characters_a_token: float, max_length: int, instruction: str = "") -> float:
-        """Tokens of all texts, EOS included, at most: cutting at `max_length` is applied to the mean text. The mean
-        of lengths that were cut is no larger than the mean length, cut (Jensen's inequality)."""
+        """Tokens of all texts, EOS included, at most: cutting at `max_length` is applied to the mean text.
+        The mean of lengths that were cut is no larger than the mean length, cut (Jensen's inequality)."""
         added = len(instruction) + FRAME if instruction else 0
         return self.texts * min(1 + (self.characters + added) / characters_a_token, max_length)
 
@@ -45,9 +45,9 @@ def text_columns(statistics: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def text_volumes(tasks: Sequence[Any]) -> list[Volume]:
-    """Return the columns of `tasks` (mteb.AbsTask) in the splits and languages that are scored. Each distinct text
-    of a column counts once, as the encoder embeds it. Of a classification's training split the texts that its
-    experiments can draw at most count. Raises `LookupError` for a task without statistics."""
+    """Return the columns of `tasks` (mteb.AbsTask) in the splits and languages that are scored.
+    Each distinct text of a column counts once, as the encoder embeds it. Of a classification's training split the texts
+    that its experiments can draw at most count. Raises `LookupError` for a task without statistics."""
     return [volume for part in parts_of(tasks) for volume in _of_task(part)]
 
 

@@ -22,8 +22,8 @@ class Column:
     characters: int
 
     def tokens(self, max_length: int, added: int = 0, copies: int = 1) -> float:
-        """At most: texts are cut at max_length, and hold four characters a token. added: tokens that the template
-        puts round a text, EOS among them; copies: how often it writes the text."""
+        """At most: texts are cut at max_length, and hold four characters a token.
+        added: tokens that the template puts round a text, EOS among them; copies: how often it writes the text."""
         return min(copies * self.characters / CHARACTERS_A_TOKEN + added * self.texts, self.texts * max_length)
 
 

@@ -24,8 +24,8 @@ class TaskSet:
 
 
 def task_set(cfg: Config) -> TaskSet:
-    """Return the tasks that the configuration asks for; `tasks` narrows a benchmark or a folder down. Raises
-    `UserError` with the nearest names for an unknown benchmark or task."""
+    """Return the tasks that the configuration asks for; `tasks` narrows a benchmark or a folder down.
+    Raises `UserError` with the nearest names for an unknown benchmark or task."""
     benchmark, folder = cfg.get("benchmark"), cfg["tasks_dir"]
     only = [cfg["tasks"]] if isinstance(cfg["tasks"], str) else cfg["tasks"]
     if benchmark and folder:

@@ -23,8 +23,8 @@ RULES = (
 
 
 def cached(key: Any, cache_dir: Path | str, build: Callable[[], list[TaskData]]) -> list[TaskData]:
-    """Return what `build` gives, from the file of (`key`, source of the modules that build) where there is one. key:
-    a JSON value, all that decides the tasks beside the code."""
+    """Return what `build` gives, from the file of (`key`, source of the modules that build) where there is one.
+    key: a JSON value, all that decides the tasks beside the code."""
     path = Path(cache_dir) / "tasks" / f"{of_value([key, _rules()])[:16]}.json"
     if not path.exists():
         write_text(path, json.dumps([asdict(task) for task in build()]))
@@ -105,8 +105,8 @@ def _reranking(queries: Sequence[Document], documents: Sequence[Document], near:
 
 
 def _classes(documents: Sequence[Document], sizes: Sizes) -> dict:
-    """Whole docstring -> subpackage: many a summary ("Fisher information matrix of model") fits several of them. As
-    many test texts a class."""
+    """Whole docstring -> subpackage: many a summary ("Fisher information matrix of model") fits several of them.
+    As many test texts a class."""
     members: dict[str, list[Document]] = defaultdict(list)
     for d in documents:
         if d.label:

@@ -48,8 +48,8 @@ class Document:
 
 def select(docstrings: Iterable[Docstring], sizes: Sizes) -> list[Document]:
     """Return the documents of a package, ordered by key: equal shares of the largest subpackages, module by module.
-    No two summaries and no two bodies are near-copies, so that a query has one answer. Nothing depends on the order
-    of `docstrings`. Raises `UserError` where too little is left."""
+    No two summaries and no two bodies are near-copies, so that a query has one answer. Nothing depends on the order of
+    `docstrings`. Raises `UserError` where too little is left."""
     usable = _unambiguous(docstrings, sizes.body_chars)
     labels = subpackages([d.module for d in usable])
     usable = [replace(d, label=labels[d.module]) for d in usable]

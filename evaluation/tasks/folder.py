@@ -99,8 +99,8 @@ def reranking(folder: Path) -> Content:
 
 
 def retrieval(folder: Path) -> Content:
-    """corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv; only judged queries are kept. Real
-    collections have empty documents and queries, and judgements of what is not there: they are left out, and
+    """corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv; only judged queries are kept.
+    Real collections have empty documents and queries, and judgements of what is not there: they are left out, and
     `left_out` counts them (of what is not judged, the documents alone)."""
     documents, asked = _by_id(folder / "corpus.jsonl"), _by_id(folder / "queries.jsonl")
     corpus = {key: {"title": str(r.get("title") or ""), "text": r["text"]} for key, r in documents.items()}
@@ -141,8 +141,8 @@ EMBEDDED = 2048  # documents of a clustering task that are embedded, drawn by mt
 
 
 def folder_tasks(root: Path, only: list[str] | None = None) -> list[TaskData]:
-    """Read the tasks below `root` (or the one that `root` itself is), by name; `only` names those wanted. Raises
-    `UserError` with file and line for what is malformed."""
+    """Read the tasks below `root` (or the one that `root` itself is), by name; `only` names those wanted.
+    Raises `UserError` with file and line for what is malformed."""
     if not root.is_dir():
         raise UserError(f"There is no folder {root}. Give tasks_dir=<folder of task folders>.")
     folders = [root] if (root / "task.json").is_file() else sorted(p.parent for p in root.glob("*/task.json"))

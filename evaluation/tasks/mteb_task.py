@@ -44,9 +44,9 @@ def _base(kind: str) -> type:
 
 @cache
 def listed() -> Any:
-    """Return a Dataset whose `data["label"]` is a list, not a view that fetches row by row whenever it is read. mteb
-    gives the column of true labels to a dozen functions of scikit-learn for each experiment, and each of them reads
-    it several times: most of the time of a classification task outside the encoder. The values are the same."""
+    """Return a Dataset whose `data["label"]` is a list, not a view that fetches row by row whenever it is read.
+    mteb gives the column of true labels to a dozen functions of scikit-learn for each experiment, and each of them
+    reads it several times: most of the time of a classification task outside the encoder. The values are the same."""
     from datasets import Dataset  # takes a second to import
 
     class Listed(Dataset):
