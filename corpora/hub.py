@@ -57,10 +57,7 @@ def load_split(data: dict[str, Any]) -> Any:
         chosen = {} if path else {"name": data.get("subset"), "data_files": data.get("files")}
         place = path or data["dataset"]
         split = datasets.load_dataset(place, split=data["split"], revision=data["revision"], **chosen)
-        commit = commit_of(split)
-        if commit and data["revision"] != commit:  # so that the run can be repeated when the hub has moved on
-            again = f"data.revision={commit} reads the same again."
-            print(f"{data['dataset']} is read at commit {commit}; {again}", flush=True)
+        _tell_commit(data, commit_of(split))
         return split
     except faults as error:
         raise UserError(_explained(error, data, offline)) from error
@@ -72,6 +69,12 @@ def commit_of(split: Any) -> str:
     """Return the commit of the hub data set that `split` was read from, or "" for data from elsewhere."""
     found = (re.match(r"hf://datasets/[^@]+@([0-9a-f]{40})/", url) for url in split.info.download_checksums or ())
     return next((match.group(1) for match in found if match), "")
+
+
+def _tell_commit(data: dict[str, Any], commit: str) -> None:
+    """Name the commit where the configuration does not, so that the run can be repeated when the hub has moved on."""
+    if commit and data["revision"] != commit:
+        print(f"{data['dataset']} is read at commit {commit}; data.revision={commit} reads the same again.", flush=True)
 
 
 def hub_reachable() -> bool:
