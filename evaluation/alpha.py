@@ -8,9 +8,12 @@ what is chosen on them is no longer measured by them.
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
+from cli.compose import composed, plain
 from cli.errors import UserError, guard
+from cli.quoting import evaluate_words
+from evaluation.command import aligned, run, type_means
+from evaluation.scoring import Outcome
 
 ALPHAS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 DEVELOPMENT = "docs_dev"
@@ -33,8 +36,6 @@ def main(arguments: Sequence[str]) -> None:
 
 def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict[str, float]]]:
     """Alpha and its scores by task type; from one forward pass for all, unless words set the pooler or its reading."""
-    from evaluation.command import type_means
-
     if not any(word.startswith(("pooler", "token_choice.")) for word in words):
         readings = ",".join(f"moee:sum@{alpha:.9f}" for alpha in alphas)
         outcomes = _run([*words, f"readings=[{readings}]", "study=moee_alpha"])
@@ -47,18 +48,12 @@ def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict
     return rows
 
 
-def _run(words: list[str]) -> list[Any]:
-    from cli.compose import composed, plain
-    from cli.quoting import evaluate_words
-    from evaluation.command import run
-
+def _run(words: list[str]) -> list[Outcome]:
     return run(plain(composed("evaluate", evaluate_words(words))))
 
 
 def curve(rows: Sequence[tuple[float, dict[str, float]]]) -> str:
     """A table of alpha against the scores by task type and their mean; the best mean, the smaller alpha at a tie."""
-    from evaluation.command import aligned
-
     kinds = sorted({kind for _, means in rows for kind in means})
     table = [["alpha", *kinds, "mean of types"]]
     overall = {alpha: sum(means.values()) / len(means) for alpha, means in rows}

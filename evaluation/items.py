@@ -18,8 +18,8 @@ TREC = {"ndcg": "ndcg_cut", "map": "map_cut", "recall": "recall", "precision": "
 Item = dict[str, Any]
 
 
-def write_items(folder: Path, task: Any) -> Path | None:
-    """Write `<task>_items.json` from the predictions in `folder` and the truth in the loaded `task`; return its path.
+def write_items(folder: Path, task: Any) -> None:
+    """Write `<task>_items.json` from the predictions in `folder` and the truth in the loaded `task`.
 
     {"task", "type", "dataset_revision", "splits": {split: {subset: entry}}}; an entry has the `statistic`, its `kind`
     and, one a item in the order of `ids`:
@@ -29,12 +29,12 @@ def write_items(folder: Path, task: Any) -> Path | None:
     * kind "spearman" or "average_precision", `predicted` (cosine similarity) and `truth` (grade, label) of each pair:
       the score is no mean of items. For max_ap it is the average precision of the cosine, cosine_ap.
 
-    None where the task has no items of these kinds, or mteb saved no predictions.
+    Nothing is written where the task has no items of these kinds, or mteb saved no predictions.
     """
     path = folder / task.prediction_file_name
     make = _maker(task)
     if make is None or not path.is_file():
-        return None
+        return
     saved = json.loads(path.read_text(encoding="utf-8"))
     splits: dict[str, dict[str, Item]] = {}
     for subset, of_splits in saved.items():
@@ -43,9 +43,7 @@ def write_items(folder: Path, task: Any) -> Path | None:
             splits.setdefault(split, {})[subset] = make(task, predicted, data)
     meta = task.metadata
     about = {"task": meta.name, "type": meta.type, "dataset_revision": meta.revision, "splits": splits}
-    target = folder / f"{meta.name}_items.json"
-    write_text(target, json.dumps(about, allow_nan=False) + "\n")
-    return target
+    write_text(folder / f"{meta.name}_items.json", json.dumps(about, allow_nan=False) + "\n")
 
 
 def _maker(task: Any) -> Callable[[Any, Any, Any], Item] | None:
