@@ -75,7 +75,7 @@ def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
     seen: set[str] = set()
     module: dict[str, list[Docstring]] = defaultdict(list)
     package: dict[str, list[Docstring]] = defaultdict(list)
-    usable = []
+    usable: list[Docstring] = []
     for d in (pairs[i] for i in distinct([d.text for d in pairs], threshold=PAIR_COPY)):
         if seen.isdisjoint((d.summary, d.body)):
             seen.update((d.summary, d.body))
