@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin/python
-PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist loadfile
+PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist worksteal
 SEEDS  ?= 1
 RUNS   ?= runs
 JOBS   ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
@@ -81,10 +81,10 @@ $(NUMBERS:%=designs-%): designs-%:
 	$(RUN) evaluate.py run=[$(call own,,$*),$(call own,$(comma)[!o]*,$*),$(call own,$(comma)objective.*,$*)] benchmark=docs \
 	    results="$$RUNS/designs/scores" progress=false
 
-test: unit ## all tests, offline: the unit tests, then those that start processes or train whole runs
-	$(PYTEST) -m slow
+test: $(VENV)/.installed ## all tests, offline, in one session, which imports and makes what they share once
+	$(PYTEST)
 
-unit: $(VENV)/.installed ## the unit tests alone
+unit: $(VENV)/.installed ## the unit tests alone: those that start no processes and train no whole runs
 	$(PYTEST) -m "not slow"
 
 # A venv beside the usual one, with the lowest version of each direct dependency, taken from pyproject.toml itself.
