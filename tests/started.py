@@ -20,15 +20,21 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def start(*words: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
-    """Run `python <words>` (a file, -m and a module, or -c and a program) to its end."""
+def start(
+    *words: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None, unread: bool = False
+) -> subprocess.CompletedProcess:
+    """Run `python <words>` (a file, -m and a module, or -c and a program) to its end.
+
+    unread: its output is a pipe whose reader has gone.
+    """
     with TemporaryDirectory() as folder:
         out, err = Path(folder) / "out", Path(folder) / "err"
         request = {"words": words, "cwd": str(cwd), "env": dict(os.environ if env is None else env)}
         server = _server()
-        print(json.dumps(request | {"out": str(out), "err": str(err)}), file=server.stdin, flush=True)
+        request |= {"out": None if unread else str(out), "err": str(err)}
+        print(json.dumps(request), file=server.stdin, flush=True)
         code = int(server.stdout.readline())
-        return subprocess.CompletedProcess(words, code, out.read_text(), err.read_text())
+        return subprocess.CompletedProcess(words, code, "" if unread else out.read_text(), err.read_text())
 
 
 @cache
@@ -57,8 +63,8 @@ def become(request: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
-    for number, key in ((1, "out"), (2, "err")):
-        os.dup2(os.open(request[key], os.O_WRONLY | os.O_CREAT), number)
+    for number, path in ((1, request["out"]), (2, request["err"])):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT) if path else _unread(), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", buffering=1, closefd=False)
     kind, *words = request["words"] if request["words"][0] in ("-m", "-c") else ("", *request["words"])
     sys.argv[:] = words
@@ -70,6 +76,13 @@ def become(request: Mapping[str, Any]) -> None:
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(words[0], run_name="__main__")
+
+
+def _unread() -> int:
+    """The end to write to of a pipe without a reader."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
 
 
 if __name__ == "__main__":

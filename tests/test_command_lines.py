@@ -21,7 +21,7 @@ ENTRY_POINTS = {
 
 
 def unread(*words):
-    """Start an entry point whose output nobody reads."""
+    """Start an entry point as a process of its own, whose output nobody reads."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -46,14 +46,21 @@ def refused(*words):
 @pytest.mark.parametrize("words", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 def test_a_reader_who_has_gone_is_no_fault(words):
     """As in `python train.py --help | head`, where head has read enough."""
-    done = unread(*words, "--help")
+    done = start(*words, "--help", unread=True)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.slow
+def test_nor_is_it_while_the_interpreter_closes():
+    """Where the process is begun and closed by Python itself."""
+    done = unread("train.py", "--help")
     assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["--cfg", "job"], ["--cfg", "all", "-p", "hydra.job"], ["--info", "defaults"]])
 def test_nor_is_it_where_hydra_prints(words):
-    done = unread("train.py", *words)
+    done = start("train.py", *words, unread=True)
     assert (done.returncode, done.stderr) == (141, "")
 
 

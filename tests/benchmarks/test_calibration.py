@@ -1,9 +1,5 @@
 """The vectorised tests and intervals of the calibration against scipy; the worlds' nulls; a quick run."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -32,8 +28,8 @@ from benchmarks.calibrate.null_tests import (
 )
 from benchmarks.calibrate.null_worlds import BLOCK, SD, WORLDS, block_means, five_designs, read_spreads
 from cli.errors import guard
+from tests.started import start
 
-ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
 
 
@@ -176,9 +172,10 @@ def test_block_means():
     np.testing.assert_allclose(block_means(d), [[1.5, 4.5], [7.5, 10.5]])
 
 
+@pytest.mark.slow
 def test_the_command_runs(tmp_path):
-    words = [sys.executable, "-m", "benchmarks.calibrate.calibration", "--quick", f"figure={tmp_path / 'power'}"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = start("-m", "benchmarks.calibrate.calibration", "--quick", f"figure={tmp_path / 'power'}")
+    assert done.returncode == 0, done.stderr
     titles = [line for line in done.stdout.splitlines() if line.startswith("### ")]
     assert titles == [
         "### False positives at 5 %",
