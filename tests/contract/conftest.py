@@ -1,8 +1,7 @@
 """What the contract's tests share: cells composed once, encoders that are awake, and one real run of each cell."""
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, cached_property, reduce
@@ -10,12 +9,14 @@ from hashlib import sha256
 from operator import getitem
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 import torch
 from peft import PeftModel
 from torch._subclasses.fake_tensor import FakeTensor
 
+from encoders import loading
 from encoders.encoder import Encoder
 from encoders.fast import fused_lora
 from encoders.loading import build_encoder, build_tokenizer, load_run
@@ -26,7 +27,9 @@ from encoders.tokens import Batch, TextTokenizer
 from records.run_folder import RunFolder
 from records.streams import stream_seed
 from tests.triples import write_triples
+from training import manifest_facts
 from training import run as training_run
+from training.cost.flops import TrainingFlops, training_flops
 from training.module import StepModule
 from training.validation import Validation
 
@@ -99,32 +102,49 @@ def _adapted(cfg_json: str) -> tuple[Encoder, PeftModel]:
 @pytest.fixture(scope="session")
 def encoder_of(cell) -> Callable[..., tuple[Encoder, TextTokenizer]]:
     """An awake encoder without LoRA and its tokenizer, built once for all tests: not to be changed."""
-    passes: dict[tuple, dict[tuple, torch.Tensor]] = defaultdict(dict)
+    passes: dict[tuple, dict[tuple, Any]] = {}
 
     @cache
     def build(pooler: str, attn: str, precision: str = "fp32", kernel: str = "eager"):
         cfg = cell(pooler, attn, {"precision": precision, "model.attn_implementation": kernel})
-        encoder = build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
-        share_passes(encoder, passes[cfg["model"]["path"], attn, precision, kernel])
+        backbone = cfg["model"]["path"], attn, precision, kernel
+        with pytest.MonkeyPatch.context() as patch:
+            if backbone in passes:  # its attention is proved
+                patch.setattr(loading, "probe", lambda *_: None)
+            encoder = build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
+        share_passes(encoder, passes.setdefault(backbone, {}))
         return awake(encoder).eval(), build_tokenizer(cfg, 128)
 
     return build
 
 
-def share_passes(encoder: Encoder, passes: dict[tuple, torch.Tensor]) -> None:
-    """Run each batch once for all encoders of one backbone whose poolers read its last states.
+def share_passes(encoder: Encoder, passes: dict[tuple, Any]) -> None:
+    """Run each batch once for all encoders of one backbone whose poolers read its last states, and once for layers.
 
-    Batches are the same only where every id, role and position is, those of the padding too.
+    Batches are the same only where every id, role and position is, those of the padding too. Where a pooler reads
+    routers it has passes of its own: their logits are caught while the backbone runs.
     """
-    run = encoder.run_backbone
+    run, each_layer = encoder.run_backbone, encoder.each_layer
 
-    def once(batch: Batch) -> torch.Tensor:
-        key = tuple((t.shape, t.numpy().tobytes()) for t in (batch.input_ids, batch.roles, batch.position_ids))
+    def same(batch: Batch, *how: Any) -> tuple:
+        tensors = (batch.input_ids, batch.roles, batch.position_ids)
+        return *((t.shape, t.numpy().tobytes()) for t in tensors), *how
+
+    def last(batch: Batch) -> torch.Tensor:
+        key = same(batch)
         if key not in passes:
             passes[key] = run(batch)
         return passes[key]
 
-    encoder.run_backbone = once
+    def layers(batch: Batch, chosen: Sequence[int], reduce: Callable, packed: bool = False) -> list:
+        key = same(batch, packed)
+        if key not in passes:
+            passes[key] = each_layer(batch, range(encoder.pooler.num_layers), lambda _, hidden: hidden, packed)
+        return [reduce(layer, passes[key][layer]) for layer in chosen]
+
+    encoder.run_backbone = last
+    if encoder.pooler.consumes == "layers":
+        encoder.each_layer = layers
 
 
 @torch.no_grad()
@@ -174,6 +194,16 @@ class Run:
         return {n: p for n, p in self.copies[0].named_parameters() if "lora_" in n}
 
 
+@cache
+def _flops(cfg_json: str) -> TrainingFlops:
+    return training_flops(json.loads(cfg_json))
+
+
+def flops_whatever_the_attention(cfg: dict) -> TrainingFlops:
+    """Count the FLOPs of a pooler once: they follow from shapes, and counting takes a third of so short a run."""
+    return _flops(json.dumps({**cfg, "attn": {"name": "causal"}}))
+
+
 def recorded(cfg: dict, folder: Path) -> Run:
     """Train `cfg` by the real code path and watch it."""
     run = Run(cfg, folder)
@@ -196,6 +226,7 @@ def recorded(cfg: dict, folder: Path) -> Run:
         return kept
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_facts, "training_flops", flops_whatever_the_attention)
         patch.setattr(training_run, "fit", watched_fit)
         patch.setattr(StepModule, "_update", watched_update)
         patch.setattr(fused_lora, "draw_kept", watched_draw)

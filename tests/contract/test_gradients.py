@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import torch.multiprocessing as mp
 
 from encoders.loading import build_tokenizer
 from tests.cells import CELLS
-from tests.contract.conftest import adapted, is_read, shared_adapted
+from tests.contract.conftest import is_read, shared_adapted
 from tests.started import start
 from training.large_batch import ChunkPlan, LargeBatch
 
@@ -29,9 +30,24 @@ DIRECT, CACHED = ChunkPlan(4096, 3, gradcache=False), ChunkPlan(4096, 3, gradcac
 STEP = 5
 
 
-def work_on(cfg, plan, checkpointing=False):
-    encoder, _ = adapted(cfg, checkpointing=True) if checkpointing else shared_adapted(cfg)
+def work_on(cfg, plan):
+    encoder, _ = shared_adapted(cfg)
     return LargeBatch(encoder, build_tokenizer(cfg, 128), plan, seed=3)
+
+
+@contextmanager
+def checkpointed(backbone):
+    """Recompute each layer in the backward pass, and no longer afterwards: other tests share the backbone."""
+    switches = [m for m in backbone.modules() if hasattr(m, "gradient_checkpointing")]
+    backbone.gradient_checkpointing_enable({"use_reentrant": False})
+    backbone.enable_input_require_grads()
+    assert all(m.gradient_checkpointing for m in switches)
+    try:
+        yield
+    finally:
+        backbone.gradient_checkpointing_disable()
+        backbone.disable_input_require_grads()
+        assert not any(m.gradient_checkpointing for m in switches)
 
 
 def loss_of(vectors):
@@ -85,7 +101,9 @@ def test_gradcache_and_checkpointing_with_dropout(cell, direct, pooler, attn, ho
     """The same chunks and the same masks: even in bf16 the roundings are the same, so one tolerance serves both."""
     precision, plan, checkpointing = how
     cfg = cell(pooler, attn, {"precision": precision})
-    assert_equal(direct(pooler, attn, precision=precision), gradients(work_on(cfg, plan, checkpointing)))
+    reference, work = direct(pooler, attn, precision=precision), work_on(cfg, plan)
+    with checkpointed(work.encoder.backbone) if checkpointing else nullcontext():
+        assert_equal(reference, gradients(work))
 
 
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
