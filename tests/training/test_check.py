@@ -130,10 +130,11 @@ def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
 def test_a_head_s_memory_is_that_of_the_chunk_of_most_texts(small_model):
     words = [f"model.path={small_model}", "precision=fp32", "max_length=32", "pooler=lastlayer", "head.num_queries=64"]
     words += ["token_budget=256", "objective.hard_negatives=1", "trainer.gradcache=true"]
-    free, bound = (compose(*words, *more) for more in ([], ["trainer.chunk_size=8"]))
-    assert (facts(free).chunk, facts(free).crowd) == ((8, 32), (16, 16))
-    assert facts(bound).crowd == (8, 32)
-    assert facts(bound).crowd_bytes == facts(bound).run.saved_bytes < facts(free).crowd_bytes
-    text = dict(described(free, facts(free)))["memory"]
-    assert f"about {facts(free).crowd_bytes / 2**30:.2f} GiB" in text
+    cfg = compose(*words)
+    free, bound = facts(cfg), facts(compose(*words, "trainer.chunk_size=8"))
+    assert (free.chunk, free.crowd) == ((8, 32), (16, 16))
+    assert bound.crowd == (8, 32)
+    assert bound.crowd_bytes == bound.run.saved_bytes < free.crowd_bytes
+    text = dict(described(cfg, free))["memory"]
+    assert f"about {free.crowd_bytes / 2**30:.2f} GiB" in text
     assert facts(compose(*words[:3])).crowd_bytes == 0, "nothing of a pooler without parameters is kept"
