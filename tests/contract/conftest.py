@@ -17,6 +17,7 @@ from peft import PeftModel
 from torch._subclasses.fake_tensor import FakeTensor
 
 from encoders import loading
+from encoders.attention.kernels import is_unpadded
 from encoders.encoder import Encoder
 from encoders.fast import fused_lora
 from encoders.loading import build_encoder, build_tokenizer, load_run
@@ -24,6 +25,7 @@ from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, TextTokenizer
+from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from records.run_folder import RunFolder
 from records.streams import stream_seed
 from tests.triples import write_triples
@@ -119,32 +121,48 @@ def encoder_of(cell) -> Callable[..., tuple[Encoder, TextTokenizer]]:
 
 
 def share_passes(encoder: Encoder, passes: dict[tuple, Any]) -> None:
-    """Run each batch once for all encoders of one backbone whose poolers read its last states, and once for layers.
+    """Run each batch once for all encoders of one backbone whose poolers consume the same.
 
-    Batches are the same only where every id, role and position is, those of the padding too. Where a pooler reads
-    routers it has passes of its own: their logits are caught while the backbone runs.
+    Batches are the same only where every id, role and position is, those of the padding too.
     """
-    run, each_layer = encoder.run_backbone, encoder.each_layer
+    run, collect = encoder.run_backbone, encoder.collected
 
-    def same(batch: Batch, *how: Any) -> tuple:
+    def once(batch: Batch, kind: Any, make: Callable[[], Any]) -> Any:
         tensors = (batch.input_ids, batch.roles, batch.position_ids)
-        return *((t.shape, t.numpy().tobytes()) for t in tensors), *how
-
-    def last(batch: Batch) -> torch.Tensor:
-        key = same(batch)
+        key = *((t.shape, t.numpy().tobytes()) for t in tensors), kind
         if key not in passes:
-            passes[key] = run(batch)
+            passes[key] = make()
         return passes[key]
 
-    def layers(batch: Batch, chosen: Sequence[int], reduce: Callable, packed: bool = False) -> list:
-        key = same(batch, packed)
-        if key not in passes:
-            passes[key] = each_layer(batch, range(encoder.pooler.num_layers), lambda _, hidden: hidden, packed)
-        return [reduce(layer, passes[key][layer]) for layer in chosen]
+    def collected(batch: Batch, poolers: Mapping[str, Pooler], packed: bool = False) -> dict[str, States]:
+        if len(poolers) > 1 or encoder.pooler.consumes == "last":
+            return collect(batch, poolers, packed)
+        ((name, pooler),) = poolers.items()
+        whole = Kept(pooler.consumes, range(pooler.num_layers))
+        kind = pooler.consumes, packed and is_unpadded(encoder.backbone)
+        states = once(batch, kind, lambda: collect(batch, {"": whole}, packed)[""])
+        hidden = states.hidden if pooler.consumes == "routers" else states
+        reduced = [pooler.reduce(layer, hidden[layer], batch.view) for layer in pooler.layers]
+        if pooler.consumes == "layers":
+            return {name: reduced}
+        routing = [pooler.reduce_routing(k, logits, batch.view) for k, logits in enumerate(states.routing)]
+        return {name: RoutedStates(reduced, routing)}
 
-    encoder.run_backbone = last
-    if encoder.pooler.consumes == "layers":
-        encoder.each_layer = layers
+    encoder.run_backbone = lambda batch: once(batch, "last", lambda: run(batch))
+    encoder.collected = collected
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Stands for a pooler that reduces nothing."""
+
+    consumes: str
+    layers: Sequence[int]
+
+    def reduce(self, layer: int, states: Any, tokens: TokenView) -> Any:
+        return states
+
+    reduce_routing = reduce
 
 
 @torch.no_grad()
