@@ -55,6 +55,18 @@ def _one_thread():
     torch.set_num_threads(1)  # the test processes share the cores
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_seeds_for_devices_that_are_not_there():
+    """torch keeps each seed for its first use of a device, with the stack as text: a millisecond each."""
+    import torch
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (torch.cuda, torch.xpu, torch.mtia):
+            if not kind.is_available():
+                patch.setattr(kind, "manual_seed_all", lambda seed: None)
+        yield
+
+
 def pytest_collection_finish():
     """Spare the garbage collector the imported packages: it would go through their million objects again and again."""
     gc.collect()
