@@ -133,7 +133,10 @@ def _process(rank, size, port, folder):
 
 
 def by_two_processes(folder):
-    """Write loss and gradients of each of configs.json, by two forks of this process, which computes nothing."""
+    """Write loss and gradients of each of configs.json, by two forks of this process, which builds the encoders."""
+    torch.set_num_threads(1)  # a fork has no other threads than the one that forks
+    for cfg in json.loads((Path(folder) / "configs.json").read_text()):
+        shared_adapted(cfg)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
