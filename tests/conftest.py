@@ -147,6 +147,16 @@ def _each_model_folder_once():
 
 
 @pytest.fixture(scope="session")
+def versions_read_once():
+    """mteb reads the versions of five packages from their metadata twice per score, ten milliseconds each time."""
+    from mteb.cache import result_cache
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(result_cache, "_get_package_versions", cache(result_cache._get_package_versions))
+        yield
+
+
+@pytest.fixture(scope="session")
 def small_model(tmp_path_factory) -> Path:
     """A folder with a Llama of two layers (random weights) and a BPE tokenizer, in transformers' format."""
     import torch

@@ -77,6 +77,11 @@ class LocalCandidate(Candidate):
         return Measure(lambda texts, said: [len(f"{said} {t}".split()) for t in texts], 512, 10_000, "words")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _versions(versions_read_once: None) -> None:
+    """As scores are written."""
+
+
 @pytest.fixture
 def bag() -> type[BagOfWords]:
     return BagOfWords
