@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from analysis.drawings.drawing import drawn
 from analysis.questions.question import Answer
 from cli.compose import own_keys
 from cli.errors import UserError, nearest
@@ -44,6 +47,7 @@ def run(cfg: Config) -> list[Answer]:
         if answer is None:
             print(f"{name}: does not apply to these encoders.", file=sys.stderr)
             continue
+        answer = replace(answer, draw=partial(drawn, [studied.label for studied in encoders], answer.draw))
         write_answer(answer, folder, over)
         answers.append(answer)
         print(markdown(answer), flush=True)

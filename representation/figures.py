@@ -1,123 +1,148 @@
-"""Figures: their words and style, legends, and small heat maps next to one another on one scale."""
+"""Figures of several questions: small heat maps on one scale, columns of marks, and the look of a line."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.drawings.drawing import Drawing, drawn
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
-from analysis.drawings.style import BLACK
+from analysis.drawings.style import BLACK, mark
 from analysis.grids.formats import score, signed
 from analysis.statistics.arrays import Floats
 
 MOST_PANELS = 12
 MOST_NUMBERS = 110  # cells of a panel with their numbers in them
 ACROSS = 3
+LONGEST_LEVEL = 8  # letters of a name below an axis that need no slope
 
 
-@dataclass(frozen=True)
-class Words:
-    """Name of the file, heading, caption and description of a figure that is yet to be drawn; see `Drawing`."""
-
-    name: str
-    title: str
-    caption: str
-    alt: str
-
-    def drawing(self, figure: Figure, left_out: Iterable[str] = ()) -> Drawing:
-        """Return the figure with its words. left_out: names that found no room, which the caption then lists."""
-        names = "; ".join(left_out)
-        caption = f"{self.caption} Not drawn: {names}." if names else self.caption
-        return Drawing(self.name, self.title, caption, self.alt, figure)
+def not_drawn(names: Iterable[str], most: int) -> str:
+    """Return a caption's sentence on the names after the first `most`, for which there is no room; "" if none."""
+    rest = "; ".join(list(names)[most:])
+    return f" Not drawn: {rest}." if rest else ""
 
 
-def styled(labels: Iterable[str], make: Callable[[], Drawing]) -> Drawing:
-    """Return the drawing that `make` draws, its layout settled. labels: names whose letters need a font."""
-    return drawn(labels, lambda: [make()])[0]
+def look(k: int, size: float, width: float = 1.2) -> dict[str, Any]:
+    """Return how matplotlib draws the k-th line; size: of its marks, width: of the line, 0 for marks alone."""
+    style: dict[str, Any] = {"linewidth": width} if width else {"linestyle": "none"}
+    return {"color": mark(k).colour, "marker": mark(k).shape, "markersize": size, **style}
 
 
-def legend(
-    figure: Figure, axes: Axes, place: Any = "outside right upper", most: int | None = None, **look: Any
-) -> None:
-    """Put the legend of one panel next to all of them; most: of its entries."""
-    handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles[:most], names[:most], loc=place, **look)
+def legend(figure: Figure, axes: Axes, place: Any = "outside right upper", **further: Any) -> None:
+    """Put the legend of one panel next to all of them."""
+    figure.legend(*axes.get_legend_handles_labels(), loc=place, **further)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """values: [rows, columns], nan where there is nothing."""
-
-    values: Floats
-    rows: list[str]
-    columns: list[str]
-
-
-@dataclass(frozen=True)
-class Look:
-    """Names of the axes and of the scale. centre: the value that is white, on either side of which colours differ;
-    None: one colour that darkens. digits: of the numbers in the cells."""
-
-    rows: str
-    columns: str
-    scale: str
-    centre: float | None = None
-    digits: int = 2
+def tables_of(frame: pd.DataFrame, rows: str, columns: str, values: str) -> dict[str, pd.DataFrame]:
+    """Return encoder -> [rows, columns] of a long table in its order, the mean over seeds."""
+    tables = {}
+    for encoder, part in frame.groupby("encoder", sort=False):
+        means = part.groupby([rows, columns])[values].mean().unstack()
+        tables[str(encoder)] = means.loc[part[rows].unique(), part[columns].unique()]
+    return tables
 
 
-def heat_panels(words: Words, panels: Mapping[str, Panel], look: Look) -> Drawing:
-    """At most twelve panels on a scale that all share; the caption names what is left out."""
-    return styled(panels, lambda: _drawn(words, panels, look))
+def heat_panels(
+    panels: Mapping[str, pd.DataFrame], axes: tuple[str, str], scale: str, centre: float | None = None, digits: int = 2
+) -> Figure:
+    """Draw at most twelve tables, nan where there is nothing, on one scale.
 
-
-def _drawn(words: Words, panels: Mapping[str, Panel], look: Look) -> Drawing:
+    axes: what rows and columns are; scale: what the values are; digits: of the numbers in the cells of small tables.
+    centre: the value that is white, on either side of which colours differ; None: one colour that darkens.
+    """
     shown = dict(list(panels.items())[:MOST_PANELS])
     names = short_names(shown)
     across = 2 if len(shown) == 4 else min(ACROSS, len(shown))
     down = -(-len(shown) // across)
-    high, wide = (max(p.values.shape[axis] for p in shown.values()) for axis in (0, 1))
-    label = inches(row for p in shown.values() for row in p.rows)
+    high, wide = (max(table.shape[axis] for table in shown.values()) for axis in (0, 1))
+    label = inches(str(row) for table in shown.values() for row in table.index)
     numbered = high * wide <= MOST_NUMBERS
     width = across * (wide * (0.36 if numbered else 0.14) + label + 0.5) + 1.0
     height = down * (high * (0.22 if numbered else 0.1) + 0.9)
     figure = Figure(figsize=(min(14.0, width), min(18.0, height)), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False).ravel()
-    reach = _reach(list(shown.values()), look)
-    for axes, (name, panel) in zip(grid, shown.items(), strict=False):
-        mesh = heat(axes, panel.values, reach, diverging=look.centre is not None, width=0.4)
-        axes.set_title(names[name])
-        every = max(1, len(panel.rows) // 16)  # a label for each row of a small map, for some of a large one
-        axes.set_yticks(range(0, len(panel.rows), every), panel.rows[::every])
-        axes.set_xticks(range(len(panel.columns)), panel.columns, rotation=90)
+    reach = _reach(np.concatenate([table.to_numpy().ravel() for table in shown.values()]), centre)
+    for panel, (name, table) in zip(grid, shown.items(), strict=False):
+        mesh = heat(panel, table.to_numpy(), reach, diverging=centre is not None, width=0.4)
+        panel.set_title(names[name])
+        every = max(1, len(table) // 16)  # a label for each row of a small map, for some of a large one
+        panel.set_yticks(range(0, len(table), every), table.index[::every])
+        panel.set_xticks(range(table.shape[1]), table.columns, rotation=90)
         if numbered:
-            numbers(axes, panel.values, lambda x: signed(x, look.digits) if look.centre == 0 else score(x, look.digits))
-    for axes in grid[len(shown) :]:
-        axes.set_visible(False)
-    for axes in grid[::across]:
-        axes.set_ylabel(look.rows)
-    for axes in grid[max(0, len(shown) - across) : len(shown)]:
-        axes.set_xlabel(look.columns)
-    colour_bar(figure, mesh, list(grid), look.scale, shrink=0.8)
-    return words.drawing(figure, list(panels)[MOST_PANELS:])
+            numbers(panel, table.to_numpy(), lambda x: signed(x, digits) if centre == 0 else score(x, digits))
+    for panel in grid[len(shown) :]:
+        panel.set_visible(False)
+    for panel in grid[::across]:
+        panel.set_ylabel(axes[0])
+    for panel in grid[max(0, len(shown) - across) : len(shown)]:
+        panel.set_xlabel(axes[1])
+    colour_bar(figure, mesh, list(grid), scale, shrink=0.8)
+    return figure
 
 
-def _reach(panels: list[Panel], look: Look) -> tuple[float, float]:
-    values = np.concatenate([panel.values.ravel() for panel in panels])
+def _reach(values: Floats, centre: float | None) -> tuple[float, float]:
     values = values[np.isfinite(values)]
-    if look.centre is not None:
-        far = float(np.abs(values - look.centre).max()) or 0.01
-        return look.centre - far, look.centre + far
+    if centre is not None:
+        far = float(np.abs(values - centre).max()) or 0.01
+        return centre - far, centre + far
     low, high = float(values.min()), float(values.max())
     return (low, high) if high > low else (low - 0.01, high + 0.01)
 
 
-def numbers(axes: Any, values: Floats, form: Callable[[float], str], size: float = 6) -> None:
+def likeness_map(axes: Axes, table: Floats, low: float, size: float | None) -> Any:
+    """Draw a square table of values up to 1 and return its cells; size: of the numbers in them, None for none.
+
+    low: the lowest value of the scale, where it is below zero.
+    """
+    mesh = heat(axes, table, (min(0.0, low), 1), diverging=False, width=0.4)
+    axes.set_aspect("equal")
+    if size:
+        numbers(axes, table, lambda value: score(value, 2), size)
+    return mesh
+
+
+def numbers(axes: Axes, values: Floats, form: Callable[[float], str], size: float = 6) -> None:
     """Write every finite value of [rows, columns] into its cell."""
     for row, column in np.argwhere(np.isfinite(values)):
         text = form(float(values[row, column]))
         axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=size)
+
+
+def mark_panels(
+    panels: Mapping[str, pd.DataFrame],
+    across: int,
+    axes: tuple[str, str],
+    ends: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]] | None = None,
+    medians: bool = False,
+) -> Figure:
+    """Draw each table [series, places] as columns of marks, a mark per series; axes: what values and places are.
+
+    ends: the lowest and the highest of each value, tables of the same form, joined by a line; medians: a line crosses
+    each column at the median of its marks.
+    """
+    down = -(-len(panels) // across)
+    figure = Figure(figsize=(1.4 + 2.7 * across, 0.6 + 2.1 * down), layout="constrained")
+    grid = figure.subplots(down, across, sharey=True, squeeze=False)
+    for panel, (title, table) in zip(grid.ravel(), panels.items(), strict=False):
+        places = np.arange(table.shape[1])
+        for k, (name, aside) in enumerate(zip(table.index, np.linspace(-0.2, 0.2, len(table)), strict=True)):
+            if ends:
+                panel.vlines(places + aside, *(end.loc[name] for end in ends[title]), color=mark(k).colour)
+            panel.plot(places + aside, table.loc[name], **look(k, 4, 0), label=name)
+        if medians:
+            panel.hlines(table.median(), places - 0.3, places + 0.3, color=BLACK, linewidth=0.8)
+        sloping = {"rotation": 30, "ha": "right"} if max(map(len, table.columns)) > LONGEST_LEVEL else {}
+        panel.set_xticks(places, table.columns, **sloping)
+        panel.set_title(title)
+        panel.set_xlabel(axes[1])
+        panel.grid(axis="y")
+    for panel in grid.ravel()[len(panels) :]:
+        panel.set_visible(False)
+    for panel in grid[:, 0]:
+        panel.set_ylabel(axes[0])
+    legend(figure, grid[0, 0])
+    return figure

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
-from analysis.drawings.style import MOST_DESIGNS, mark
+from analysis.drawings.style import MOST_DESIGNS
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from analysis.statistics.arrays import Floats
 from representation.encoders_studied import Studied
-from representation.figures import Words, styled
+from representation.figures import look, not_drawn
 from representation.texts import Texts
 
 PLACE = 70
@@ -41,9 +41,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         for objective, label, loss in runs
         for step, value in enumerate(loss)
     ]
-    drawing = styled([label for _, label, _ in runs], lambda: _drawn(curves))
     grid = _grid(runs, held_out)
-    return Answer(NAME, "Loss while training", [grid], lambda: [drawing], {NAME: pd.DataFrame(rows)})
+    return Answer(NAME, "Loss while training", [grid], lambda: [_drawing(curves)], {NAME: pd.DataFrame(rows)})
 
 
 def logged_loss(folder: Path) -> Floats:
@@ -57,15 +56,6 @@ def logged_loss(folder: Path) -> Floats:
         with path.open(encoding="utf-8", newline="") as file:
             losses |= {int(row["step"]): float(row["loss"]) for row in csv.DictReader(file) if row.get("loss")}
     return np.array([losses[step] for step in sorted(losses)])
-
-
-def smoothed(values: Floats, width: int) -> Floats:
-    """Return [steps] mean of each value and of the `width` - 1 before it, of fewer at the beginning."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(0, ends - width)
-    smooth: Floats = (sums[ends] - sums[starts]) / (ends - starts)
-    return smooth
 
 
 def _grid(runs: list[tuple[str, str, Floats]], held_out: dict[str, Any]) -> Grid:
@@ -83,25 +73,25 @@ def _grid(runs: list[tuple[str, str, Floats]], held_out: dict[str, Any]) -> Grid
     return Grid(NAME, caption, header, rows, left=3, title="Loss while training")
 
 
-def _drawn(curves: Curves) -> Drawing:
+def _drawing(curves: Curves) -> Drawing:
     shown = {objective: dict(list(runs.items())[:MOST_DESIGNS]) for objective, runs in curves.items()}
     names = short_names([label for runs in shown.values() for label in runs])
     figure = Figure(figsize=(3.0 * len(shown) + inches(names.values()) + 0.8, 2.9), layout="constrained")
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
     for axes, (objective, runs) in zip(panels, shown.items(), strict=True):
         for k, (label, loss) in enumerate(runs.items()):
-            look = {"color": mark(k).colour, "marker": mark(k).shape, "markersize": 4, "linewidth": 1.2}
-            every = max(1, len(loss) // 6)
-            axes.plot(range(1, len(loss) + 1), smoothed(loss, WIDTH), markevery=every, label=names[label], **look)
+            smooth = pd.Series(loss).rolling(WIDTH, min_periods=1).mean()
+            axes.plot(smooth.index + 1, smooth, markevery=max(1, len(loss) // 6), label=names[label], **look(k, 4))
         axes.set_title(objective)
         axes.set_xlabel("step")
         axes.grid(axis="y")
         axes.legend(fontsize=6)
     panels[0].set_ylabel("loss")
+    rest = not_drawn([label for runs in curves.values() for label in list(runs)[MOST_DESIGNS:]], 0)
     caption = (
         f"InfoNCE, MNTP or SimCSE loss of each training step, as a running mean over {WIDTH} steps, of the runs named; "
-        "a panel for each objective, since their losses are no pair."
+        f"a panel for each objective, since their losses are no pair.{rest}"
     )
     ends = "; ".join(f"{label} {loss[-ENDS:].mean():.3f}" for runs in shown.values() for label, loss in runs.items())
-    words = Words(NAME, "Loss while training", caption, f"Mean loss of the last {ENDS} steps: {ends}.")
-    return words.drawing(figure, [label for runs in curves.values() for label in list(runs)[MOST_DESIGNS:]])
+    alt = f"Mean loss of the last {ENDS} steps: {ends}."
+    return Drawing(NAME, "Loss while training", caption, alt, figure)

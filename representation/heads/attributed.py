@@ -1,18 +1,16 @@
 """The keys that a head attends to in each text: layers, or classes of the tokens that it reads."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerBase
 
 from analysis.statistics.arrays import Floats
-from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from poolers.lastlayer import LastLayerTrainable
 from poolers.multilayer import MultiLayerTrainable
@@ -57,16 +55,12 @@ class TokenClasses:
         A token without letter or digit is punctuation, white space too. A function word is a whole word of a closed
         list of English; pieces of longer words are content.
         """
-        rows = [self.row(*both) for both in zip(batch.input_ids.tolist(), batch.roles.tolist(), strict=True)]
+        rows = []
+        for ids, roles in zip(batch.input_ids.tolist(), batch.roles.tolist(), strict=True):
+            pieces = [None if role in OF_ROLE else self.piece(i) for i, role in zip(ids, roles, strict=True)]
+            around = zip([None, *pieces], pieces, [*pieces[1:], None], roles, strict=False)
+            rows.append([kind_of(p, before, after) if p else OF_ROLE[role] for before, p, after, role in around])
         return torch.tensor(rows, device=batch.roles.device)
-
-    def row(self, ids: Sequence[int], roles: Sequence[int]) -> list[int]:
-        """The class of each token of one text."""
-        pieces = [None if role in OF_ROLE else self.piece(i) for i, role in zip(ids, roles, strict=True)]
-        return [
-            OF_ROLE[role] if piece is None else kind_of(piece, before, after)
-            for before, piece, after, role in zip([None, *pieces], pieces, [*pieces[1:], None], roles, strict=False)
-        ]
 
     def _piece(self, token: int) -> Piece:
         written = str(self.tokenizer.convert_ids_to_tokens(token))
@@ -141,60 +135,31 @@ class Attributed:
     even: Floats
     entropy: Floats
 
-    @staticmethod
-    def over_seeds(seeds: Sequence["Attributed"]) -> "Attributed":
-        """Return the mean over encoders of one design, text by text."""
-        attention, even, entropy = (
-            np.mean([getattr(seed, key) for seed in seeds], axis=0) for key in ("attention", "even", "entropy")
-        )
-        return Attributed(seeds[0].names, attention, even, entropy)
 
-    @property
-    def shares(self) -> Floats:
-        """[K] attention, the mean over texts."""
-        means: Floats = self.attention.mean(axis=0)
-        return means
-
-    @property
-    def expected(self) -> Floats:
-        """[K] even attention, the mean over texts."""
-        means: Floats = self.even.mean(axis=0)
-        return means
-
-
-def reads_layers(pooler: Pooler) -> bool:
-    """Return whether it is a head over layers."""
-    return isinstance(pooler, MultiLayerTrainable)
-
-
-def reads_tokens(pooler: Pooler) -> bool:
-    """Return whether it is a head over the tokens of the last layer."""
-    return isinstance(pooler, LastLayerTrainable) and pooler.tokens == "all"
+def has_several_keys(pooler: Pooler) -> bool:
+    """Return whether it is a head over layers, or over the tokens of the last layer."""
+    return isinstance(pooler, MultiLayerTrainable) or (
+        isinstance(pooler, LastLayerTrainable) and pooler.tokens == "all"
+    )
 
 
 def attributed(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> Attributed:
     """Return the attention of the encoder's head, over layers or tokens, in each of `wanted`; one pass per text."""
     encoder = studied.encoder()
-    pooler = encoder.encoder.pooler
-    arrays = gathered(texts.passes(studied, wanted, _reader(encoder)), len(wanted))
-    names = [str(layer + 1) for layer in pooler.layers] if reads_layers(pooler) else list(CLASSES)
-    return Attributed(names, arrays["attention"], arrays["even"], arrays["entropy"])
-
-
-def _reader(encoder: TextEncoder) -> Callable[[Batch], dict[str, Floats]]:
-    model, classes = encoder.encoder, TokenClasses(encoder.tokenizer.tokenizer)
+    model, pooler, classes = encoder.encoder, encoder.encoder.pooler, TokenClasses(encoder.tokenizer.tokenizer)
+    assert isinstance(pooler, MultiLayerTrainable | LastLayerTrainable)
 
     def read(batch: Batch) -> dict[str, Floats]:
-        states, pooler = model.states(batch), model.pooler
+        states = model.states(batch)
         if isinstance(pooler, MultiLayerTrainable):
             parts = of_layers(pooler, states)
         else:
-            assert isinstance(pooler, LastLayerTrainable)
             parts = of_tokens(pooler, states, batch, classes(batch))
         rows = (part.double().cpu().numpy() for part in parts)
         return dict(zip(("attention", "even", "entropy"), rows, strict=True))
 
-    return read
+    names = [str(layer + 1) for layer in pooler.layers] if isinstance(pooler, MultiLayerTrainable) else list(CLASSES)
+    return Attributed(names, **gathered(texts.passes(studied, wanted, read), len(wanted)))
 
 
 def of_layers(pooler: MultiLayerTrainable, states: States) -> tuple[Tensor, Tensor, Tensor]:

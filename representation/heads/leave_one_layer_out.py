@@ -27,7 +27,8 @@ from evaluation.tasks.chosen import TaskSet
 from poolers.multilayer import MultiLayerTrainable
 from records.fingerprint import of_value
 from representation.encoders_studied import Studied, over_seeds
-from representation.figures import Look, Panel, Words, heat_panels
+from representation.figures import MOST_PANELS, heat_panels, not_drawn, tables_of
+from representation.heads.layer_columns import layer_columns
 from representation.question import each
 from representation.texts import Texts
 
@@ -37,8 +38,6 @@ FOLDER = "layers_left_out"  # in the cache: among a study's scores they would be
 LEVEL = 0.95
 WHOLE = "none"  # in the place of a layer's number
 HEAD_TEXTS = 512  # whose reductions run through the head at once
-MOST_COLUMNS = 12
-TOP = 5
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
@@ -59,9 +58,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     if not tables:
         return None
     scores = pd.concat(tables, ignore_index=True)
-    designs = {str(design): drops(table) for design, table in scores.groupby("encoder", sort=False)}
-    over = f"over {scores['task'].nunique()} tasks of {texts.benchmark}"
-    whole = pd.concat([table.assign(encoder=design) for design, table in designs.items()], ignore_index=True)
+    designs = [drops(table).assign(encoder=design) for design, table in scores.groupby("encoder", sort=False)]
+    dropped, over = pd.concat(designs, ignore_index=True), f"over {scores['task'].nunique()} tasks of {texts.benchmark}"
     notes = [
         "An intervention on the finished head: the layer's key is masked out of the softmax and nothing is trained "
         "again. A head trained without that layer could do better: a drop does not measure what the layer knows.",
@@ -70,8 +68,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         "of these encoders on other tasks.",
         *over_seeds(multilayer),
     ]
-    grids, frames = [_grid(designs, over)], {NAME: whole, f"{NAME}_scores": scores}
-    return Answer(NAME, "One layer left out", grids, lambda: [_drawing(designs, over)], frames, notes)
+    grids, frames = [_grid(dropped, over)], {NAME: dropped, f"{NAME}_scores": scores}
+    return Answer(NAME, "One layer left out", grids, lambda: [_drawing(dropped, over)], frames, notes)
 
 
 def vectors_without(pooler: MultiLayerTrainable, reductions: Tensor, left_out: int | None) -> Tensor:
@@ -195,15 +193,10 @@ def drops(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["type", "layer", "whole", "drop", "low", "high", "tasks"])
 
 
-def _grid(designs: dict[str, pd.DataFrame], over: str) -> Grid:
-    layers = [list(dict.fromkeys(table["layer"])) for table in designs.values()]
-    wide = all(numbers == layers[0] for numbers in layers) and len(layers[0]) <= MOST_COLUMNS
-    header = [f"Layer {layer}" for layer in layers[0]] if wide else [f"The {TOP} layers of the largest drop"]
-    rows = []
-    for label, table in designs.items():
-        for kind, group in table.groupby("type", sort=False):
-            cells = [_cell(row) for row in group.itertuples()] if wide else [Cell(_top(group))]
-            rows.append([Cell(label), Cell(str(kind)), Cell(score(group["whole"].iloc[0])), *cells])
+def _grid(dropped: pd.DataFrame, over: str) -> Grid:
+    header, cells = layer_columns(dropped, "drop", "of the largest drop", signed, _interval)
+    whole = dropped.groupby(["encoder", "type"])["whole"].first()
+    rows = [[*map(Cell, key), Cell(score(whole[key])), *of_layers] for key, of_layers in cells.items()]
     caption = (
         f"Score with all layers, and its drop when the head cannot read one of them (masked, no training), {over}. "
         f"Below it the {LEVEL:.0%} interval (Student's t over the tasks of the row, where there are several). Above "
@@ -212,31 +205,20 @@ def _grid(designs: dict[str, pd.DataFrame], over: str) -> Grid:
     return Grid(NAME, caption, ["Encoder", "Type", "All layers", *header], rows, left=2, title="Drop without a layer")
 
 
-def _cell(row: Any) -> Cell:
-    return Cell(signed(row.drop), below=(f"{signed(row.low)} to {signed(row.high)}",) if row.tasks > 1 else ())
+def _interval(row: Any) -> tuple[str, ...]:
+    return (f"{signed(row.low)} to {signed(row.high)}",) if row.tasks > 1 else ()
 
 
-def _top(group: pd.DataFrame) -> str:
-    most = group.sort_values("drop", ascending=False, kind="stable").head(TOP)
-    return ", ".join(f"{row.layer} ({signed(row.drop)})" for row in most.itertuples())
-
-
-def _drawing(designs: dict[str, pd.DataFrame], over: str) -> Drawing:
-    panels = {}
-    for label, table in designs.items():
-        kinds, layers = list(dict.fromkeys(table["type"])), list(dict.fromkeys(table["layer"]))
-        values = table.pivot(index="type", columns="layer", values="drop").loc[kinds, layers].to_numpy()
-        panels[label] = Panel(values, kinds, layers)
+def _drawing(dropped: pd.DataFrame, over: str) -> Drawing:
+    panels = tables_of(dropped, "type", "layer", "drop")
     caption = (
         "Drop of the score when a multilayer head cannot read one layer (to the right; its key is masked, nothing is "
         f"trained again), mean by task type (downwards), {over}. Above zero: the layer was of use."
+        f"{not_drawn(panels, MOST_PANELS)}"
     )
-    most = "; ".join(f"{label}: {_most(table)}" for label, table in designs.items())
-    words = Words(NAME, "Score lost without one layer", caption, f"Largest drop: {most}.")
-    return heat_panels(words, panels, Look("", "layer left out", "drop in score", centre=0, digits=3))
-
-
-def _most(table: pd.DataFrame) -> str:
-    last = table[table["type"] == table["type"].iloc[-1]]
-    row = last.loc[last["drop"].idxmax()]
-    return f"{signed(row['drop'])} ({row['type']}, layer {row['layer']})"
+    last = {label: (table.index[-1], table.iloc[-1]) for label, table in panels.items()}  # over all types
+    most = "; ".join(
+        f"{label}: {signed(row.max())} ({kind}, layer {row.idxmax()})" for label, (kind, row) in last.items()
+    )
+    figure = heat_panels(panels, ("", "layer left out"), "drop in score", centre=0, digits=3)
+    return Drawing(NAME, "Score lost without one layer", caption, f"Largest drop: {most}.", figure)

@@ -1,18 +1,18 @@
 """Figures of the layers: curves of their scores, and heat maps of their similarity."""
 
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
-from analysis.drawings.heat import colour_bar, heat
-from analysis.drawings.style import GREY, MOST_DESIGNS, house_style, mark
-from representation.figures import legend, numbers
+from analysis.drawings.heat import colour_bar
+from analysis.drawings.style import GREY, MOST_DESIGNS
+from analysis.statistics.arrays import Floats
+from representation.figures import legend, likeness_map, look
 from representation.layers.likeness import POOLINGS
 
 CURVE_PANEL = 1.75, 1.7  # inches
@@ -35,18 +35,22 @@ def layer_curves(means: pd.DataFrame, trained: list[str], over: str) -> Drawing:
     poolings = [p for p in POOLINGS if p in means.index.get_level_values("pooling")]
     names = short_names([*runs, *starts])
     width = CURVE_PANEL[0] * len(means.columns) + inches(names.values()) + 0.7
-    with house_style():
-        figure = Figure(figsize=(width, CURVE_PANEL[1] * len(poolings) + 0.4), layout="constrained")
-        panels = figure.subplots(len(poolings), len(means.columns), sharex=True, sharey="col", squeeze=False)
-        for row, pooling in zip(panels, poolings, strict=True):
-            for axes, kind in zip(row, means.columns, strict=True):
-                _curves(axes, means[kind].xs(pooling, level="pooling"), runs, starts, names)
-            row[0].set_ylabel(f"score, {POOLINGS[pooling]}")
-        for axes, kind in zip(panels[0], means.columns, strict=True):
-            axes.set_title(kind)
-        for axes in panels[-1]:
-            axes.set_xlabel("layer")
-        legend(figure, panels[0, 0], "outside right center", handlelength=2.6)
+    figure = Figure(figsize=(width, CURVE_PANEL[1] * len(poolings) + 0.4), layout="constrained")
+    panels = figure.subplots(len(poolings), len(means.columns), sharex=True, sharey="col", squeeze=False)
+    for (i, pooling), (j, kind) in product(enumerate(poolings), enumerate(means.columns)):
+        scores, axes = means[kind].xs(pooling, level="pooling"), panels[i, j]
+        for name, dashes in zip(starts, DASHES, strict=False):
+            axes.plot(scores[name], color=GREY, linestyle=dashes, linewidth=1.1, label=names[name])
+        for k, name in enumerate(runs):
+            axes.plot(scores[name], **look(k, 3.5, 1), label=names[name])
+        axes.grid(axis="y")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    for axes, pooling in zip(panels[:, 0], poolings, strict=True):
+        axes.set_ylabel(f"score, {POOLINGS[pooling]}")
+    for top, bottom, kind in zip(panels[0], panels[-1], means.columns, strict=True):
+        top.set_title(kind)
+        bottom.set_xlabel("layer")
+    legend(figure, panels[0, 0], "outside right center", handlelength=2.6)
     left = f" The first {len(runs)} of the runs are drawn." if len(runs) + len(starts) < len(every) else ""
     read = " (above) and by ".join(f"the {POOLINGS[p]}" for p in poolings) + " (below)" * (len(poolings) > 1)
     caption = (
@@ -59,40 +63,27 @@ def layer_curves(means: pd.DataFrame, trained: list[str], over: str) -> Drawing:
     return Drawing("layers_curves", "Layer curves", caption, alt, figure)
 
 
-def _curves(axes: Any, scores: Any, runs: list[str], starts: list[str], names: dict[str, str]) -> None:
-    for name, dashes in zip(starts, DASHES, strict=False):
-        axes.plot(scores[name].index, scores[name], color=GREY, linestyle=dashes, linewidth=1.1, label=names[name])
-    for k, name in enumerate(runs):
-        look = {"color": mark(k).colour, "marker": mark(k).shape, "markersize": 3.5, "linewidth": 1}
-        axes.plot(scores[name].index, scores[name], label=names[name], **look)
-    axes.grid(axis="y")
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-
-
-def layer_maps(name: str, tables: dict[str, dict[str, NDArray[np.float64]]], reading: str, over: str) -> Drawing:
+def layer_maps(name: str, tables: dict[str, dict[str, Floats]], reading: str, over: str) -> Drawing:
     """tables: decoder -> {cka, cosine} -> [L, L]. reading: in words, `mean of the tokens`; over: which texts."""
     shown = list(tables)[:MOST_MAPS]
     names = short_names(shown, 20)
-    with house_style():
-        size = MAP_PANEL * len(shown) + 1.2, (MAP_PANEL + 0.2) * len(MEASURES) + 0.3
-        figure = Figure(figsize=size, layout="constrained")
-        panels = figure.subplots(len(MEASURES), len(shown), squeeze=False)
-        for row, (measure, words) in zip(panels, MEASURES.items(), strict=True):
-            low = min(0.0, *(np.nanmin(tables[label][measure]) for label in shown))
-            for axes, label in zip(row, shown, strict=True):
-                table = tables[label][measure]
-                mesh = heat(axes, table, (low, 1), diverging=False, width=0.4)
-                axes.set_aspect("equal")
-                if len(table) <= MOST_WITH_NUMBERS:
-                    axes.set_xticks(range(len(table)))
-                    axes.set_yticks(range(len(table)))
-                    numbers(axes, table, lambda value: f"{value:.2f}".replace("0.", "."), 4.5)
-            row[0].set_ylabel("layer")
-            colour_bar(figure, mesh, row, words, shrink=0.8)
-        for axes, label in zip(panels[0], shown, strict=True):
-            axes.set_title(names[label])
-        for axes in panels[-1]:
-            axes.set_xlabel("layer")
+    size = MAP_PANEL * len(shown) + 1.2, (MAP_PANEL + 0.2) * len(MEASURES) + 0.3
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(MEASURES), len(shown), squeeze=False)
+    for row, (measure, words) in zip(panels, MEASURES.items(), strict=True):
+        low = min(np.nanmin(tables[label][measure]) for label in shown)
+        for axes, label in zip(row, shown, strict=True):
+            table = tables[label][measure]
+            few = len(table) <= MOST_WITH_NUMBERS
+            mesh = likeness_map(axes, table, low, 4.5 if few else None)
+            if few:
+                axes.set_xticks(range(len(table)))
+                axes.set_yticks(range(len(table)))
+        row[0].set_ylabel("layer")
+        colour_bar(figure, mesh, row, words, shrink=0.8)
+    for top, bottom, label in zip(panels[0], panels[-1], shown, strict=True):
+        top.set_title(names[label])
+        bottom.set_xlabel("layer")
     left = f" The first {MOST_MAPS} of {len(tables)} decoders are drawn." if len(tables) > MOST_MAPS else ""
     caption = (
         f"Similarity of every two layers of a decoder, by linear CKA (above) and by the mean cosine of a text's two "

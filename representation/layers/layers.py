@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.drawings.drawing import Drawing
 from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
@@ -29,14 +30,18 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     scores = layer_scores(distinct, texts.task_set, settings)
     within, moved = layer_likeness(distinct, texts, settings)
     over, means = f"{scores['task'].nunique()} tasks of {texts.benchmark}", type_means(scores, BY)
-    grids = layer_grids(means, over)
-    grids += [_moved_grid(moved, texts.over)] if len(moved) else []
+    grids, frames = layer_grids(means, over), {"layers_scores": scores, "layers_likeness": within}
+    if len(moved):
+        grids.append(_moved_grid(moved, texts.over))
+        frames["layers_moved"] = moved
     trained = [decoder.label for decoder in distinct if decoder.trained]
-    drawings = [layer_curves(means, trained, over)]
-    for pooling, words in POOLINGS.items():
-        drawings.append(layer_maps(f"layers_likeness_{pooling}", likeness_tables(within, pooling), words, texts.over))
-    frames = {"layers_scores": scores, "layers_likeness": within} | ({"layers_moved": moved} if len(moved) else {})
-    return Answer("layers", "Layers", grids, lambda: drawings, frames, _notes(texts, scores))
+
+    def drawings() -> list[Drawing]:
+        tables = {pooling: likeness_tables(within, pooling) for pooling in POOLINGS}
+        maps = [layer_maps(f"layers_likeness_{p}", tables[p], words, texts.over) for p, words in POOLINGS.items()]
+        return [layer_curves(means, trained, over), *maps]
+
+    return Answer("layers", "Layers", grids, drawings, frames, _notes(texts, scores))
 
 
 def layer_scores(distinct: Sequence[Decoder], tasks: TaskSet, settings: dict[str, Any]) -> pd.DataFrame:
@@ -46,13 +51,16 @@ def layer_scores(distinct: Sequence[Decoder], tasks: TaskSet, settings: dict[str
     """
     place = Path(settings["cache_dir"]) / FOLDER
     names = [f"layer:*/{pooling}" for pooling in POOLINGS]
-    read = {decoder.label: [r for s in decoder.seeds for r in read_by([s.candidate], names)] for decoder in distinct}
-    read = {label: [replace(reading, results=place) for reading in readings] for label, readings in read.items()}
+    labelled = [
+        (decoder.label, replace(reading, results=place))
+        for decoder in distinct
+        for reading in read_by([studied.candidate for studied in decoder.seeds], names)
+    ]
+    labels, readings = zip(*labelled, strict=True)
     rows = []
-    every = [reading for readings in read.values() for reading in readings]
-    for reading, kind, task, value in score_readings(every, tasks, settings, "Layers"):
+    for reading, kind, task, value in score_readings(readings, tasks, settings, "Layers"):
         layer, _, pooling = reading.reading.removeprefix("layer:").partition("/")
-        label = next(label for label, readings in read.items() if reading in readings)
+        label = labels[readings.index(reading)]
         rows.append((label, reading.manifest["seed"], pooling, int(layer), kind, task, value))
     return pd.DataFrame(rows, columns=["decoder", "seed", "pooling", "layer", "type", "task", "score"])
 
@@ -81,9 +89,9 @@ def layer_grids(means: pd.DataFrame, over: str) -> list[Grid]:
         "last column: the last layer's mean over types minus that of the best layer. A maximum over layers is no fair "
         "score of a design, since it is chosen on the tasks that it is measured on."
     )
-    header, best_header = [*_header("Decoder", layers)], ["Decoder", "Reading", *means.columns, "Last - best"]
+    best_header = ["Decoder", "Reading", *means.columns, "Last - best"]
     return [
-        Grid("layers-scores", caption, header, scores, left=2, title="Score of each layer"),
+        Grid("layers-scores", caption, _header("Decoder", layers), scores, left=2, title="Score of each layer"),
         Grid("layers-best", best_caption, best_header, best, left=2, title="Best layer of each task type"),
     ]
 

@@ -1,6 +1,7 @@
 """Similarity of the layers of a decoder, and how far training moved each of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from representation.encoders_studied import Decoder, Studied
+from representation.figures import tables_of
 from representation.geometry.vector_geometry import Floats, unit
 from representation.question import each
 from representation.readings import arrays, readings_of
@@ -46,11 +48,9 @@ MEASURES = {"cka": linear_cka, "cosine": mean_cosine}
 
 def between_layers(vectors: Floats, measure: Callable[[Floats, Floats], float]) -> NDArray[np.float64]:
     """[L, L] `measure` of every pair of layers; vectors: [L, N, D]. `measure` is symmetric."""
-    count = len(vectors)
-    table = np.empty((count, count))
-    for i in range(count):
-        for j in range(i, count):
-            table[i, j] = table[j, i] = measure(vectors[i], vectors[j])
+    table = np.empty((len(vectors), len(vectors)))
+    for i, j in combinations_with_replacement(range(len(vectors)), 2):
+        table[i, j] = table[j, i] = measure(vectors[i], vectors[j])
     return table
 
 
@@ -79,7 +79,8 @@ def layer_likeness(
                 starts = {decoder.label: vectors}
             for pooling, layers in vectors.items():
                 where = (decoder.label, studied.seed, pooling)
-                within += [(*where, *row) for row in _every_two(layers)]
+                tables = [between_layers(layers, measure) for measure in MEASURES.values()]
+                within += [(*where, i, j, *(table[i, j] for table in tables)) for i, j in np.ndindex(tables[0].shape)]
                 if decoder.start in starts:
                     pairs = enumerate(zip(layers, starts[decoder.start][pooling], strict=True))
                     moved += [(*where, i, *(measure(*pair) for measure in MEASURES.values())) for i, pair in pairs]
@@ -90,19 +91,11 @@ def layer_likeness(
     )
 
 
-def _every_two(layers: NDArray[np.float32]) -> Iterator[tuple[Any, ...]]:
-    tables = [between_layers(layers, measure) for measure in MEASURES.values()]
-    for i, j in np.ndindex(tables[0].shape):
-        yield (i, j, *(float(table[i, j]) for table in tables))
-
-
 def likeness_tables(within: pd.DataFrame, pooling: str) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Return decoder -> measure -> [L, L], means over seeds."""
-    rows = within[within["pooling"] == pooling]
-    means = rows.groupby(["decoder", "layer", "other"], sort=False)[list(MEASURES)].mean()
+    rows = within[within["pooling"] == pooling].rename(columns={"decoder": "encoder"})
+    of_measures = {name: tables_of(rows, "layer", "other", name) for name in MEASURES}
     return {
-        label: {
-            name: means.loc[label][name].unstack("other").sort_index().sort_index(axis=1).to_numpy() for name in means
-        }
-        for label in dict.fromkeys(rows["decoder"])
+        label: {name: tables[label].to_numpy() for name, tables in of_measures.items()}
+        for label in rows["encoder"].unique()
     }

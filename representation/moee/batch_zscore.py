@@ -4,27 +4,24 @@ The public code of MoEE (arXiv 2410.10814) subtracts the mean of each batch of t
 deviation, so a vector depends on which other texts were encoded with it. Everything else here is held fixed.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from analysis.drawings.drawing import Drawing
-from analysis.drawings.style import house_style, mark
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from cli.limits import Limit, real
 from poolers.shared.standardise import Standardise
 from representation.encoders_studied import Studied
-from representation.figures import legend
+from representation.figures import mark_panels, tables_of
 from representation.moee.mixtures import HS_AND_RW, check_sizes, mixtures
 from representation.moee.pair_tasks import PairTask, measures, once, pair_tasks, size
 from representation.question import each
@@ -38,6 +35,7 @@ NAME = "batch_zscore"
 LIMITS = {"batch_zscore.pairs": Limit(8), "batch_zscore.orders": Limit(2), "batch_zscore.alpha": real(0)}
 READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
 WHOLE = 10**9
+ENDS = {0: "none", WHOLE: "all"}  # sizes of a batch in words
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
@@ -51,11 +49,12 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     rows = []
     for studied in each(experts, NAME, settings):
         parts = [raw_parts(studied, task) for task in tasks]
-        for batch in (0, *keys["batches"], WHOLE):
-            for reading in READINGS:
-                batching = Batching(reading, keys["alpha"], batch, keys["orders"])
-                harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
-                rows.append({"encoder": studied.label, "reading": reading, "batch": batch, **_over_tasks(harms)})
+        for batch, reading in product((0, *keys["batches"], WHOLE), READINGS):
+            batching = Batching(reading, keys["alpha"], batch, keys["orders"])
+            harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
+            means = {key: float(np.mean([of_task[key] for of_task in harms])) for key in harms[0]}
+            means["entry"] = max(of_task["entry"] for of_task in harms)
+            rows.append({"encoder": studied.label, "reading": reading, "batch": batch, **means})
     frame = pd.DataFrame(rows)
     over = f"{size(tasks)} of {texts.benchmark}"
     notes = [
@@ -63,9 +62,14 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         "All texts of a task as one batch: what standardisation by fixed statistics would be, as "
         "token_choice.standardise=corpus has them of the training texts.",
     ]
-    grids = [grid(frame, keys["orders"], f"{measures(tasks)}); {over}")]
-    drawing = score_figure(frame, keys["orders"], over)
-    return Answer(NAME, "The published z-score by batch", grids, lambda: [drawing], {NAME: frame}, notes)
+    return Answer(
+        NAME,
+        "The published z-score by batch",
+        [_grid(frame, keys["orders"], f"{measures(tasks)}); {over}")],
+        lambda: [_drawing(frame, keys["orders"], over)],
+        {NAME: frame},
+        notes,
+    )
 
 
 def raw_parts(studied: Studied, task: PairTask) -> Arrays:
@@ -85,35 +89,26 @@ class Batching:
     orders: int
 
 
-@dataclass(frozen=True)
-class Harm:
-    """Of a score over orders: mean, standard deviation (n - 1), lowest and highest. Of a text's vector (unit length) in
-    one order and in the next: the largest difference of an entry, and the mean cosine."""
+def harm(task: PairTask, parts: Arrays, batching: Batching) -> dict[str, float]:
+    """Score the task under each order. parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised.
 
-    mean: float
-    spread: float
-    low: float
-    high: float
-    entry: float
-    cosine: float
-
-
-def harm(task: PairTask, parts: Arrays, batching: Batching) -> Harm:
-    """Score the task under each order. parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised."""
+    Of the score over orders: mean, spread (standard deviation, n - 1), low and high. Of a text's vector (unit length)
+    in one order and in the next: entry, the largest difference of an entry, and the mean cosine.
+    """
     count = len(task.texts)
     orders = range(batching.orders if 0 < batching.size < count else 1)
     cuts = [batches_of(count, batching.size, seed) if batching.size else None for seed in orders]
     vectors = [vectors_of(parts, cut, batching) for cut in cuts]
     scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in vectors]
     apart = list(pairwise(vectors))
-    return Harm(
-        mean=float(np.mean(scores)),
-        spread=float(np.std(scores, ddof=1)) if apart else 0.0,
-        low=min(scores),
-        high=max(scores),
-        entry=max((float(np.abs(a - b).max()) for a, b in apart), default=0.0),
-        cosine=float(np.mean([(a * b).sum(axis=1).mean() for a, b in apart])) if apart else 1.0,
-    )
+    return {
+        "mean": float(np.mean(scores)),
+        "spread": float(np.std(scores, ddof=1)) if apart else 0.0,
+        "low": min(scores),
+        "high": max(scores),
+        "entry": max((float(np.abs(a - b).max()) for a, b in apart), default=0.0),
+        "cosine": float(np.mean([(a * b).sum(axis=1).mean() for a, b in apart])) if apart else 1.0,
+    }
 
 
 def vectors_of(parts: Arrays, cut: list[Places] | None, batching: Batching) -> NDArray[np.float32]:
@@ -144,20 +139,14 @@ def batches_of(count: int, size: int, seed: int) -> list[Places]:
     return cut
 
 
-def _over_tasks(harms: list[Harm]) -> dict[str, float]:
-    """Means over tasks; of entries the largest."""
-    means = {key: float(np.mean([getattr(h, key) for h in harms])) for key in vars(harms[0])}
-    return means | {"entry": max(h.entry for h in harms)}
-
-
-def grid(frame: pd.DataFrame, orders: int, over: str) -> Grid:
-    """One row per encoder, reading and size of batch."""
+def _grid(frame: pd.DataFrame, orders: int, over: str) -> Grid:
     rows = []
-    for r in frame.sort_values(["encoder", "reading"], kind="stable", key=_order(frame)).to_dict("records"):
-        batch = {0: "none", WHOLE: "all texts"}.get(r["batch"], f"{r['batch']} texts")
-        cells = [score(r["mean"]), score(r["spread"]), f"{score(r['low'])} to {score(r['high'])}"]
-        cells += [score(r["entry"], 3), score(r["cosine"], 3)]
-        rows.append([Cell(str(r["encoder"])), Cell(str(r["reading"])), Cell(batch), *map(Cell, cells)])
+    for (encoder, reading), sizes in frame.groupby(["encoder", "reading"], sort=False):
+        for row in sizes.itertuples():
+            batch = ENDS.get(row.batch, str(row.batch)) + " texts" * (row.batch != 0)
+            numbers = [score(row.mean), score(row.spread), f"{score(row.low)} to {score(row.high)}"]
+            cells = [encoder, reading, batch, *numbers, score(row.entry, 3), score(row.cosine, 3)]
+            rows.append([Cell(text) for text in cells])
     caption = (
         f"Scores over {orders} random orders of the same texts, mean over tasks "
         f"({over}. Entry, cosine: of a text's vector of unit length in one order and "
@@ -167,33 +156,16 @@ def grid(frame: pd.DataFrame, orders: int, over: str) -> Grid:
     return Grid("batch-zscore", caption, head, rows, left=3, title="Standardised by batch")
 
 
-def _order(frame: pd.DataFrame) -> Callable[[Any], Any]:
-    """Keep encoders and readings in their order, batches together below each."""
-    places = {key: {name: i for i, name in enumerate(frame[key].unique())} for key in ("encoder", "reading")}
-    return lambda column: column.map(places[column.name])
-
-
-@house_style()
-def score_figure(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
+def _drawing(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
     """One panel per encoder: for each size of batch the mean score and its range over orders, by reading."""
-    encoders, sizes = list(frame["encoder"].unique()), list(frame["batch"].unique())
-    figure = Figure(figsize=(1.4 + 2.6 * len(encoders), 2.6), layout="constrained")
-    panels = figure.subplots(1, len(encoders), sharey=True, squeeze=False)[0]
-    for axes, encoder in zip(panels, encoders, strict=True):
-        for k, (reading, rows) in enumerate(frame[frame["encoder"] == encoder].groupby("reading", sort=False)):
-            look, xs = mark(k), [sizes.index(batch) + 0.15 * (k - 1) for batch in rows["batch"]]
-            axes.vlines(xs, rows["low"], rows["high"], color=look.colour)
-            axes.plot(xs, rows["mean"], look.shape, color=look.colour, markersize=4, label=reading)
-        axes.set_xticks(range(len(sizes)), [{0: "none", WHOLE: "all"}.get(batch, str(batch)) for batch in sizes])
-        axes.set_xlabel("texts in a batch")
-        axes.set_title(encoder)
-        axes.grid(axis="y")
-    panels[0].set_ylabel("score")
-    legend(figure, panels[0])
+    named = frame.assign(batch=[ENDS.get(batch, str(batch)) for batch in frame["batch"]])
+    means, low, high = (tables_of(named, "reading", "batch", key) for key in ("mean", "low", "high"))
+    ends = {encoder: (low[encoder], high[encoder]) for encoder in means}
     caption = (
         f"Score of MoEE's readings standardised by batch as in the published code, mean over tasks; {over}. Marks: "
         f"mean over {orders} random orders of the same texts, lines: lowest to highest; none: not standardised."
     )
     widest = frame.assign(width=frame["high"] - frame["low"]).nlargest(1, "width").iloc[0]
     alt = f"The widest range is {widest['width']:.4f}: {widest['reading']}, batches of {widest['batch']}."
+    figure = mark_panels(means, len(means), ("score", "texts in a batch"), ends)
     return Drawing("batch_zscore", "Scores over orders of the same texts", caption, alt, figure)

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.drawings.drawing import Drawing
 from analysis.questions.question import Answer
 from cli.limits import Limit, real
 from representation.encoders_studied import Studied
 from representation.moee.clusters import Labels, agreement, deviation, partition, shares
 from representation.moee.complementarity_tables import (
     MEASURES,
-    agreement_figure,
+    cluster_drawing,
     cluster_grid,
-    failure_figure,
+    failure_drawing,
     pair_grid,
 )
 from representation.moee.mixtures import HS_AND_RW, check_sizes, mixtures
@@ -56,21 +57,23 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
             similarity = _of_pairs(studied, task, texts)
             pairs.append({"encoder": studied.label, **correlated(task, similarity, keys["bootstraps"])})
             failed += [{"encoder": studied.label, **row} for row in failures(task, similarity)]
-    of_clusters, of_pairs, of_failures = pd.DataFrame(clusters), pd.DataFrame(pairs), pd.DataFrame(failed)
-    frames = {f"{NAME}_clusters": of_clusters}
-    grids, drawings = [cluster_grid(of_clusters, texts.over)], [agreement_figure(of_clusters, texts.over)]
+    frame, over = pd.DataFrame(clusters), f"{size(tasks)} of {texts.benchmark}"
+    frames, grids = {f"{NAME}_clusters": frame}, [cluster_grid(frame, texts.over)]
     if tasks:
-        over = f"{size(tasks)} of {texts.benchmark}"
-        frames |= {f"{NAME}_pairs": of_pairs, f"{NAME}_failures": of_failures}
-        grids.append(pair_grid(of_pairs, of_failures, keys["threshold"], over))
-        drawings.append(failure_figure(of_failures, over))
+        frames |= {f"{NAME}_pairs": pd.DataFrame(pairs), f"{NAME}_failures": pd.DataFrame(failed)}
+        grids.append(pair_grid(frames[f"{NAME}_pairs"], frames[f"{NAME}_failures"], keys["threshold"], over))
+
+    def drawings() -> list[Drawing]:
+        of_pairs = [failure_drawing(frames[f"{NAME}_failures"], over)] if tasks else []
+        return [cluster_drawing(frame, texts.over), *of_pairs]
+
     notes = [
         f"Each of {keys['starts']} k-means runs is the best of ten starts.",
         "With itself: two runs of k-means on the same vectors.",
         "Published for DeepSeekMoE-16B: AMI .29, NMI .29, Jaccard .06, exact match 45.54 % (texts and number of "
         "clusters not told there), Spearman of HS with RW .51 on STS12.",
     ]
-    return Answer(NAME, "Complementarity of HS and RW", grids, lambda: drawings, frames, notes)
+    return Answer(NAME, "Complementarity of HS and RW", grids, drawings, frames, notes)
 
 
 def _of_texts(studied: Studied, texts: Texts) -> Arrays:
@@ -89,15 +92,16 @@ def _of_pairs(studied: Studied, task: PairTask, texts: Texts) -> dict[str, Float
 def compared(vectors: Arrays, clusters: int, starts: int) -> list[Config]:
     """Return rows: HS with RW start by start, and each with itself under another start; every measure's mean."""
     labels = {n: [partition(v, min(clusters, len(v)), seed) for seed in range(starts)] for n, v in vectors.items()}
-    apart: dict[str, list[tuple[Labels, Labels]]] = {"HS with RW": list(zip(labels["HS"], labels["RW"], strict=True))}
-    for name, runs in labels.items():
-        apart[f"{name} with itself"] = list(combinations(runs, 2))
-    by_chance = np.random.default_rng(0)
-    apart["HS with RW shuffled"] = [(a, by_chance.permutation(b)) for a, b in apart["HS with RW"]]
+    across, by_chance = list(zip(labels["HS"], labels["RW"], strict=True)), np.random.default_rng(0)
+    apart: dict[str, list[tuple[Labels, Labels]]] = {
+        "HS with RW": across,
+        **{f"{name} with itself": list(combinations(runs, 2)) for name, runs in labels.items()},
+        "HS with RW shuffled": [(a, by_chance.permutation(b)) for a, b in across],
+    }
     rows = []
     for what, pairs in apart.items():
-        found = [agreement(a, b) for a, b in pairs]
-        means = {key: float(np.mean([getattr(f, key) for f in found])) for key in MEASURES}
+        agreements = [agreement(a, b) for a, b in pairs]
+        means = {key: float(np.mean([of_pair[key] for of_pair in agreements])) for key in MEASURES}
         rows.append({"clusters": clusters, "compared": what, **means})
     return rows
 
@@ -113,6 +117,4 @@ def correlated(task: PairTask, similarity: dict[str, Floats], bootstraps: int) -
 def failures(task: PairTask, similarity: dict[str, Floats]) -> list[Config]:
     """Return the shares of failed pairs at each threshold."""
     off = {name: deviation(values, task.truth) for name, values in similarity.items()}
-    return [
-        {"task": task.name, "threshold": float(t), **vars(shares(off["HS"], off["RW"], float(t)))} for t in THRESHOLDS
-    ]
+    return [{"task": task.name, "threshold": float(t), **shares(off["HS"], off["RW"], float(t))} for t in THRESHOLDS]

@@ -4,10 +4,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
-from analysis.drawings.style import BLACK, house_style, mark
+from analysis.drawings.style import BLACK, mark
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
-from representation.figures import legend
+from representation.figures import look, mark_panels
 
 MEASURES = {
     "rand": "Adjusted Rand",
@@ -57,45 +57,32 @@ def pair_grid(pairs: pd.DataFrame, failed: pd.DataFrame, threshold: float, over:
     return Grid("complementarity-pairs", caption, head, rows, left=2, title="Pairs: similarities and failures")
 
 
-@house_style()
-def agreement_figure(frame: pd.DataFrame, over: str) -> Drawing:
-    """Dots: each measure of agreement, one marker per comparison, one panel per encoder and number of clusters."""
-    parts = list(frame.groupby(["encoder", "clusters"], sort=False))
-    columns = frame["clusters"].nunique()
-    rows = -(-len(parts) // columns)
-    figure = Figure(figsize=(1.6 + 2.6 * columns, 0.6 + 2.1 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    for axes, ((encoder, clusters), rows_of) in zip(panels, parts, strict=True):
-        for k, row in enumerate(rows_of.to_dict("records")):
-            look = mark(k)
-            xs = [x + 0.12 * (k - 1.5) for x in range(len(SHORT))]
-            ys = [row[key] for key in SHORT]
-            axes.plot(xs, ys, look.shape, color=look.colour, markersize=4, label=row["compared"])
-        axes.set_xticks(range(len(SHORT)), SHORT.values())
-        axes.set_title(f"{encoder}\n{clusters} clusters")
-        axes.grid(axis="y")
-    legend(figure, panels[0])
+def cluster_drawing(frame: pd.DataFrame, over: str) -> Drawing:
+    """Draw each measure of agreement, one mark per comparison, one panel per encoder and number of clusters."""
+    panels = {
+        f"{encoder}\n{clusters} clusters": rows.set_index("compared")[list(SHORT)].rename(columns=SHORT)
+        for (encoder, clusters), rows in frame.groupby(["encoder", "clusters"], sort=False)
+    }
     caption = (
         f"Agreement of k-means clusters of HS with those of RW (mean over starts), next to each with itself and with "
         f"shuffled labels; {over}. Jaccard: of pairs of texts; exact: exact match after matching clusters."
     )
     across = frame[frame["compared"] == "HS with RW"]
     rand = ", ".join(f"{r.encoder} {r.clusters} clusters: {r.rand:.2f}" for r in across.itertuples())
+    figure = mark_panels(panels, frame["clusters"].nunique(), ("", ""))
     return Drawing("complementarity_clusters", "Clusters in common", caption, f"Adjusted Rand: {rand}.", figure)
 
 
-@house_style()
-def failure_figure(frame: pd.DataFrame, over: str) -> Drawing:
-    """Lines: share of failed pairs that one reading alone fails, by threshold, beside what chance would give."""
+def failure_drawing(frame: pd.DataFrame, over: str) -> Drawing:
+    """Draw the share of failed pairs that one reading alone fails, by threshold, beside what chance would give."""
     means = frame.assign(alone=frame["one_alone"] + frame["other_alone"])
     means = means.groupby(["encoder", "threshold"], sort=False)[["alone", "independent"]].mean()
-    encoders = list(frame["encoder"].unique())
     figure = Figure(figsize=(4.6, 2.8), layout="constrained")
     axes = figure.add_subplot()
-    for k, encoder in enumerate(encoders):
-        rows, look = means.loc[encoder], mark(k)
-        axes.plot(rows.index, rows["alone"], look.shape, linestyle="-", color=look.colour, markersize=4, label=encoder)
-        axes.plot(rows.index, rows["independent"], "--", color=look.colour, label=f"{encoder}, by chance")
+    for k, encoder in enumerate(frame["encoder"].unique()):
+        rows = means.loc[encoder]
+        axes.plot(rows.index, rows["alone"], **look(k, 4), label=encoder)
+        axes.plot(rows.index, rows["independent"], "--", color=mark(k).colour, label=f"{encoder}, by chance")
     axes.axhline(0.5, color=BLACK, linewidth=0.6)
     axes.set_xlabel("threshold (share of all pairs)")
     axes.set_ylabel("failed by one alone")

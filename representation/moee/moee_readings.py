@@ -6,14 +6,13 @@ evaluate.py readings=[...]. Scores lie in mteb's layout below the answer's folde
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
-from analysis.drawings.style import house_style, mark
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
@@ -24,7 +23,7 @@ from evaluation.candidates.readings import read_by
 from evaluation.tasks.chosen import TaskSet
 from evaluation.tasks.task_data import TYPES
 from representation.encoders_studied import Studied
-from representation.figures import legend
+from representation.figures import mark_panels
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.readings import score_readings, type_means
 from representation.texts import Texts
@@ -60,17 +59,17 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         for studied in experts
         for cell in cells_of(studied.candidate, keys, place)
     }
-    frame = scores(list(cells.values()), words, texts.task_set, settings)
+    frame = scores(cells, words, texts.task_set, settings)
     over = f"{frame['task'].nunique()} tasks of {texts.benchmark}"
-    main = frame[frame["reading"].isin(main_readings(alpha).values())]
     notes = [
         f"alpha = {alpha:g} of the sum; chosen on docs_dev by python -m evaluation.alpha.",
         "Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template].",
         "instruct without an instruction is the bare text, closed by EOS, whose state and routing are read; "
         "prompteol reads the prompt's last token.",
     ]
-    grids, drawing = [main_grid(main, alpha, over), ablation_grid(frame, over)], score_drawing(main, alpha, over)
-    return Answer("moee_readings", "MoEE's readings", grids, lambda: [drawing], {"moee_readings": frame}, notes)
+    grids = [main_grid(frame, alpha, over), ablation_grid(frame, over)]
+    frames = {"moee_readings": frame}
+    return Answer("moee_readings", "MoEE's readings", grids, lambda: [_drawing(frame, alpha, over)], frames, notes)
 
 
 def main_readings(alpha: float) -> dict[str, str]:
@@ -80,13 +79,18 @@ def main_readings(alpha: float) -> dict[str, str]:
 
 def cells_of(candidate: Candidate, keys: Config, place: Path) -> list[Candidate]:
     """Return the candidate under each template and, where it is no run, each attention; their scores go to `place`."""
-    config = candidate.manifest["config"]
+    manifest = candidate.manifest
+    config, study = manifest["config"], str(manifest["study"]).split(",template=")[0]
     attentions = [config["attn"]] if candidate.trained else [_group("attn", name) for name in keys["attn"]]
-    return [
-        _changed(candidate, attn, _group("template", template), place)
-        for template in keys["templates"]
-        for attn in attentions
-    ]
+    cells = []
+    for template, attn in product((_group("template", name) for name in keys["templates"]), attentions):
+        changed = {
+            "study": study if template["name"] == "instruct" else f"{study},template={template['name']}",
+            "attn": attn["name"],
+            "config": {**config, "attn": attn, "template": template},
+        }
+        cells.append(replace(candidate, manifest={**manifest, **changed}, results=place))
+    return cells
 
 
 def _group(group: str, name: str) -> Config:
@@ -95,36 +99,28 @@ def _group(group: str, name: str) -> Config:
     return config
 
 
-def _changed(candidate: Candidate, attn: Config, template: Config, place: Path) -> Candidate:
-    manifest = candidate.manifest
-    study = str(manifest["study"]).split(",template=")[0]
-    changed = {
-        "study": study if template["name"] == "instruct" else f"{study},template={template['name']}",
-        "attn": attn["name"],
-        "config": {**manifest["config"], "attn": attn, "template": template},
-    }
-    return replace(candidate, manifest={**manifest, **changed}, results=place)
-
-
-def scores(cells: list[tuple[str, Candidate]], words: list[str], task_set: TaskSet, settings: Config) -> pd.DataFrame:
-    """Return one row per (cell, reading, task). cells: with their labels."""
-    labels = {cell.title: label for label, cell in cells}
-    readings = read_by([cell for _, cell in cells], list(dict.fromkeys(words)))
+def scores(
+    cells: Mapping[str, tuple[str, Candidate]], words: list[str], task_set: TaskSet, settings: Config
+) -> pd.DataFrame:
+    """Return one row per (cell, reading, task). cells: title -> (label, cell)."""
+    readings = read_by([cell for _, cell in cells.values()], list(dict.fromkeys(words)))
     rows: list[Config] = []
     for reading, kind, task, value in score_readings(readings, task_set, settings, "Readings"):
         assert reading.of is not None
         config = reading.manifest["config"]
-        about = {"encoder": labels[reading.of.title], "seed": reading.manifest["seed"]}
+        about = {"encoder": cells[reading.of.title][0], "seed": reading.manifest["seed"]}
         about |= {"template": config["template"]["name"], "attn": config["attn"]["name"], "reading": reading.reading}
         rows.append({**about, "type": kind, "task": task, "score": value})
     return pd.DataFrame(rows)
 
 
-def block_means(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return (block, reading) x type: the mean over seeds and tasks of a type, and the mean over types."""
+def blocks_of(frame: pd.DataFrame, readings: Mapping[str, str]) -> dict[tuple[str, ...], pd.DataFrame]:
+    """Return (encoder, template, attention) -> [readings, types]: the mean over seeds and tasks, and over types."""
     means = type_means(frame, [*BLOCK, "reading"])
     means = means[[kind for kind in TYPES if kind in means]]
-    return means.assign(**{MEAN: means.mean(axis=1)})
+    means = means.assign(**{MEAN: means.mean(axis=1)})
+    blocks = dict.fromkeys(key[:-1] for key in means.index)
+    return {block: means.loc[block].loc[list(readings.values())].set_axis(list(readings)) for block in blocks}
 
 
 def main_grid(frame: pd.DataFrame, alpha: float, over: str) -> Grid:
@@ -147,43 +143,20 @@ def ablation_grid(frame: pd.DataFrame, over: str) -> Grid:
 
 
 def _grid(name: str, title: str, frame: pd.DataFrame, readings: Mapping[str, str], caption: str) -> Grid:
-    means = block_means(frame)
     rows = []
-    for block in dict.fromkeys(key[:-1] for key in means.index):
-        scores = means.loc[block].loc[list(readings.values())]
-        best = scores.max()
-        for label, word in readings.items():
-            cells = [Cell(score(v), style="best" if v == best[c] else "") for c, v in scores.loc[word].items()]
-            rows.append([*map(Cell, block), Cell(label), *cells])
-    head = ["Encoder", "Template", "Attention", "Reading", *means.columns]
+    for block, means in (blocks := blocks_of(frame, readings)).items():
+        best = means.max()
+        for label, values in means.iterrows():
+            cells = [Cell(score(v), style="best" if v == best[kind] else "") for kind, v in values.items()]
+            rows.append([*map(Cell, block), Cell(str(label)), *cells])
+    head = ["Encoder", "Template", "Attention", "Reading", *next(iter(blocks.values())).columns]
     return Grid(name, caption, head, rows, left=4, title=title)
 
 
-@house_style()
-def score_drawing(frame: pd.DataFrame, alpha: float, over: str) -> Drawing:
-    """One panel per template and attention: the score of each task type, one marker per reading."""
-    means, readings = block_means(frame), main_readings(alpha)
-    blocks = list(dict.fromkeys(key[:-1] for key in means.index))
-    columns = min(2, len(blocks))
-    rows = -(-len(blocks) // columns)
-    figure = Figure(figsize=(1.2 + 3.0 * columns, 0.6 + 2.0 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    for axes, block in zip(panels.ravel(), blocks, strict=False):
-        for k, (label, word) in enumerate(readings.items()):
-            look, values = mark(k), means.loc[(*block, word)]
-            xs = [x + 0.12 * (k - 1.5) for x in range(len(values))]
-            axes.plot(xs, values, look.shape, color=look.colour, markersize=4, label=label)
-        axes.set_xticks(range(len(means.columns)), means.columns, rotation=30, ha="right")
-        axes.set_title(", ".join(block))
-        axes.grid(axis="y")
-    for axes in panels.ravel()[len(blocks) :]:
-        axes.set_visible(False)
-    legend(figure, panels[0, 0])
+def _drawing(frame: pd.DataFrame, alpha: float, over: str) -> Drawing:
+    """One panel per template and attention: the score of each task type, one mark per reading."""
+    panels = {", ".join(block): means for block, means in blocks_of(frame, main_readings(alpha)).items()}
     caption = f"Mean main score of mteb by task type and reading, a panel for each template and attention; {over}."
-    best = ", ".join(f"{', '.join(b)}: {_best(means, b, readings)}" for b in blocks)
+    best = ", ".join(f"{block}: {means[MEAN].idxmax()}" for block, means in panels.items())
+    figure = mark_panels(panels, min(2, len(panels)), ("", ""))
     return Drawing("moee_main", "Readings of a mixture of experts", caption, f"Best mean of types: {best}.", figure)
-
-
-def _best(means: pd.DataFrame, block: tuple[str, ...], readings: Mapping[str, str]) -> str:
-    best = means.loc[block].loc[list(readings.values()), MEAN].idxmax()
-    return next(label for label, word in readings.items() if word == best)

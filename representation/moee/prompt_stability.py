@@ -1,7 +1,7 @@
 """Stability over prompts: spread of the score, agreement of similarities, each with a jackknife interval over pairs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -9,20 +9,9 @@ from representation.moee.pair_tasks import Floats, PairTask, spearman
 
 SLICE = 100  # samples ranked at a time, so that 28 rows of 1,400 pairs take 30 MB
 NORMAL = 1.959964  # quantile of 97.5 %
+FLOORS = {"mean": -1.0, "spread": 0.0, "agreement": -1.0}  # the least possible values
+DIFFERENCE = "RW minus HS"
 Key = tuple[str, str]  # (reading or two of them, statistic)
-
-
-@dataclass(frozen=True)
-class Value:
-    """A statistic on the data, and its jackknife interval (95 %).
-
-    A bootstrap would not do for the spread over prompts: repeated pairs add noise of their own to every prompt's score,
-    and a spread of .003 was seen below an interval of .004 to .024.
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 def measured(task: PairTask, similarities: Mapping[str, Floats], counts: Floats) -> dict[Key, Floats]:
@@ -42,15 +31,14 @@ def measured(task: PairTask, similarities: Mapping[str, Floats], counts: Floats)
 
 def agreements(similarities: Mapping[str, Floats], counts: Floats) -> dict[str, Floats]:
     """Return reading -> [R] mean correlation between two of its prompts, and "HS-RW" across the readings."""
-    names = list(similarities)
-    prompts = len(similarities[names[0]])
-    matrices = spearman(np.concatenate([similarities[name] for name in names]), counts)
+    prompts, names = len(next(iter(similarities.values()))), list(similarities)
+    matrices = spearman(np.concatenate(list(similarities.values())), counts)
+    blocks = matrices.reshape(len(counts), len(names), prompts, len(names), prompts)
     apart = ~np.eye(prompts, dtype=bool)
-    at = {name: slice(k * prompts, (k + 1) * prompts) for k, name in enumerate(names)}
-    found = {name: matrices[:, at[name], at[name]][:, apart].mean(axis=1) for name in names}
-    if {"HS", "RW"} <= at.keys():
-        found["HS-RW"] = matrices[:, at["HS"], at["RW"]].mean(axis=(1, 2))
-    return found
+    means: dict[str, Floats] = {name: blocks[:, k, :, k][:, apart].mean(axis=1) for k, name in enumerate(names)}
+    if {"HS", "RW"} <= means.keys():
+        means["HS-RW"] = blocks[:, names.index("HS"), :, names.index("RW")].mean(axis=(1, 2))
+    return means
 
 
 def over_tasks(each: Sequence[Mapping[Key, Floats]]) -> dict[Key, Floats]:
@@ -67,15 +55,20 @@ def over_tasks(each: Sequence[Mapping[Key, Floats]]) -> dict[Key, Floats]:
     return found
 
 
-def value(parts: Floats, floor: float = -np.inf) -> Value:
-    """Return a statistic with its interval. parts: as `over_tasks` gives them; floor: the least possible value."""
-    reach = NORMAL * float(np.sqrt((parts[1:] ** 2).sum()))
-    return Value(float(parts[0]), max(float(parts[0]) - reach, floor), float(parts[0]) + reach)
+def stability(parts: Mapping[Key, Floats]) -> list[dict[str, Any]]:
+    """Return per reading and statistic its value and the ends of its jackknife interval (95 %); last RW minus HS.
 
-
-def difference(found: Mapping[Key, Floats], statistic: str, first: str = "RW", second: str = "HS") -> Value:
-    """Return first minus second, on the same pairs."""
-    return value(found[first, statistic] - found[second, statistic])
+    parts: as `over_tasks` gives them; the difference is on the same pairs. A bootstrap would not do for the spread over
+    prompts: repeated pairs add noise of their own to every prompt's score, and a spread of .003 was seen below an
+    interval of .004 to .024.
+    """
+    apart = {(DIFFERENCE, statistic): parts["RW", statistic] - parts["HS", statistic] for statistic in FLOORS}
+    rows = []
+    for (reading, statistic), of_units in (*parts.items(), *apart.items()):
+        value, reach = float(of_units[0]), NORMAL * float(np.sqrt((of_units[1:] ** 2).sum()))
+        low = value - reach if reading == DIFFERENCE else max(value - reach, FLOORS[statistic])
+        rows.append({"reading": reading, "statistic": statistic, "value": value, "low": low, "high": value + reach})
+    return rows
 
 
 def correlation_matrix(similarities: Mapping[str, Floats]) -> Floats:

@@ -5,7 +5,6 @@ every prompt of conf/tables/prompts.yaml; the score is that of each prompt, the 
 similarities.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,11 @@ from encoders.templates import TEXT_FIELD, Form, Template, pieces
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
 from representation.encoders_studied import Studied
+from representation.figures import tables_of
 from representation.moee.mixtures import mixtures, with_sum
 from representation.moee.pair_tasks import Floats, PairTask, left_out, measures, once, pair_tasks, size
 from representation.moee.prompt_figures import correlation_map, score_spread
-from representation.moee.prompt_stability import Key, Value, difference, measured, over_tasks, value
+from representation.moee.prompt_stability import DIFFERENCE, measured, over_tasks, stability
 from representation.question import each
 from representation.readings import encode, readings_of
 from representation.texts import Texts
@@ -37,7 +37,6 @@ STATISTICS = {
     "spread": "Standard deviation over prompts",
     "agreement": "Spearman between prompts",
 }
-FLOORS = {"mean": -1.0, "spread": 0.0, "agreement": -1.0}
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
@@ -49,19 +48,25 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     if not experts or not tasks:
         return None
     samples = [np.concatenate([once(len(t.left)), left_out(t.units)]) for t in tasks]
-    rows, stability, maps = [], {}, {}
+    rows, steady, maps = [], [], {}
     for studied in each(experts, "prompts", settings):
-        of_tasks = similarities(studied, templates, tasks, keys["alpha"])
+        of_tasks = maps[studied.label] = similarities(studied, templates, tasks, keys["alpha"])
         rows += _scores(studied.label, of_tasks, tasks, list(templates))
-        parts = [measured(*task) for task in zip(tasks, of_tasks, samples, strict=True)]
-        stability[studied.label], maps[studied.label] = over_tasks(parts), of_tasks
-    frames = {"prompts_scores": pd.DataFrame(rows), "prompts_stability": _stability_frame(stability)}
+        parts = [measured(*of_task) for of_task in zip(tasks, of_tasks, samples, strict=True)]
+        steady += [{"encoder": studied.label, **row} for row in stability(over_tasks(parts))]
+    scores, stable = pd.DataFrame(rows), pd.DataFrame(steady)
     names, over = list(templates), f"{size(tasks)} of {texts.benchmark}"
-    drawings = [score_spread(frames["prompts_scores"], over)]
-    drawings += [correlation_map(label, of_tasks, names, over, k) for k, (label, of_tasks) in enumerate(maps.items())]
-    by_prompt = _score_grid(frames["prompts_scores"], names, f"{measures(tasks)}); {over}")
-    grids, notes = [stability_grid(stability, over), by_prompt], _notes(stability, templates)
-    return Answer("prompts", "Prompts: how steady are HS and RW?", grids, lambda: drawings, frames, notes)
+    return Answer(
+        "prompts",
+        "Prompts: how steady are HS and RW?",
+        [stability_grid(stable, over), _score_grid(scores, f"{measures(tasks)}); {over}")],
+        lambda: [
+            score_spread(scores, over),
+            *(correlation_map(label, of_tasks, names, over, k) for k, (label, of_tasks) in enumerate(maps.items())),
+        ],
+        {"prompts_scores": scores, "prompts_stability": stable},
+        _notes(stable, templates),
+    )
 
 
 def prompt_templates(name: str) -> dict[str, Template]:
@@ -123,27 +128,18 @@ def _scores(label: str, of_tasks: list[dict[str, Floats]], tasks: list[PairTask]
     ]
 
 
-def _stability_frame(stability: dict[str, dict[Key, Floats]]) -> pd.DataFrame:
-    rows = []
-    for label, statistics in stability.items():
-        values = {key: value(parts, FLOORS[key[1]]) for key, parts in statistics.items()}
-        values |= {("RW minus HS", s): difference(statistics, s) for s in STATISTICS}
-        rows += [{"encoder": label, "reading": r, "statistic": s, **vars(v)} for (r, s), v in values.items()]
-    return pd.DataFrame(rows)
-
-
-def stability_grid(stability: dict[str, dict[Key, Floats]], over: str) -> Grid:
+def stability_grid(stable: pd.DataFrame, over: str) -> Grid:
     """One row per encoder and reading, with 95 % intervals; the difference RW minus HS below them."""
     rows = []
-    for label, statistics in stability.items():
-        for reading in dict.fromkeys(reading for reading, _ in statistics):
-            cells = [
-                _cell(value(statistics[reading, s], FLOORS[s]), score) if (reading, s) in statistics else Cell("")
-                for s in STATISTICS
-            ]
-            rows.append([Cell(label), Cell(reading), *cells])
-        cells = [_cell(difference(statistics, s), signed) for s in STATISTICS]
-        rows.append([Cell(label), Cell("RW minus HS"), *cells])
+    for (label, reading), values in stable.groupby(["encoder", "reading"], sort=False):
+        form, held = signed if reading == DIFFERENCE else score, values.set_index("statistic")
+        cells = [
+            Cell(form(held.value[s]), below=(f"[{form(held.low[s])}, {form(held.high[s])}]",))
+            if s in held.index
+            else Cell("")
+            for s in STATISTICS
+        ]
+        rows.append([Cell(label), Cell(reading), *cells])
     caption = (
         f"Over the prompts, mean over tasks; {over}. Below each value its 95 % jackknife interval over the pairs "
         "(those with the same left text are left out together). HS-RW: Spearman correlation of similarities by HS "
@@ -153,21 +149,18 @@ def stability_grid(stability: dict[str, dict[Key, Floats]], over: str) -> Grid:
     return Grid("prompts-stability", caption, header, rows, left=2, title="Stability over prompts")
 
 
-def _cell(shown: Value, form: Callable[[float], str]) -> Cell:
-    return Cell(form(shown.value), below=(f"[{form(shown.low)}, {form(shown.high)}]",))
-
-
-def _score_grid(frame: pd.DataFrame, prompts: list[str], over: str) -> Grid:
-    means = frame.pivot_table(index=["encoder", "reading"], columns="prompt", values="score", sort=False)
+def _score_grid(frame: pd.DataFrame, over: str) -> Grid:
     rows = [
-        [Cell(str(label)), Cell(str(reading)), *(Cell(score(means.loc[(label, reading), p])) for p in prompts)]
-        for label, reading in means.index
+        [Cell(label), Cell(reading), *(Cell(score(mean)) for mean in table[reading])]
+        for label, table in tables_of(frame, "prompt", "reading", "score").items()
+        for reading in table
     ]
+    prompts = frame["prompt"].unique()
     caption = f"Score of each prompt, mean over tasks ({over}."
     return Grid("prompts-scores", caption, ["Encoder", "Reading", *prompts], rows, left=2, title="Scores by prompt")
 
 
-def _notes(stability: dict[str, dict[Key, Floats]], templates: dict[str, Template]) -> list[str]:
+def _notes(stable: pd.DataFrame, templates: dict[str, Template]) -> list[str]:
     wordings = "; ".join(f"{name}: {t.query.bare}" for name, t in templates.items())
     notes = [
         f"Prompts: {wordings}",
@@ -175,10 +168,10 @@ def _notes(stability: dict[str, dict[Key, Floats]], templates: dict[str, Templat
         "The standard deviation over prompts holds the noise of few pairs too: equally good prompts have one as well. "
         "The prompts are these, not a sample of prompts: intervals are over pairs alone.",
     ]
-    for label, statistics in stability.items():
-        spread, agree = difference(statistics, "spread"), difference(statistics, "agreement")
-        by_score = steadier(spread.high < 0, spread.low > 0)
-        by_pairs = steadier(agree.low > 0, agree.high < 0)
+    for label, values in stable[stable["reading"] == DIFFERENCE].groupby("encoder", sort=False):
+        low, high = (values.set_index("statistic")[end] for end in ("low", "high"))
+        by_score = steadier(high["spread"] < 0, low["spread"] > 0)
+        by_pairs = steadier(low["agreement"] > 0, high["agreement"] < 0)
         notes.append(f"{label}: by the spread of scores {by_score}; by the agreement of similarities {by_pairs}.")
     return notes
 

@@ -1,8 +1,7 @@
 """Movement of a token's state when the mask alone is changed: LLM2Vec's second probe (arXiv 2404.05961, 4.3)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -19,13 +18,14 @@ from encoders.attention.pattern import Pattern, pattern_of
 from encoders.attention.switch import attention_of, set_attention
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
-from representation.encoders_studied import Studied, distinct_backbones, mean_by_design, over_seeds
-from representation.figures import Look, Panel, Words, heat_panels
+from representation.encoders_studied import Studied, distinct_backbones, over_seeds
+from representation.figures import MOST_PANELS, heat_panels, not_drawn, tables_of
 from representation.question import each
 from representation.texts import Text, Texts
 
 PLACE = 40
 NAME = "causal_against_bi"
+WHOLE = "all"  # in the place of a bin's positions
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
@@ -34,15 +34,20 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     Every text is run twice, whatever attention the run was trained with; starts that share weights are one.
     """
     backbones, wanted = distinct_backbones(encoders, with_attention=False), texts.distinct
-    means = [measured(studied, texts, wanted) for studied in each(backbones, NAME, settings)]
-    designs = mean_by_design(backbones, means, PositionMeans.over_seeds)
-    over = f"over {len(wanted)} distinct texts ({texts.over})"
+    every = [
+        {"encoder": studied.design, "seed": studied.seed, **row}
+        for studied in each(backbones, NAME, settings)
+        for row in measured(studied, texts, wanted).rows()
+    ]
+    frame, over = pd.DataFrame(every), f"over {len(wanted)} distinct texts ({texts.over})"
+    whole, binned = frame[frame["positions"] == WHOLE], frame[frame["positions"] != WHOLE]
+    last = tables_of(whole, "positions", "layer", "cosine")
     return Answer(
         NAME,
         "Causal against bidirectional states",
-        [_grid(designs, over), _counts(designs)],
-        lambda: [_drawing(designs, over)],
-        {NAME: _frame(backbones, means)},
+        [_grid(last, over), _counts(binned)],
+        lambda: [_drawing(tables_of(binned, "layer", "positions", "cosine"), last, over)],
+        {NAME: binned},
         over_seeds(backbones),
     )
 
@@ -50,8 +55,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
 def measured(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> "PositionMeans":
     """Return means [L, bins] over texts of the cosines of their real tokens, BOS, instruction and EOS among them."""
     encoder = studied.encoder()
-    layers = encoder.encoder.pooler.num_layers
-    seen = PositionMeans.empty(layers, bin_starts(encoder.max_length))
+    seen = PositionMeans(encoder.encoder.pooler.num_layers, bin_starts(encoder.max_length))
 
     def compute(batch: Batch) -> None:
         seen.add(cosines(encoder.encoder, batch), batch.position_ids, batch.view.real)
@@ -104,38 +108,15 @@ def bin_names(starts: list[int], longest: int) -> list[str]:
     return [str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
 
 
-@dataclass
 class PositionMeans:
-    """Sums [L, bins] of each text's mean in a bin, and how many texts [bins] and tokens [bins] have reached it.
+    """Sums [L, bins] of each text's mean in a bin, and how many texts [bins] and tokens [bins] have reached it."""
 
-    longest: tokens of the longest text seen.
-    """
-
-    starts: list[int]
-    sums: Tensor
-    texts: Tensor
-    tokens: Tensor
-    of_texts: Tensor  # [L] sums of each text's mean over all its tokens
-    longest: int = 0
-
-    @staticmethod
-    def empty(layers: int, starts: list[int]) -> "PositionMeans":
-        """Nothing seen yet."""
-        bins = len(starts)
-        return PositionMeans(
-            starts,
-            torch.zeros(layers, bins, dtype=torch.float64),
-            torch.zeros(bins, dtype=torch.long),
-            torch.zeros(bins, dtype=torch.long),
-            torch.zeros(layers, dtype=torch.float64),
-        )
-
-    @staticmethod
-    def over_seeds(seeds: Sequence["PositionMeans"]) -> "PositionMeans":
-        """The mean over encoders that have read the same texts."""
-        first = seeds[0]
-        sums, whole = (torch.stack([getattr(seen, key) for seen in seeds]).mean(dim=0) for key in ("sums", "of_texts"))
-        return PositionMeans(first.starts, sums, first.texts, first.tokens, whole, first.longest)
+    def __init__(self, layers: int, starts: list[int]) -> None:
+        self.starts = starts
+        self.sums = torch.zeros(layers, len(starts), dtype=torch.float64)
+        self.texts, self.tokens = torch.zeros(2, len(starts), dtype=torch.long)
+        self.of_texts = torch.zeros(layers, dtype=torch.float64)  # sums of each text's mean over all its tokens
+        self.longest = 0  # tokens of the longest text seen
 
     def add(self, values: Tensor, positions: Tensor, real: Tensor) -> None:
         """Take values [L, B, T] of the tokens at positions [B, T]; real: [B, T] bool, the tokens that count."""
@@ -161,15 +142,22 @@ class PositionMeans:
         """[L] float64: the mean over all texts of each text's mean over all its tokens."""
         return self.of_texts / self.texts[0]
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield layer, from 1, positions, cosine, texts and tokens of each bin that is reached, and of all of them."""
+        bins = bin_names(self.starts, self.longest)  # the first ones, since every text begins at 0
+        for layer, (means, whole) in enumerate(zip(self.means.tolist(), self.whole.tolist(), strict=True), start=1):
+            counts = zip(bins, means, self.texts.tolist(), self.tokens.tolist(), strict=False)
+            for row in (*counts, (WHOLE, whole, int(self.texts[0]), int(self.tokens.sum()))):
+                yield {"layer": layer, **dict(zip(("positions", "cosine", "texts", "tokens"), row, strict=True))}
 
-def _grid(designs: dict[str, PositionMeans], over: str) -> Grid:
+
+def _grid(whole: Mapping[str, pd.DataFrame], over: str) -> Grid:
     rows = []
-    for label, seen in designs.items():
-        means = seen.whole
-        low = int(means.argmin())
-        middle = (len(means) - 1) // 2
-        values = [*(score(float(means[i])) for i in (0, middle, -1)), f"{score(float(means[low]))} (layer {low + 1})"]
-        rows.append([Cell(label), *map(Cell, values)])
+    for label, table in whole.items():
+        means = table.loc[WHOLE]
+        first, middle, last = (score(means.iloc[i]) for i in (0, (len(means) - 1) // 2, -1))
+        cells = [label, first, middle, last, f"{score(means.min())} (layer {means.idxmin()})"]
+        rows.append([Cell(text) for text in cells])
     caption = (
         "Cosine between a token's states with causal and with bidirectional attention under the same weights, "
         f"mean over a text's tokens and then {over}. 1: the mask makes no difference."
@@ -178,47 +166,26 @@ def _grid(designs: dict[str, PositionMeans], over: str) -> Grid:
     return Grid(NAME, caption, header, rows, title="What the mask changes")
 
 
-def _counts(designs: dict[str, PositionMeans]) -> Grid:
+def _counts(binned: pd.DataFrame) -> Grid:
     """Texts and tokens behind each bin of positions; the same for all encoders of one tokenizer and length."""
-    distinct = {tuple(seen.texts.tolist()): (label, seen) for label, seen in reversed(designs.items())}
-    rows = [
-        [Cell(label), Cell(name), Cell(str(int(texts))), Cell(str(int(tokens)))]
-        for label, seen in reversed(distinct.values())
-        for name, texts, tokens in zip(_bins(seen), seen.texts, seen.tokens, strict=False)
-    ]
+    rows, counted = [], set()
+    for label, part in binned[binned["layer"] == 1].groupby("encoder", sort=False):
+        bins = part.drop_duplicates("positions")  # all seeds read the same
+        if (counts := tuple(bins["texts"])) not in counted:
+            counted.add(counts)
+            rows += [[Cell(str(x)) for x in (label, *row)] for row in bins[["positions", "texts", "tokens"]].to_numpy()]
     caption = "Texts and tokens behind each bin of positions; encoders not listed have the counts of the first."
-    return Grid(f"{NAME}_counts", caption, ["Weights", "Positions", "Texts", "Tokens"], rows, left=2, title="Counts")
+    header = ["Weights", "Positions", "Texts", "Tokens"]
+    return Grid(f"{NAME}_counts", caption, header, rows, left=2, title="Counts")
 
 
-def _bins(seen: PositionMeans) -> list[str]:
-    """Names of the bins that some text reaches: the first ones, since every text begins at 0."""
-    return bin_names(seen.starts, seen.longest)
-
-
-def _drawing(designs: dict[str, PositionMeans], over: str) -> Drawing:
-    panels = {
-        label: Panel(
-            seen.means[:, : len(_bins(seen))].numpy(), [str(i + 1) for i in range(len(seen.means))], _bins(seen)
-        )
-        for label, seen in designs.items()
-    }
+def _drawing(panels: Mapping[str, pd.DataFrame], whole: Mapping[str, pd.DataFrame], over: str) -> Drawing:
     caption = (
         "Cosine between a token's states with causal and with bidirectional attention under the same weights, by layer "
         f"(downwards) and position in the text (to the right), mean over a text's tokens in a bin and then {over}."
+        f"{not_drawn(panels, MOST_PANELS)}"
     )
-    ends = "; ".join(f"{label} {score(float(seen.whole[-1]))}" for label, seen in designs.items())
-    words = Words(NAME, "Causal against bidirectional states", caption, f"Mean at the last layer: {ends}.")
-    return heat_panels(words, panels, Look("layer", "position", "cosine"))
-
-
-def _frame(backbones: Sequence[Studied], means: list[PositionMeans]) -> pd.DataFrame:
-    rows = [
-        {
-            **{"encoder": studied.design, "seed": studied.seed, "layer": layer + 1, "positions": name},
-            **{"cosine": float(seen.means[layer, b]), "texts": int(seen.texts[b]), "tokens": int(seen.tokens[b])},
-        }
-        for studied, seen in zip(backbones, means, strict=True)
-        for layer in range(len(seen.means))
-        for b, name in enumerate(_bins(seen))
-    ]
-    return pd.DataFrame(rows)
+    ends = "; ".join(f"{label} {score(table.iloc[0, -1])}" for label, table in whole.items())
+    figure = heat_panels(panels, ("layer", "position"), "cosine")
+    alt = f"Mean at the last layer: {ends}."
+    return Drawing(NAME, "Causal against bidirectional states", caption, alt, figure)

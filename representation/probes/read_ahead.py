@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from omegaconf import OmegaConf
 from torch import Tensor
@@ -21,7 +22,7 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from poolers.shared.base import INSTRUCTION, weighted_mean
 from representation.encoders_studied import Studied, distinct_backbones, over_seeds
-from representation.probes.read_ahead_tables import Ahead, drawing, frame, grid
+from representation.probes.read_ahead_tables import gains_of, read_ahead_drawing, read_ahead_grid
 from representation.probes.read_ahead_texts import Quadruple, batches, quadruples, shared_words, trios
 from representation.question import each
 from representation.texts import Texts
@@ -40,15 +41,20 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     """
     made = held_out(settings)
     backbones = distinct_backbones(encoders)
-    ahead = Ahead(backbones, [measured(studied.encoder(), made) for studied in each(backbones, NAME, settings)])
-    checks = {s.label: _checked(s, values) for s, values in zip(backbones, ahead.values, strict=True)}
+    values = [measured(studied.encoder(), made) for studied in each(backbones, NAME, settings)]
+    checks = {studied.label: _checked(studied, of) for studied, of in zip(backbones, values, strict=True)}
     over = _made_of(made, settings)
+    frame = pd.DataFrame(
+        {"encoder": studied.design, "seed": studied.seed, "layer": layer, **gains}
+        for studied, of in zip(backbones, values, strict=True)
+        for layer, gains in enumerate(gains_of([of]).to_dict("records"), start=1)
+    )
     return Answer(
         NAME,
         "Reading ahead",
-        [grid(NAME, ahead, over)],
-        lambda: [drawing(NAME, ahead, over)],
-        {NAME: frame(ahead)},
+        [read_ahead_grid(backbones, values, over)],
+        lambda: [read_ahead_drawing(backbones, values, over)],
+        {NAME: frame},
         [_overlap(made), *_check_notes(checks), *over_seeds(backbones)],
     )
 

@@ -1,8 +1,9 @@
-"""The results of the read-ahead probe as a table, a figure and a frame."""
+"""The results of the read-ahead probe, over seeds, as a table and a figure.
+
+values: of each encoder [L, n], cos(q, s+) - cos(q, s-) of n triples in its layers.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,94 +11,70 @@ from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
-from analysis.drawings.style import BLACK, LINE, MOST_DESIGNS, mark
+from analysis.drawings.style import BLACK, LINE, MOST_DESIGNS
 from analysis.grids.formats import interval, score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.statistics.arrays import Floats
 from analysis.statistics.intervals import student_interval
 from representation.encoders_studied import Studied, by_design, start_of
-from representation.figures import Words, styled
+from representation.figures import look, not_drawn
 
 LEVEL = 0.95
 
 
-@dataclass(frozen=True)
-class Gain:
-    """`mean` of cos(q, s+) - cos(q, s-) over `count` triples, Student's interval of it, and the share of triples above
-    zero; those at zero count half."""
+def gains_of(seeds: Sequence[Floats]) -> pd.DataFrame:
+    """Return one row per layer of the differences [L, n] of n triples, at least two, of one array per seed.
 
-    mean: float
-    low: float
-    high: float
-    share: float
-    count: int
-
-
-def gains_of(seeds: Sequence[Floats]) -> list[Gain]:
-    """Summarise each layer of the differences [L, n] of n triples, at least two, of one array for each seed.
-
-    A triple's differences are averaged over seeds before the interval over triples is taken; the share is over both.
+    mean, low, high: over triples, each averaged over seeds, with Student's interval; share: of triples and seeds above
+    zero, those at zero by half; count: of triples.
     """
-    gains = []
-    for values in np.stack(seeds).swapaxes(0, 1):
-        share = float((values > 0).mean() + (values == 0).mean() / 2)
-        gains.append(Gain(*_mean_and_interval(values.mean(axis=0)), share, values.shape[1]))
-    return gains
+    every = np.stack(seeds)
+    triples = every.mean(axis=0)
+    low, high = student_interval(triples, LEVEL)
+    share = (every > 0).mean(axis=(0, 2)) + (every == 0).mean(axis=(0, 2)) / 2
+    mean, count = triples.mean(axis=1), triples.shape[1]
+    return pd.DataFrame({"mean": mean, "low": low, "high": high, "share": share, "count": count})
 
 
-def _mean_and_interval(values: Floats) -> tuple[float, float, float]:
-    low, high = student_interval(values[None], LEVEL)
-    return float(values.mean()), float(low[0]), float(high[0])
+def gains_by_design(encoders: Sequence[Studied], values: Sequence[Floats]) -> dict[str, pd.DataFrame]:
+    """Return design -> `gains_of` its seeds."""
+    designs = by_design(encoders)
+    return {name: gains_of([values[encoders.index(s)] for s in seeds]) for name, seeds in designs.items()}
 
 
-@dataclass(frozen=True)
-class Ahead:
-    """`values`: of each encoder [L, n], cos(q, s+) - cos(q, s-) of n triples."""
+def learnt(design: str, encoders: Sequence[Studied], values: Sequence[Floats]) -> tuple[float, float, float] | None:
+    """Return the last layer of a design's runs minus that of their starts: mean and interval over triples, paired.
 
-    encoders: Sequence[Studied]
-    values: list[Floats]
-
-    @property
-    def designs(self) -> dict[str, list[Gain]]:
-        """Design -> its layers, over seeds and triples."""
-        return {name: gains_of([self.of(s) for s in seeds]) for name, seeds in by_design(self.encoders).items()}
-
-    def of(self, studied: Studied) -> Floats:
-        """[L, n] of one encoder."""
-        return self.values[list(self.encoders).index(studied)]
-
-    def learnt(self, design: str) -> tuple[float, float, float] | None:
-        """Last layer of a design's runs minus that of their starts: mean and interval over triples, paired.
-
-        None for a start, and where a run's start is not among the encoders.
-        """
-        runs = [run for run in by_design(self.encoders)[design] if run.trained]
-        pairs = [(run, start) for run in runs if (start := start_of(run, self.encoders))]
-        if not pairs:
-            return None
-        return _mean_and_interval(np.mean([self.of(run)[-1] - self.of(start)[-1] for run, start in pairs], axis=0))
+    None for a start, and where a run's start is not among the encoders.
+    """
+    runs = [run for run in by_design(encoders)[design] if run.trained]
+    pairs = [(run, start) for run in runs if (start := start_of(run, encoders))]
+    if not pairs:
+        return None
+    (row,) = gains_of([values[encoders.index(a)][-1:] - values[encoders.index(b)][-1:] for a, b in pairs]).itertuples()
+    return row.mean, row.low, row.high
 
 
-def grid(name: str, ahead: Ahead, over: str) -> Grid:
-    """The last layer of each design."""
+def read_ahead_grid(encoders: Sequence[Studied], values: Sequence[Floats], over: str) -> Grid:
+    """Return the last layer of each design."""
     rows = []
-    for label, layers in ahead.designs.items():
-        last, learnt = layers[-1], ahead.learnt(label)
-        more = f"{signed(learnt[0])} {interval(*learnt[1:])}" if learnt else "-"
-        cells = [signed(last.mean), interval(last.low, last.high), score(last.share, 3), more, str(last.count)]
-        rows.append([Cell(label), *map(Cell, cells)])
+    for label, layers in gains_by_design(encoders, values).items():
+        last, change = layers.iloc[-1], learnt(label, encoders, values)
+        more = f"{signed(change[0])} {interval(*change[1:])}" if change else "-"
+        cells = [signed(last["mean"]), interval(last["low"], last["high"]), score(last["share"], 3), more]
+        rows.append([Cell(text) for text in (label, *cells, f"{last['count']:.0f}")])
     header = ["Encoder", "Difference", f"{LEVEL:.0%} interval", "q nearer s+", "By training", "Triples"]
     caption = (
         f"cos(q, s+) - cos(q, s-) of the last layer, after the final norm, {over}. Interval: Student's t over triples. "
         "q nearer s+: share of triples, .5 by chance. By training: less that of the run's own start, triple by triple."
     )
-    return Grid(name, caption, header, rows, title="Reading ahead: last layer")
+    return Grid("read_ahead", caption, header, rows, title="Reading ahead: last layer")
 
 
-def drawing(name: str, ahead: Ahead, over: str) -> Drawing:
-    """Every layer of each design, at most twelve; those that are exactly zero are named in the caption."""
-    designs, trained = ahead.designs, {s.design: s.trained for s in ahead.encoders}
-    seeing = {label: layers for label, layers in designs.items() if any(gain.mean for gain in layers)}
+def read_ahead_drawing(encoders: Sequence[Studied], values: Sequence[Floats], over: str) -> Drawing:
+    """Draw every layer of each design, at most twelve; those that are exactly zero are named in the caption."""
+    designs, trained = gains_by_design(encoders, values), {s.design: s.trained for s in encoders}
+    seeing = {label: layers for label, layers in designs.items() if layers["mean"].any()}
     blind = [label for label in designs if label not in seeing]
     caption = (
         f"cos(q, s+) - cos(q, s-) layer by layer, mean and {LEVEL:.0%} interval {over}. Broken lines: untrained. "
@@ -105,38 +82,22 @@ def drawing(name: str, ahead: Ahead, over: str) -> Drawing:
     )
     if seeing and blind:
         caption += f" Exactly zero in every layer, so not drawn: {'; '.join(blind)}."
-    ends = "; ".join(f"{label} {signed(layers[-1].mean)}" for label, layers in designs.items())
-    words = Words(name, "Reading ahead by layer", caption, f"Differences at the last layer: {ends}.")
     lines = seeing or designs
-    return styled(lines, lambda: _drawn(words, lines, trained))
-
-
-def _drawn(words: Words, lines: dict[str, list[Gain]], trained: dict[str, bool]) -> Drawing:
     shown = dict(list(lines.items())[:MOST_DESIGNS])
     names = short_names(shown)
     size = 4.2 + inches(names.values()) + 0.5, max(2.8, 0.6 + LINE * len(shown))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     for k, (label, gains) in enumerate(shown.items()):
-        mean, low, high = (np.array([getattr(gain, key) for gain in gains]) for key in ("mean", "low", "high"))
-        colour, layers = mark(k).colour, np.arange(1, len(gains) + 1)
-        axes.fill_between(layers, low, high, color=colour, alpha=0.15, linewidth=0)
-        look: dict[str, Any] = {"marker": mark(k).shape, "linestyle": "-" if trained[label] else "--"}
-        axes.plot(layers, mean, color=colour, markersize=4, linewidth=1.2, label=names[label], **look)
+        layers, style = gains.index + 1, look(k, 4) | {"linestyle": "-" if trained[label] else "--"}
+        axes.fill_between(layers, gains["low"], gains["high"], color=style["color"], alpha=0.15, linewidth=0)
+        axes.plot(layers, gains["mean"], label=names[label], **style)
     axes.axhline(0, color=BLACK, linewidth=0.8, zorder=0)
     axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("layer")
     axes.set_ylabel("cos(q, s+) \N{MINUS SIGN} cos(q, s\N{MINUS SIGN})")
     axes.grid(axis="y")
     figure.legend(loc="outside right center")
-    return words.drawing(figure, list(lines)[MOST_DESIGNS:])
-
-
-def frame(ahead: Ahead) -> pd.DataFrame:
-    """One row per (encoder, seed, layer)."""
-    rows = [
-        {"encoder": studied.design, "seed": studied.seed, "layer": i + 1, **vars(gain)}
-        for studied, values in zip(ahead.encoders, ahead.values, strict=True)
-        for i, gain in enumerate(gains_of([values]))
-    ]
-    return pd.DataFrame(rows)
+    ends = "; ".join(f"{label} {signed(layers['mean'].iloc[-1])}" for label, layers in designs.items())
+    alt = f"Differences at the last layer: {ends}."
+    return Drawing("read_ahead", "Reading ahead by layer", caption + not_drawn(lines, MOST_DESIGNS), alt, figure)

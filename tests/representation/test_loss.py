@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from representation.loss import answer, logged_loss, smoothed
+from representation.loss import WIDTH, answer, logged_loss
 
 
 def write(folder, attempt, rows):
@@ -28,10 +28,13 @@ def test_a_step_counts_as_it_was_last_run(run):
     assert logged_loss(run.candidate.folder).tolist() == [4.0, 3.0, 2.0, 1.0]
 
 
-def test_running_mean_equals_the_literal_one():
+def test_running_mean_equals_the_literal_one(run):
     values = np.random.default_rng(0).normal(size=9)
-    literal = [np.mean(values[max(0, i - 3) : i + 1]) for i in range(9)]
-    assert np.allclose(smoothed(values, 4), literal)
+    write(run.candidate.folder, 20, list(enumerate(values.tolist())))
+    (line,) = answer([run], None, {}).drawings[0].figure.axes[0].lines
+    literal = [np.mean(values[max(0, i - WIDTH + 1) : i + 1]) for i in range(9)]
+    assert line.get_xdata().tolist() == list(range(1, 10))
+    assert np.allclose(line.get_ydata(), literal)
 
 
 def test_answer_holds_curve_and_held_out(run):

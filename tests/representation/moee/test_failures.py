@@ -19,15 +19,15 @@ def test_shares_by_counting(threshold):
     found = shares(one, other, threshold)
     failed = [(a > threshold, b > threshold) for a, b in zip(one, other, strict=True)]
     some = [pair for pair in failed if any(pair)]
-    assert found.pairs == len(some)
-    assert found.one_alone == pytest.approx(some.count((True, False)) / len(some))
-    assert found.other_alone == pytest.approx(some.count((False, True)) / len(some))
-    assert found.one_alone + found.other_alone + found.both == pytest.approx(1)
+    assert found["pairs"] == len(some)
+    assert found["one_alone"] == pytest.approx(some.count((True, False)) / len(some))
+    assert found["other_alone"] == pytest.approx(some.count((False, True)) / len(some))
+    assert found["one_alone"] + found["other_alone"] + found["both"] == pytest.approx(1)
 
 
 def test_independent_failures_are_as_expected():
     """Every combination of two failures once in its share: 2 of 10 and 5 of 10 fail."""
     a, b = (np.array(x, dtype=float) for x in zip(*((i < 2, j < 5) for i in range(10) for j in range(10)), strict=True))
     found = shares(a, b, 0.5)
-    assert found.one_alone + found.other_alone == pytest.approx(found.independent)
-    assert np.isnan(shares(np.zeros(4), np.zeros(4), 0.5).both)
+    assert found["one_alone"] + found["other_alone"] == pytest.approx(found["independent"])
+    assert np.isnan(shares(np.zeros(4), np.zeros(4), 0.5)["both"])

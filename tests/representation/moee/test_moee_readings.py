@@ -5,7 +5,7 @@ import pytest
 
 from cli.compose import composed, plain
 from evaluation.command import run
-from representation.moee.moee_readings import ablation_grid, answer, block_means, main_grid
+from representation.moee.moee_readings import ablation_grid, answer, blocks_of, main_grid
 from tests.representation.moee.moee_settings import asked
 
 WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
@@ -58,9 +58,10 @@ def test_means_are_over_tasks_then_types():
     rows = [("Classification", "a1", 0.1), ("Classification", "a2", 0.3), ("Retrieval", "b", 0.8)]
     about = {"encoder": "untrained", "seed": 0, "template": "instruct", "attn": "bi", "reading": "moee:routing"}
     frame = pd.DataFrame([{**about, "type": k, "task": t, "score": s} for k, t, s in rows])
-    means = block_means(frame)
+    ((block, means),) = blocks_of(frame, {"RW": "moee:routing"}).items()
+    assert block == ("untrained", "instruct", "bi")
     assert list(means.columns) == ["Retrieval", "Classification", "mean of types"]
-    assert means.iloc[0].tolist() == pytest.approx([0.8, 0.2, 0.5])
+    assert means.loc["RW"].tolist() == pytest.approx([0.8, 0.2, 0.5])
 
 
 def test_the_best_of_a_block_is_set_off(found):

@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score
 
 from evaluation.tasks.task_data import TaskData
 from representation.moee.pair_tasks import PairTask, draws, left_out, once, pair_tasks
-from representation.moee.prompt_stability import correlation_matrix, difference, measured, over_tasks, value
+from representation.moee.prompt_stability import FLOORS, correlation_matrix, measured, over_tasks, stability
 
 RNG = np.random.default_rng(0)
 N, PROMPTS = 20, 3
@@ -54,24 +54,36 @@ def test_tasks_count_once_and_differences_are_paired():
     samples = np.concatenate([once(N), left_out(UNITS)])
     each = [measured(task(kind), SIMILARITIES, samples) for kind in ("PairClassification", "STS")]
     both = over_tasks(each)
+    rows = {(row["reading"], row["statistic"]): row for row in stability(both)}
     for key in each[0]:
-        assert value(both[key]).value == pytest.approx((each[0][key][0] + each[1][key][0]) / 2)
-    apart = difference(both, "spread")
-    assert apart.value == pytest.approx(both["RW", "spread"][0] - both["HS", "spread"][0])
-    assert apart.low < apart.value < apart.high
-    same = difference({("RW", "a"): both["HS", "mean"], ("HS", "a"): both["HS", "mean"]}, "a")
-    assert (same.value, same.low, same.high) == (0, 0, 0)
+        assert rows[key]["value"] == pytest.approx((each[0][key][0] + each[1][key][0]) / 2)
+    apart = rows["RW minus HS", "spread"]
+    assert apart["value"] == pytest.approx(both["RW", "spread"][0] - both["HS", "spread"][0])
+    assert apart["low"] < apart["value"] < apart["high"]
+    same = stability(both | {("RW", statistic): both["HS", statistic] for statistic in FLOORS})[-1]
+    assert (same["reading"], same["value"], same["low"], same["high"]) == ("RW minus HS", 0, 0, 0)
 
 
 def test_standard_error_of_a_mean_is_that_of_the_textbook():
-    """The jackknife of a mean gives its classical standard error; over two tasks the variances add, over four."""
-    key, rows = ("HS", "mean"), [RNG.normal(size=30), RNG.normal(size=12) * 3]
-    each = [{key: np.array([x.mean(), *(np.delete(x, i).mean() for i in range(len(x)))])} for x in rows]
-    for x, own in zip(rows, each, strict=True):
-        found = value(over_tasks([own])[key])
-        assert found.high - found.value == pytest.approx(norm.ppf(0.975) * sem(x))
-    found = value(over_tasks(each)[key])
-    assert found.value - found.low == pytest.approx(norm.ppf(0.975) * np.hypot(sem(rows[0]), sem(rows[1])) / 2)
+    """The jackknife of a mean gives its classical standard error; over two tasks the variances add, over four.
+
+    Read off the difference, which no least value cuts: RW is twice HS, so that it is HS again.
+    """
+    samples = [RNG.normal(size=30), RNG.normal(size=12) * 3]
+    each = [np.array([x.mean(), *(np.delete(x, i).mean() for i in range(len(x)))]) for x in samples]
+    tasks = [{(r, s): times * x for r, times in (("HS", 1), ("RW", 2)) for s in FLOORS} for x in each]
+    for x, task in zip(samples, tasks, strict=True):
+        found = stability(over_tasks([task]))[-1]
+        assert found["high"] - found["value"] == pytest.approx(norm.ppf(0.975) * sem(x))
+    found = stability(over_tasks(tasks))[-1]
+    assert found["value"] - found["low"] == pytest.approx(norm.ppf(0.975) * np.hypot(*map(sem, samples)) / 2)
+
+
+def test_a_spread_has_no_negative_end():
+    parts = {(reading, statistic): np.array([0.1, 5.0]) for reading in ("HS", "RW") for statistic in FLOORS}
+    lows = {(row["reading"], row["statistic"]): row["low"] for row in stability(parts)}
+    assert lows["HS", "spread"] == 0
+    assert lows["RW", "mean"] == lows["RW", "agreement"] == -1
 
 
 def test_matrix_has_readings_in_order():

@@ -75,13 +75,13 @@ def test_harm_against_a_loop(moe):
         for v in vectors
     ]
     found = harm(task, parts, batching)
-    assert found.mean == pytest.approx(np.mean(scores))
-    assert found.spread == pytest.approx(np.std(scores, ddof=1))
-    assert (found.low, found.high) == pytest.approx((min(scores), max(scores)))
+    assert found["mean"] == pytest.approx(np.mean(scores))
+    assert found["spread"] == pytest.approx(np.std(scores, ddof=1))
+    assert (found["low"], found["high"]) == pytest.approx((min(scores), max(scores)))
     steps = [abs(vectors[1] - vectors[0]).max(), abs(vectors[2] - vectors[1]).max()]
-    assert found.entry == pytest.approx(max(steps))
+    assert found["entry"] == pytest.approx(max(steps))
     still = harm(task, parts, Batching("concat", 1.0, 0, 3))
-    assert (still.spread, still.entry, still.cosine) == (0, 0, 1)
+    assert (still["spread"], still["entry"], still["cosine"]) == (0, 0, 1)
 
 
 def test_the_answer(moe):

@@ -2,9 +2,11 @@
 
 import math
 
+import pandas as pd
 import pytest
 import torch
 
+from representation.figures import tables_of
 from representation.probes.causal_against_bi import PositionMeans, bin_names, bin_starts
 
 
@@ -20,7 +22,7 @@ def test_bins_double():
 def test_means_are_over_the_tokens_of_a_text_and_then_over_texts():
     generator = torch.Generator().manual_seed(0)
     starts, lengths = bin_starts(20), [20, 3, 7, 1, 12]
-    seen = PositionMeans.empty(2, starts)
+    seen = PositionMeans(2, starts)
     each = [torch.rand(2, n, generator=generator) for n in lengths]
     for chunk in ([0, 1], [2, 3, 4]):  # in two batches, padded on the left and on the right
         width = max(lengths[i] for i in chunk)
@@ -44,18 +46,18 @@ def test_means_are_over_the_tokens_of_a_text_and_then_over_texts():
 def test_seeds_are_averaged():
     found = []
     for value in (0.2, 0.6):
-        found.append(PositionMeans.empty(1, [0, 1]))
+        found.append(PositionMeans(1, [0, 1]))
         found[-1].add(
             torch.full((1, 2, 2), value), torch.tensor([[0, 1], [0, 1]]), torch.tensor([[1, 1], [1, 0]]).bool()
         )
-    mean = PositionMeans.over_seeds(found)
-    assert torch.allclose(mean.means, torch.full((1, 2), 0.4, dtype=torch.float64))
-    assert float(mean.whole) == pytest.approx(0.4)
-    assert mean.texts.tolist() == [2, 1]
+    rows = [{"encoder": "mean-bi", "seed": i, **row} for i, seen in enumerate(found) for row in seen.rows()]
+    (means,) = tables_of(pd.DataFrame(rows), "layer", "positions", "cosine").values()
+    assert means.loc[1, ["0", "1", "all"]].tolist() == pytest.approx([0.4, 0.4, 0.4])
+    assert [(row["positions"], row["texts"]) for row in found[0].rows()] == [("0", 2), ("1", 1), ("all", 2)]
 
 
 def test_a_bin_that_no_text_reaches_has_no_mean():
-    seen = PositionMeans.empty(1, [0, 1])
+    seen = PositionMeans(1, [0, 1])
     seen.add(torch.ones(1, 1, 1), torch.zeros(1, 1, dtype=torch.long), torch.ones(1, 1).bool())
     assert float(seen.means[0, 0]) == 1
     assert math.isnan(float(seen.means[0, 1]))
