@@ -3,10 +3,10 @@
 Heads do not reach into layers, so untrained starts that differ in the head alone are one decoder.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from cli.errors import UserError
 from cli.quiet import quiet
@@ -16,7 +16,6 @@ from evaluation.instructions import Instructions, read_instructions
 from records.fingerprint import of_value
 from records.identity import MEANT, below, of_states
 
-T = TypeVar("T")
 Config = dict[str, Any]
 _loaded: dict[str, Any] = {}  # the one encoder in memory, by a digest of what it was loaded from
 
@@ -83,24 +82,19 @@ def read_encoders(cfg: Config) -> list[Studied]:
     distinct = list(whole.values())
     several = len({c.manifest["seed"] for c in distinct}) > 1
     return [
-        Studied(c, _with_seed(c, name) if several else name, name)
+        Studied(c, f"{name} seed={c.manifest['seed']}" if several else name, name)
         for c, name in zip(distinct, _designs(distinct), strict=True)
     ]
 
 
-def _designs(found: list[Candidate]) -> list[str]:
+def _designs(distinct: list[Candidate]) -> list[str]:
     """Name designs `multilayer-bi untrained`, with the study, then its folder, only where these tell two apart."""
-    short = [f"{c.manifest['pooler']}-{c.manifest['attn']}{'' if c.trained else ' untrained'}" for c in found]
-    study = [f"{c.manifest['study']}/{name}" for c, name in zip(found, short, strict=True)]
-    place = [f"{Path(c.results).absolute().parent}: {name}" for c, name in zip(found, study, strict=True)]
+    short = [f"{c.manifest['pooler']}-{c.manifest['attn']}{'' if c.trained else ' untrained'}" for c in distinct]
+    study = [f"{c.manifest['study']}/{name}" for c, name in zip(distinct, short, strict=True)]
     for names in (short, study):
-        if len({_with_seed(c, name) for c, name in zip(found, names, strict=True)}) == len(found):
+        if len({(name, c.manifest["seed"]) for c, name in zip(distinct, names, strict=True)}) == len(distinct):
             return names
-    return place
-
-
-def _with_seed(candidate: Candidate, name: str) -> str:
-    return f"{name} seed={candidate.manifest['seed']}"
+    return [f"{Path(c.results).absolute().parent}: {name}" for c, name in zip(distinct, study, strict=True)]
 
 
 def by_design(encoders: Sequence[Studied]) -> dict[str, list[Studied]]:
@@ -109,12 +103,6 @@ def by_design(encoders: Sequence[Studied]) -> dict[str, list[Studied]]:
     for studied in encoders:
         designs.setdefault(studied.design or studied.label, []).append(studied)
     return designs
-
-
-def mean_by_design(encoders: Sequence[Studied], values: Sequence[T], mean: Callable[[list[T]], T]) -> dict[str, T]:
-    """Return design -> the mean over its seeds. values: one per encoder; mean: that of a list of them."""
-    of_seeds = {design: [values[encoders.index(s)] for s in seeds] for design, seeds in by_design(encoders).items()}
-    return {design: mean(parts) for design, parts in of_seeds.items()}
 
 
 def over_seeds(encoders: Sequence[Studied]) -> list[str]:
@@ -154,14 +142,12 @@ def distinct_backbones(encoders: Sequence[Studied], with_attention: bool = True)
             name = _start_name(studied, with_attention)
             distinct.setdefault(backbone_key(studied, with_attention), replace(studied, label=name, design=name))
     keys = [(studied.design, studied.seed) for studied in distinct.values()]
-    numbered = [
-        f"{design} ({keys[: i + 1].count((design, seed))})" if keys.count((design, seed)) > 1 else design
-        for i, (design, seed) in enumerate(keys)
-    ]
-    return [
-        studied if studied.trained else replace(studied, label=name, design=name)
-        for studied, name in zip(distinct.values(), numbered, strict=True)
-    ]
+    numbered = []
+    for i, (studied, key) in enumerate(zip(distinct.values(), keys, strict=True)):
+        name = f"{studied.design} ({keys[: i + 1].count(key)})"
+        alone = studied.trained or keys.count(key) == 1
+        numbered.append(studied if alone else replace(studied, label=name, design=name))
+    return numbered
 
 
 def _start_name(studied: Studied, with_attention: bool) -> str:

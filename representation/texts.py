@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -118,13 +119,8 @@ def _sample(pool: list[T], cfg: Config, stream: str) -> list[T]:
 
 def _relevant(tasks: TaskSet) -> Iterator[tuple[Text, Text]]:
     """Every query of retrieval with each document that is relevant to it."""
-    for data in tasks.data.values():
-        if data.type != "Retrieval":
-            continue
-        corpus, queries = data.content["corpus"], data.content["queries"]
+    for data in (data for data in tasks.data.values() if data.type == "Retrieval"):
+        text, corpus, queries = partial(Text, data.type, data.name), data.content["corpus"], data.content["queries"]
         for query, grades in data.content["qrels"].items():
             for document in (key for key, grade in grades.items() if grade > 0):
-                yield (
-                    Text(data.type, data.name, "query", queries[query]),
-                    Text(data.type, data.name, "document", joined(corpus[document])),
-                )
+                yield text("query", queries[query]), text("document", joined(corpus[document]))

@@ -61,12 +61,9 @@ def as_json(answer: Answer, over: str) -> dict[str, Any]:
 
 
 def _figure(drawing: Drawing) -> dict[str, Any]:
-    width, height = drawing.figure.get_size_inches()
-    return {
-        **{"name": drawing.name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt},
-        **{"svg": b64encode(figure_bytes(drawing, "svg")).decode()},
-        **{"width": round(width * PIXELS), "height": round(height * PIXELS)},
-    }
+    words = {key: getattr(drawing, key) for key in ("name", "title", "caption", "alt")}
+    width, height = (round(side * PIXELS) for side in drawing.figure.get_size_inches())
+    return {**words, "svg": b64encode(figure_bytes(drawing, "svg")).decode(), "width": width, "height": height}
 
 
 def _written(path: Path) -> list[dict[str, Any]]:

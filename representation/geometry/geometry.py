@@ -1,7 +1,7 @@
 """The shape of each encoder's cloud of vectors, and its relation to the score, with an interval."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from math import fsum
 from typing import Any
 
@@ -16,8 +16,7 @@ from analysis.scores.task_types import read_types
 from cli.errors import UserError
 from evaluation.results import model_folder, revision
 from representation.encoders_studied import Studied
-from representation.geometry.figure import geometry_figure
-from representation.geometry.relation import geometry_grids, relation, relation_grid, relation_notes
+from representation.geometry.relation import geometry_drawings, geometry_grids, relation, relation_grid, relation_notes
 from representation.geometry.vector_geometry import (
     alignment,
     anisotropy,
@@ -29,6 +28,7 @@ from representation.question import each
 from representation.texts import Text, Texts, gathered
 
 PLACE = 20
+TITLE = "Geometry of the vectors"
 OF_A_CLOUD = {
     "anisotropy": anisotropy,
     "uniformity": uniformity,
@@ -42,15 +42,15 @@ Scores = dict[str, tuple[str, float]]  # task -> (type, main score)
 def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer:
     """Measure every encoder's own vectors, task type by task type; one forward pass per text."""
     table, tasks = _measured(encoders, texts, settings)
-    grids, drawings, notes = geometry_grids(table, texts), [], [*_notes(texts), *_score_notes(table, tasks)]
-    frames = {"geometry": table}
-    correlations = relation(table)
-    if len(correlations):
-        grids.append(relation_grid(correlations, texts.over))
-        drawings.append(geometry_figure(table, correlations, texts.over))
-        frames["geometry_relation"] = correlations
-        notes += relation_notes(correlations)
-    return Answer("geometry", "Geometry of the vectors", grids, lambda: drawings, frames, notes)
+    grids, notes = geometry_grids(table, texts), [_note(texts), *_score_notes(table, tasks)]
+    frames, correlations = {"geometry": table}, relation(table)
+    if correlations.empty:
+        return Answer("geometry", TITLE, grids, list, frames, notes)
+    grids.append(relation_grid(correlations, texts.over))
+    frames["geometry_relation"] = correlations
+    notes += relation_notes(correlations)
+    draw = partial(geometry_drawings, table, correlations, texts.over)
+    return Answer("geometry", TITLE, grids, draw, frames, notes)
 
 
 def _measured(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> tuple[pd.DataFrame, dict[str, int]]:
@@ -58,44 +58,32 @@ def _measured(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -
     rows: list[dict[str, Any]] = []
     scores: dict[str, Scores] = {}
     for studied in each(encoders, "geometry", settings):
-        vectors, scores[studied.label] = own_vectors(studied, texts), scores_of(studied)
+        measures_of, scores[studied.label] = cloud_measures(own_vectors(studied, texts), texts), scores_of(studied)
         about = {"encoder": studied.label, "design": studied.design, "seed": studied.seed, "trained": studied.trained}
-        rows += [about | {"type": kind} | measures for kind, measures in cloud_measures(vectors).items()]
+        rows += [about | {"type": kind} | measures for kind, measures in measures_of.items()]
     means, tasks = type_scores(scores)
     for row in rows:
         row["score"] = means.get(row["encoder"], {}).get(row["type"], float("nan"))
     return pd.DataFrame(rows), tasks
 
 
-@dataclass(frozen=True)
-class OwnVectors:
-    """`of_type`: task type -> [n, E]; `queries`, `documents`: [p, E] each, row by row a relevant pair."""
-
-    of_type: dict[str, Vectors]
-    queries: Vectors
-    documents: Vectors
-
-
-def own_vectors(studied: Studied, texts: Texts) -> OwnVectors:
-    """Return the vectors as evaluation gets them, with the instructions that evaluation gives."""
-    encoder = studied.encoder()
-    queries, documents = [query for query, _ in texts.pairs], [document for _, document in texts.pairs]
+def own_vectors(studied: Studied, texts: Texts) -> dict[Text, Vectors]:
+    """Return text -> its vector [E] as evaluation gets it, with the instruction that evaluation gives; pairs' too."""
+    encoder, (queries, documents) = studied.encoder(), zip(*texts.pairs, strict=True) if texts.pairs else ((), ())
     wanted = list(dict.fromkeys([*texts.every, *queries, *documents]))
     passes = texts.passes(studied, wanted, lambda batch: {"": encoder.encoder(batch).cpu().numpy()})
-    vectors, place = gathered(passes, len(wanted))[""], {text: i for i, text in enumerate(wanted)}
-
-    def rows(some: list[Text]) -> Vectors:
-        return vectors[[place[text] for text in some]]
-
-    return OwnVectors({kind: rows(sample) for kind, sample in texts.of_type.items()}, rows(queries), rows(documents))
+    return dict(zip(wanted, gathered(passes, len(wanted))[""], strict=True))
 
 
-def cloud_measures(vectors: OwnVectors) -> dict[str, dict[str, float]]:
+def cloud_measures(vectors: Mapping[Text, Vectors], texts: Texts) -> dict[str, dict[str, float]]:
     """Return task type -> measure -> number; alignment is of the pairs, the same for all types."""
-    near = alignment(vectors.queries, vectors.documents) if len(vectors.queries) else float("nan")
+    near = float("nan")
+    if texts.pairs:
+        near = alignment(*(np.stack([vectors[text] for text in side]) for side in zip(*texts.pairs, strict=True)))
+    clouds = {kind: np.stack([vectors[text] for text in sample]) for kind, sample in texts.of_type.items()}
     return {
         kind: {name: measure(cloud) for name, measure in OF_A_CLOUD.items()} | {"alignment": near}
-        for kind, cloud in vectors.of_type.items()
+        for kind, cloud in clouds.items()
     }
 
 
@@ -134,15 +122,15 @@ def type_scores(scores: Mapping[str, Scores]) -> tuple[dict[str, dict[str, float
     return means, {kind: len(tasks) for kind, tasks in kinds.items()}
 
 
-def _notes(texts: Texts) -> list[str]:
-    return [
+def _note(texts: Texts) -> str:
+    return (
         "Vectors are those that are scored, at unit length. Anisotropy: mean cosine of two different texts (Ethayarajh "
         "2019). Alignment: mean squared distance of a query and a document relevant to it; uniformity: log of the mean "
         "of exp(-2 d^2) over pairs of texts (Wang and Isola 2020); for both less is better in their sense. Effective "
         "rank: exp of the entropy of the normalised singular values (Roy and Vetterli 2007), also after the mean "
         f"vector is taken away; neither the number of texts ({min(map(len, texts.of_type.values()))} of a type) nor "
-        "that of dimensions can be exceeded.",
-    ]
+        "that of dimensions can be exceeded."
+    )
 
 
 def _score_notes(table: pd.DataFrame, tasks: dict[str, int]) -> list[str]:

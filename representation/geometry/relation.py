@@ -1,15 +1,22 @@
 """Rank correlations between the geometry of cells and their scores, each with an interval."""
 
 from dataclasses import asdict, dataclass
+from itertools import product
 from math import atanh, isnan, nan, sqrt, tanh
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import inches, short_names
+from analysis.drawings.style import MOST_DESIGNS
 from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
+from representation.figures import legend, look
 from representation.texts import Texts
 
 MEASURES = {
@@ -21,6 +28,7 @@ MEASURES = {
 }
 GROUPS = {True: "trained", False: "untrained"}
 FEWEST = 4  # cells: with three the interval is endless
+PANEL = 1.6  # inches
 
 
 def geometry_grids(table: pd.DataFrame, texts: Texts) -> list[Grid]:
@@ -49,11 +57,6 @@ def _by_type(table: pd.DataFrame, texts: Texts) -> Grid:
     )
     header = ["Encoder", "Task type", *(MEASURES[name] for name in of_type), "Score"]
     return Grid("geometry-types", caption, header, rows, left=2, title="Geometry by task type")
-
-
-def types_of(table: pd.DataFrame) -> list[str]:
-    """Return the task types in the order of the table."""
-    return list(dict.fromkeys(table["type"]))
 
 
 def _number(name: str, value: float) -> Cell:
@@ -123,7 +126,7 @@ def relation(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     scored = table.dropna(subset=["score"])
     for trained, group in scored.groupby("trained", sort=False):
-        for kind in types_of(group):
+        for kind in group["type"].unique():
             cells = group[group["type"] == kind].groupby("design", sort=False)[[*MEASURES, "score"]].mean()
             for measure in MEASURES if len(cells) > 2 else ():
                 found = spearman(cells[measure], cells["score"])
@@ -179,3 +182,45 @@ def _note(cells: str, group: pd.DataFrame) -> str:
             "chance, and types share cells and texts."
         )
     return note
+
+
+def geometry_drawings(table: pd.DataFrame, correlations: pd.DataFrame, over: str) -> list[Drawing]:
+    """Draw the runs, or where none is scored the starts: both in one panel would squeeze either into a corner.
+
+    table: of `representation.geometry.geometry`; correlations: of `relation`, not empty; over: which texts.
+    """
+    group = max(trained for trained, name in GROUPS.items() if name in set(correlations["cells"]))
+    scored = table[(table["trained"] == group)].dropna(subset=["score"])
+    drawn = correlations[correlations["cells"] == GROUPS[group]]
+    rhos = {(row.type, row.measure): _rho(row) for row in drawn.itertuples()}
+    means = scored.groupby(["type", "design"], sort=False)[[*MEASURES, "score"]].mean()
+    cells, kinds = scored["design"].unique()[:MOST_DESIGNS], scored["type"].unique()
+    names = short_names(cells)
+    size = PANEL * len(kinds) + 0.8 + inches(names.values()), PANEL * len(MEASURES) + 0.4
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(MEASURES), len(kinds), sharey="col", squeeze=False)
+    for (i, measure), (j, kind) in product(enumerate(MEASURES), enumerate(kinds)):
+        axes, points = panels[i, j], means.loc[kind]
+        for k, cell in enumerate(cells):
+            if cell in points.index:
+                axes.plot(points.loc[[cell], measure], points.loc[[cell], "score"], **look(k, 5, 0), label=names[cell])
+        axes.margins(0.14)
+        axes.locator_params(nbins=4)
+        axes.grid()
+        axes.set_xlabel(MEASURES[measure])
+        rho = rhos.get((kind, measure), "")
+        axes.set_title(f"{kind}\n{rho}" if i == 0 else rho)
+        axes.set_ylabel("score" if j == 0 else "")
+    legend(figure, panels[0, 0], "outside right center")
+    caption = (
+        f"Score on each task type against a measure of the vectors of that type's texts, one mark a cell ("
+        f"{GROUPS[group]}, seeds averaged); above each panel Spearman's rho over the {drawn['n'].max()} cells with its "
+        f"95 % interval. Vectors: {over}."
+    )
+    alt = f"Marks of score against geometry; {drawn['told'].sum()} of {len(drawn)} panels have an interval without 0."
+    return [Drawing("geometry_scores", "Geometry and score", caption, alt, figure)]
+
+
+def _rho(row: Any) -> str:
+    ends = f" [{signed(row.low, 2)}, {signed(row.high, 2)}]" if not isnan(row.low) else ""
+    return "" if isnan(row.rho) else f"{signed(row.rho, 2)}{ends}"

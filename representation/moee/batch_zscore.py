@@ -4,7 +4,6 @@ The public code of MoEE (arXiv 2410.10814) subtracts the mean of each batch of t
 deviation, so a vector depends on which other texts were encoded with it. Everything else here is held fixed.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
@@ -50,8 +49,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     for studied in each(experts, NAME, settings):
         parts = [raw_parts(studied, task) for task in tasks]
         for batch, reading in product((0, *keys["batches"], WHOLE), READINGS):
-            batching = Batching(reading, keys["alpha"], batch, keys["orders"])
-            harms = [harm(task, raw, batching) for task, raw in zip(tasks, parts, strict=True)]
+            how = {"reading": reading, "alpha": keys["alpha"], "size": batch, "orders": keys["orders"]}
+            harms = [harm(task, raw, **how) for task, raw in zip(tasks, parts, strict=True)]
             means = {key: float(np.mean([of_task[key] for of_task in harms])) for key in harms[0]}
             means["entry"] = max(of_task["entry"] for of_task in harms)
             rows.append({"encoder": studied.label, "reading": reading, "batch": batch, **means})
@@ -78,27 +77,17 @@ def raw_parts(studied: Studied, task: PairTask) -> Arrays:
     return encode(readings, studied.encoder(), task.texts)
 
 
-@dataclass(frozen=True)
-class Batching:
-    """`reading`: routing, concat or sum; `alpha`: of the sum; `size`: texts in a batch, 0 for no standardisation,
-    `WHOLE` for all texts in one; `orders`: random orders of the texts; one where the order cannot matter."""
+def harm(task: PairTask, parts: Arrays, reading: str, alpha: float, *, size: int, orders: int) -> dict[str, float]:
+    """Score the task under each of `orders` random orders of its texts, or under one where the order cannot matter.
 
-    reading: str
-    alpha: float
-    size: int
-    orders: int
-
-
-def harm(task: PairTask, parts: Arrays, batching: Batching) -> dict[str, float]:
-    """Score the task under each order. parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised.
-
+    parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised. reading: routing, concat or sum; alpha: of the
+    sum. size: texts in a batch, 0 for no standardisation, `WHOLE` for all texts in one.
     Of the score over orders: mean, spread (standard deviation, n - 1), low and high. Of a text's vector (unit length)
     in one order and in the next: entry, the largest difference of an entry, and the mean cosine.
     """
     count = len(task.texts)
-    orders = range(batching.orders if 0 < batching.size < count else 1)
-    cuts = [batches_of(count, batching.size, seed) if batching.size else None for seed in orders]
-    vectors = [vectors_of(parts, cut, batching) for cut in cuts]
+    cuts = [batches_of(count, size, seed) if size else None for seed in range(orders if 0 < size < count else 1)]
+    vectors = [vectors_of(parts, cut, reading, alpha) for cut in cuts]
     scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in vectors]
     apart = list(pairwise(vectors))
     return {
@@ -111,14 +100,14 @@ def harm(task: PairTask, parts: Arrays, batching: Batching) -> dict[str, float]:
     }
 
 
-def vectors_of(parts: Arrays, cut: list[Places] | None, batching: Batching) -> NDArray[np.float32]:
+def vectors_of(parts: Arrays, cut: list[Places] | None, reading: str, alpha: float) -> NDArray[np.float32]:
     """Return [N, E], unit length, the texts at each of `cut`'s places standardised by themselves; None: as they are."""
     hidden, routing = (_standardised(torch.from_numpy(parts[name]), cut) for name in ("HS", "RW"))
-    if batching.reading == "sum":
-        hidden, routing = F.normalize(hidden, dim=-1), batching.alpha**0.5 * F.normalize(routing, dim=-1)
-    joined = routing if batching.reading == "routing" else torch.cat([hidden, routing], dim=1)
-    found: NDArray[np.float32] = F.normalize(joined, dim=-1).numpy()
-    return found
+    if reading == "sum":
+        hidden, routing = F.normalize(hidden, dim=-1), alpha**0.5 * F.normalize(routing, dim=-1)
+    joined = routing if reading == "routing" else torch.cat([hidden, routing], dim=1)
+    vectors: NDArray[np.float32] = F.normalize(joined, dim=-1).numpy()
+    return vectors
 
 
 def _standardised(raw: torch.Tensor, cut: list[Places] | None) -> torch.Tensor:

@@ -12,11 +12,6 @@ EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 HS_AND_RW = {"HS": "moee:hidden", "RW": "moee:routing"}  # as published: last token, last layer, every router
 
 
-def with_sum(alpha: float) -> dict[str, str]:
-    """Return hidden state, routing weights and the sum of their similarities."""
-    return HS_AND_RW | {"sum": f"moee:sum@{alpha:f}"}
-
-
 def check_sizes(key: str, sizes: Any) -> None:
     """Raise `UserError` where `sizes` is no list of whole numbers of at least two."""
     if not isinstance(sizes, list) or not sizes or any(type(size) is not int or size < 2 for size in sizes):

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ class PairTask:
         """[n] cosine similarities of the pairs; vectors: [texts, E], in the order of `texts`."""
         place, directions = {text: i for i, text in enumerate(self.texts)}, unit(vectors)
         left, right = (directions[[place[text] for text in side]] for side in (self.left, self.right))
-        found: Floats = np.einsum("ne,ne->n", left, right)
-        return found
+        cosines: Floats = np.einsum("ne,ne->n", left, right)
+        return cosines
 
     def score(self, similarity: Floats, counts: Floats) -> Floats:
         """[R] the score that `MEASURE` names, in each sample of counts [R, n]."""
@@ -71,20 +72,20 @@ def measures(tasks: Sequence[PairTask]) -> str:
 def _read(data: TaskData, most: int, seed: int) -> PairTask:
     """Read the task's last split, the test part."""
     (*_, columns) = data.content.values()
-    rows = list(zip(columns["sentence1"], columns["sentence2"], columns[TRUTH[data.type]], strict=True))
     by_left: dict[str, list[Any]] = {}
-    for row in rows:
+    for row in zip(columns["sentence1"], columns["sentence2"], columns[TRUTH[data.type]], strict=True):
         by_left.setdefault(row[0], []).append(row)
     names = sorted(by_left)
     random.Random(stream_seed(seed, f"pairs {data.name}")).shuffle(names)
-    kept: list[Any] = []
-    units: list[int] = []
+    units: list[list[Any]] = []
+    count = 0
     for name in names:
-        if len(kept) + len(by_left[name]) <= most:
-            units += [max(units, default=-1) + 1] * len(by_left[name])
-            kept += by_left[name]
-    left, right, truth = (list(column) for column in zip(*kept, strict=True))
-    return PairTask(data.name, data.type, left, right, np.array(truth, dtype=float), np.array(units))
+        if count + len(by_left[name]) <= most:
+            units.append(by_left[name])
+            count += len(by_left[name])
+    left, right, truth = (list(column) for column in zip(*chain.from_iterable(units), strict=True))
+    numbers = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
+    return PairTask(data.name, data.type, left, right, np.array(truth, dtype=float), numbers)
 
 
 def once(n: int) -> Floats:

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.heat import colour_bar
+from analysis.drawings.style import BLACK
 from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
@@ -20,11 +24,10 @@ from encoders.templates import TEXT_FIELD, Form, Template, pieces
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
 from representation.encoders_studied import Studied
-from representation.figures import tables_of
-from representation.moee.mixtures import mixtures, with_sum
+from representation.figures import likeness_map, mark_panels, tables_of
+from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import Floats, PairTask, left_out, measures, once, pair_tasks, size
-from representation.moee.prompt_figures import correlation_map, score_spread
-from representation.moee.prompt_stability import DIFFERENCE, measured, over_tasks, stability
+from representation.moee.prompt_stability import DIFFERENCE, correlation_matrix, measured, over_tasks, stability
 from representation.question import each
 from representation.readings import encode, readings_of
 from representation.texts import Texts
@@ -85,7 +88,7 @@ def similarities(
     studied: Studied, templates: dict[str, Template], tasks: list[PairTask], alpha: float
 ) -> list[dict[str, Floats]]:
     """Return for each task reading -> [prompts, n] cosine similarities; one forward pass per text and prompt."""
-    readings = readings_of(studied, with_sum(alpha))
+    readings = readings_of(studied, HS_AND_RW | {"sum": f"moee:sum@{alpha:f}"})
     of_tasks: list[dict[str, list[Floats]]] = [{} for _ in tasks]
     for template in templates.values():
         encoder = worded(studied.encoder(), template)
@@ -179,3 +182,48 @@ def _notes(stable: pd.DataFrame, templates: dict[str, Template]) -> list[str]:
 def steadier(routing: bool, hidden: bool) -> str:
     """Name the side whose interval of the difference leaves out zero."""
     return "RW is steadier" if routing else "HS is steadier" if hidden else "neither is told to be steadier"
+
+
+def score_spread(frame: pd.DataFrame, over: str) -> Drawing:
+    """Draw one mark per prompt, one column per reading, one panel per encoder, as MoEE's figure 5."""
+    panels = tables_of(frame, "prompt", "reading", "score")
+    count = frame["prompt"].nunique()
+    caption = (
+        f"Score of {count} prompts (marks) by reading, mean over tasks; {over}. "
+        "The line is the median over prompts: the narrower the column, the steadier the reading."
+    )
+    ranges = ", ".join(
+        f"{label} {reading}: {scores.min():.3f} to {scores.max():.3f}"
+        for label, table in panels.items()
+        for reading, scores in table.items()
+    )
+    figure = mark_panels(panels, len(panels), ("score", ""), medians=True)
+    return Drawing("prompts_scores", "Scores under each prompt", caption, f"Range over prompts: {ranges}.", figure)
+
+
+def correlation_map(
+    label: str, of_tasks: list[dict[str, Floats]], prompts: list[str], over: str, place: int
+) -> Drawing:
+    """Draw Spearman correlations of the pairs' similarities between all prompts of HS and RW, as MoEE's figure 4."""
+    shown, count = [name for name in of_tasks[0] if name in ("HS", "RW")], len(prompts)
+    matrix = np.mean([correlation_matrix({name: readings[name] for name in shown}) for readings in of_tasks], axis=0)
+    names = [f"{reading} {prompt}" for reading in shown for prompt in prompts]
+    figure = Figure(figsize=(1.9 + 0.27 * len(names), 1.5 + 0.27 * len(names)), layout="constrained")
+    axes = figure.add_subplot()
+    mesh = likeness_map(axes, matrix, float(np.nanmin(matrix)), 5)
+    for border in range(count, len(names), count):  # between the readings
+        axes.axhline(border - 0.5, color=BLACK, linewidth=0.8)
+        axes.axvline(border - 0.5, color=BLACK, linewidth=0.8)
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.set_yticks(range(len(names)), names)
+    colour_bar(figure, mesh, axes, "Spearman correlation", shrink=0.7)
+    axes.set_title(label)
+    caption = (
+        f"Spearman correlation of the pairs' similarities under two prompts, HS and RW of {label}, mean over tasks; "
+        f"{over}. Upper left HS with HS, lower right RW with RW, the other blocks HS with RW."
+    )
+    blocks = matrix.reshape(len(shown), count, len(shown), count)
+    apart = ~np.eye(count, dtype=bool)
+    means = ", ".join(f"{name} {blocks[k, :, k][apart].mean():.2f}" for k, name in enumerate(shown))
+    title = f"Agreement between prompts: {label}"
+    return Drawing(f"prompts_agreement_{place}", title, caption, f"Mean between two prompts: {means}.", figure)

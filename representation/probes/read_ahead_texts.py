@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def quadruples(docstrings: Sequence[Docstring], count: int, seed: int = 0) -> li
     them better than another, C and D are of one kind, and what tells them apart is that C goes with B. D shares at
     most a fifth of its words with B or C (Jaccard's index). A docstring is B's once.
     """
-    usable = sorted({(d.package, _line(d.summary), prose(d.body)) for d in docstrings})
+    usable = sorted({(d.package, first_words(d.summary), prose(d.body)) for d in docstrings})
     openings = [(package, text) for package, text, _ in usable if _within(text, OPENING_WORDS)]
     pairs = [row for row in usable if _within(row[1], GOING_ON_WORDS) and len(row[2].split()) >= len(row[1].split())]
     if not openings:
@@ -78,11 +79,11 @@ def _made(
 def prose(body: str) -> str:
     """Return the description that a body begins with, before fields, lists and headings, on one line."""
     end = NO_PROSE.search(body)
-    return _line(body[: end.start()] if end else body)
+    return first_words(body[: end.start()] if end else body)
 
 
-def first_words(text: str, count: int) -> str:
-    """Return the first `count` words of a text on one line."""
+def first_words(text: str, count: int | None = None) -> str:
+    """Return the first `count` words of a text, or all, on one line."""
     return " ".join(text.split()[:count])
 
 
@@ -92,16 +93,11 @@ def shared_words(one: str, other: str) -> float:
     return len(a & b) / len(a | b) if a | b else 0.0
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _within(text: str, words: tuple[int, int]) -> bool:
     return words[0] <= len(text.split()) <= words[1]
 
 
-@dataclass(frozen=True)
-class Trio:
+class Trio(NamedTuple):
     """q, s+ and s- of one quadruple: as many tokens each, the same up to the end of A, whose role is INSTRUCTION."""
 
     q: Tokens
@@ -140,16 +136,14 @@ def _end(row: Tokens) -> int:
 
 def _cut(row: Tokens, length: int) -> Tokens:
     """The first tokens of a row, its EOS kept, `length` in all."""
-    tail = 1 if row.roles[-1] == EOS else 0
-    body = length - tail
-    return Tokens([*row.ids[:body], *row.ids[len(row) - tail :]], [*row.roles[:body], *row.roles[len(row) - tail :]])
+    places = [*range(length - 1), len(row) - 1] if row.roles[-1] == EOS else range(length)
+    return Tokens([row.ids[i] for i in places], [row.roles[i] for i in places])
 
 
 def batches(
-    found: Sequence[Trio], tokenizer: TextTokenizer, budget: int
-) -> Iterator[tuple[list[int], tuple[Batch, Batch, Batch]]]:
+    fitting: Sequence[Trio], tokenizer: TextTokenizer, budget: int
+) -> Iterator[tuple[list[int], tuple[Batch, ...]]]:
     """Yield (numbers of trios, the batches of their q, s+ and s-), which have the same roles and positions."""
-    for chunk in by_token_budget([len(trio.q) for trio in found], budget):
-        sides = zip(*((found[i].q, found[i].plus, found[i].minus) for i in chunk), strict=True)
-        q, plus, minus = (tokenizer.batch(list(side)) for side in sides)
-        yield chunk, (q, plus, minus)
+    for chunk in by_token_budget([len(trio.q) for trio in fitting], budget):
+        sides = zip(*(fitting[i] for i in chunk), strict=True)
+        yield chunk, tuple(tokenizer.batch(list(side)) for side in sides)

@@ -7,9 +7,15 @@ import pandas as pd
 import pytest
 
 from representation.geometry import geometry
-from representation.geometry.figure import geometry_figure
 from representation.geometry.geometry import own_vectors, scores_of, type_scores
-from representation.geometry.relation import MEASURES, relation, relation_grid, relation_notes, spearman
+from representation.geometry.relation import (
+    MEASURES,
+    geometry_drawings,
+    relation,
+    relation_grid,
+    relation_notes,
+    spearman,
+)
 from representation.geometry.vector_geometry import alignment, anisotropy
 
 
@@ -35,9 +41,9 @@ def invented(cells, seeds=1, with_score=True, trained=True):
 def test_vectors_are_those_that_are_scored(two_encoders, texts):
     studied = two_encoders[1]
     found, encoder = own_vectors(studied, texts), studied.encoder()
-    for kind, sample in texts.of_type.items():
-        np.testing.assert_allclose(found.of_type[kind], encoder.encode([t.text for t in sample]), atol=1e-5)
-    np.testing.assert_allclose(found.documents, encoder.encode([d.text for _, d in texts.pairs]), atol=1e-5)
+    for wanted in (*texts.of_type.values(), [document for _, document in texts.pairs]):
+        own = np.stack([found[text] for text in wanted])
+        np.testing.assert_allclose(own, encoder.encode([text.text for text in wanted]), atol=1e-5)
 
 
 def test_each_number_is_of_its_own_encoder_and_type(answered, two_encoders, texts):
@@ -45,9 +51,11 @@ def test_each_number_is_of_its_own_encoder_and_type(answered, two_encoders, text
     assert len(table) == 2 * 3
     for studied in two_encoders:
         found = own_vectors(studied, texts)
-        for kind, own in found.of_type.items():
+        queries, documents = (np.stack([found[text] for text in side]) for side in zip(*texts.pairs, strict=True))
+        for kind, sample in texts.of_type.items():
+            own = np.stack([found[text] for text in sample])
             assert table.loc[(studied.label, kind), "anisotropy"] == pytest.approx(anisotropy(own))
-            near = alignment(found.queries, found.documents)
+            near = alignment(queries, documents)
             assert table.loc[(studied.label, kind), "alignment"] == pytest.approx(near)
 
 
@@ -124,6 +132,6 @@ def test_grid_marks_what_is_told_and_figure_has_a_panel_each():
     marks = [[cell.mark for cell in row[2:]] for row in grid.rows]
     told = found.set_index(["type", "measure"])["told"].unstack("measure").loc[["Retrieval", "STS"], list(MEASURES)]
     assert marks == [["*" if cell else "" for cell in row] for row in told.to_numpy()]
-    drawing = geometry_figure(table, found, "some texts")
+    (drawing,) = geometry_drawings(table, found, "some texts")
     assert len(drawing.figure.axes) == len(MEASURES) * 2
     assert drawing.caption.endswith("Vectors: some texts.")

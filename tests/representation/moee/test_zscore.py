@@ -7,7 +7,7 @@ from sklearn.metrics import average_precision_score
 
 from encoders.loading import untrained
 from evaluation.candidates.readings import pooler_config
-from representation.moee.batch_zscore import WHOLE, Batching, answer, batches_of, harm, raw_parts, vectors_of
+from representation.moee.batch_zscore import WHOLE, answer, batches_of, harm, raw_parts, vectors_of
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked
 
@@ -44,7 +44,7 @@ def test_vectors_against_scipy():
     unit = {name: x / np.linalg.norm(x, axis=1, keepdims=True) for name, x in scored.items()}
     wanted = {"concat": joined, "routing": scored["RW"], "sum": np.hstack([unit["HS"], 0.7**0.5 * unit["RW"]])}
     for reading, x in wanted.items():
-        found = vectors_of(parts, cut, Batching(reading, 0.7, 4, 1))
+        found = vectors_of(parts, cut, reading, 0.7)
         np.testing.assert_allclose(found, x / np.linalg.norm(x, axis=1, keepdims=True), atol=1e-5)
 
 
@@ -55,18 +55,17 @@ def test_one_batch_is_the_pooler_of_the_published_code(moe, reading):
     task, parts = task_of(texts), raw_parts(studied, task_of(texts))
     pooler = {**pooler_config(f"moee:{reading}", studied.config), "standardise": "batch"}
     wanted = untrained({**studied.config, "pooler": pooler, "token_budget": 10**6}).encode(task.texts)
-    found = vectors_of(parts, [np.arange(len(task.texts))], Batching(reading, 1.0, 999, 1))
+    found = vectors_of(parts, [np.arange(len(task.texts))], reading, 1.0)
     np.testing.assert_allclose(found, wanted, atol=1e-4)
     bare = untrained({**studied.config, "pooler": pooler | {"standardise": "none"}}).encode(task.texts)
-    np.testing.assert_allclose(vectors_of(parts, None, Batching(reading, 1.0, 0, 1)), bare, atol=1e-5)
+    np.testing.assert_allclose(vectors_of(parts, None, reading, 1.0), bare, atol=1e-5)
 
 
 def test_harm_against_a_loop(moe):
     (studied,), texts, _ = moe
     task = task_of(texts)
     parts = raw_parts(studied, task)
-    batching = Batching("concat", 1.0, 4, 3)
-    vectors = [vectors_of(parts, batches_of(len(task.texts), 4, seed), batching) for seed in range(3)]
+    vectors = [vectors_of(parts, batches_of(len(task.texts), 4, seed), "concat", 1.0) for seed in range(3)]
     place = task.texts.index
     scores = [
         average_precision_score(
@@ -74,13 +73,13 @@ def test_harm_against_a_loop(moe):
         )
         for v in vectors
     ]
-    found = harm(task, parts, batching)
+    found = harm(task, parts, "concat", 1.0, size=4, orders=3)
     assert found["mean"] == pytest.approx(np.mean(scores))
     assert found["spread"] == pytest.approx(np.std(scores, ddof=1))
     assert (found["low"], found["high"]) == pytest.approx((min(scores), max(scores)))
     steps = [abs(vectors[1] - vectors[0]).max(), abs(vectors[2] - vectors[1]).max()]
     assert found["entry"] == pytest.approx(max(steps))
-    still = harm(task, parts, Batching("concat", 1.0, 0, 3))
+    still = harm(task, parts, "concat", 1.0, size=0, orders=3)
     assert (still["spread"], still["entry"], still["cosine"]) == (0, 0, 1)
 
 

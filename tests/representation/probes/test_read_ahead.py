@@ -14,8 +14,7 @@ from cli.errors import UserError
 from encoders.loading import untrained
 from representation.encoders_studied import Studied
 from representation.probes import read_ahead
-from representation.probes.read_ahead import gains, pooled_openings
-from representation.probes.read_ahead_tables import gains_of, learnt
+from representation.probes.read_ahead import gains, gains_of, learnt, pooled_openings
 from representation.probes.read_ahead_texts import Quadruple, batches, trios
 
 MADE = [
