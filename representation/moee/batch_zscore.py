@@ -54,8 +54,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
             means = {key: float(np.mean([of_task[key] for of_task in harms])) for key in harms[0]}
             means["entry"] = max(of_task["entry"] for of_task in harms)
             rows.append({"encoder": studied.label, "reading": reading, "batch": batch, **means})
-    frame = pd.DataFrame(rows)
-    over = f"{size(tasks)} of {texts.benchmark}"
+    frame, over = pd.DataFrame(rows), f"{size(tasks)} of {texts.benchmark}"
     notes = [
         "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",
         "All texts of a task as one batch: what standardisation by fixed statistics would be, as "

@@ -21,12 +21,12 @@ def measured(task: PairTask, similarities: Mapping[str, Floats], counts: Floats)
     "agreement": mean Spearman correlation of the pairs' similarities between two prompts; for the key "HS-RW" between
     HS and RW, under the same prompt and under others.
     """
-    found: dict[Key, Floats] = {}
+    statistics: dict[Key, Floats] = {}
     for reading, rows in similarities.items():
         scores = np.stack([task.score(row, counts) for row in rows])
-        found[reading, "mean"], found[reading, "spread"] = scores.mean(axis=0), scores.std(axis=0, ddof=1)
+        statistics[reading, "mean"], statistics[reading, "spread"] = scores.mean(axis=0), scores.std(axis=0, ddof=1)
     parts = [agreements(similarities, counts[i : i + SLICE]) for i in range(0, len(counts), SLICE)]
-    return found | {(key, "agreement"): np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    return statistics | {(key, "agreement"): np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def agreements(similarities: Mapping[str, Floats], counts: Floats) -> dict[str, Floats]:
@@ -47,12 +47,12 @@ def over_tasks(each: Sequence[Mapping[Key, Floats]]) -> dict[Key, Floats]:
     each: of each task (key) -> [1 + U], on the data, then without each unit. Returned: [1 + all units], the value, then
     parts whose root of the sum of squares is the standard error. Values and parts of two statistics may be subtracted.
     """
-    found = {}
+    means = {}
     for key in each[0]:
         without = [of_task[key][1:] for of_task in each]
         parts = [np.sqrt((len(x) - 1) / len(x)) * (x - x.mean()) / len(each) for x in without]
-        found[key] = np.concatenate([[np.mean([of_task[key][0] for of_task in each])], *parts])
-    return found
+        means[key] = np.concatenate([[np.mean([of_task[key][0] for of_task in each])], *parts])
+    return means
 
 
 def stability(parts: Mapping[Key, Floats]) -> list[dict[str, Any]]:

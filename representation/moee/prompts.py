@@ -135,14 +135,10 @@ def stability_grid(stable: pd.DataFrame, over: str) -> Grid:
     """One row per encoder and reading, with 95 % intervals; the difference RW minus HS below them."""
     rows = []
     for (label, reading), values in stable.groupby(["encoder", "reading"], sort=False):
-        form, held = signed if reading == DIFFERENCE else score, values.set_index("statistic")
-        cells = [
-            Cell(form(held.value[s]), below=(f"[{form(held.low[s])}, {form(held.high[s])}]",))
-            if s in held.index
-            else Cell("")
-            for s in STATISTICS
-        ]
-        rows.append([Cell(label), Cell(reading), *cells])
+        form, cells = signed if reading == DIFFERENCE else score, dict.fromkeys(STATISTICS, Cell(""))
+        for row in values.itertuples():
+            cells[row.statistic] = Cell(form(row.value), below=(f"[{form(row.low)}, {form(row.high)}]",))
+        rows.append([Cell(label), Cell(reading), *cells.values()])
     caption = (
         f"Over the prompts, mean over tasks; {over}. Below each value its 95 % jackknife interval over the pairs "
         "(those with the same left text are left out together). HS-RW: Spearman correlation of similarities by HS "
