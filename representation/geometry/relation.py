@@ -39,24 +39,22 @@ def geometry_grids(table: pd.DataFrame, texts: Texts) -> list[Grid]:
         f"Each measure of an encoder's vectors, mean over task types; {texts.over}; alignment over {len(texts.pairs)} "
         "pairs of a query and a document relevant to it."
     )
-    whole = Grid("geometry-encoders", caption, ["Encoder", *MEASURES.values()], rows, title="Geometry of each encoder")
-    return [whole, _by_type(table, texts)]
-
-
-def _by_type(table: pd.DataFrame, texts: Texts) -> Grid:
-    of_type = [name for name in MEASURES if name != "alignment"]
-    rows = []
+    of_types = [name for name in MEASURES if name != "alignment"]
+    by_type = []
     for _, group in table.groupby("encoder", sort=False):
         for k, (_, line) in enumerate(group.iterrows()):
-            scored = "-" if isnan(line["score"]) else score(line["score"])
-            first = Cell(line["encoder"] if k == 0 else "")
-            rows.append([first, Cell(line["type"]), *(_number(name, line[name]) for name in of_type), Cell(scored)])
-    caption = (
+            scored = Cell("-" if isnan(line["score"]) else score(line["score"]))
+            about = [Cell(line["encoder"] if k == 0 else ""), Cell(line["type"])]
+            by_type.append([*about, *(_number(name, line[name]) for name in of_types), scored])
+    caption_by_type = (
         f"The measures by task type, over {texts.over}, and the score on that type where there is one: mean over the "
         "tasks that all of them were scored on."
     )
-    header = ["Encoder", "Task type", *(MEASURES[name] for name in of_type), "Score"]
-    return Grid("geometry-types", caption, header, rows, left=2, title="Geometry by task type")
+    header = ["Encoder", "Task type", *(MEASURES[name] for name in of_types), "Score"]
+    return [
+        Grid("geometry-encoders", caption, ["Encoder", *MEASURES.values()], rows, title="Geometry of each encoder"),
+        Grid("geometry-types", caption_by_type, header, by_type, left=2, title="Geometry by task type"),
+    ]
 
 
 def _number(name: str, value: float) -> Cell:

@@ -17,7 +17,7 @@ from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from analysis.statistics.intervals import student_interval
-from encoders.text_encoder import Meter, TextEncoder
+from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from evaluation.candidates.candidates import Candidate
 from evaluation.embeddings.store import EmbeddingMemory, Encoder, Store
@@ -121,12 +121,7 @@ class LayerLeftOut:
         self.reductions, self.left_out = reductions, left_out
         self.fingerprint = of_value([encoder.fingerprint, "layer left out", left_out])
         self.settings, self.sources = encoder.settings, encoder.sources
-        self.embedding_dim, self.max_length = encoder.embedding_dim, encoder.max_length
-
-    @property
-    def meter(self) -> Meter:
-        """The meter of the run's encoder."""
-        return self.reductions.encoder.meter
+        self.embedding_dim, self.max_length, self.meter = encoder.embedding_dim, encoder.max_length, encoder.meter
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield (indices of `texts`, their [n, E] float32)."""
@@ -165,8 +160,7 @@ def layer_drops(studied: Studied, tasks: TaskSet, settings: dict[str, Any]) -> p
     candidate = replace(studied.candidate, results=Path(settings["cache_dir"]) / FOLDER)
     facts = {field.name: getattr(candidate, field.name) for field in fields(candidate)}
     rows = []
-    left_out: dict[int | None, str] = {None: WHOLE}
-    for place, name in (left_out | {i: str(k + 1) for i, k in enumerate(reductions.pooler.layers)}).items():
+    for place, name in [(None, WHOLE), *((i, str(k + 1)) for i, k in enumerate(reductions.pooler.layers))]:
         without = LeftOutCandidate(**facts, encoder=LayerLeftOut(reductions, place))
         scores = score_candidate(without, tasks.tasks, Options(studied.instructions)).scores
         rows += [(name, kind, task, value) for task, (kind, value) in scores.items()]
