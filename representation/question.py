@@ -34,8 +34,8 @@ class Question(Protocol):
 @cache
 def questions() -> dict[str, Question]:
     """Return name -> question of every module below this folder that has a `PLACE`, in that order."""
-    found = walk_packages([str(Path(__file__).parent)], f"{__package__}.")
-    modules = [module for info in found if hasattr(module := import_module(info.name), "PLACE")]
+    infos = walk_packages([str(Path(__file__).parent)], f"{__package__}.")
+    modules = [module for info in infos if hasattr(module := import_module(info.name), "PLACE")]
     return {
         module.__name__.rpartition(".")[2]: cast(Question, module)
         for module in sorted(modules, key=lambda module: module.PLACE)

@@ -127,9 +127,9 @@ def relation(table: pd.DataFrame) -> pd.DataFrame:
         for kind in group["type"].unique():
             cells = group[group["type"] == kind].groupby("design", sort=False)[[*MEASURES, "score"]].mean()
             for measure in MEASURES if len(cells) > 2 else ():
-                found = spearman(cells[measure], cells["score"])
+                rank = spearman(cells[measure], cells["score"])
                 about = {"cells": GROUPS[bool(trained)], "type": kind, "measure": measure}
-                rows.append(about | asdict(found) | {"told": found.told})
+                rows.append(about | asdict(rank) | {"told": rank.told})
     return pd.DataFrame(rows, columns=["cells", "type", "measure", "rho", "low", "high", "n", "told"])
 
 

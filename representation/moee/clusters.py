@@ -60,8 +60,8 @@ def partition(vectors: NDArray[np.float32], clusters: int, seed: int) -> Labels:
 
 def deviation(similarity: Floats, truth: Floats) -> Floats:
     """Return [n] the distance of a pair's rank by similarity from its true rank, over all pairs; ties averaged."""
-    found: Floats = np.abs(rankdata(similarity) - rankdata(truth)) / len(truth)
-    return found
+    apart: Floats = np.abs(rankdata(similarity) - rankdata(truth)) / len(truth)
+    return apart
 
 
 def shares(one: Floats, other: Floats, threshold: float) -> dict[str, float]:

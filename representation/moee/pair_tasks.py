@@ -139,8 +139,8 @@ def spearman(rows: Floats, counts: Floats) -> Floats:
     covariance = (centred * weights) @ centred.swapaxes(1, 2)
     spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     spread = np.where(spread > 1e-6, spread, np.nan)  # ranks that vary are far above what rounding leaves
-    found: Floats = covariance / (spread[:, :, None] * spread[:, None, :])
-    return found
+    correlations: Floats = covariance / (spread[:, :, None] * spread[:, None, :])
+    return correlations
 
 
 def average_precision(similarity: Floats, truth: NDArray[np.bool_], counts: Floats) -> Floats:
@@ -153,8 +153,8 @@ def average_precision(similarity: Floats, truth: NDArray[np.bool_], counts: Floa
     _, last = _ties(similarity[order])
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.cumsum(true, axis=1)[:, last] / np.cumsum(drawn, axis=1)[:, last]
-        found: Floats = (np.where(true > 0, true * precision, 0.0)).sum(axis=1) / true.sum(axis=1)
-    return found
+        mean: Floats = np.where(true > 0, true * precision, 0.0).sum(axis=1) / true.sum(axis=1)
+    return mean
 
 
 def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:

@@ -95,10 +95,7 @@ def switched_attention(backbone: PreTrainedModel, pattern: Pattern) -> Iterator[
 
 def bin_starts(longest: int) -> list[int]:
     """First position of each bin: 0, 1, 2, 4, 8, ... below `longest`, the tokens of the longest text."""
-    starts = [0]
-    while (following := max(1, 2 * starts[-1])) < longest:
-        starts.append(following)
-    return starts
+    return [0, *(2**k for k in range((longest - 1).bit_length()))]
 
 
 def bin_names(starts: list[int], longest: int) -> list[str]:

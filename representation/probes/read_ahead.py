@@ -47,11 +47,10 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     Its texts are not the sample's: those of the benchmark have no two that begin alike. Raises `UserError` where a
     causal layer reads ahead, and where no text fits.
     """
-    made = held_out(settings)
-    backbones = distinct_backbones(encoders)
-    values = [measured(studied.encoder(), made) for studied in each(backbones, NAME, settings)]
+    triples, backbones = held_out(settings), distinct_backbones(encoders)
+    values = [measured(studied.encoder(), triples) for studied in each(backbones, NAME, settings)]
     checks = {studied.label: _checked(studied, of) for studied, of in zip(backbones, values, strict=True)}
-    over = _made_of(made, settings)
+    over = _made_of(triples, settings)
     frame = pd.DataFrame(
         {"encoder": studied.design, "seed": studied.seed, "layer": layer, **gains}
         for studied, of in zip(backbones, values, strict=True)
@@ -63,7 +62,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         [read_ahead_grid(backbones, values, over)],
         lambda: [read_ahead_drawing(backbones, values, over)],
         {NAME: frame},
-        [_overlap(made), *_check_notes(checks), *over_seeds(backbones)],
+        [_overlap(triples), *_check_notes(checks), *over_seeds(backbones)],
     )
 
 
@@ -77,15 +76,15 @@ def held_out(settings: dict[str, Any]) -> list[Quadruple]:
     return quadruples(docstrings, settings[NAME]["triples"], settings["texts_seed"])
 
 
-def measured(encoder: TextEncoder, made: Sequence[Quadruple]) -> Floats:
+def measured(encoder: TextEncoder, triples: Sequence[Quadruple]) -> Floats:
     """Return [L, n] of cos(q, s+) - cos(q, s-), layer by layer, for each quadruple that fits into max_length.
 
     Raises `UserError` where fewer than two do.
     """
-    fitting = trios(made, encoder.tokenizer)
+    fitting = trios(triples, encoder.tokenizer)
     if len(fitting) < 2:
         raise UserError(
-            f"max_length={encoder.max_length} leaves room for {len(fitting)} of {len(made)} texts of read_ahead. "
+            f"max_length={encoder.max_length} leaves room for {len(fitting)} of {len(triples)} texts of read_ahead. "
             "Leave the question out: questions=[...]."
         )
     model = encoder.encoder.eval()
@@ -144,17 +143,18 @@ def _check_notes(checks: dict[str, tuple[int, float]]) -> list[str]:
     return [f"Check: the difference is {zero} in the causal layers, which cannot read ahead (their number): {layers}."]
 
 
-def _made_of(made: Sequence[Quadruple], settings: dict[str, Any]) -> str:
+def _made_of(triples: Sequence[Quadruple], settings: dict[str, Any]) -> str:
     return (
-        f"over {len(made)} triples (seed {settings['texts_seed']}) of docstrings of the held-out packages: A is the "
+        f"over {len(triples)} triples (seed {settings['texts_seed']}) of docstrings of the held-out packages: A is the "
         "one-sentence summary of a docstring, B that of a docstring of another package, C the beginning of the "
         "description under B, D the beginning of a description in a third package. q = (A, B), s+ = (A, C), "
         "s- = (A, D); B, C and D have as many tokens, and only the states of A's tokens are averaged"
     )
 
 
-def _overlap(made: Sequence[Quadruple]) -> str:
-    alike, unlike = (np.mean([shared_words(t.b, other(t)) for t in made]) for other in (lambda t: t.c, lambda t: t.d))
+def _overlap(triples: Sequence[Quadruple]) -> str:
+    alike = np.mean([shared_words(t.b, t.c) for t in triples])
+    unlike = np.mean([shared_words(t.b, t.d) for t in triples])
     return f"Like and unlike: B shares {alike:.0%} of its words with C and {unlike:.0%} with D (Jaccard's index)."
 
 

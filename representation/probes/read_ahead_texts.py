@@ -52,11 +52,11 @@ def quadruples(docstrings: Sequence[Docstring], count: int, seed: int = 0) -> li
     if not openings:
         return []
     rng = np.random.default_rng(seed)
-    made = (_made(pairs[k], openings, pairs, rng) for k in rng.permutation(len(pairs)))
-    return list(islice(filter(None, made), count))
+    drawn = (_quadruple(pairs[k], openings, pairs, rng) for k in rng.permutation(len(pairs)))
+    return list(islice(filter(None, drawn), count))
 
 
-def _made(
+def _quadruple(
     pair: tuple[str, str, str],
     openings: list[tuple[str, str]],
     pairs: list[tuple[str, str, str]],
