@@ -10,17 +10,19 @@
 Prints Markdown tables; every rate in per cent with its Monte Carlo standard error.
 """
 
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from analysis.statistics.correction import passes
+from analysis.statistics.intervals import student_interval
 from analysis.statistics.wilcoxon import p_above_zero
-from benchmarks.calibrate.null_intervals import INTERVALS, covers, t_interval
-from benchmarks.calibrate.null_tests import PROCEDURES, all_tests, pairwise, signed_rank_with
+from benchmarks.calibrate.null_intervals import INTERVALS, covers
+from benchmarks.calibrate.null_tests import ALPHA, PROCEDURES, TESTS, WILCOX, pairwise
 from benchmarks.calibrate.null_worlds import (
     BLOCK,
     PSEUDOMEDIAN,
@@ -34,11 +36,11 @@ from benchmarks.calibrate.null_worlds import (
 )
 from benchmarks.calibrate.tables import Rates, above, below, draw, measure, print_power, print_table
 from cli.errors import UserError, guard, nearest
+from records.manifest import code
 
-ALPHA = 0.05 * (1 + 1e-9)
-SIZES = (5, 8, 12, 20, 41, 60)
 DIFFERENCES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)
 SPREADS = (0.02, 0.06)  # standard deviation of the differences: designs of one study; published models
+POWER_OF = ("signed-rank, wilcox", "sign test", "permutation of the mean", "paired t")
 FAMILY_WORLDS = (
     "exchangeable",
     "symmetric",
@@ -62,22 +64,24 @@ EQUIVALENCE_WORLDS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """Repetitions of each rate (tests; intervals and power), and the numbers of tasks."""
+    """Repetitions of each rate (tests; intervals and power), the numbers of tasks, and where the figure goes."""
 
     reps: int = 10_000
     interval_reps: int = 4_000
-    sizes: tuple[int, ...] = SIZES
+    sizes: tuple[int, ...] = (5, 8, 12, 20, 41, 60)
+    equivalence_sizes: tuple[int, ...] = EQUIVALENCE_SIZES
+    figure: str = ""
 
 
-QUICK = Plan(20, 20, (5, 12))
+QUICK = Plan(20, 20, (5, 12), (5, 12))
 
 
 def false_positives(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
     """Return test -> share rejected at 5 %; with related tasks also on the means of the blocks."""
     d = WORLDS[world](_rng(world, n), spreads, plan.reps, n)
-    rates = {name: float((test(d) <= ALPHA).mean()) for name, test in all_tests().items()}
+    rates = {name: float(passes(test(d), ALPHA).mean()) for name, test in TESTS.items()}
     if world.startswith("related"):
-        rates["signed-rank on block means"] = float((signed_rank_with("wilcox")(block_means(d)) <= ALPHA).mean())
+        rates["signed-rank on block means"] = float(passes(WILCOX(block_means(d)), ALPHA).mean())
     return rates
 
 
@@ -109,33 +113,29 @@ def family_wise(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
     if not world.endswith("better"):
         return {name: float(procedure(scores).mean()) for name, procedure in PROCEDURES.items()}
     scores[:, :, -1] += 2 * SD
-    rejected = pairwise(scores, signed_rank_with("wilcox"), better=1)
-    return {"signed-rank, Holm, the 6 equal pairs of 10": float(rejected.mean())}
+    return {"signed-rank, Holm, the 6 equal pairs of 10": float(pairwise(scores, WILCOX, better=1).mean())}
 
 
 def power_of_tests(plan: Plan, spreads: Spreads, spread: str, n: int) -> Rates:
     """Return "difference test" -> share rejected; symmetric differences of standard deviation `spread`."""
-    rates = {}
+    rates: Rates = {}
     for difference in DIFFERENCES:
         d = symmetric(_rng(spread, n), spreads, plan.interval_reps, n) * (float(spread) / SD) + difference
-        for name in ("signed-rank, wilcox", "sign test", "permutation of the mean", "paired t"):
-            rates[f"{difference} {name}"] = float((all_tests()[name](d) <= ALPHA).mean())
+        rates |= {f"{difference} {name}": float(passes(TESTS[name](d), ALPHA).mean()) for name in POWER_OF}
     return rates
 
 
-def called_equivalent(plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
-    """Return "centre, method" -> share called equivalent within .005 at 5 %; standard deviation .02, uncorrected.
+def called_equivalent(share: float, plan: Plan, spreads: Spreads, world: str, n: int) -> Rates:
+    """Return method -> share called equivalent within .005 at 5 %; standard deviation .02, uncorrected.
 
-    The two one-sided signed-rank tests, and for comparison Student's 90 % interval within the margin.
+    The centre is `share` margins. The two one-sided signed-rank tests, and for comparison Student's 90 % interval
+    within the margin.
     """
-    d, rates = WORLDS[world](_rng(world, n), spreads, plan.interval_reps, n) * (SPREADS[0] / SD), {}
-    for name, share in CENTRES.items():
-        shifted = d + share * MARGIN
-        both = np.maximum(p_above_zero(shifted + MARGIN), p_above_zero(MARGIN - shifted))  # `equivalence`
-        rates[f"{name}, signed-rank"] = float((both <= ALPHA).mean())
-        low, high = t_interval(shifted, 0.9)
-        rates[f"{name}, t"] = float(((low > -MARGIN) & (high < MARGIN)).mean())
-    return rates
+    d = WORLDS[world](_rng(world, n), spreads, plan.interval_reps, n) * (SPREADS[0] / SD) + share * MARGIN
+    both = np.maximum(p_above_zero(d + MARGIN), p_above_zero(MARGIN - d))  # `equivalence`
+    low, high = student_interval(d, 0.9)
+    by_t = (low > -MARGIN) & (high < MARGIN)
+    return {"signed-rank": float(passes(both, ALPHA).mean()), "t": float(by_t.mean())}
 
 
 def _rng(world: str, n: int) -> np.random.Generator:
@@ -161,58 +161,48 @@ def print_intervals(plan: Plan, spreads: Spreads) -> None:
 
 def print_equivalence(plan: Plan, spreads: Spreads) -> None:
     """Print how often pairs are called equivalent: a false claim at the margin, a right one elsewhere."""
-    sizes = EQUIVALENCE_SIZES if plan.sizes == SIZES else plan.sizes
-    table = measure(called_equivalent, replace(plan, sizes=sizes), spreads, EQUIVALENCE_WORLDS)
+    sized = replace(plan, sizes=plan.equivalence_sizes)
     for name, share in CENTRES.items():
-        own = {
-            world: {
-                n: {k.partition(", ")[2]: v for k, v in rates.items() if k.startswith(name)} for n, rates in by.items()
-            }
-            for world, by in table.items()
-        }
+        table = measure(partial(called_equivalent, share), sized, spreads, EQUIVALENCE_WORLDS)
         bad = above(plan.interval_reps) if share == 1 else lambda _: False
-        print_table(f"Called equivalent within .005: {name}", own, plan.interval_reps, bad)
+        print_table(f"Called equivalent within .005: {name}", table, plan.interval_reps, bad)
 
 
-PRINTERS = {
+def print_powers(plan: Plan, spreads: Spreads) -> None:
+    """Print the power of the tests and draw it where a figure is asked for."""
+    power = measure(power_of_tests, plan, spreads, [str(sd) for sd in SPREADS])
+    print_power(power)
+    if plan.figure:
+        draw(power, Path(plan.figure))
+
+
+TABLES = {
     "tests": print_tests,
     "families": print_families,
     "intervals": print_intervals,
     "equivalence": print_equivalence,
+    "power": print_powers,
 }
-TABLES = (*PRINTERS, "power")
 
 
 def main() -> None:
-    """Print the tables and, where it is asked for, draw the figure."""
+    """Print the tables that the words ask for."""
     words = sys.argv[1:]
-    plan = QUICK if "--quick" in words else Plan()
-    figure, only = (
-        next((word.partition("=")[2] for word in words if word.startswith(f"{key}=")), "") for key in ("figure", "only")
-    )
+    keys = {key: value for key, equals, value in (word.partition("=") for word in words) if equals}
+    plan = replace(QUICK if "--quick" in words else Plan(), figure=keys.get("figure", ""))
     paths = [Path(word) for word in words if word != "--quick" and not word.startswith(("figure=", "only="))]
     if paths and not paths[0].is_file():
         raise UserError(f"{paths[0]} is not a file. Name the csv of published scores, or none for our own study.")
-    wanted = only.split(",") if only else list(TABLES)
+    wanted = keys["only"].split(",") if keys.get("only") else list(TABLES)
     unknown = [name for name in wanted if name not in TABLES]
     if unknown:
-        raise UserError(f"only={only}: there is no table {unknown[0]!r}. {nearest(unknown[0], TABLES)}")
+        raise UserError(f"only={keys['only']}: there is no table {unknown[0]!r}. {nearest(unknown[0], TABLES)}")
     spreads = read_spreads(paths[0] if paths else None)
-    _head(plan, spreads)
-    for name in wanted:
-        if name in PRINTERS:
-            PRINTERS[name](plan, spreads)
-    if "power" in wanted:
-        power = measure(power_of_tests, plan, spreads, [str(sd) for sd in SPREADS])
-        print_power(power)
-        if figure:
-            draw(power, Path(figure))
-
-
-def _head(plan: Plan, spreads: Spreads) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    print(f"{date.today()}, commit {commit.stdout.strip()}. Spreads: {spreads.source}, {len(spreads.pairs):,} pairs.")
+    commit = (code()["commit"] or "")[:7]
+    print(f"{date.today()}, commit {commit}. Spreads: {spreads.source}, {len(spreads.pairs):,} pairs.")
     print(f"{plan.reps:,} repetitions of each test, {plan.interval_reps:,} of each interval and power.")
+    for name in wanted:
+        TABLES[name](plan, spreads)
 
 
 if __name__ == "__main__":

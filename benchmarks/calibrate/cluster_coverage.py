@@ -9,7 +9,7 @@ with spreads that differ by a factor of ten; the true mean is 0. Printed: the sh
 the median widths. The percentile interval is for comparison. docs/decisions/clusters.md quotes it.
 """
 
-from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -18,12 +18,11 @@ from analysis.statistics.clusters import cluster_interval
 from analysis.statistics.intervals import student_interval
 from analysis.statistics.sign_flip import bootstrap_counts, percentile_interval
 from benchmarks.arguments import only
-from benchmarks.calibrate.null_worlds import Spreads, as_they_are, read_spreads, skewed_mean, unequal_spread
+from benchmarks.calibrate.null_worlds import WORLDS, read_spreads
+from benchmarks.calibrate.tables import coverage_cells, print_row
 from cli.errors import guard
 
-World = Callable[[np.random.Generator, Spreads, int, int], Floats]
-
-WORLDS: dict[str, World] = {"embedded study": as_they_are, "skewness 2": skewed_mean, "unequal spread": unequal_spread}
+KINDS = {"embedded study": "real, as they are", "skewness 2": "skewed, mean 0", "unequal spread": "unequal spread"}
 SIZES = {
     "6 x 5": [5] * 6,
     "8 x 5": [5] * 8,
@@ -32,31 +31,22 @@ SIZES = {
     "12 of 1 to 8": [1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 7, 8],
 }
 DRAWS = 999
-NAMES = ("tasks, t", "clusters, percentile", "clusters, t")
 
 
 def main() -> None:
     """Print one row a (differences, clusters, rho)."""
     sets, spreads = only("sets", 4000), read_spreads(None)
-    print(f"| differences | clusters | rho | {' | '.join(NAMES)} | median widths |\n|---|---|---:|---:|---:|---:|---|")
-    for name, world in WORLDS.items():
-        for clusters, sizes in SIZES.items():
-            for rho in (0.0, 0.3, 0.6):
-                rng = np.random.default_rng(0)
-                members = np.repeat(np.eye(len(sizes)), sizes, axis=1)
-                shared, own = (world(rng, spreads, sets, n) for n in members.shape)
-                differences = np.sqrt(rho) * shared @ members + np.sqrt(1 - rho) * own
-                found = intervals(differences, members)
-                held = [f"{100 * ((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean():.1f}" for ends in found]
-                widths = ", ".join(f"{np.median(ends[:, 1] - ends[:, 0]):.4f}" for ends in found)
-                print(f"| {name} | {clusters} | {rho:g} | {' | '.join(held)} | {widths} |", flush=True)
-
-
-def intervals(differences: Floats, members: Floats) -> list[Floats]:
-    """Return the intervals [sets, 2] of `NAMES` for differences [sets, tasks] and members [clusters, tasks]."""
-    by_task = np.stack(student_interval(differences), axis=1)
-    percentile = percentile_interval(resampled_means(differences, members, DRAWS))
-    return [by_task, percentile, cluster_interval(differences, members)]
+    print("| differences | clusters | rho | tasks, t | clusters, percentile | clusters, t | median widths |")
+    print("|---|---|---:|---:|---:|---:|---|")
+    for kind, clusters, rho in product(KINDS, SIZES, (0.0, 0.3, 0.6)):
+        rng = np.random.default_rng(0)
+        members = np.repeat(np.eye(len(SIZES[clusters])), SIZES[clusters], axis=1)
+        by_cluster, by_task = (WORLDS[KINDS[kind]](rng, spreads, sets, n) for n in members.shape)
+        differences = np.sqrt(rho) * by_cluster @ members + np.sqrt(1 - rho) * by_task
+        resampled = percentile_interval(resampled_means(differences, members, DRAWS))
+        student = np.stack(student_interval(differences), axis=1)
+        ends = np.stack([student, resampled, cluster_interval(differences, members)], axis=1)
+        print_row(kind, clusters, f"{rho:g}", *coverage_cells(ends))
 
 
 def resampled_means(differences: Floats, members: Floats, draws: int) -> Floats:

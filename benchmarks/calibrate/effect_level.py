@@ -5,16 +5,17 @@ effects that are the same on every task; prints how often each test rejects at .
 quotes it.
 """
 
-from collections.abc import Callable
-from typing import Any
+from itertools import product
 
 import numpy as np
 
 from analysis.statistics.arrays import Floats
 from benchmarks.arguments import only
+from benchmarks.calibrate.tables import print_row
 from cli.errors import guard
 
 MAIN = np.array([0.0, 0.0, 3.0, 3.0, 9.0, 9.0]) + np.array([0.0, 4.0] * 3)  # no interaction
+EFFECTS = (("pooler",), ("pooler", "attn"))
 
 
 def f_test(vectors: Floats) -> float:
@@ -62,23 +63,17 @@ def main() -> None:
     contrasts = effect_contrasts({"pooler": 3, "attn": 2})
     print("| n | noise | effect | sign flip | F | aligned ranks |\n|---|---|---|---|---|---|")
     for n in (8, 12):
-        rng, counts = np.random.default_rng(0), dict[tuple[str, tuple[str, ...]], Any]()
+        rng, p_values = np.random.default_rng(0), dict[tuple[str, tuple[str, ...]], list[list[float]]]()
         for _ in range(sets):
-            for kind, noise in noises(rng, n).items():
-                for which in (["pooler"], ["pooler", "attn"]):
-                    effect = tuple(which)
-                    columns = contrasts[effect]
-                    values = noise + rng.normal(size=(n, 1)) + MAIN - MAIN @ columns @ columns.T
-                    tests: list[Callable[[], float]] = [
-                        lambda v=values @ columns: sign_flip(v).p,  # type: ignore[misc]
-                        lambda v=values @ columns: f_test(v),  # type: ignore[misc]
-                        lambda v=values, c=columns: f_test(aligned_ranks(v, c)),  # type: ignore[misc]
-                    ]
-                    rejected = np.array([test() <= 0.05 for test in tests])
-                    counts[kind, effect] = counts.get((kind, effect), 0) + rejected
-        for (kind, effect), count in counts.items():
-            shares = " | ".join(f"{100 * share:.1f}" for share in count / sets)
-            print(f"| {n} | {kind} | {' x '.join(effect)} | {shares} |")
+            for (kind, noise), effect in product(noises(rng, n).items(), EFFECTS):
+                columns = contrasts[effect]
+                values = noise + rng.normal(size=(n, 1)) + MAIN - MAIN @ columns @ columns.T
+                vectors = values @ columns
+                p = [sign_flip(vectors).p, f_test(vectors), f_test(aligned_ranks(values, columns))]
+                p_values.setdefault((kind, effect), []).append(p)
+        for (kind, effect), by_set in p_values.items():
+            shares = 100 * (np.array(by_set) <= 0.05).mean(axis=0)
+            print_row(n, kind, " x ".join(effect), *(f"{share:.1f}" for share in shares))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
-"""Family-wise errors: five equally good designs, all ten pairs or four against one.
+"""Tests of two designs, and procedures over five equally good ones: all ten pairs or four against one.
 
-Each procedure is a function of scores [reps, n, 5] that returns whether it rejects anything, [reps]; with `better`
-designs at the end only pairs of the others count, since only they are truly equal.
+A test is a function of differences [reps, n] that returns p [reps]. A procedure is a function of scores [reps, n, 5]
+that returns whether it rejects anything, [reps].
 """
 
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import stdtr
 
 from analysis.settings import CHOICES
 from analysis.statistics.arrays import Bools, Floats
-from analysis.statistics.correction import holm
+from analysis.statistics.correction import holm, passes
+from analysis.statistics.intervals import mean_and_error
+from analysis.statistics.ranks import nemenyi_distance, rank_error
 from analysis.statistics.wilcoxon import signed_rank
 
+ALPHA = 0.05
 ENUMERATED_UP_TO = 11  # tasks: 2^10 patterns
 FLIPS = 1999
 CHUNK = 1000  # repetitions whose flips are shared
@@ -48,34 +52,37 @@ def permutation(differences: Floats) -> Floats:
 
 def t_test(differences: Floats) -> Floats:
     """Paired t test; p = 1 where all differences are zero."""
-    from scipy.special import stdtr
-
-    n = differences.shape[1]
-    error = differences.std(axis=1, ddof=1) / np.sqrt(n)
+    mean, error = mean_and_error(differences)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.abs(differences.mean(axis=1)) / error
-    return np.asarray(2 * stdtr(n - 1, -np.nan_to_num(t, nan=0.0, posinf=np.inf)))
+        t = np.nan_to_num(np.abs(mean) / error, nan=0.0, posinf=np.inf)
+    return np.asarray(2 * stdtr(differences.shape[1] - 1, -t))
 
 
-def all_tests() -> dict[str, Callable[[Floats], Floats]]:
-    """Return the tests by name; the handlings of zeros are those that the analysis offers."""
-    signed = {f"signed-rank, {zeros}": signed_rank_with(zeros) for zeros in CHOICES["zeros"]}
-    return {**signed, "sign test": sign_test, "permutation of the mean": permutation, "paired t": t_test}
+TESTS: dict[str, Callable[[Floats], Floats]] = {
+    **{f"signed-rank, {zeros}": signed_rank_with(zeros) for zeros in CHOICES["zeros"]},
+    "sign test": sign_test,
+    "permutation of the mean": permutation,
+    "paired t": t_test,
+}
+WILCOX = TESTS["signed-rank, wilcox"]
 
 
-ALPHA = 0.05
+def _any_after_holm(p: Floats, counted: slice | Bools = slice(None)) -> Bools:
+    """Return [reps]: is one of the `counted` tests among p [reps, tests] significant after Holm?"""
+    return np.asarray(passes(np.apply_along_axis(holm, 1, p)[:, counted], ALPHA).any(axis=1))
 
 
 def pairwise(scores: Floats, test: Callable[[Floats], Floats], control: bool = False, better: int = 0) -> Bools:
-    """Test all pairs, or those with the first design, correct by Holm, and say whether an equal pair was rejected."""
+    """Test all pairs, or those with the first design, correct by Holm, and say whether an equal pair was rejected.
+
+    The last `better` designs are better than the others, so pairs with them do not count.
+    """
     reps, n, k = scores.shape
     first, second = np.triu_indices(k, k=1)
     if control:
         first, second = first[first == 0], second[first == 0]
     differences = (scores[:, :, second] - scores[:, :, first]).transpose(0, 2, 1)
-    p = test(differences.reshape(-1, n)).reshape(reps, len(first))
-    equal = second < k - better
-    return np.asarray((np.apply_along_axis(holm, 1, p)[:, equal] <= ALPHA * (1 + 1e-9)).any(axis=1))
+    return _any_after_holm(test(differences.reshape(-1, n)).reshape(reps, len(first)), second < k - better)
 
 
 def mean_ranks(scores: Floats) -> tuple[Floats, Floats]:
@@ -102,11 +109,8 @@ def friedman(scores: Floats) -> tuple[Floats, Floats]:
 
 def nemenyi(scores: Floats) -> Bools:
     """Return whether any two mean ranks differ by the critical difference (Nemenyi 1963; Demsar 2006)."""
-    from scipy.stats import studentized_range
-
     _, n, k = scores.shape
-    critical = studentized_range.ppf(1 - ALPHA, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n))
-    return np.asarray(np.ptp(mean_ranks(scores)[0], axis=1) >= critical)
+    return np.asarray(np.ptp(mean_ranks(scores)[0], axis=1) >= nemenyi_distance(k, n, ALPHA))
 
 
 def holm_on_ranks(scores: Floats) -> Bools:
@@ -115,17 +119,12 @@ def holm_on_ranks(scores: Floats) -> Bools:
 
     _, n, k = scores.shape
     ranks = mean_ranks(scores)[0]
-    p = 2 * norm.sf(np.abs(ranks[:, 1:] - ranks[:, :1]) / np.sqrt(k * (k + 1) / (6 * n)))
-    return np.asarray((np.apply_along_axis(holm, 1, p) <= ALPHA).any(axis=1))
-
-
-def _signed(differences: Floats) -> Floats:
-    return signed_rank(differences, "wilcox", 12).p
+    return _any_after_holm(2 * norm.sf(np.abs(ranks[:, 1:] - ranks[:, :1]) / rank_error(k, n)))
 
 
 PROCEDURES: dict[str, Callable[[Floats], Bools]] = {
-    "signed-rank, Holm, 10 pairs": lambda s: pairwise(s, _signed),
-    "signed-rank, Holm, 4 against one": lambda s: pairwise(s, _signed, control=True),
+    "signed-rank, Holm, 10 pairs": lambda s: pairwise(s, WILCOX),
+    "signed-rank, Holm, 4 against one": lambda s: pairwise(s, WILCOX, control=True),
     "paired t, Holm, 10 pairs": lambda s: pairwise(s, t_test),
     "Friedman, chi-square": lambda s: friedman(s)[0] <= ALPHA,
     "Friedman, Iman-Davenport": lambda s: friedman(s)[1] <= ALPHA,

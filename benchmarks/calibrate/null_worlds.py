@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.statistics.arrays import Floats
+from analysis.statistics.intervals import hodges_lehmann
 from cli.errors import UserError
 
 SD = 0.03
@@ -32,6 +33,9 @@ class Spreads:
     source: str
     pairs: Floats
     families: Floats
+
+
+World = Callable[[np.random.Generator, Spreads, int, int], Floats]  # draws [reps, n]; equally good by its own measure
 
 
 def read_spreads(path: Path | None) -> Spreads:
@@ -87,9 +91,7 @@ def as_they_are(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -
 
 def pseudomedian_zero(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
     """Real spreads with a median of the means of two of 0: what the signed-rank test and Hodges-Lehmann speak of."""
-    i, j = np.triu_indices(spreads.pairs.shape[1])
-    rows = [spreads.pairs[k : k + 200] for k in range(0, len(spreads.pairs), 200)]
-    middle = np.concatenate([np.median((d[:, i] + d[:, j]) / 2, axis=1) for d in rows])
+    middle = hodges_lehmann(spreads.pairs).estimate
     return as_they_are(rng, replace(spreads, pairs=spreads.pairs - middle[:, None]), reps, n)
 
 
@@ -109,24 +111,9 @@ def symmetric(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> 
     return as_they_are(rng, spreads, reps, n) * rng.choice([-1.0, 1.0], size=(reps, n))
 
 
-def rounded(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
-    """Scores of one decimal less: differences are multiples of .01, with many ties and some zeros."""
-    return np.round(symmetric(rng, spreads, reps, n), 2)
-
-
-def quarter_zeros(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
-    """A quarter of the tasks has equal scores."""
-    return symmetric(rng, spreads, reps, n) * (rng.random((reps, n)) >= 0.25)
-
-
-def skewed_mean(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
-    """Exponential (skewness 2) with mean 0."""
-    return np.asarray(SD * (rng.exponential(size=(reps, n)) - 1))
-
-
-def skewed_median(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
-    """Exponential (skewness 2) with median 0."""
-    return np.asarray(SD * (rng.exponential(size=(reps, n)) - np.log(2)))
+def skewed(centre: float) -> World:
+    """Return the world of exponential differences (skewness 2) in which this quantity of the exponential is 0."""
+    return lambda rng, spreads, reps, n: np.asarray(SD * (rng.exponential(size=(reps, n)) - centre))
 
 
 def unequal_spread(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
@@ -136,18 +123,13 @@ def unequal_spread(rng: np.random.Generator, spreads: Spreads, reps: int, n: int
     return np.asarray(spread * rng.normal(size=(reps, n)))
 
 
-def heavy_tails(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
-    """Student's t with three degrees of freedom, which has no kurtosis; standard deviation .03."""
-    return np.asarray(SD / np.sqrt(3) * rng.standard_t(3, size=(reps, n)))
-
-
-def related(rho: float) -> Callable[[np.random.Generator, Spreads, int, int], Floats]:
+def related(rho: float) -> World:
     """Return a world whose tasks come in blocks of four that share an effect; correlation `rho` within a block."""
 
     def world(rng: np.random.Generator, spreads: Spreads, reps: int, n: int) -> Floats:
         shared = symmetric(rng, spreads, reps, -(-n // BLOCK))
-        own = symmetric(rng, spreads, reps, n)
-        return np.sqrt(rho) * np.repeat(shared, BLOCK, axis=1)[:, :n] + np.sqrt(1 - rho) * own
+        alone = symmetric(rng, spreads, reps, n)
+        return np.sqrt(rho) * np.repeat(shared, BLOCK, axis=1)[:, :n] + np.sqrt(1 - rho) * alone
 
     return world
 
@@ -174,17 +156,17 @@ def five_designs(rng: np.random.Generator, spreads: Spreads, reps: int, n: int, 
     return np.asarray(drawn if kind == "real" else drawn * rng.choice([-1.0, 1.0], size=(reps, n, 1)))
 
 
-WORLDS: dict[str, Callable[[np.random.Generator, Spreads, int, int], Floats]] = {
+WORLDS: dict[str, World] = {
     "symmetric": symmetric,
     "real, as they are": as_they_are,
     "real, signs shuffled": signs_shuffled,
     "real, pseudomedian 0": pseudomedian_zero,
-    "rounded to .01": rounded,
-    "a quarter zeros": quarter_zeros,
+    "rounded to .01": lambda *case: np.round(symmetric(*case), 2),  # scores of one decimal less: ties, some zeros
+    "a quarter zeros": lambda rng, *case: symmetric(rng, *case) * (rng.random(case[1:]) >= 0.25),
     "unequal spread": unequal_spread,
-    "heavy tails": heavy_tails,
-    "skewed, mean 0": skewed_mean,
-    "skewed, median 0": skewed_median,
+    "heavy tails": lambda rng, spreads, reps, n: SD / np.sqrt(3) * rng.standard_t(3, size=(reps, n)),  # SD .03
+    "skewed, mean 0": skewed(1),
+    "skewed, median 0": skewed(np.log(2)),
     "related, rho .3": related(0.3),
     "related, rho .6": related(0.6),
 }

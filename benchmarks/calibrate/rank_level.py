@@ -6,33 +6,44 @@ quotes it.
 """
 
 import numpy as np
+from scipy import stats
 
 from analysis.statistics.friedman import null_distribution
 from analysis.statistics.ranks import against_control, nemenyi_distance, task_ranks
+from analysis.statistics.wilcoxon import signed_rank
 from benchmarks.arguments import only
+from benchmarks.calibrate.tables import print_row
 from cli.errors import guard
 
 SIZES = ((3, 5), (3, 8), (5, 3), (5, 6), (5, 8), (5, 40), (10, 3), (10, 8), (10, 41))
 TASKS = 20
+PAIRS = (  # of designs; their difference and noise; by how much the others are ahead
+    ("equal, as noisy as the others", 0.0, 1.0, 0.0),
+    ("equal, three times as noisy", 0.0, 3.0, 0.0),
+    ("equal", 0.0, 1.0, 50.0),
+    ("different", 0.8, 1.0, 0.4),
+    ("different", 0.8, 1.0, 50.0),
+)
 
 
 def level(rng: np.random.Generator, k: int, n: int, sets: int) -> list[float]:
     """Per cent of null sets that chi2, F, the exact p, Nemenyi (any pair) and Holm (any design) reject."""
-    from scipy import stats
-
     sums = rng.permuted(np.broadcast_to(np.arange(1, k + 1), (sets, n, k)), axis=2).sum(axis=1)
     w = 12 * ((sums - n * (k + 1) / 2) ** 2).sum(axis=1) / (n**2 * k * (k**2 - 1))
     f = (n - 1) * w / np.maximum(1 - w, 1e-300)
-    found = [stats.chi2.sf(n * (k - 1) * w, k - 1) <= 0.05, stats.f.sf(f, k - 1, (k - 1) * (n - 1)) <= 0.05]
+    exact = np.full(sets, np.nan)
     counted = null_distribution(np.tile(2 * np.arange(1, k + 1), (n, 1)))
-    if counted is None:
-        found.append(np.full(sets, np.nan))
-    else:
-        own, place = np.unique((4 * sums**2).sum(axis=1), return_inverse=True)
-        found.append(np.array([counted[1][counted[0] >= value].sum() <= 0.05 for value in own])[place])
-    found.append(np.ptp(sums / n, axis=1) >= nemenyi_distance(k, n, 0.05))
-    found.append(np.array([np.nanmin(against_control(row / n, n, 0).p_holm) <= 0.05 for row in sums]))
-    return [100 * float(np.mean(rejected)) for rejected in found]
+    if counted is not None:
+        observed, place = np.unique((4 * sums**2).sum(axis=1), return_inverse=True)
+        exact = np.array([counted[1][counted[0] >= value].sum() <= 0.05 for value in observed])[place]
+    rejected = [
+        stats.chi2.sf(n * (k - 1) * w, k - 1) <= 0.05,
+        stats.f.sf(f, k - 1, (k - 1) * (n - 1)) <= 0.05,
+        exact,
+        np.ptp(sums / n, axis=1) >= nemenyi_distance(k, n, 0.05),
+        [np.nanmin(against_control(row / n, n, 0).p_holm) <= 0.05 for row in sums],
+    ]
+    return [100 * float(np.mean(by_test)) for by_test in rejected]
 
 
 def among_others(rng: np.random.Generator, difference: float, spread: float, others: float) -> tuple[bool, bool]:
@@ -40,8 +51,6 @@ def among_others(rng: np.random.Generator, difference: float, spread: float, oth
 
     Noise of the eight is 1; of the two `spread`; the second is ahead by `difference`, the eight by `others`.
     """
-    from analysis.statistics.wilcoxon import signed_rank
-
     scores = rng.normal(size=(TASKS, 10)) * np.array([spread] * 2 + [1] * 8)
     scores += np.array([0, difference] + [others] * 8)
     by_rank = against_control(task_ranks(scores).mean(axis=0), TASKS, 0).p[1]
@@ -50,27 +59,15 @@ def among_others(rng: np.random.Generator, difference: float, spread: float, oth
 
 def main() -> None:
     """Print two Markdown tables, rejections at .05 in per cent."""
-    sets = only("sets", 4000)
-    rng = np.random.default_rng(0)
+    sets, rng = only("sets", 4000), np.random.default_rng(0)
     print("| designs | tasks | chi2 | F | exact p | Nemenyi, any pair | Holm, any design |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
     for k, n in SIZES:
-        print(
-            f"| {k} | {n} | "
-            + " | ".join(f"{value:.1f}" for value in level(rng, k, n, sets)).replace("nan", "-")
-            + " |"
-        )
+        print_row(k, n, *(f"{rate:.1f}".replace("nan", "-") for rate in level(rng, k, n, sets)))
     print("\n| the two designs | the eight others | z of average ranks | signed-rank |\n|---|---|--:|--:|")
-    for what, *case in (
-        ("equal, as noisy as the others", 0.0, 1.0, 0.0),
-        ("equal, three times as noisy", 0.0, 3.0, 0.0),
-        ("equal", 0.0, 1.0, 50.0),
-        ("different", 0.8, 1.0, 0.4),
-        ("different", 0.8, 1.0, 50.0),
-    ):
+    for what, *case in PAIRS:
         rates = 100 * np.mean([among_others(rng, *case) for _ in range(sets)], axis=0)
-        where = "far ahead" if case[2] > 10 else "around them"
-        print(f"| {what} | {where} | {rates[0]:.1f} | {rates[1]:.1f} |")
+        print_row(what, "far ahead" if case[2] > 10 else "around them", *(f"{rate:.1f}" for rate in rates))
 
 
 if __name__ == "__main__":

@@ -17,24 +17,13 @@ from analysis.statistics.arrays import Floats
 from analysis.statistics.seeds import seed_pairs
 from analysis.statistics.sign_flip import SEED, bootstrap_counts, percentile_interval
 from benchmarks.arguments import only
-from benchmarks.calibrate.null_worlds import RATIO
+from benchmarks.calibrate.null_worlds import DESIGNS, RATIO
+from benchmarks.calibrate.tables import coverage_cells, print_row
 from cli.errors import guard
 
-NAMES = {
-    "tasks, percentile": "tasks_percentile",
-    "tasks, t": "over_tasks",
-    "both, percentile": "both_percentile",
-    "model": "by_model",
-    "model, pooled": "by_pooled",
-}
-DESIGNS = 5
+NAMES = ("tasks, percentile", "tasks, t", "both, percentile", "model", "model, pooled")
 DRAWS = 999
 SPREADS = ((0.02, 0.0, 0.01), (0.02, 0.003, 0.01), (0.02, 0.01, 0.01), (0.005, 0.01, 0.005))
-
-
-def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Draw parts of variance 1."""
-    return rng.normal(size=shape)
 
 
 def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -53,37 +42,31 @@ def unequal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
 
 
 Part = Callable[[np.random.Generator, tuple[int, ...]], Floats]
-PARTS: dict[str, Part] = {"normal": normal, "skewed": skewed, "unequal spread": unequal}
+PARTS: dict[str, Part] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "skewed": skewed,
+    "unequal spread": unequal,
+}
 
 
 def main() -> None:
     """Print one row per (parts, tasks, seeds, spread)."""
     sets, rng = only("sets", 2000), np.random.default_rng(1)
-    print(f"| parts | tasks | seeds | sd task, seed, rest | {' | '.join(NAMES)} | median widths |")
+    print_row("parts", "tasks", "seeds", "sd task, seed, rest", *NAMES, "median widths")
     print("|---|---:|---:|---" + "|---:" * len(NAMES) + "|---|")
     for name, tasks, seeds, spread in product(PARTS, (8, 40), (2, 3, 5, 10), SPREADS):
-        covered, width = coverage(PARTS[name], (tasks, seeds), spread, sets, rng)
-        rates = " | ".join(f"{100 * rate:.1f}" for rate in covered)
-        widths = ", ".join(f"{w:.4f}" for w in width)
-        print(f"| {name} | {tasks} | {seeds} | {', '.join(map(str, spread))} | {rates} | {widths} |", flush=True)
+        ends = np.stack([intervals(PARTS[name], tasks, seeds, spread, rng) for _ in range(sets)])
+        print_row(name, tasks, seeds, ", ".join(map(str, spread)), *coverage_cells(ends))
 
 
-def coverage(
-    part: Part, size: tuple[int, int], spread: tuple[float, float, float], sets: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Return the share of intervals that hold 0, and their median widths, in the order of `NAMES`."""
-    found = np.empty((sets, len(NAMES), 2))
-    tasks, seeds = size
+def intervals(part: Part, tasks: int, seeds: int, spread: tuple[float, ...], rng: np.random.Generator) -> Floats:
+    """Return the intervals [methods, 2] of the first pair of one data set, in the order of `NAMES`."""
     shapes = ((tasks, 1), (1, seeds), (tasks, seeds))
-    for k in range(sets):
-        parts = zip(spread, shapes, strict=True)
-        scores = sum(sd / np.sqrt(2) * part(rng, (DESIGNS, *shape)) for sd, shape in parts)
-        intervals = vars(seed_pairs(scores, np.array([0]), np.array([1])))
-        over_tasks, over_both = (percentile_interval(means) for means in resampled_means(scores[1] - scores[0], DRAWS))
-        intervals |= {"tasks_percentile": [over_tasks], "both_percentile": [over_both]}
-        found[k] = [intervals[name][0] for name in NAMES.values()]
-    held = (found[..., 0] <= 0) & (found[..., 1] >= 0)
-    return held.mean(axis=0), np.median(found[..., 1] - found[..., 0], axis=0)
+    parts = zip(spread, shapes, strict=True)
+    scores = sum(sd / np.sqrt(2) * part(rng, (DESIGNS, *shape)) for sd, shape in parts)
+    pair = seed_pairs(scores, np.array([0]), np.array([1]))
+    over_tasks, over_both = (percentile_interval(means) for means in resampled_means(scores[1] - scores[0], DRAWS))
+    return np.stack([over_tasks, pair.over_tasks[0], over_both, pair.by_model[0], pair.by_pooled[0]])
 
 
 def resampled_means(differences: Floats, draws: int) -> tuple[Floats, Floats]:

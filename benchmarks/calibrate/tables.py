@@ -1,4 +1,4 @@
-"""Tables and the figure of benchmarks.calibrate.calibration: rates by world and number of tasks."""
+"""Tables and the figure of the calibration: rates by world and number of tasks."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from analysis.statistics.arrays import Floats
+
 Rates = dict[str, float]
 STYLES = {5: ":", 8: (0, (1, 1)), 12: "-.", 20: (0, (3, 1, 1, 1)), 41: "--", 60: "-"}  # to be told apart in grey
 MARKERS = {5: "v", 8: "s", 12: "D", 20: "^", 41: "o", 60: "x"}
@@ -16,26 +18,32 @@ MARKERS = {5: "v", 8: "s", 12: "D", 20: "^", 41: "o", 60: "x"}
 def measure(job: Callable[..., Rates], plan: Any, spreads: Any, worlds: Iterable[str]) -> dict[str, dict[int, Rates]]:
     """Return world -> n -> rates, cell by cell in two processes."""
     cells = [(world, n) for world in worlds for n in plan.sizes]
-    with ProcessPoolExecutor(max_workers=2) as pool:
-        found = list(pool.map(partial(job, plan, spreads), *zip(*cells, strict=True)))
     table: dict[str, dict[int, Rates]] = {}
-    for (world, n), rates in zip(cells, found, strict=True):
-        table.setdefault(world, {})[n] = rates
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        for (world, n), rates in zip(
+            cells, pool.map(partial(job, plan, spreads), *zip(*cells, strict=True)), strict=True
+        ):
+            table.setdefault(world, {})[n] = rates
     return table
+
+
+def print_row(*cells: object) -> None:
+    """Print a row of a Markdown table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 def print_table(title: str, table: dict[str, dict[int, Rates]], reps: int, bad: Callable[[float], bool]) -> None:
     """Print one row a (world, method), one column an n; a rate that fails its criterion is bold."""
     sizes = list(next(iter(table.values())))
-    print(f"\n### {title}\n\n| differences | method | {' | '.join(f'n = {n}' for n in sizes)} |")
+    print(f"\n### {title}\n")
+    print_row("differences", "method", *(f"n = {n}" for n in sizes))
     print("|---|---|" + "---:|" * len(sizes))
     for world, by_n in table.items():
         rows: dict[tuple[float, ...], list[str]] = {}
         for name in by_n[sizes[0]]:
             rows.setdefault(tuple(by_n[n][name] for n in sizes), []).append(name)
         for k, (rates, names) in enumerate(rows.items()):  # methods that agree in every repetition share a row
-            cells = [_cell(rate, reps, bad) for rate in rates]
-            print(f"| {world if k == 0 else ''} | {' = '.join(names)} | {' | '.join(cells)} |", flush=True)
+            print_row(world if k == 0 else "", " = ".join(names), *(_cell(rate, reps, bad) for rate in rates))
 
 
 def _cell(rate: float, reps: int, bad: Callable[[float], bool]) -> str:
@@ -54,19 +62,26 @@ def below(rate: float) -> bool:
     return rate < 0.94
 
 
+def coverage_cells(ends: Floats) -> list[str]:
+    """Return the cells of intervals [sets, methods, 2]: per cent that hold 0 of each method, and the median widths."""
+    low, high = ends[..., 0], ends[..., 1]
+    held = 100 * ((low <= 0) & (high >= 0)).mean(axis=0)
+    widths = np.median(high - low, axis=0)
+    return [*(f"{rate:.1f}" for rate in held), ", ".join(f"{width:.4f}" for width in widths)]
+
+
 def print_power(table: dict[str, dict[int, Rates]]) -> None:
     """Print one row a (spread, difference, test), one column an n; per cent."""
     sizes = list(next(iter(table.values())))
-    print(f"\n### Power at 5 %\n\n| SD | difference | test | {' | '.join(f'n = {n}' for n in sizes)} |")
+    print("\n### Power at 5 %\n")
+    print_row("SD", "difference", "test", *(f"n = {n}" for n in sizes))
     print("|---|---|---|" + "---:|" * len(sizes))
     for spread, by_n in table.items():
         for name in by_n[sizes[0]]:
-            difference, test = name.split(" ", 1)
-            values = " | ".join(f"{100 * by_n[n][name]:.0f}" for n in sizes)
-            print(f"| {spread} | {difference} | {test} | {values} |")
+            print_row(spread, *name.split(" ", 1), *(f"{100 * by_n[n][name]:.0f}" for n in sizes))
 
 
-def draw(table: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
+def draw(table: dict[str, dict[int, Rates]], path: Path) -> None:
     """Draw spread -> n -> "difference test" -> power, one panel a spread, to `path` with .pdf and .png."""
     import matplotlib as mpl
 
@@ -78,15 +93,9 @@ def draw(table: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
     for axis, (spread, by_n) in zip(axes, table.items(), strict=True):
         for k, (n, rates) in enumerate(by_n.items()):
             points = [(float(name.split()[0]), rate) for name, rate in rates.items() if "signed-rank" in name]
-            axis.plot(
-                *zip(*points, strict=True),
-                linestyle=STYLES.get(n, "-"),
-                marker=MARKERS.get(n, "o"),
-                markersize=4,
-                linewidth=1.2,
-                color=colours(0.85 * k / max(1, len(by_n) - 1)),
-                label=f"{n} tasks",
-            )
+            style = {"linestyle": STYLES.get(n, "-"), "marker": MARKERS.get(n, "o"), "markersize": 4, "linewidth": 1.2}
+            colour = colours(0.85 * k / max(1, len(by_n) - 1))
+            axis.plot(*zip(*points, strict=True), **style, color=colour, label=f"{n} tasks")
         axis.axhline(0.8, color="0.6", linewidth=0.7)
         axis.set(xlabel="Mean difference in score", title=f"SD of differences {spread.lstrip('0')}", ylim=(-0.03, 1.03))
         axis.spines[["top", "right"]].set_visible(False)

@@ -14,10 +14,9 @@ from benchmarks.calibrate.null_intervals import (
     covers,
     hodges_lehmann,
     percentile,
-    t_interval,
 )
 from benchmarks.calibrate.null_tests import (
-    all_tests,
+    TESTS,
     friedman,
     holm_on_ranks,
     nemenyi,
@@ -55,12 +54,11 @@ def test_tests_equal_scipy(n):
 
 def test_signed_rank_tests_are_the_shipped_ones_and_differ_by_zeros():
     d = np.array([[0.0, 0.0, 0.01, 0.02, -0.03, 0.04, 0.05, 0.06, 0.07]])
-    tests = all_tests()
     theirs = stats.permutation_test(
         (d[0],), _w_plus, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
     )
-    assert tests["signed-rank, pratt"](d)[0] == pytest.approx(theirs.pvalue)
-    assert tests["signed-rank, wilcox"](d)[0] != tests["signed-rank, pratt"](d)[0]
+    assert TESTS["signed-rank, pratt"](d)[0] == pytest.approx(theirs.pvalue)
+    assert TESTS["signed-rank, wilcox"](d)[0] != TESTS["signed-rank, pratt"](d)[0]
 
 
 def _w_plus(values):
@@ -77,7 +75,7 @@ def test_intervals_equal_scipy():
             assert low == pytest.approx(theirs.low, abs=0.1 * row.std())
             assert high == pytest.approx(theirs.high, abs=0.1 * row.std())
         theirs = stats.ttest_1samp(row, 0).confidence_interval(0.95)
-        assert [ends[k] for ends in t_interval(d)] == pytest.approx([theirs.low, theirs.high])
+        assert [ends[k] for ends in INTERVALS["t"](d)] == pytest.approx([theirs.low, theirs.high])
 
 
 @pytest.mark.parametrize("n", [6, 9, 14])
@@ -93,7 +91,7 @@ def test_hodges_lehmann_holds_what_the_signed_rank_test_does_not_reject(n):
 
 def test_t_is_the_interval_that_is_shipped():
     d = np.random.default_rng(0).exponential(size=(6, 20))  # its own: what other tests draw must not matter
-    np.testing.assert_allclose(t_interval(d), student_interval(d), rtol=1e-12)
+    np.testing.assert_allclose(INTERVALS["t"](d), student_interval(d), rtol=1e-12)
 
 
 def test_bootstrap_t_is_scipys_with_a_studentised_statistic(monkeypatch):
