@@ -37,12 +37,12 @@ def share(text: str) -> float:
 
 def taken_out(words: Sequence[str], key: str, default: int) -> tuple[int, list[str]]:
     """Return the number of `key=<whole number above 0>` and the other words. Raises `UserError` for another value."""
-    own = [word for word in words if word.partition("=")[0] == key]
-    rest = [word for word in words if word not in own]
-    if not own:
+    rest = [word for word in words if word.partition("=")[0] != key]
+    values = [word.partition("=")[2] for word in words if word.partition("=")[0] == key]
+    if not values:
         return default, rest
     try:
-        return whole(own[-1].partition("=")[2]), rest
+        return whole(values[-1]), rest
     except argparse.ArgumentTypeError as error:
         raise UserError(f"{key}={error}, such as {key}={default}.") from error
 

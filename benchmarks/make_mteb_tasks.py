@@ -28,10 +28,10 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["task", "type", "main_score"])
         writer.writerows(rows)
-    found = definitions(tasks)
-    text = json.dumps(found, separators=(",", ":"), sort_keys=True)
+    defined = definitions(tasks)
+    text = json.dumps(defined, separators=(",", ":"), sort_keys=True)
     DEFINITIONS.write_bytes(gzip.compress(text.encode(), mtime=0))  # without a date: the same mteb, the same bytes
-    print(f"{len(rows)} tasks and {len(found['benchmarks'])} benchmarks of mteb {mteb.__version__} -> {FOLDER}")
+    print(f"{len(rows)} tasks and {len(defined['benchmarks'])} benchmarks of mteb {mteb.__version__} -> {FOLDER}")
 
 
 def text_tasks() -> list[Any]:
@@ -51,11 +51,11 @@ def definitions(tasks: list[Any]) -> dict[str, Any]:
     benchmarks = {}
     for benchmark in mteb.get_benchmarks():
         if all(set(task.metadata.modalities) == {"text"} for task in benchmark.tasks):
-            own: dict[str, Any] = {task.metadata.name: material(task, task.eval_splits) for task in benchmark.tasks}
-            for name, found in own.items():
-                if found["subsets"] == whole.setdefault(name, found)["subsets"]:
-                    own[name] = {**found, "subsets": None}
-            benchmarks[benchmark.name] = {"aliases": sorted(benchmark.aliases or ()), "tasks": own}
+            scored: dict[str, Any] = {task.metadata.name: material(task, task.eval_splits) for task in benchmark.tasks}
+            for name, part in scored.items():
+                if part["subsets"] == whole.setdefault(name, part)["subsets"]:
+                    scored[name] = {**part, "subsets": None}
+            benchmarks[benchmark.name] = {"aliases": sorted(benchmark.aliases or ()), "tasks": scored}
     parts = {t.metadata.name: [part.metadata.name for part in t.metadata.tasks] for t in tasks if t.is_aggregate}
     return {"mteb": mteb.__version__, "tasks": whole, "parts": parts, "benchmarks": benchmarks}
 

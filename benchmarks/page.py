@@ -3,12 +3,14 @@
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 import torch
 
-from records.atomic import replacing
+from records.atomic import write_text
+from records.manifest import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "tables" / "performance.md"
@@ -18,10 +20,10 @@ def stamp() -> str:
     """Date, commit, threads, machine, version of torch, and how busy the machine was before."""
     command = ["git", "describe", "--always", "--dirty=, with uncommitted changes"]
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    load = os.getloadavg()[0]
+    processor = environment()["machine"]["processor"] or platform.machine()
     return (
         f"{date.today()}, commit {commit or 'unknown'}, {torch.get_num_threads()} threads of {os.cpu_count()} cores "
-        f"({_processor()}), torch {torch.__version__}; load average before: {load:.1f}."
+        f"({processor}), torch {torch.__version__}; load average before: {os.getloadavg()[0]:.1f}."
     )
 
 
@@ -31,17 +33,16 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def publish(name: str, title: str, body: str, write: bool) -> None:
+def publish(name: str, title: str, parts: Sequence[str], write: bool) -> None:
     """Print the section; with `write`, also put it in place of the section `name` of docs/tables/performance.md.
 
     Sections stand between two comments, so that a new measurement replaces the old one (git keeps it) and what people
     have written around it stays.
     """
-    text = f"## {title}\n\n{body}\n"
+    text = "\n\n".join([f"## {title}", *parts]) + "\n"
     print(f"\n{text}", flush=True)
     if write:
-        with replacing(PAGE) as draft:
-            draft.write_text(placed(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+        write_text(PAGE, placed(PAGE.read_text(encoding="utf-8"), name, text))
 
 
 def placed(page: str, name: str, text: str) -> str:
@@ -52,9 +53,3 @@ def placed(page: str, name: str, text: str) -> str:
         return f"{page.rstrip()}\n\n{section}\n"
     before, _, rest = page.partition(start)
     return before + section + rest.partition(end)[2]
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

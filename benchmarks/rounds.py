@@ -51,10 +51,13 @@ def one_round(
     for name in names[shift:] + names[:shift]:
         before(name)
         gc.collect()
-        start = time.perf_counter()
-        amount = contestants[name](item)
-        rates[name] = amount / (time.perf_counter() - start)
+        rates[name] = _rate(contestants[name], item)
     return rates
+
+
+def _rate(run: Contestant, item: Any) -> float:
+    start = time.perf_counter()
+    return run(item) / (time.perf_counter() - start)
 
 
 def ratio(rates: Rates, over: str, under: str) -> Spread:
@@ -70,9 +73,5 @@ def quickest(candidates: Mapping[str, Contestant], item: Any, again: int = 2) ->
     best: dict[str, float] = {}
     for name, run in candidates.items():
         run(item)
-        rates = []
-        for _ in range(again):
-            start = time.perf_counter()
-            rates.append(run(item) / (time.perf_counter() - start))
-        best[name] = max(rates)
-    return max(best, key=lambda name: best[name])
+        best[name] = max(_rate(run, item) for _ in range(again))
+    return max(best, key=best.__getitem__)

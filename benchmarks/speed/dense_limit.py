@@ -45,7 +45,7 @@ class DenseModel(nn.Module):
         """(texts, tokens of each): the real tokens of `batch` at their mean length."""
         key = tuple(batch)
         if key not in self.shapes:
-            lengths = [len(row) for row in self.tokenizer(texts_of(batch))]
+            lengths = list(map(len, self.tokenizer(texts_of(batch))))
             length = round(sum(lengths) / len(lengths))
             self.shapes[key] = round(sum(lengths) / length), length
         return self.shapes[key]

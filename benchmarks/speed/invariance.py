@@ -7,14 +7,14 @@ import sys
 
 import torch
 
+from benchmarks.speed.step import encoder_of
+from benchmarks.speed.work import mixed_docstrings
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.quiet import quieten
-from corpora.docstrings import read_docstrings
 from encoders.backbone import empty_backbone
-from encoders.loading import build_encoder, build_tokenizer
+from encoders.loading import build_tokenizer
 from encoders.lora import add_lora
-from encoders.precision import resolve_precision
 from encoders.routers import experts_of
 from encoders.tokens import TextTokenizer
 from poolers.shared.registry import pooler_class, pooler_names
@@ -22,17 +22,13 @@ from records.streams import stream_seed
 from training.checks import check_sizes
 from training.large_batch import ChunkPlan, LargeBatch
 
-TEXTS = 48
-
 
 def main() -> None:
     """Print one table: largest difference over texts and dimensions of unit vectors, and relative gradient error."""
     quieten()
     words = sys.argv[1:] or ["precision=fp32"]
     check_sizes(plain(composed("train", words)))
-    docstrings = read_docstrings(["polars"])
-    chosen = docstrings[:: max(1, len(docstrings) // TEXTS)][:TEXTS]
-    texts = [d.text if k % 2 else d.summary for k, d in enumerate(chosen)]  # of many lengths, so that there is padding
+    texts = mixed_docstrings()
     print(f"{len(texts)} docstrings of polars, {' '.join(words)}\n")
     print("| pooler | attn | left, padded vs alone | right, padded vs alone | GradCache vs one batch, gradient |")
     print("|---|---|---|---|---|")
@@ -51,9 +47,8 @@ def poolers_of(cfg: dict) -> list[str]:
 
 def padding_errors(cfg: dict, texts: list[str]) -> list[float]:
     """Largest entry of (batch of all texts) - (each text alone), for left and right padding."""
-    device = torch.device("cpu")
-    encoder = build_encoder(cfg, resolve_precision(cfg["precision"], device), device).eval()
-    tokenizer = build_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
+    encoder, tokenizer = encoder_of(cfg)
+    encoder.eval()
     errors = []
     with torch.no_grad():
         rows = tokenizer(texts)
@@ -68,8 +63,7 @@ def gradient_error(cfg: dict, texts: list[str]) -> float:
     """Largest difference of a gradient entry, GradCache in chunks of 7 against one plain batch, over the largest."""
 
     def gradients(plan: ChunkPlan | None) -> dict[str, torch.Tensor]:
-        device = torch.device("cpu")
-        encoder = build_encoder(cfg, resolve_precision(cfg["precision"], device), device).train()
+        encoder = encoder_of(cfg)[0].train()
         add_lora(encoder.backbone, {**cfg["lora"], "dropout": 0.0}, stream_seed(0, "adapter"))
         torch.manual_seed(0)
         for name, p in encoder.backbone.named_parameters():

@@ -7,28 +7,27 @@ As benchmarks/speed/encoding_speed.py: ratios within a round, on the same texts,
 unit vectors in numpy. Before anything is timed, each reading must be bit-equal to its pooler run alone.
 """
 
-import argparse
 import time
+from argparse import Namespace
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import torch
 
 from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import Contestant, in_turn, ratio, spread
-from benchmarks.speed.setting import Setting, speed_parser
+from benchmarks.speed.setting import Setting, begun
 from benchmarks.speed.work import batches, texts_of
 from cli.compose import composed, plain
 from cli.errors import UserError, guard
-from cli.quiet import quieten
 from corpora.triples import Triple
 from encoders.loading import LoadedReadings, load_readings, untrained
 from evaluation.candidates.candidates import Candidate, candidates
 from evaluation.candidates.readings import PLAIN, ReadingCandidate, read_by
-from evaluation.scoring import Options, Outcome, score
+from evaluation.scoring import Options, score
 from evaluation.tasks.chosen import task_set
 
 HEAD = ["model, readings", "K", "texts/s", "time / one reading (mean)", "time / K encoders alone"]
@@ -41,61 +40,43 @@ NAMES = ["layer:*/mean", *PLAIN]
 
 def main() -> None:
     """Measure and print two tables."""
-    quieten()
-    args = arguments()
-    torch.set_num_threads(args.threads)
-    taken = stamp()
-    work = batches("docstrings", 8 if args.quick else args.queries, 2 if args.quick else args.rounds)
-    rows = [row for model in args.models[: 1 if args.quick else None] for row in encoding(model, args, work)]
-    docs = evaluation("docs_smoke" if args.quick else args.benchmark, 1 if args.quick else args.docs_rounds)
-    how = f"attn=bi, max_length={args.max_length}, precision={args.precision}. {EXPLAINED}"
-    publish(
-        "readings_speed",
-        "Readings and the cache",
-        "\n\n".join([taken, how, table(HEAD, rows), table(DOCS_HEAD, docs)]),
-        args.write,
+    args = begun(
+        *("readings_speed", "--models", "--rounds", "--max-length", "--precision", "--threads", "--quick"),
+        queries={"type": whole, "default": 128, "help": "of a round, with a positive and a negative each"},
+        benchmark={"default": "docs", "choices": ("docs", "docs_dev", "docs_smoke")},
+        docs_rounds={"type": whole, "default": 3},
     )
+    taken = stamp()
+    work = batches("docstrings", 8, 2) if args.quick else batches("docstrings", args.queries, args.rounds)
+    rows = [row for model in args.models[: 1 if args.quick else None] for row in encoding(model, args, work)]
+    docs = evaluation("docs_smoke", 1) if args.quick else evaluation(args.benchmark, args.docs_rounds)
+    how = f"attn=bi, max_length={args.max_length}, precision={args.precision}. {EXPLAINED}"
+    parts = [taken, how, table(HEAD, rows), table(DOCS_HEAD, docs)]
+    publish("readings_speed", "Readings and the cache", parts, args.write)
 
 
-def encoding(model: str, args: argparse.Namespace, work: list[list[Triple]]) -> list[list[str]]:
+def encoding(model: str, args: Namespace, work: list[list[Triple]]) -> list[list[str]]:
     """Table lines of one model: K readings against one, and against K encoders run one after the other."""
     cfg = Setting(model, "mean", "bi", args.max_length, args.precision).config()
-    found = read_by([Candidate({**ABOUT, "config": cfg}, Path())], NAMES)
-    readings = {r.reading: r for r in found if isinstance(r, ReadingCandidate)}
-    poolers = {name: r.manifest["config"]["pooler"] for name, r in readings.items()}
+    readings = read_by([Candidate({**ABOUT, "config": cfg}, Path())], NAMES)
+    poolers = {r.reading: r.manifest["config"]["pooler"] for r in readings if isinstance(r, ReadingCandidate)}
     alone = {name: untrained({**cfg, "pooler": pooler}) for name, pooler in poolers.items()}
     sets = {"one (mean)": ["mean"], "three plain": list(PLAIN), "all": list(poolers)}
     loaded = {n: load_readings(cfg, None, {k: poolers[k] for k in names}) for n, names in sets.items()}
     check(loaded["all"], alone, texts_of(work[0]))
-    contestants: dict[str, Contestant] = {name: together(found) for name, found in loaded.items()}
+    contestants: dict[str, Contestant] = {name: in_line([together]) for name, together in loaded.items()}
     contestants |= {f"alone {n}": in_line([alone[k] for k in names]) for n, names in sets.items()}
     rates = in_turn(contestants, work, work[0])
-    return [
-        [
-            f"{model}, {name}",
-            str(len(names)),
-            f"{spread(rates[name]).median:,.0f}",
-            str(ratio(rates, "one (mean)", name)),
-            str(ratio(rates, f"alone {name}", name)),
-        ]
-        for name, names in sets.items()
-    ]
+    speeds = {name: f"{spread(rates[name]).median:,.0f}" for name in sets}
+    against = {n: [str(ratio(rates, "one (mean)", n)), str(ratio(rates, f"alone {n}", n))] for n in sets}
+    return [[f"{model}, {n}", str(len(names)), speeds[n], *against[n]] for n, names in sets.items()]
 
 
 ABOUT = {"study": "benchmark", "pooler": "mean", "attn": "bi", "seed": 0, "status": "untrained"}
 
 
-def together(loaded: LoadedReadings) -> Contestant:
-    """All readings from one pass; returns the number of texts."""
-
-    def run(batch: Sequence[Triple]) -> float:
-        return float(sum(len(indices) for indices, _ in loaded.parts(list(dict.fromkeys(texts_of(batch))))))
-
-    return run
-
-
 def in_line(encoders: Sequence) -> Contestant:
-    """Each reading by a forward pass of its own; returns the number of texts."""
+    """Each encoder by a forward pass of its own, one of all readings or of one; returns the number of texts."""
 
     def run(batch: Sequence[Triple]) -> float:
         texts = list(dict.fromkeys(texts_of(batch)))
@@ -118,18 +99,16 @@ def check(loaded: LoadedReadings, alone: dict, texts: list[str]) -> None:
 
 def evaluation(benchmark: str, rounds: int) -> list[list[str]]:
     """Table lines: one reading cold, warm; nine readings cold, warm; each round in fresh folders."""
-    taken: dict[str, list[tuple[float, ...]]] = {}
-    for _ in range(rounds):
-        for names in (["mean"], NAMES):
-            with TemporaryDirectory() as folder:
-                for state in ("cold", "warm"):
-                    label = f"{'one reading' if len(names) == 1 else 'all readings'}, {state}"
-                    taken.setdefault(label, []).append(scored(benchmark, names, Path(folder), state))
-    base = [seconds[0] for seconds in taken["one reading, cold"]]
+    seconds: dict[str, list[tuple[float, ...]]] = {}
+    for _, (label, names) in product(range(rounds), {"one reading": ["mean"], "all readings": NAMES}.items()):
+        with TemporaryDirectory() as folder:
+            for state in ("cold", "warm"):
+                seconds.setdefault(f"{label}, {state}", []).append(scored(benchmark, names, Path(folder), state))
+    base = [first[0] for first in seconds["one reading, cold"]]
     lines = []
-    for label, found in taken.items():
-        medians = [f"{spread(column).median:.1f}" for column in zip(*found, strict=True)]
-        lines.append([label, *medians, str(spread([f[0] / b for f, b in zip(found, base, strict=True)]))])
+    for label, taken in seconds.items():
+        medians = [f"{spread(column).median:.1f}" for column in zip(*taken, strict=True)]
+        lines.append([label, *medians, str(spread([t[0] / b for t, b in zip(taken, base, strict=True)]))])
     return lines
 
 
@@ -139,23 +118,10 @@ def scored(benchmark: str, names: list[str], folder: Path, state: str) -> tuple[
     cfg = plain(composed("evaluate", words))
     tasks = task_set(cfg).tasks
     start = time.perf_counter()
-    found: list[Outcome] = [
-        score(candidate, tasks, Options(cache_dir=folder)) for candidate in read_by(candidates(cfg), names)
-    ]
-    whole = time.perf_counter() - start
-    encoding, caching = sum(o.encoding for o in found), sum(o.caching for o in found)
-    return whole, encoding, caching, sum(o.seconds for o in found) - encoding - caching
-
-
-def arguments() -> argparse.Namespace:
-    """The texts and the benchmark to measure on, and the settings."""
-    parser = speed_parser(
-        *("readings_speed", "--models", "--rounds", "--max-length", "--precision", "--threads", "--quick"),
-        queries={"type": whole, "default": 128, "help": "of a round, with a positive and a negative each"},
-        benchmark={"default": "docs", "choices": ("docs", "docs_dev", "docs_smoke")},
-        docs_rounds={"type": whole, "default": 3},
-    )
-    return parser.parse_args()
+    outcomes = [score(candidate, tasks, Options(cache_dir=folder)) for candidate in read_by(candidates(cfg), names)]
+    in_all = time.perf_counter() - start
+    encoding, caching = sum(o.encoding for o in outcomes), sum(o.caching for o in outcomes)
+    return in_all, encoding, caching, sum(o.seconds for o in outcomes) - encoding - caching
 
 
 if __name__ == "__main__":

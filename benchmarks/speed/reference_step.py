@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import get_peft_model
 from torch import Tensor
 
-from benchmarks.speed.step import Step, encoder_of
+from benchmarks.speed.step import Step, encoder_of, lora_config
 from corpora.triples import Triple
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
@@ -28,36 +28,25 @@ class ReferenceStep(Step):
     def __init__(self, config: dict[str, Any], kernel: str) -> None:
         encoder, self.tokenizer = encoder_of(config)
         encoder.backbone.set_attn_implementation(kernel)
-        lora = config["lora"]
-        settings = LoraConfig(
-            r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=lora["dropout"], target_modules=lora["targets"]
-        )
-        get_peft_model(encoder.backbone, settings)
+        get_peft_model(encoder.backbone, lora_config(config["lora"]))
         self.encoder: Encoder = encoder
         super().__init__(encoder, config)
 
     def backward(self, batch: Sequence[Triple]) -> tuple[Tensor, int]:
         """See `Step`."""
         columns = [[t.query for t in batch], [t.positive for t in batch], [t.negatives[0] for t in batch]]
-        tokens, vectors = 0, []
-        for texts in columns:
-            rows = self.tokenizer(texts)
-            tokens += sum(map(len, rows))
-            vectors.append(self._embed(self.tokenizer.batch(rows)))
+        rows = [self.tokenizer(texts) for texts in columns]
+        vectors = [self._embed(self.tokenizer.batch(column)) for column in rows]
         masked = torch.zeros(len(batch), 2 * len(batch), dtype=torch.bool)
         loss = infonce(vectors[0], torch.cat(vectors[1:]), masked, self.config["objective"]["temperature"])
         loss.backward()
-        return loss.detach(), tokens
+        return loss.detach(), sum(len(row) for column in rows for row in column)
 
     def _embed(self, batch: Batch) -> Tensor:
         compute = self.encoder.compute
         with torch.autocast("cpu", compute, enabled=compute is not torch.float32):
-            output = self.encoder.backbone(
-                input_ids=batch.input_ids,
-                attention_mask=batch.attention_mask,
-                use_cache=False,
-                output_hidden_states=True,
-            )
+            inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+            output = self.encoder.backbone(**inputs, use_cache=False, output_hidden_states=True)
         states = torch.stack(output.hidden_states[1:], dim=1).float()  # [B, L, T, D]
         mask = batch.attention_mask[:, None, :, None]
         pooler = self.encoder.pooler

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from accelerate.utils import convert_outputs_to_fp32
-from peft import LoraConfig
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from sentence_transformers.sentence_transformer.losses import (
@@ -16,7 +15,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor, nn
 
-from benchmarks.speed.step import CPU, Step
+from benchmarks.speed.step import CPU, Step, lora_config
 from corpora.triples import Triple
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
@@ -63,12 +62,7 @@ def sentence_transformer(config: dict[str, Any], kernel: str, adapted: bool) -> 
     model = SentenceTransformer(modules=[first, pooling], device="cpu")
     backbone.requires_grad_(False)
     if adapted:
-        lora = config["lora"]
-        model.add_adapter(
-            LoraConfig(
-                r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=lora["dropout"], target_modules=lora["targets"]
-            )
-        )
+        model.add_adapter(lora_config(config["lora"]))
     if precision.compute is not torch.float32 and precision.weights is torch.float32:
         autocast = torch.autocast("cpu", precision.compute)
         model.forward = convert_outputs_to_fp32(autocast(model.forward))  # type: ignore[method-assign]

@@ -1,5 +1,6 @@
 """One setting that is measured: model, cell, data, batch, number format; and its configuration."""
 
+from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from benchmarks.arguments import Parser, whole
 from benchmarks.speed.work import SOURCES
 from cli.compose import composed, plain
+from cli.quiet import quieten
 from records.streams import stream_seed
 
 MODELS = ("tiny", "random")  # 256 x 6, the embedded base; 512 x 12 of the same family, random weights
@@ -24,14 +26,21 @@ FLAGS: dict[str, dict[str, Any]] = {  # those of several benchmarks of speed
 }
 
 
-def speed_parser(program: str, *flags: str, **own: dict[str, Any]) -> Parser:
-    """Return the parser of benchmarks.speed.<program>: `flags` of `FLAGS`, --write, and its own (max_length: {...})."""
+def begun(program: str, *flags: str, **further: dict[str, Any]) -> Namespace:
+    """Silence the libraries, read the words after benchmarks.speed.<program>, and take as many threads as they say.
+
+    The words: `flags` of `FLAGS`, --write, and further ones (max_length: {...}).
+    """
+    quieten()
     parser = Parser(prog=f"python -m benchmarks.speed.{program}")
-    for name, settings in own.items():
+    for name, settings in further.items():
         parser.add_argument(f"--{name.replace('_', '-')}", **settings)
     for flag in (*flags, "--write"):
         parser.add_argument(flag, **FLAGS[flag])
-    return parser
+    args = parser.parse_args()
+    if "--threads" in flags:
+        torch.set_num_threads(args.threads)
+    return args
 
 
 @dataclass(frozen=True)

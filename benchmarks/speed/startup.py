@@ -7,23 +7,20 @@ do without. Files are warm: each is run once before anything is timed, so docstr
 Processor seconds are user and system time of all threads: what the same start takes on a core that nobody else uses.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
-
-import torch
+from typing import NamedTuple
 
 from benchmarks.page import ROOT, publish, stamp, table
 from benchmarks.rounds import spread
-from benchmarks.speed.setting import speed_parser
+from benchmarks.speed.setting import begun
 from cli.errors import UserError, guard
 
 HEAD = ["command", "seconds", "processor s", "floor", "seconds", "processor s", "command / floor (processor s)"]
@@ -31,8 +28,7 @@ LIBRARIES = "import torch, transformers, peft, pytorch_lightning, hydra"
 SCORING = "import mteb, hydra"
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """A command that is timed.
 
     words: after the interpreter. until: what the line holds at which it counts as started; None: it runs to its end.
@@ -47,8 +43,7 @@ class Start:
 
 def main() -> None:
     """Measure and print one table."""
-    args = arguments()
-    torch.set_num_threads(args.threads)
+    args = begun("startup", "--rounds", "--threads", "--quick")
     taken, rows = stamp(), []
     with TemporaryDirectory() as folder:
         for start in starts(Path(folder)):
@@ -56,22 +51,13 @@ def main() -> None:
             command, floor = zip(*pairs, strict=True)
             rate = spread([a.processor / b.processor for a, b in pairs])
             rows.append([start.name, *medians(command), f"`{start.floor}`", *medians(floor), str(rate)])
-    publish(
-        "startup",
-        "Start",
-        "\n\n".join([taken, (__doc__ or "").split("\n\n")[-1].strip(), table(HEAD, rows)]),
-        args.write,
-    )
+    publish("startup", "Start", [taken, (__doc__ or "").split("\n\n")[-1].strip(), table(HEAD, rows)], args.write)
 
 
 def starts(folder: Path) -> list[Start]:
     """The commands that are timed; runs go into `folder`, each resumed from nothing."""
-    quiet = [
-        "trainer.progress=lines",
-        "logging.csv=false",
-        "logging.tensorboard=false",
-        "trainer.checkpoint_every=1000",
-    ]
+    quiet = ["trainer.progress=lines", "logging.csv=false", "logging.tensorboard=false"]
+    quiet.append("trainer.checkpoint_every=1000")
     train = ("train.py", "trainer.max_steps=2", "resume=false", f"runs_dir={folder}", *quiet)
     evaluate = ("evaluate.py", "run=null", "benchmark=docs", "progress=false", f"results={folder}")
     return [
@@ -81,8 +67,7 @@ def starts(folder: Path) -> list[Start]:
     ]
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """Seconds of one process on the clock, and of processors."""
 
     clock: float
@@ -91,7 +76,7 @@ class Cost:
 
 def medians(costs: Sequence[Cost]) -> list[str]:
     """Cells of the table."""
-    return [f"{median(c.clock for c in costs):.2f}", f"{median(c.processor for c in costs):.2f}"]
+    return [f"{median(column):.2f}" for column in zip(*costs, strict=True)]
 
 
 def paired(start: Start, threads: int) -> tuple[Cost, Cost]:
@@ -119,11 +104,6 @@ def cost(words: tuple[str, ...], until: str | None, threads: int) -> Cost:
         raise UserError(f"{' '.join(words)} did not start: {' '.join(output[-3:])}")
     after = getrusage(RUSAGE_CHILDREN)
     return Cost(taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-
-
-def arguments() -> argparse.Namespace:
-    """The rounds and the threads."""
-    return speed_parser("startup", "--rounds", "--threads", "--quick").parse_args()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from peft import LoraConfig
 from torch import Tensor, nn
 
 from benchmarks.speed.work import texts_of
@@ -56,13 +57,13 @@ class Step(ABC):
 
 def trained(module: nn.Module) -> dict[str, nn.Parameter]:
     """The trained parameters by the part of their names that all trainers share."""
-    found = {}
+    parameters = {}
     for name, p in module.named_parameters():
         if p.requires_grad:
             place = PLACE.search(name)
             assert place, name
-            found[name[place.start() :]] = p
-    return found
+            parameters[name[place.start() :]] = p
+    return parameters
 
 
 @torch.no_grad()
@@ -74,9 +75,9 @@ def start_alike(source: Step, *others: Step) -> None:
         if "lora_B" in name:
             p.copy_(torch.randn(p.shape, generator=draw) * 0.02)
     for other in others:
-        own = trained(other.module)
-        assert own.keys() == wanted.keys(), sorted(own.keys() ^ wanted.keys())[:4]
-        for name, p in own.items():
+        parameters = trained(other.module)
+        assert parameters.keys() == wanted.keys(), sorted(parameters.keys() ^ wanted.keys())[:4]
+        for name, p in parameters.items():
             p.copy_(wanted[name])
 
 
@@ -84,6 +85,13 @@ def encoder_of(config: dict[str, Any]) -> tuple[Encoder, TextTokenizer]:
     """Encoder and tokenizer of `config`, on the CPU, without LoRA."""
     encoder = build_encoder(config, resolve_precision(config["precision"], CPU), CPU)
     return encoder, build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
+
+
+def lora_config(lora: dict[str, Any]) -> LoraConfig:
+    """LoRA as PEFT itself computes it, for the others."""
+    return LoraConfig(
+        r=lora["r"], lora_alpha=lora["alpha"], lora_dropout=lora["dropout"], target_modules=lora["targets"]
+    )
 
 
 class OurStep(Step):
@@ -112,4 +120,4 @@ class OurStep(Step):
 
     def lengths(self, batch: Sequence[Triple]) -> list[int]:
         """Real tokens of each text of a batch."""
-        return [len(row) for row in self.tokenizer(texts_of(batch))]
+        return list(map(len, self.tokenizer(texts_of(batch))))

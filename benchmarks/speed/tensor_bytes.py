@@ -5,7 +5,6 @@
 Exact, not sampled: after each operation the storages that are alive are added up, weights left out.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,11 +16,10 @@ from torch.utils._pytree import tree_leaves
 
 from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
-from benchmarks.speed.setting import MODELS, Setting, speed_parser
+from benchmarks.speed.setting import MODELS, Setting, begun
 from benchmarks.speed.step import OurStep, encoder_of
 from benchmarks.speed.work import batches, texts_of
 from cli.errors import guard
-from cli.quiet import quieten
 from encoders.text_encoder import TextEncoder
 
 POOLERS = ("mean", "weightedmean", "linear", "lastlayer", "multilayer")
@@ -46,7 +44,7 @@ class LiveBytes(TorchDispatchMode):
             if isinstance(tensor, torch.Tensor) and id_of(tensor) not in given:
                 storage = tensor.untyped_storage()
                 self._live[id_of(tensor)] = StorageWeakRef(storage), storage.nbytes()
-        self._live = {key: held for key, held in self._live.items() if not held[0].expired()}
+        self._live = {key: live for key, live in self._live.items() if not live[0].expired()}
         self.peak = max(self.peak, sum(size for _, size in self._live.values()))
         return out
 
@@ -58,24 +56,27 @@ def id_of(tensor: torch.Tensor) -> int:
 
 def main() -> None:
     """Count and print one table."""
-    quieten()
-    args = arguments()
+    model, queries = {"choices": MODELS, "default": "tiny"}, {"type": whole, "default": 64}
+    args = begun("tensor_bytes", "--max-length", model=model, queries=queries)
     taken, rows = stamp(), []
     texts = texts_of(batches("docstrings", args.queries, 1)[0])
     for attn in ATTENTIONS:
         base = Setting(args.model, "eos", attn, args.max_length)
-        usual = peak_bytes(base, texts)
+        usual = bytes_of_encoding(base, texts)
         rows.append([base.cell, f"{usual / MIB:.1f}", "1.000"])
         for pooler in POOLERS:
             setting = replace(base, pooler=pooler)
-            peak = peak_bytes(setting, texts)
+            peak = bytes_of_encoding(setting, texts)
             rows.append([setting.cell, f"{peak / MIB:.1f}", f"{peak / usual:.3f}"])
     encoding = table(["encoding", "MiB of tensors at most", "against eos"], rows)
-    steps = table(["a step's queries", "MiB with GradCache", "MiB without"], by_batch(args))
-    publish("tensor_bytes", "Bytes of tensors", f"{taken}\n\n{encoding}\n\n{steps}", args.write)
+    base = Setting(args.model, "eos", "causal", args.max_length)
+    ways = [replace(base, gradcache=gradcache) for gradcache in (True, False)]
+    steps = [[str(size), *(f"{bytes_of_step(way, size) / MIB:,.0f}" for way in ways)] for size in BATCHES]
+    step_table = table(["a step's queries", "MiB with GradCache", "MiB without"], steps)
+    publish("tensor_bytes", "Bytes of tensors", [taken, encoding, step_table], args.write)
 
 
-def peak_bytes(setting: Setting, texts: Sequence[str]) -> int:
+def bytes_of_encoding(setting: Setting, texts: Sequence[str]) -> int:
     """The most that encoding `texts` holds at once, weights left out."""
     encoder, tokenizer = encoder_of(setting.config())
     model = TextEncoder(encoder.eval(), tokenizer, "", setting.config()["token_budget"])
@@ -84,26 +85,13 @@ def peak_bytes(setting: Setting, texts: Sequence[str]) -> int:
     return live.peak
 
 
-def by_batch(args: argparse.Namespace) -> list[list[str]]:
-    """Lines of a table: the most that a training step holds, forward, loss and backward, for growing batches."""
-    rows = []
-    for size in BATCHES:
-        batch = batches("docstrings", size, 1)[0]
-        peaks = []
-        for gradcache in (True, False):
-            setting = Setting(args.model, "eos", "causal", args.max_length, gradcache=gradcache)
-            step = OurStep(setting.config())
-            with LiveBytes() as live:
-                step.backward(batch)
-            peaks.append(f"{live.peak / MIB:,.0f}")
-        rows.append([str(size), *peaks])
-    return rows
-
-
-def arguments() -> argparse.Namespace:
-    """The texts to encode."""
-    model, queries = {"choices": MODELS, "default": "tiny"}, {"type": whole, "default": 64}
-    return speed_parser("tensor_bytes", "--max-length", model=model, queries=queries).parse_args()
+def bytes_of_step(setting: Setting, size: int) -> int:
+    """The most that a training step of `size` queries holds at once: forward, loss and backward."""
+    (batch,) = batches("docstrings", size, 1)
+    step = OurStep(setting.config())
+    with LiveBytes() as live:
+        step.backward(batch)
+    return live.peak
 
 
 if __name__ == "__main__":

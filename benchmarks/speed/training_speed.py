@@ -8,23 +8,20 @@ Each figure is a ratio within a round, both on the same batch in the same proces
 heat is timed, the loss of the first batch in float32 without dropout must agree between trainers to 1e-3.
 """
 
-import argparse
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import torch
 
 from benchmarks.arguments import share, whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import in_turn, quickest, ratio, spread
 from benchmarks.speed.comparisons import HEATS, Heat, heat
 from benchmarks.speed.dense_limit import MatrixRate, flops_a_token
-from benchmarks.speed.setting import Setting, speed_parser
+from benchmarks.speed.setting import Setting, begun
 from benchmarks.speed.step import OurStep, start_alike
 from benchmarks.speed.work import SOURCES, batches, described, missing
 from cli.errors import UserError, guard
-from cli.quiet import quieten
 from corpora.triples import Triple
 
 TOLERANCE = 1e-3
@@ -63,32 +60,35 @@ QUICK = (Row("tiny", 6, SOURCES[:1], HEATS, 2), Row("tiny", 6, SOURCES[1:], HEAT
 
 def main() -> None:
     """Run the chosen part of the plan and print a table for each line of it."""
-    quieten()
-    args = arguments()
-    torch.set_num_threads(args.threads)
+    args = begun(
+        *("training_speed", "--models", "--data", "--max-length", "--precision", "--threads", "--quick"),
+        heats={"nargs": "+", "choices": HEATS, "default": HEATS},
+        batches={"nargs": "+", "type": whole, "help": "those of the plan with so many queries"},
+        rounds={"type": whole, "help": "of each heat; default: as the plan says"},
+        dropout={"type": share, "default": 0.1, "help": "of LoRA"},
+    )
     base = Setting(max_length=args.max_length, precision=args.precision, dropout=args.dropout)
     for row in QUICK if args.quick else PLAN:
         if row.model in args.models and (not args.batches or row.batch in args.batches):
-            measure_row(row, base, args)
+            measure_row(row, replace(base, model=row.model), args)
 
 
-def measure_row(row: Row, base: Setting, args: argparse.Namespace) -> None:
+def measure_row(row: Row, setting: Setting, args: Namespace) -> None:
     """Measure one line of the plan, into a section of its own: what is measured later leaves it as it is."""
     taken, lines, notes = stamp(), list[list[str]](), list[str]()
     how = f"max_length={args.max_length}, precision={args.precision}, LoRA dropout {args.dropout}. {EXPLAINED}"
     for source, kind in ((s, k) for s in row.data for k in row.heats if s in args.data and k in args.heats):
-        reason = missing(source)
-        start = time.perf_counter()
+        reason, start = missing(source), time.perf_counter()
         if reason:
             notes.append(f"* {source}: skipped, {reason}.")
         else:
-            more, note = one_heat(kind, replace(base, model=row.model), source, row.batch, args.rounds or row.rounds)
+            more, note = one_heat(kind, setting, source, row.batch, args.rounds or row.rounds)
             lines += more
             notes.append(note)
-            body = "\n\n".join([taken, how, table(HEAD, lines), "\n".join(notes)])
             title = f"Training speed: {row.model}, batches of {row.batch}"
+            parts = [taken, how, table(HEAD, lines), "\n".join(notes)]
             # after each heat: a long run that is cut loses one
-            publish(f"training_speed_{row.model}_{row.batch}", title, body, args.write)
+            publish(f"training_speed_{row.model}_{row.batch}", title, parts, args.write)
         done = f"skipped, {reason}" if reason else f"{time.perf_counter() - start:.0f} s"
         print(f"{row.model}, {source}, {row.batch}, {kind}: {done}", flush=True)
 
@@ -103,8 +103,7 @@ def one_heat(kind: str, setting: Setting, source: str, batch: int, rounds: int) 
 
 def measured(this: Heat, where: str, work: list[list[Triple]]) -> tuple[list[list[str]], str]:
     """Table lines of a heat, and a note with the texts and the variants that were quickest."""
-    sample = work[0][:SLICE]
-    steps, kept = {}, []
+    sample, steps, kept = work[0][:SLICE], {}, []
     for name, variants in this.contestants.items():
         best = quickest({v: make() for v, make in variants.items()}, sample, again=1) if len(variants) > 1 else ""
         steps[name] = variants[best]()
@@ -114,13 +113,12 @@ def measured(this: Heat, where: str, work: list[list[Triple]]) -> tuple[list[lis
     start_alike(subject, *(steps[name] for name in this.alike))
     rates = in_turn({**steps, MATRICES: MatrixRate(this.setting.precision)}, work, sample)
     need = flops_a_token(this.setting.config(), [n for batch in work for n in subject.lengths(batch)])
-    lines = []
-    for name in this.contestants:
-        if name != this.subject:
-            shares = [f"{100 * need * ratio(rates, n, MATRICES).median:.0f} %" for n in (this.subject, name)]
-            speeds = [f"{spread(rates[n]).median:,.0f}" for n in (this.subject, name)]
-            against = str(ratio(rates, this.subject, name))
-            lines.append([where, this.subject, speeds[0], name, speeds[1], against, ", ".join(shares)])
+    shares = {name: f"{100 * need * ratio(rates, name, MATRICES).median:.0f} %" for name in steps}
+    speeds = {name: f"{spread(rates[name]).median:,.0f}" for name in steps}
+    lines = [
+        [where, a, speeds[a], b, speeds[b], str(ratio(rates, a, b)), f"{shares[a]}, {shares[b]}"]
+        for a, b in ((this.subject, name) for name in steps if name != this.subject)
+    ]
     return lines, f"* {where}, {this.subject}: {described(subject.tokenizer, work[0])}. Quickest: {'; '.join(kept)}."
 
 
@@ -131,29 +129,17 @@ def check_losses(this: Heat, sample: Sequence[Triple]) -> str:
     """
     subject = this.contestants[this.subject][""]()
     start_alike(subject)
-    own, _ = subject.without_dropout(sample)
+    loss, _ = subject.without_dropout(sample)
     largest = 0.0
     for name in this.alike:
         for variant, make in this.contestants[name].items():
             step = make()
             start_alike(subject, step)
-            loss, _ = step.without_dropout(sample)
-            largest = max(largest, abs(loss - own))
-            if not abs(loss - own) <= TOLERANCE:
-                raise UserError(f"{name} ({variant}) has the loss {loss:.5f} where {this.subject} has {own:.5f}.")
-    return f"Loss of the first {len(sample)} queries, float32: {own:.4f}, the others' within {largest:.0e}."
-
-
-def arguments() -> argparse.Namespace:
-    """The comparisons to measure, and their settings."""
-    parser = speed_parser(
-        *("training_speed", "--models", "--data", "--max-length", "--precision", "--threads", "--quick"),
-        heats={"nargs": "+", "choices": HEATS, "default": HEATS},
-        batches={"nargs": "+", "type": whole, "help": "those of the plan with so many queries"},
-        rounds={"type": whole, "help": "of each heat; default: as the plan says"},
-        dropout={"type": share, "default": 0.1, "help": "of LoRA"},
-    )
-    return parser.parse_args()
+            theirs, _ = step.without_dropout(sample)
+            largest = max(largest, abs(theirs - loss))
+            if not abs(theirs - loss) <= TOLERANCE:
+                raise UserError(f"{name} ({variant}) has the loss {theirs:.5f} where {this.subject} has {loss:.5f}.")
+    return f"Loss of the first {len(sample)} queries, float32: {loss:.4f}, the others' within {largest:.0e}."
 
 
 if __name__ == "__main__":

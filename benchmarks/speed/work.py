@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from corpora.docstrings import read_docstrings
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer
 
 PAIRS = Path(__file__).resolve().parents[3] / "shared" / "data" / "pairs"
 SOURCES = ("docstrings", "pairs")
+TEXTS = 48  # of `mixed_docstrings`
 
 
 def missing(source: str) -> str | None:
@@ -31,20 +32,18 @@ def batches(source: str, size: int, count: int, seed: int = 0) -> list[list[Trip
     every trainer computes the same loss. Raises `UserError` where `source` holds too few.
     """
     pool = _triples(source)
-    found: list[list[Triple]] = []
-    chosen: list[Triple] = []
-    seen: set[str] = set()
+    full, chosen, seen = list[list[Triple]](), list[Triple](), set[str]()
     for i in np.random.default_rng(seed).permutation(len(pool)):
-        texts = {pool[i].query, pool[i].positive, pool[i].negatives[0]}
+        texts = set(texts_of([pool[i]]))
         if len(texts) == 3 and seen.isdisjoint(texts):
             chosen.append(pool[i])
             seen |= texts
         if len(chosen) == size:
-            found.append(chosen)
+            full.append(chosen)
             chosen, seen = [], set()
-        if len(found) == count:
-            return found
-    raise UserError(f"{source} holds {len(found)} batches of {size}, not {count}. Lower the batch or the rounds.")
+        if len(full) == count:
+            return full
+    raise UserError(f"{source} holds {len(full)} batches of {size}, not {count}. Lower the batch or the rounds.")
 
 
 def texts_of(batch: Sequence[Triple]) -> list[str]:
@@ -63,15 +62,20 @@ def described(tokenizer: TextTokenizer, batch: Sequence[Triple]) -> str:
     )
 
 
+def mixed_docstrings() -> list[str]:
+    """48 summaries and docstrings of polars, in turn: of many lengths, so that a batch of them has padding."""
+    docstrings = read_docstrings(["polars"])
+    chosen = docstrings[:: max(1, len(docstrings) // TEXTS)][:TEXTS]
+    return [d.text if k % 2 else d.summary for k, d in enumerate(chosen)]
+
+
 @cache
 def _triples(source: str) -> list[Triple]:
-    words = [f"data={'docstrings' if source == 'docstrings' else 'jsonl'}"]
-    if source == "pairs":
-        words.append(f"data.path='{PAIRS}/*.jsonl.gz'")
-    cfg: dict[str, Any] = plain(composed("train", words))
+    words = ["data=docstrings"] if source == "docstrings" else ["data=jsonl", f"data.path='{PAIRS}/*.jsonl.gz'"]
+    cfg = plain(composed("train", words))
     return [t for t in read_triples(cfg["data"], cfg["cache_dir"]) if t.negatives and _ordinary(t)]
 
 
 def _ordinary(triple: Triple) -> bool:
     """Return whether no text spells a special token: trainers treat one differently."""
-    return not any("<|" in text for text in (triple.query, triple.positive, triple.negatives[0]))
+    return not any("<|" in text for text in texts_of([triple]))

@@ -24,12 +24,12 @@ import torch
 from analysis.grids.formats import count, fraction, signed
 from analysis.statistics.wilcoxon import signed_rank
 from benchmarks.arguments import folder_first
+from benchmarks.speed.work import mixed_docstrings
+from benchmarks.sweeps.recipe import main_score
 from cli.errors import UserError, guard
 from cli.quiet import quieten
-from corpora.docstrings import read_docstrings
 from encoders.loading import load_run
 
-TEXTS = 48
 DIGEST = re.compile(r"-[0-9a-f]{8}$")  # ends the name of a folder where a value cannot stand in one
 Key = tuple[int, str]  # seed, task
 
@@ -60,20 +60,20 @@ def main() -> None:
         raise UserError(f"There are no scores below {base}/scores. Run evaluate.py on its runs first.")
     print("| changed | design | trainable | seeds | score | difference | p | alone or in a batch |")
     print("|---|---|---|---|---|---|---|---|")
-    rows = [("nothing", name, cell) for name, cell in usual.items()]
+    for name, cell in usual.items():
+        print(row("nothing", name, cell, None), flush=True)
     for study in sorted(base.parent.iterdir()):
         words = DIGEST.sub("", study.name).split(",")
         changed = [part for part in words if part not in base.name.split(",")]
         same_study = study.name.partition(",")[0] == base.name.partition(",")[0]
         if same_study and changed and all(part.startswith(prefixes) for part in changed):
-            rows += [("`" + " ".join(changed) + "`", name, cell) for name, cell in cells(study, base).items()]
-    for what, name, cell in rows:
-        print(row(what, name, cell, usual.get(name) if what != "nothing" else None), flush=True)
+            for name, cell in cells(study, base).items():
+                print(row(f"`{' '.join(changed)}`", name, cell, usual.get(name)), flush=True)
 
 
 def cells(study: Path, base: Path) -> dict[str, Cell]:
     """Return design -> cell of a study folder, from its scores; runs that were only scored anew lie in `base`."""
-    found: dict[str, Cell] = {}
+    by_name: dict[str, Cell] = {}
     for folder in sorted((study / "scores" / "results").glob("*")):
         scores: dict[Key, float] = {}
         for revision in sorted(folder.glob("seed=*")):
@@ -86,8 +86,8 @@ def cells(study: Path, base: Path) -> dict[str, Cell]:
             place = Path(cell) / f"seed={min(seed for seed, _ in scores)}"
             size = last["parameters"]["adapter"] + last["parameters"]["head"]
             run = study / place if (study / place).is_dir() else base / place
-            found[cell] = Cell(scores, size, last["config"], run)
-    return found
+            by_name[cell] = Cell(scores, size, last["config"], run)
+    return by_name
 
 
 def row(changed: str, name: str, cell: Cell, usual: Cell | None) -> str:
@@ -109,19 +109,10 @@ def row(changed: str, name: str, cell: Cell, usual: Cell | None) -> str:
 def distance(cell: Cell) -> float:
     """Largest difference of an entry of a unit vector between a text alone and the same text in one padded batch."""
     model = load_run(cell.run, cell.config)
-    docstrings = read_docstrings(["polars"])
-    chosen = docstrings[:: max(1, len(docstrings) // TEXTS)][:TEXTS]
-    texts = [d.text if k % 2 else d.summary for k, d in enumerate(chosen)]  # of many lengths, so that there is padding
     encoder = model.encoder.eval()
-    rows = model.tokenizer(texts)
+    rows = model.tokenizer(mixed_docstrings())
     alone = torch.cat([encoder(model.tokenizer.batch([r])) for r in rows])
     return float((encoder(model.tokenizer.batch(rows)) - alone).abs().max())
-
-
-def main_score(path: Path) -> float:
-    """Mean main score over splits and subsets of an mteb result."""
-    scores = json.loads(path.read_text(encoding="utf-8"))["scores"]
-    return mean(entry["main_score"] for split in scores.values() for entry in split)
 
 
 if __name__ == "__main__":

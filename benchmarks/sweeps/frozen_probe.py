@@ -40,7 +40,7 @@ def main() -> None:
     for pooler in POOLERS:
         with TemporaryDirectory() as folder:
             rows = measured(pooler, steps, words, Path(folder))
-        (wall, cpu) = rows["LoRA"]
+        wall, cpu = rows["LoRA"]
         for name, (w, c) in rows.items():
             lines.append(f"| {pooler} | {name} | {w:.3f} | {wall / w:.1f} | {c:.3f} | {cpu / c:.1f} |")
     print("\n".join(["", *lines]))

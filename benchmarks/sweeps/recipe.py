@@ -21,7 +21,7 @@ def main() -> None:
     for revision in root.glob("*/scores/results/*__*/seed=*"):
         study = revision.parents[3].name
         cell = revision.parent.name.rsplit("__", 1)[1]
-        table[study][cell] = mean(_main_score(path) for path in revision.glob("Docs*.json"))
+        table[study][cell] = mean(main_score(path) for path in revision.glob("Docs*.json"))
     if not table:
         raise UserError(f"There are no scores below {root}/*/scores. Run evaluate.py on its runs first.")
     cells = sorted({cell for row in table.values() for cell in row})
@@ -32,7 +32,8 @@ def main() -> None:
         print(f"| {study} | {shown} | {mean(row.values()):.4f} |")
 
 
-def _main_score(path: Path) -> float:
+def main_score(path: Path) -> float:
+    """Mean main score over splits and subsets of an mteb result."""
     scores = json.loads(path.read_text(encoding="utf-8"))["scores"]
     return mean(entry["main_score"] for split in scores.values() for entry in split)
 
