@@ -1,9 +1,9 @@
 """Growth of the cost with data, length, model, benchmark and the number of cells."""
 
+from itertools import product
 from typing import Any
 
-from benchmarks.cost.inputs import NEWER, PAPER, Inputs
-from benchmarks.cost.study import CELLS, base_config, coefficients, times
+from benchmarks.cost.study import CELLS, NEWER, PAPER, Inputs, base_config, coefficients, times
 from benchmarks.gpu_card.model import MODELS
 from benchmarks.page import table
 from training.cost.flops import Work
@@ -21,20 +21,19 @@ F: forward, B: forward and backward. GradCache runs F once more. What a chunk co
 
 def growth_text(inputs: Inputs) -> str:
     """Cases side by side, the formula, its coefficients."""
-    large = MODELS[1]
-    work = inputs.works(large)
-    rows: list[list[str]] = []
-    first: list[float] = []
-    for name, model, some, how in _cases(inputs):
-        found = [inputs.hours(model, cell, some, **how) for cell in CELLS]
-        hours = [sum(h[part].hours for h in found) for part in range(2)]
+    large, rows, first = MODELS[1], list[list[str]](), list[float]()
+    for name, model, work, how in _cases(inputs):
+        by_cell = [inputs.hours(model, cell, work, **how) for cell in CELLS]
+        hours = [sum(part.hours for part in parts) for parts in zip(*by_cell, strict=True)]
         hours.append(sum(hours))
         first = first or hours
         rows.append([name, *(f"{h:,.1f} (x {h / f:.2f})" for h, f in zip(hours, first, strict=True))])
-    plain, headed = (sum(h.hours for h in inputs.hours(large, cell, work)) for cell in ("m1", "m5"))
+    plain, headed = (sum(h.hours for h in inputs.hours(large, cell, inputs.works(large))) for cell in ("m1", "m5"))
+    count, length = coefficients(large, "m1").forward, base_config(large)["max_length"]
+    square = count.square * length / (count.token + count.square * length)
     cells = f"""Cells and seeds add up: one more on {large} costs {plain:,.1f} h without a trained head and
 {headed:,.1f} h with one; three seeds of the five cells {3 * first[2]:,.0f} h. Hours are linear in data, and in length
-but for attention's square, which at 512 tokens is {_square_share(large):.1%} of the backbone's FLOPs. The head's cost
+but for attention's square, which at 512 tokens is {square:.1%} of the backbone's FLOPs. The head's cost
 goes by texts, not by tokens."""
     head = ["five cells", "training, GPU h", "scoring, GPU h", "together"]
     return "\n\n".join([table(head, rows), cells, FORMULA.strip("\n"), _coefficients()])
@@ -59,14 +58,8 @@ def _cases(inputs: Inputs) -> list[tuple[str, str, dict[str, Work], dict[str, An
 
 def _coefficients() -> str:
     rows = []
-    for model in MODELS:
-        for cell in SHOWN:
-            count = coefficients(model, cell)
-            figures = [f"{v:.3g}" for p in (count.forward, count.both) for v in (p.text, p.token, p.square)]
-            rows.append([f"{model}, {cell}", *figures])
+    for model, cell in product(MODELS, SHOWN):
+        count = coefficients(model, cell)
+        figures = [f"{v:.3g}" for p in (count.forward, count.both) for v in (p.text, p.token, p.square)]
+        rows.append([f"{model}, {cell}", *figures])
     return table(["FLOPs", "F_text", "F_token", "F_square", "B_text", "B_token", "B_square"], rows)
-
-
-def _square_share(model: str) -> float:
-    count, length = coefficients(model, "m1").forward, base_config(model)["max_length"]
-    return count.square * length / (count.token + count.square * length)

@@ -1,10 +1,26 @@
 """docs/tables/cost.md: what is assumed, and the five cells on both bases in GPU hours. All figures are computed."""
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import date
 
+from torch import nn
+
 from benchmarks.cost.growth import growth_text
-from benchmarks.cost.inputs import PAPER, PARTS, Inputs, Scored
-from benchmarks.cost.study import ASSUMED_SIGN, CELLS, HOUR, Hours, base_config, coefficients, needed, training_work
+from benchmarks.cost.study import (
+    ASSUMED_SIGN,
+    CELLS,
+    HOUR,
+    PAPER,
+    PARTS,
+    Hours,
+    Inputs,
+    Scored,
+    base_config,
+    coefficients,
+    needed,
+    training_work,
+)
 from benchmarks.gpu_card.model import MODELS
 from benchmarks.page import table
 from records.manifest import code
@@ -23,14 +39,14 @@ def scored_text(scored: Scored) -> str:
         for kind, (texts, tokens) in sorted(scored.by_type.items(), key=lambda item: -item[1][1])
     ]
     rows.append([f"**all {scored.tasks} tasks**", f"{scored.texts:,}", f"{scored.tokens / 1e6:,.1f}", "100%"])
-    sizes: dict[str, int] = {}
+    sizes = Counter[str]()
     for volume in scored.volumes:
-        sizes[volume.task] = sizes.get(volume.task, 0) + volume.texts
-    names = sorted(sizes, key=lambda name: -sizes[name])[:LARGEST]
-    share = sum(sizes[name] for name in names) / scored.texts
+        sizes[volume.task] += volume.texts
+    largest = dict(sizes.most_common(LARGEST))
+    share = sum(largest.values()) / scored.texts
     return f"""{table([PAPER, "distinct texts", "M tokens, at most", "of tokens"], rows)}
 
-{", ".join(names)} have {share:.0%} of the texts. Texts that two tasks share are counted twice."""
+{", ".join(largest)} have {share:.0%} of the texts. Texts that two tasks share are counted twice."""
 
 
 def disk_text(inputs: Inputs) -> str:
@@ -41,9 +57,8 @@ def disk_text(inputs: Inputs) -> str:
         config = base_config(model)
         encoder = empty_encoder(config)
         shape = encoder.backbone.config.get_text_config()
-        trained = sum(p.numel() * p.element_size() for p in encoder.parameters() if p.requires_grad)
-        base = sum(p.numel() * p.element_size() for p in encoder.parameters() if not p.requires_grad)
-        head = sum(p.numel() * p.element_size() for p in encoder.pooler.parameters())
+        trained = _bytes(p for p in encoder.parameters() if p.requires_grad)
+        base, head = _bytes(encoder.parameters()) - trained, _bytes(encoder.pooler.parameters())
         vectors = scored.texts * encoder.pooler.embedding_dim * FLOAT32
         states = training_work(config).tokens * shape.num_hidden_layers * shape.hidden_size * BF16
         sizes = [base, trained - head, head, PARAMETERS_IN_A_CHECKPOINT * trained, vectors, states]
@@ -56,6 +71,10 @@ def disk_text(inputs: Inputs) -> str:
 A finished run keeps adapter and head; its checkpoint goes. Vectors (float32) are of use only to resume a scoring. The
 texts of {PAPER} are about {text / GIB:,.0f} GiB of characters, once. States: the cache of `backbone.frozen=true`
 for the whole recipe, which at these sizes does not pay."""
+
+
+def _bytes(parameters: Iterable[nn.Parameter]) -> int:
+    return sum(p.numel() * p.element_size() for p in parameters)
 
 
 TERA, PETA = 1e12, 1e15
@@ -112,12 +131,12 @@ def cells_text(inputs: Inputs) -> str:
         work = inputs.works(model)
         for cell, (pooler, attn) in CELLS.items():
             (training, scoring), tf32 = (inputs.hours(model, cell, work, t) for t in (False, True))
-            found = [training, scoring, training + scoring, tf32[0] + tf32[1]]
-            of_base = [a + b for a, b in zip(of_base, found, strict=True)]
+            hours = [training, scoring, training + scoring, tf32[0] + tf32[1]]
+            of_base = [a + b for a, b in zip(of_base, hours, strict=True)]
             flops = [needed(model, cell, part, work[part]) for part in PARTS]
             head = sum(f.head for f in flops) / sum(f.total for f in flops)
             peta = [f"{f.total / PETA:,.0f}" for f in flops]
-            rows.append([model, f"{cell}: {pooler} x {attn}", *peta, f"{head:.0%}", *map(str, found)])
+            rows.append([model, f"{cell}: {pooler} x {attn}", *peta, f"{head:.0%}", *map(str, hours)])
         rows.append([model, "**all five**", "", "", "", *(f"**{h}**" for h in of_base)])
         sums = [a + b for a, b in zip(sums, of_base, strict=True)]
     rows.append(["**both**", "**all ten**", "", "", "", *(f"**{h}**" for h in sums)])

@@ -1,8 +1,7 @@
 """The contestants that run in turn on a card: training and encoding of a cell on one shared backbone."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,8 +19,7 @@ from training.objectives.infonce import infonce
 TIMES_SMALLER = 4  # the smallest token budget that is tried after running out of memory, as a part of the configured
 
 
-@dataclass
-class Contestant:
+class Contestant(ABC):
     """A cell on the shared backbone. `enter` makes what it needs, `leave` lets it go; a call does a turn's work.
 
     peak_bytes: the largest allocation so far; held_bytes: what was there before a turn's work, mainly weights.
@@ -29,33 +27,24 @@ class Contestant:
     A call returns the number of tokens; 0 once the card has run out of memory at all budgets tried.
     """
 
-    made: ClassVar[tuple[str, ...]] = ()  # names of what `start` makes
-
-    cell: Cell
-    config: Config
-    backbone: PreTrainedModel
-    card: Card
-    budget: int = field(init=False)
-    most: int | None = field(init=False)
-    peak_bytes: int | None = field(init=False, default=None)
-    held_bytes: int | None = field(init=False, default=None)
-    failed: bool = field(init=False, default=False)
-
-    def __post_init__(self) -> None:
-        """Start with the budget of the configuration."""
-        self.budget, self.most = self.config["token_budget"], self.config["trainer"]["chunk_size"]
+    def __init__(self, cell: Cell, config: Config, backbone: PreTrainedModel, card: Card) -> None:
+        self.cell, self.config, self.backbone, self.card = cell, config, backbone, card
+        self.budget, self.most = config["token_budget"], config["trainer"]["chunk_size"]
+        self.peak_bytes: int | None = None
+        self.held_bytes: int | None = None
+        self.failed = False
+        self._kept = {*self.__dict__, "_kept"}
 
     def enter(self) -> None:
         """Switch the shared backbone to this cell and make its head; not timed."""
-        c = self.cell
-        torch.set_float32_matmul_precision("high" if c.tf32 else "highest")
+        torch.set_float32_matmul_precision("high" if self.cell.tf32 else "highest")
         set_attention(self.backbone, pattern_of(self.config["attn"]))
         self.card.forget_peak()
         shape = self.backbone.config.get_text_config()
         seed = stream_seed(self.config["seed"], "head")
         with torch.device(self.card.device):
             pooler = build_pooler(self.config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed)
-        self.encoder = make_encoder(c.execution, self.backbone, pooler, self.config, self.card)
+        self.encoder = make_encoder(self.cell.execution, self.backbone, pooler, self.config, self.card)
         self.tokenizer = Prepared(self.config)
         self.start()
         self.held_bytes = self.card.held_bytes
@@ -64,8 +53,8 @@ class Contestant:
         """Note the peak and free everything but the backbone."""
         peak = self.card.peak_bytes
         self.peak_bytes = peak if self.peak_bytes is None else max(self.peak_bytes, peak or 0)
-        for name in ("encoder", "tokenizer", *self.made):
-            self.__dict__.pop(name, None)
+        for name in self.__dict__.keys() - self._kept:
+            del self.__dict__[name]
         for p in self.backbone.parameters():
             p.grad = None
         torch.set_float32_matmul_precision("highest")
@@ -95,13 +84,13 @@ class Contestant:
         if not self.failed:
             self.enter()
 
+    @abstractmethod
     def start(self) -> None:
         """Make what the work needs beside the encoder."""
-        raise NotImplementedError
 
+    @abstractmethod
     def work(self, texts: Texts) -> None:
         """Do a turn's work."""
-        raise NotImplementedError
 
 
 class Training(Contestant):
@@ -111,8 +100,6 @@ class Training(Contestant):
     time is proportional to them and its memory is that of one. The other texts' vectors are random, so that the loss
     and its memory are those of the whole batch.
     """
-
-    made = ("step", "optimizer", "trained")
 
     def start(self) -> None:
         """See `Contestant`."""
@@ -146,8 +133,6 @@ class Training(Contestant):
 
 class Encoding(Contestant):
     """`TextEncoder.encode` up to float32 vectors in numpy; LoRA stays apart, as a bf16 run is loaded."""
-
-    made = ("text_encoder",)
 
     def start(self) -> None:
         """See `Contestant`."""

@@ -48,27 +48,19 @@ class Figures:
 
 def figures(record: Record, name: str) -> Figures | None:
     """The figures of cell `name` of a record; None where it never ran to its end."""
-    cell, rates = record["cells"][name], record["rates"]
-    rounds = [r for r, rate in enumerate(rates[name]) if rate > 0]
-    if not rounds:
+    cell, rates, rows = record["cells"][name], record["rates"], []
+    heads = rates["tf32" if cell["tf32"] else "fp32"]
+    for tokens_a_second, bf16, head, sums in zip(rates[name], rates["bf16"], heads, record["works"], strict=True):
+        if tokens_a_second > 0:
+            work = Work(**sums)
+            seconds = work.tokens / tokens_a_second
+            flops, once = (need(record, cell, work, once) for once in (False, True))
+            rate, limit = flops.total / seconds, flops.seconds(bf16, head) / seconds
+            rows.append((tokens_a_second, work.texts / seconds, rate / bf16, limit, once.total / seconds / bf16, rate))
+    if not rows:
         return None
-    works = [Work(**work) for work in record["works"]]
-    needs = [need(record, cell, works[r]) for r in rounds]
-    seconds = [works[r].tokens / rates[name][r] for r in rounds]
-    bf16 = [rates["bf16"][r] for r in rounds]
-    head = [rates["tf32" if cell["tf32"] else "fp32"][r] for r in rounds]
-    once = None
-    if record["part"] == "training":
-        once = [need(record, cell, works[r], once=True).total / s for r, s in zip(rounds, seconds, strict=True)]
-    every = list(zip(needs, seconds, bf16, head, strict=True))
-    return Figures(
-        tokens=spread([rates[name][r] for r in rounds]),
-        texts=spread([works[r].texts / s for r, s in zip(rounds, seconds, strict=True)]),
-        of_bf16=spread([n.total / s / b for n, s, b, _ in every]),
-        of_limit=spread([n.seconds(b, h) / s for n, s, b, h in every]),
-        once=spread([o / b for o, b in zip(once, bf16, strict=True)]) if once else None,
-        flops_a_second=spread([n.total / s for n, s, _, _ in every]).median,
-    )
+    *spreads, of_once, flops_a_second = (spread(column) for column in zip(*rows, strict=True))
+    return Figures(*spreads, of_once if record["part"] == "training" else None, flops_a_second.median)
 
 
 def need(record: Record, cell: dict[str, Any], work: Work, once: bool = False) -> Need:

@@ -39,21 +39,19 @@ def main() -> None:
     card = Card(device(args.device))
     if card.device.type == "cpu" and not args.quick:
         raise UserError("There is no GPU here, and on a CPU these sizes take days. Give --quick, or use a GPU.")
-    end = time.monotonic() + 60 * args.minutes
-    heats = [(model, part) for model in args.models for part in args.part]
-    for number, (model, part) in enumerate(heats):
-        if part == args.part[0]:
-            backbone = random_backbone(card_config(model, "eos", "causal", args.quick), card)
-        seconds = (end - time.monotonic()) / (len(heats) - number)
+    end, left = time.monotonic() + 60 * args.minutes, len(args.models) * len(args.part)
+    for model in args.models:
+        backbone = random_backbone(card_config(model, "eos", "causal", args.quick), card)
         tokens = QUICK_TOKENS if args.quick else args.tokens or TOKENS[model]
-        plan = Plan(model, part, tuple(args.poolers), tokens, args.rounds, seconds, args.quick)
-        begun = time.monotonic()
-        run_heat(plan, backbone, card, lambda record: keep_record(out, {**taken(card), **record}))
-        print(f"{model}, {part}: {time.monotonic() - begun:.0f} s", flush=True)
-        if part == args.part[-1]:
-            del backbone
-            gc.collect()
-            card.forget_peak()
+        for part in args.part:
+            begun = time.monotonic()
+            plan = Plan(model, part, tuple(args.poolers), tokens, args.rounds, (end - begun) / left, args.quick)
+            run_heat(plan, backbone, card, lambda record: keep_record(out, {**taken(card), **record}))
+            print(f"{model}, {part}: {time.monotonic() - begun:.0f} s", flush=True)
+            left -= 1
+        del backbone
+        gc.collect()
+        card.forget_peak()
 
 
 def device(word: str) -> torch.device:
@@ -65,9 +63,8 @@ def device(word: str) -> torch.device:
 
 def arguments() -> argparse.Namespace:
     """The measurements to take, and the place to keep them."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gpu_card.gpu", description=(__doc__ or "").split("\n")[0]
-    )
+    summary = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_card.gpu", description=summary)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--part", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
     parser.add_argument("--poolers", nargs="+", choices=POOLERS, default=POOLERS)
@@ -75,9 +72,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="at most")
     parser.add_argument("--minutes", type=float, default=8, help="no round is begun that would end later")
     parser.add_argument("--tokens", type=int, help=f"of a turn, about; default: {TOKENS}")
-    parser.add_argument(
-        "--out", type=Path, help=f"folder of gpu.json; default: benchmarks/measured, with --quick {QUICK_OUT}"
-    )
+    place = f"folder of gpu.json; default: benchmarks/measured, with --quick {QUICK_OUT}"
+    parser.add_argument("--out", type=Path, help=place)
     parser.add_argument("--quick", action="store_true", help="two narrow layers: does it run?")
     parser.add_argument("--write", action="store_true", help="measure nothing; put the records into the page")
     return parser.parse_args()

@@ -78,7 +78,10 @@ def cells(poolers: Iterable[str]) -> list[Cell]:
 
 def run_heat(plan: Plan, backbone: PreTrainedModel, card: Card, keep: Callable[[dict[str, Any]], None]) -> None:
     """Run the rounds of `plan`; after each one `keep` gets the record of all so far."""
-    runs = {c.name: PARTS[plan.part](c, _config(plan, c), backbone, card) for c in cells(plan.poolers)}
+    runs = {
+        c.name: PARTS[plan.part](c, card_config(plan.model, c.pooler, c.attn, plan.small), backbone, card)
+        for c in cells(plan.poolers)
+    }
     turns: dict[str, Any] = {**runs, **{name: Products(name, card) for name in FORMATS}}
     config = next(iter(runs.values())).config
     budget, most = config["token_budget"], config["trainer"]["chunk_size"] if plan.part == "training" else None
@@ -137,10 +140,6 @@ def until(numbers: Iterable[int], seconds: float, clock: Callable[[], float] = t
         if longest and now + longest > start + seconds:
             return
         yield number
-
-
-def _config(plan: Plan, cell: Cell) -> dict[str, Any]:
-    return card_config(plan.model, cell.pooler, cell.attn, plan.small)
 
 
 def _facts(plan: Plan, config: dict[str, Any], lengths: list[int]) -> dict[str, Any]:

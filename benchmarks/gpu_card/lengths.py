@@ -30,15 +30,20 @@ def batch_lengths(queries: int, longest: int, seed: int, negatives: int = 1) -> 
     return np.minimum(np.concatenate(columns), longest).tolist()
 
 
+def chunked(lengths: list[int], budget: int, most: int | None) -> list[list[int]]:
+    """Return the lengths in each chunk that padded execution makes of a batch."""
+    return [[lengths[i] for i in chunk] for chunk in by_token_budget(lengths, budget, most)]
+
+
 def share(lengths: list[int], budget: int, most: int | None, tokens: int, number: int) -> list[int]:
     """Return the lengths in every k-th chunk of a batch, about `tokens` tokens in all; `number` says where it begins.
 
     Chunks are sorted by length, so every k-th of them has the composition of all. They stay the chunks that they
     were, since a chunk is full by its own first text alone.
     """
-    chunks = by_token_budget(lengths, budget, most)
+    chunks = chunked(lengths, budget, most)
     stride = min(len(chunks), max(1, round(sum(lengths) / tokens)))
-    return [lengths[i] for chunk in chunks[number % stride :: stride] for i in chunk]
+    return [n for chunk in chunks[number % stride :: stride] for n in chunk]
 
 
 def heaviest(lengths: list[int], budget: int, most: int | None) -> list[int]:
@@ -46,8 +51,8 @@ def heaviest(lengths: list[int], budget: int, most: int | None) -> list[int]:
 
     A backbone's activations grow with tokens, a head's with texts.
     """
-    chunks = by_token_budget(lengths, budget, most)
-    return [lengths[i] for chunk in (chunks[0], max(chunks, key=len)) for i in chunk]
+    chunks = chunked(lengths, budget, most)
+    return [*chunks[0], *max(chunks, key=len)]
 
 
 def counted(config: dict[str, Any]) -> TrainingFlops:
@@ -63,14 +68,12 @@ def counted(config: dict[str, Any]) -> TrainingFlops:
 
 def real_work(lengths: list[int], budget: int, most: int | None) -> Work:
     """The work of texts of `lengths` without any padding, in as many chunks as padded execution has."""
-    chunks = len(by_token_budget(lengths, budget, most))
-    return Work(chunks, len(lengths), sum(lengths), sum(n * n for n in lengths))
+    return Work().plus(chunked(lengths, budget, most))
 
 
 def places_a_token(lengths: list[int], budget: int, most: int | None) -> float:
     """Padded places over real tokens."""
-    chunks = by_token_budget(lengths, budget, most)
-    return sum(len(c) * max(lengths[i] for i in c) for c in chunks) / sum(lengths)
+    return sum(len(chunk) * max(chunk) for chunk in chunked(lengths, budget, most)) / sum(lengths)
 
 
 def _with_layers(config: dict[str, Any], layers: int) -> dict[str, Any]:

@@ -39,18 +39,23 @@ def card_config(model: str, pooler: str, attn: str, small: bool = False) -> dict
 
 @dataclass
 class Card:
-    """A device with its clock and its memory meter. A CPU has no meter of its own: peak is None."""
+    """A device with its clock and its memory meter. A CPU has no meter of its own: its bytes are None."""
 
     device: torch.device
 
     @property
+    def is_gpu(self) -> bool:
+        """Whether the meter is there."""
+        return self.device.type == "cuda"
+
+    @property
     def name(self) -> str:
         """Of the card."""
-        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
+        return torch.cuda.get_device_name(self.device) if self.is_gpu else "cpu"
 
     def wait(self) -> None:
         """Until all that was started is done; only then a clock says something."""
-        if self.device.type == "cuda":
+        if self.is_gpu:
             torch.cuda.synchronize(self.device)
 
     def seconds(self, work: Callable[[], object]) -> float:
@@ -63,19 +68,19 @@ class Card:
 
     def forget_peak(self) -> None:
         """Give unused memory back and measure the peak anew."""
-        if self.device.type == "cuda":
+        if self.is_gpu:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(self.device)
 
     @property
     def peak_bytes(self) -> int | None:
         """Largest allocation since `forget_peak`."""
-        return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
+        return torch.cuda.max_memory_allocated(self.device) if self.is_gpu else None
 
     @property
     def held_bytes(self) -> int | None:
         """Bytes that are allocated now."""
-        return torch.cuda.memory_allocated(self.device) if self.device.type == "cuda" else None
+        return torch.cuda.memory_allocated(self.device) if self.is_gpu else None
 
 
 def random_backbone(config: dict[str, Any], card: Card) -> PreTrainedModel:
@@ -84,11 +89,11 @@ def random_backbone(config: dict[str, Any], card: Card) -> PreTrainedModel:
     torch.manual_seed(stream_seed(config["seed"], "random model"))
     with torch.device(card.device):
         shape = shape_of(config["model"])
-        backbone = AutoModel.from_config(
-            shape, dtype=precision.weights, attn_implementation=kernel_of(config["model"], shape)
-        )
+        kernel = kernel_of(config["model"], shape)
+        backbone = AutoModel.from_config(shape, dtype=precision.weights, attn_implementation=kernel)
     backbone.requires_grad_(False).eval()
-    for pattern in (pattern_of({"name": name}) for name in ("causal", "bi")):
+    for name in ("causal", "bi"):
+        pattern = pattern_of({"name": name})
         set_attention(backbone, pattern)
         probe(backbone, pattern)
     add_lora(backbone, config["lora"], stream_seed(config["seed"], "adapter"))

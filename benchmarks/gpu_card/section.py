@@ -1,9 +1,8 @@
 """The section "On a GPU" of docs/tables/performance.md, made from the records."""
 
-from typing import Any
+from itertools import product
 
 from benchmarks.gpu_card.figures import Record, figures
-from benchmarks.gpu_card.model import Cell
 from benchmarks.page import publish, table
 from benchmarks.rounds import ratio
 
@@ -25,14 +24,15 @@ it; nothing is tokenised. Encoding is `TextEncoder.encode`, LoRA apart. Tokens a
   float32), over the time taken. Once: as of matrix rate, without the second forward pass.
 * Peak: the largest allocation, in brackets what was there before (weights and head).
 * Medians over rounds in turn in one process, tenth and ninetieth percentile in brackets."""
+PLAINER = {"pooler": "eos", "attn": "causal", "execution": "padded", "tf32": False}  # of two cells that are compared
 HEAD = ["cell", "tokens/s", "texts/s", "of matrix rate", "of own formats", "once", "peak GiB", "token budget"]
 
 
 def write_section(records: list[Record]) -> None:
     """Put the section into the page; it says that nothing was measured where there are no records at full size."""
     full = [r for r in records if not r["small"]]
-    body = "\n\n".join([explained(full[0]), *map(described, full)]) if full else NOT_MEASURED
-    publish("gpu", "On a GPU, at the published sizes", body, write=True)
+    parts = [explained(full[0]), *map(described, full)] if full else [NOT_MEASURED]
+    publish("gpu", "On a GPU, at the published sizes", parts, write=True)
 
 
 def explained(record: Record) -> str:
@@ -57,53 +57,25 @@ def described(record: Record) -> str:
 
 
 def _line(record: Record, name: str) -> list[str]:
-    cell, found = record["cells"][name], figures(record, name)
-    budget = f"{cell['token_budget']:,}"
+    cell, measured = record["cells"][name], figures(record, name)
+    peak, budget = "not measured", f"{cell['token_budget']:,}"
+    if cell["peak_bytes"] is not None:
+        peak = f"{cell['peak_bytes'] / GIB:.1f} ({(cell['held_bytes'] or 0) / GIB:.1f})"
     if cell["token_budget"] < record["token_budget"]:
         budget += f" (out of memory at {2 * cell['token_budget']:,})"
-    if found is None:
-        return [name, "out of memory", "", "", "", "", _peak(cell), f"none down to {budget}"]
-    shares = [_share(s) for s in (found.of_bf16, found.of_limit, found.once)]
-    return [name, f"{found.tokens.median:,.0f}", f"{found.texts.median:,.0f}", *shares, _peak(cell), budget]
-
-
-def _share(spread: Any) -> str:
-    if spread is None:
-        return ""
-    return f"**{spread.median:.1%}** ({spread.low:.1%} to {spread.high:.1%})"
-
-
-def _peak(cell: dict[str, Any]) -> str:
-    if cell["peak_bytes"] is None:
-        return "not measured"
-    return f"{cell['peak_bytes'] / GIB:.1f} ({(cell['held_bytes'] or 0) / GIB:.1f})"
+    if measured is None:
+        return [name, "out of memory", "", "", "", "", peak, f"none down to {budget}"]
+    spreads = (measured.of_bf16, measured.of_limit, measured.once)
+    shares = [f"**{s.median:.1%}** ({s.low:.1%} to {s.high:.1%})" if s else "" for s in spreads]
+    return [name, f"{measured.tokens.median:,.0f}", f"{measured.texts.median:,.0f}", *shares, peak, budget]
 
 
 def ratios(record: Record) -> list[list[str]]:
     """Lines (this, compared with, ratio of tokens/s): execution, attention, pooler and TF32, one changed at a time."""
-    keys = ("pooler", "attn", "execution", "tf32")
-    cells = {name: Cell(*(cell[key] for key in keys)) for name, cell in record["cells"].items()}
-    ran = [name for name in cells if all(record["rates"][name])]
+    ran = {name: cell for name, cell in record["cells"].items() if all(record["rates"][name])}
     lines = []
-    for this in ran:
-        for other in ran:
-            if _is_pair(cells[this], cells[other]):
-                lines.append([this, other, str(ratio(record["rates"], this, other))])
+    for (this, cell), (other, against) in product(ran.items(), repeat=2):
+        changed = [key for key in PLAINER if cell[key] != against[key]]
+        if len(changed) == 1 and against[changed[0]] == PLAINER[changed[0]]:
+            lines.append([this, other, str(ratio(record["rates"], this, other))])
     return lines
-
-
-def _is_pair(this: Cell, other: Cell) -> bool:
-    """Return whether they differ in one thing, and `other` has the plainer value of it."""
-    changed = [
-        (this.execution, other.execution) == ("unpadded", "padded"),
-        (this.attn, other.attn) == ("bi", "causal"),
-        this.pooler != "eos" and other.pooler == "eos",
-        this.tf32 and not other.tf32,
-    ]
-    same = [
-        this.execution == other.execution,
-        this.attn == other.attn,
-        this.pooler == other.pooler,
-        this.tf32 == other.tf32,
-    ]
-    return sum(changed) == 1 and all(c or s for c, s in zip(changed, same, strict=True))

@@ -4,9 +4,20 @@ import pytest
 
 from benchmarks.cost import study
 from benchmarks.cost.growth import growth_text
-from benchmarks.cost.inputs import NEWER, PAPER, Inputs, Scored
 from benchmarks.cost.page import basis_text, cells_text, disk_text, heads_text, scored_text
-from benchmarks.cost.study import Assumed, base_config, hours, measured_rate, needed, scoring_work, training_work
+from benchmarks.cost.study import (
+    NEWER,
+    PAPER,
+    Assumed,
+    Inputs,
+    Scored,
+    base_config,
+    hours,
+    measured_rate,
+    needed,
+    scoring_work,
+    training_work,
+)
 from benchmarks.gpu_card import figures as figures_module
 from benchmarks.gpu_card.figures import Need
 from evaluation.plan.text_volume import Volume
