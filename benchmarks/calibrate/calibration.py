@@ -22,18 +22,8 @@ from analysis.statistics.correction import passes
 from analysis.statistics.intervals import student_interval
 from analysis.statistics.wilcoxon import p_above_zero
 from benchmarks.calibrate.null_intervals import INTERVALS, covers
-from benchmarks.calibrate.null_tests import ALPHA, PROCEDURES, TESTS, WILCOX, pairwise
-from benchmarks.calibrate.null_worlds import (
-    BLOCK,
-    PSEUDOMEDIAN,
-    SD,
-    WORLDS,
-    Spreads,
-    block_means,
-    five_designs,
-    read_spreads,
-    symmetric,
-)
+from benchmarks.calibrate.null_tests import ALPHA, PROCEDURES, TESTS, WILCOX, block_means, pairwise
+from benchmarks.calibrate.null_worlds import BLOCK, PSEUDOMEDIAN, SD, WORLDS, Spreads, five_designs, read_spreads
 from benchmarks.calibrate.tables import Rates, above, below, draw, measure, print_power, print_table
 from cli.errors import UserError, guard, nearest
 from records.manifest import code
@@ -120,7 +110,7 @@ def power_of_tests(plan: Plan, spreads: Spreads, spread: str, n: int) -> Rates:
     """Return "difference test" -> share rejected; symmetric differences of standard deviation `spread`."""
     rates: Rates = {}
     for difference in DIFFERENCES:
-        d = symmetric(_rng(spread, n), spreads, plan.interval_reps, n) * (float(spread) / SD) + difference
+        d = WORLDS["symmetric"](_rng(spread, n), spreads, plan.interval_reps, n) * (float(spread) / SD) + difference
         rates |= {f"{difference} {name}": float(passes(TESTS[name](d), ALPHA).mean()) for name in POWER_OF}
     return rates
 
@@ -142,21 +132,18 @@ def _rng(world: str, n: int) -> np.random.Generator:
     return np.random.default_rng([n, *world.encode()])
 
 
-def print_tests(plan: Plan, spreads: Spreads) -> None:
-    """Print the false positives of the paired tests."""
-    tests = measure(false_positives, plan, spreads, WORLDS)
-    print_table("False positives at 5 %", tests, plan.reps, above(plan.reps))
+RATES = {
+    "tests": ("False positives at 5 %", false_positives, WORLDS),
+    "families": ("Any false positive among five designs", family_wise, FAMILY_WORLDS),
+    "intervals": ("Coverage of 95 % intervals", coverage, WORLDS),
+}
 
 
-def print_families(plan: Plan, spreads: Spreads) -> None:
-    """Print the family-wise errors."""
-    families = measure(family_wise, plan, spreads, FAMILY_WORLDS)
-    print_table("Any false positive among five designs", families, plan.reps, above(plan.reps))
-
-
-def print_intervals(plan: Plan, spreads: Spreads) -> None:
-    """Print the coverage."""
-    print_table("Coverage of 95 % intervals", measure(coverage, plan, spreads, WORLDS), plan.interval_reps, below)
+def print_rates(name: str, plan: Plan, spreads: Spreads) -> None:
+    """Print the table `name` of `RATES`."""
+    title, job, worlds = RATES[name]
+    reps, bad = (plan.interval_reps, below) if name == "intervals" else (plan.reps, above(plan.reps))
+    print_table(title, measure(job, plan, spreads, worlds), reps, bad)
 
 
 def print_equivalence(plan: Plan, spreads: Spreads) -> None:
@@ -177,9 +164,7 @@ def print_powers(plan: Plan, spreads: Spreads) -> None:
 
 
 TABLES = {
-    "tests": print_tests,
-    "families": print_families,
-    "intervals": print_intervals,
+    **{name: partial(print_rates, name) for name in RATES},
     "equivalence": print_equivalence,
     "power": print_powers,
 }

@@ -15,6 +15,7 @@ from analysis.statistics.correction import holm, passes
 from analysis.statistics.intervals import mean_and_error
 from analysis.statistics.ranks import nemenyi_distance, rank_error
 from analysis.statistics.wilcoxon import signed_rank
+from benchmarks.calibrate.null_worlds import BLOCK
 
 ALPHA = 0.05
 ENUMERATED_UP_TO = 11  # tasks: 2^10 patterns
@@ -56,6 +57,13 @@ def t_test(differences: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.nan_to_num(np.abs(mean) / error, nan=0.0, posinf=np.inf)
     return np.asarray(2 * stdtr(differences.shape[1] - 1, -t))
+
+
+def block_means(differences: Floats) -> Floats:
+    """Return [reps, blocks]: the mean of each block of four tasks, which is what `cluster=` tests."""
+    starts = np.arange(0, differences.shape[1], BLOCK)
+    sizes = np.diff(np.r_[starts, differences.shape[1]])
+    return np.asarray(np.add.reduceat(differences, starts, axis=1) / sizes)
 
 
 TESTS: dict[str, Callable[[Floats], Floats]] = {

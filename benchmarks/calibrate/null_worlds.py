@@ -134,13 +134,6 @@ def related(rho: float) -> World:
     return world
 
 
-def block_means(differences: Floats) -> Floats:
-    """Return [reps, blocks]: the mean of each block of four tasks, which is what `cluster=` tests."""
-    starts = np.arange(0, differences.shape[1], BLOCK)
-    sizes = np.diff(np.r_[starts, differences.shape[1]])
-    return np.asarray(np.add.reduceat(differences, starts, axis=1) / sizes)
-
-
 def five_designs(rng: np.random.Generator, spreads: Spreads, reps: int, n: int, kind: str) -> Floats:
     """Draw scores [reps, n, 5] of five equally good designs.
 

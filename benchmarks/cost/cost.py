@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.cost.page import page
 from benchmarks.cost.study import Assumed, Inputs
-from benchmarks.gpu_card.results import MEASURED, read_records
+from benchmarks.gpu_card.figures import MEASURED, read_records
 from benchmarks.page import ROOT
 from cli.errors import guard
 from cli.quiet import quieten

@@ -6,21 +6,8 @@ from datetime import date
 
 from torch import nn
 
+from benchmarks.cost import study
 from benchmarks.cost.growth import growth_text
-from benchmarks.cost.study import (
-    ASSUMED_SIGN,
-    CELLS,
-    HOUR,
-    PAPER,
-    PARTS,
-    Hours,
-    Inputs,
-    Scored,
-    base_config,
-    coefficients,
-    needed,
-    training_work,
-)
 from benchmarks.gpu_card.model import MODELS
 from benchmarks.page import table
 from records.manifest import code
@@ -32,7 +19,7 @@ FLOAT32, BF16 = 4, 2  # bytes
 LARGEST = 6  # corpora that are named
 
 
-def scored_text(scored: Scored) -> str:
+def scored_text(scored: study.Scored) -> str:
     """Texts and tokens by type of task."""
     rows = [
         [kind, f"{texts:,}", f"{tokens / 1e6:,.1f}", f"{tokens / scored.tokens:.1%}"]
@@ -44,32 +31,32 @@ def scored_text(scored: Scored) -> str:
         sizes[volume.task] += volume.texts
     largest = dict(sizes.most_common(LARGEST))
     share = sum(largest.values()) / scored.texts
-    return f"""{table([PAPER, "distinct texts", "M tokens, at most", "of tokens"], rows)}
+    return f"""{table([study.PAPER, "distinct texts", "M tokens, at most", "of tokens"], rows)}
 
 {", ".join(largest)} have {share:.0%} of the texts. Texts that two tasks share are counted twice."""
 
 
-def disk_text(inputs: Inputs) -> str:
+def disk_text(inputs: study.Inputs) -> str:
     """Gibibytes of weights, checkpoints, vectors and states."""
-    scored = inputs.sets[PAPER]
+    scored = inputs.sets[study.PAPER]
     rows = []
     for model in MODELS:
-        config = base_config(model)
+        config = study.base_config(model)
         encoder = empty_encoder(config)
         shape = encoder.backbone.config.get_text_config()
         trained = _bytes(p for p in encoder.parameters() if p.requires_grad)
         base, head = _bytes(encoder.parameters()) - trained, _bytes(encoder.pooler.parameters())
         vectors = scored.texts * encoder.pooler.embedding_dim * FLOAT32
-        states = training_work(config).tokens * shape.num_hidden_layers * shape.hidden_size * BF16
+        states = study.training_work(config).tokens * shape.num_hidden_layers * shape.hidden_size * BF16
         sizes = [base, trained - head, head, PARAMETERS_IN_A_CHECKPOINT * trained, vectors, states]
         rows.append([model, *(f"{size / GIB:,.2f}" for size in sizes)])
     text = sum(v.texts * v.characters for v in scored.volumes)
     columns = ["GiB", "base, once", "adapter, a run", "head, a run (m2 to m5)", "checkpoint while it trains"]
-    columns += [f"all vectors of {PAPER}, a run", "states of all training tokens"]
+    columns += [f"all vectors of {study.PAPER}, a run", "states of all training tokens"]
     return f"""{table(columns, rows)}
 
 A finished run keeps adapter and head; its checkpoint goes. Vectors (float32) are of use only to resume a scoring. The
-texts of {PAPER} are about {text / GIB:,.0f} GiB of characters, once. States: the cache of `backbone.frozen=true`
+texts of {study.PAPER} are about {text / GIB:,.0f} GiB of characters, once. States: the cache of `backbone.frozen=true`
 for the whole recipe, which at these sizes does not pay."""
 
 
@@ -83,37 +70,37 @@ HEAD = ["base", "cell", "training, PFLOP", "scoring, PFLOP", "of them the head",
 HEAD += ["together", "together, head in TF32"]
 
 
-def page(inputs: Inputs) -> str:
+def page(inputs: study.Inputs) -> str:
     """The whole page."""
     commit = (code()["commit"] or "unknown")[:7]
     made = f"Made by `python -m benchmarks.cost.cost --write` on {date.today()}, commit {commit}"
     parts = [
         "# What the published study costs",
-        f"{made}; not written by hand. {ASSUMED_SIGN}: rests on assumed rates.",
+        f"{made}; not written by hand. {study.ASSUMED_SIGN}: rests on assumed rates.",
         basis_text(inputs),
         f"## The five cells on both bases\n\n{cells_text(inputs)}",
         f"## The heads\n\n{heads_text(inputs)}",
         f"## How it grows\n\n{growth_text(inputs)}",
-        f"## What scoring embeds\n\n{scored_text(inputs.sets[PAPER])}",
+        f"## What scoring embeds\n\n{scored_text(inputs.sets[study.PAPER])}",
         f"## On disk\n\n{disk_text(inputs)}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def basis_text(inputs: Inputs) -> str:
+def basis_text(inputs: study.Inputs) -> str:
     """The counted and the assumed."""
-    a, config = inputs.assumed, base_config(MODELS[0])
-    t, work = config["trainer"], training_work(config)
+    a, config = inputs.assumed, study.base_config(MODELS[0])
+    t, work, paper = config["trainer"], study.training_work(config), study.PAPER
     negatives, asked = config["objective"]["hard_negatives"], config["evaluation"]["instructions"]
     documents = f"a positive and {negatives} hard negatives each" if negatives else "a positive each"
     bf16, fp32, tf32 = (f"{rate / TERA:,.0f}" for rate in (a.bf16, a.fp32, a.tf32))
     measured = any(not record["small"] for record in inputs.records)
-    where = f", where there is {ASSUMED_SIGN}" if measured else " (no GPU was at hand)"
+    where = f", where there is {study.ASSUMED_SIGN}" if measured else " (no GPU was at hand)"
     return f"""* Training, `experiment=paper/<base>`: {t["max_steps"]:,} steps of {t["global_batch_size"]:,} queries
   with {documents}, at most {config["max_length"]} tokens, GradCache, no padding:
   {work.texts / 1e6:.2f} M texts, {work.tokens / 1e6:,.0f} M tokens. The published data set was not at hand: **its
   lengths are assumed to be those of the docstring triples** (benchmarks/gpu_card/lengths.json).
-* Scoring, `benchmark="{PAPER}" instructions={asked}`: each distinct text once, by mteb's descriptive statistics, at
+* Scoring, `benchmark="{paper}" instructions={asked}`: each distinct text once, by mteb's descriptive statistics, at
   {inputs.characters:g} characters a token (**assumed**: the embedded tokenizer's on docstrings).
 * FLOPs by the closed form of `training/cost/flops.py`: the backbone's products in bf16, a trained head's in float32.
 * **Assumed, not measured**{where}: large products reach {bf16} TFLOP/s in bf16, {fp32} in float32, {tf32} in TF32, and
@@ -122,18 +109,18 @@ def basis_text(inputs: Inputs) -> str:
 * Not in it: tokenising, mteb's own work (clustering, nearest neighbours, classifiers), loading."""
 
 
-def cells_text(inputs: Inputs) -> str:
+def cells_text(inputs: study.Inputs) -> str:
     """FLOPs and hours of each cell, of all five, of all ten."""
     rows: list[list[str]] = []
-    sums = [Hours(0, True)] * 4
+    sums = [study.Hours(0, True)] * 4
     for model in MODELS:
-        of_base = [Hours(0, True)] * 4
+        of_base = [study.Hours(0, True)] * 4
         work = inputs.works(model)
-        for cell, (pooler, attn) in CELLS.items():
+        for cell, (pooler, attn) in study.CELLS.items():
             (training, scoring), tf32 = (inputs.hours(model, cell, work, t) for t in (False, True))
             hours = [training, scoring, training + scoring, tf32[0] + tf32[1]]
             of_base = [a + b for a, b in zip(of_base, hours, strict=True)]
-            flops = [needed(model, cell, part, work[part]) for part in PARTS]
+            flops = [study.needed(model, cell, part, work[part]) for part in study.PARTS]
             head = sum(f.head for f in flops) / sum(f.total for f in flops)
             peta = [f"{f.total / PETA:,.0f}" for f in flops]
             rows.append([model, f"{cell}: {pooler} x {attn}", *peta, f"{head:.0%}", *map(str, hours)])
@@ -147,19 +134,19 @@ scored beside one another."""
     return f"{table(HEAD, rows)}\n\n{clock}"
 
 
-def heads_text(inputs: Inputs) -> str:
+def heads_text(inputs: study.Inputs) -> str:
     """The head's share of a cell's time."""
     a = inputs.assumed
     lines = []
     for model in MODELS:
-        count, plain = coefficients(model, "m5").forward, coefficients(model, "m1").forward
-        flops = needed(model, "m5", "training", inputs.works(model)["training"])
+        count, plain = study.coefficients(model, "m5").forward, study.coefficients(model, "m1").forward
+        flops = study.needed(model, "m5", "training", inputs.works(model)["training"])
         seconds = flops.seconds(a.bf16, a.fp32)
         lines.append(
             f"* {model}: {count.text / 1e9:,.0f} GFLOP a text and forward pass, as many as the backbone's for "
             f"{count.text / plain.token:,.0f} tokens. In float32 at the assumed rates that is "
             f"{1 - flops.backbone / a.bf16 / seconds:.0%} of the time of training m5 "
-            f"({seconds / a.utilisation / HOUR:,.0f} GPU h)."
+            f"({seconds / a.utilisation / study.HOUR:,.0f} GPU h)."
         )
     factor = a.bf16 / a.fp32
     text = f"""The paper's head runs an MLP on each of its queries for each text, and the program computes it in

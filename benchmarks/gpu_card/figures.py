@@ -1,15 +1,41 @@
-"""From a record to figures: tokens a second, and what share of the card's matrix rates that is."""
+"""Records of measured heats, and their figures: tokens a second, and what share of the card's matrix rates that is."""
 
+import json
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_card.lengths import counted
-from benchmarks.gpu_card.model import card_config
+from benchmarks.gpu_card.model import Card, card_config
 from benchmarks.rounds import Spread, spread
+from records.atomic import write_json
+from records.manifest import code, environment
 from training.cost.flops import TrainingFlops, Work
 
 Record = dict[str, Any]
+FILE = "gpu.json"
+MEASURED = Path(__file__).resolve().parents[1] / "measured"
+ONE = ("device", "model", "part", "poolers", "small")  # what tells records apart: a newer one replaces an older one
+
+
+def taken(card: Card) -> dict[str, Any]:
+    """On what, when, and by which code."""
+    return {"date": str(date.today()), "device": card.name, "code": code(), "versions": environment()["versions"]}
+
+
+def read_records(folder: Path) -> list[Record]:
+    """All records below `folder`; none where nothing was measured."""
+    path = folder / FILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+
+
+def keep_record(folder: Path, record: Record) -> None:
+    """Add `record`, in place of an older one of the same card, model, part and poolers."""
+    record = json.loads(json.dumps(record))  # as it will be read: tuples are lists
+    others = [r for r in read_records(folder) if any(r[key] != record[key] for key in ONE)]
+    write_json(folder / FILE, [*others, record])
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.gpu_card.figures import MEASURED, keep_record, read_records, taken
 from benchmarks.gpu_card.heat import PARTS, POOLERS, Plan, run_heat
 from benchmarks.gpu_card.model import MODELS, Card, card_config, random_backbone
-from benchmarks.gpu_card.results import MEASURED, keep_record, read_records, taken
 from benchmarks.gpu_card.section import write_section
 from cli.errors import UserError, guard
 from cli.quiet import quieten
@@ -36,7 +36,9 @@ def main() -> None:
     if args.write:
         write_section(read_records(out))
         return
-    card = Card(device(args.device))
+    if args.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("--device cuda, but torch finds no GPU here. Give --device cpu --quick.")
+    card = Card(torch.device("cpu") if args.device == "cpu" else best_device())
     if card.device.type == "cpu" and not args.quick:
         raise UserError("There is no GPU here, and on a CPU these sizes take days. Give --quick, or use a GPU.")
     end, left = time.monotonic() + 60 * args.minutes, len(args.models) * len(args.part)
@@ -52,13 +54,6 @@ def main() -> None:
         del backbone
         gc.collect()
         card.forget_peak()
-
-
-def device(word: str) -> torch.device:
-    """The device that `word` asks for."""
-    if word == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda, but torch finds no GPU here. Give --device cpu --quick.")
-    return torch.device("cpu") if word == "cpu" else best_device()
 
 
 def arguments() -> argparse.Namespace:

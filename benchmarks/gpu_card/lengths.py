@@ -57,8 +57,10 @@ def heaviest(lengths: list[int], budget: int, most: int | None) -> list[int]:
 
 def counted(config: dict[str, Any]) -> TrainingFlops:
     """Return `training_flops(config)` in a fraction of its time; all layers of `model.architecture` are alike."""
-    one, two = (training_flops(_with_layers(config, n)) for n in (1, 2))
-    more = config["model"]["architecture"]["num_hidden_layers"] - 1
+    model = config["model"]
+    shapes = [{**model, "architecture": {**model["architecture"], "num_hidden_layers": n}} for n in (1, 2)]
+    one, two = (training_flops({**config, "model": shape}) for shape in shapes)
+    more = model["architecture"]["num_hidden_layers"] - 1
 
     def all_layers(a: Polynomial, b: Polynomial) -> Polynomial:
         return Polynomial(*(x + more * (y - x) for x, y in zip(astuple(a), astuple(b), strict=True)))
@@ -76,26 +78,21 @@ def places_a_token(lengths: list[int], budget: int, most: int | None) -> float:
     return sum(len(chunk) * max(chunk) for chunk in chunked(lengths, budget, most)) / sum(lengths)
 
 
-def _with_layers(config: dict[str, Any], layers: int) -> dict[str, Any]:
-    model = config["model"]
-    return {**config, "model": {**model, "architecture": {**model["architecture"], "num_hidden_layers": layers}}}
-
-
 def main() -> None:
     """Measure the docstring triples and write the table."""
     from benchmarks.speed.step import encoder_of
-    from benchmarks.speed.work import batches
+    from benchmarks.speed.work import batches, texts_of
     from cli.compose import composed, plain
     from records.atomic import write_text
 
     _, tokenizer = encoder_of(plain(composed("train", [f"max_length={LONGEST}", "accelerator=cpu"])))
     (triples,) = batches("docstrings", TRIPLES, 1)
     table: dict[str, object] = {"source": f"{TRIPLES:,} docstring triples, assets/tiny, cut at {LONGEST}"}
-    for name in COLUMNS:
-        texts = [t.negatives[0] if name == "negative" else getattr(t, name) for t in triples]
-        lengths = [len(row) for row in tokenizer(texts)]
-        middles = (np.arange(STEPS) + 0.5) / STEPS
-        table[name] = np.quantile(lengths, middles, method="nearest").tolist()
+    lengths = np.reshape([len(row) for row in tokenizer(texts_of(triples))], (len(COLUMNS), TRIPLES))
+    middles = (np.arange(STEPS) + 0.5) / STEPS
+    table |= {
+        name: np.quantile(n, middles, method="nearest").tolist() for name, n in zip(COLUMNS, lengths, strict=True)
+    }
     lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in table.items())
     write_text(FILE, f"{{\n{lines}\n}}\n")
 

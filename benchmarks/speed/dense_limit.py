@@ -1,6 +1,7 @@
 """The limits that speed is compared with: a dense run without any padding, and the machine's matrix products."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from records.streams import stream_seed
 from training.cost.flops import TrainingFlops, Work, training_flops
 from training.objectives.infonce import infonce
 
+KERNELS = ("sdpa", "eager")
+ROWS = (2048, 8192)  # tokens of a dense forward pass
 SIDE, TIMES = 2048, 8  # the square matrices that the matrix rate is taken on, and how many products
 
 
@@ -94,6 +97,11 @@ class DenseEncoding:
         """Return the number of texts that this stands for."""
         self.model.vectors(batch)
         return float(len(texts_of(batch)))
+
+
+def dense(kind: Callable[..., Any], config: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    """The dense limit, a step or an encoding, with either kernel, in smaller and larger passes."""
+    return {f"{k}, passes of {rows} tokens": partial(kind, config, k, rows) for k in KERNELS for rows in ROWS}
 
 
 class MatrixRate:

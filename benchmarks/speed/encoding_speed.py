@@ -16,9 +16,8 @@ import numpy as np
 from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import Contestant, in_turn, quickest, ratio, spread
-from benchmarks.speed.comparisons import KERNELS, PEER, dense
-from benchmarks.speed.dense_limit import DenseEncoding
-from benchmarks.speed.sentence_transformers_step import sentence_transformer
+from benchmarks.speed.dense_limit import KERNELS, DenseEncoding, dense
+from benchmarks.speed.sentence_transformers_step import PEER, sentence_transformer
 from benchmarks.speed.setting import Setting, begun
 from benchmarks.speed.step import encoder_of
 from benchmarks.speed.work import batches, described, missing, texts_of

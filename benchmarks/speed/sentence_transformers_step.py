@@ -24,6 +24,8 @@ from poolers.shared.base import PAD, TEXT, Pooler, TokenView
 from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
 
+PEER = "sentence-transformers"  # in tables
+
 
 class OurPooler(nn.Module):
     """A pooler of ours as a module of theirs, which keeps all hidden states (`all_layer_embeddings`)."""

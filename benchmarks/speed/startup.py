@@ -11,12 +11,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.page import ROOT, publish, stamp, table
 from benchmarks.rounds import spread
@@ -46,18 +45,25 @@ def main() -> None:
     args = begun("startup", "--rounds", "--threads", "--quick")
     taken, rows = stamp(), []
     with TemporaryDirectory() as folder:
-        for start in starts(Path(folder)):
-            pairs = [paired(start, args.threads) for _ in range((1 if args.quick else args.rounds) + 1)][1:]
-            command, floor = zip(*pairs, strict=True)
-            rate = spread([a.processor / b.processor for a, b in pairs])
-            rows.append([start.name, *medians(command), f"`{start.floor}`", *medians(floor), str(rate)])
+        for name, words, until, floor in starts(Path(folder)):
+            commands, floors = [], []
+            for _ in range((1 if args.quick else args.rounds) + 1):
+                commands.append(cost(words, until, args.threads))
+                floors.append(cost(("-c", floor), None, args.threads))
+            seconds = [[f"{median(column):.2f}" for column in zip(*c[1:], strict=True)] for c in (commands, floors)]
+            rate = spread([a.processor / b.processor for a, b in zip(commands[1:], floors[1:], strict=True)])
+            rows.append([name, *seconds[0], f"`{floor}`", *seconds[1], str(rate)])
     publish("startup", "Start", [taken, (__doc__ or "").split("\n\n")[-1].strip(), table(HEAD, rows)], args.write)
 
 
 def starts(folder: Path) -> list[Start]:
     """The commands that are timed; runs go into `folder`, each resumed from nothing."""
-    quiet = ["trainer.progress=lines", "logging.csv=false", "logging.tensorboard=false"]
-    quiet.append("trainer.checkpoint_every=1000")
+    quiet = (
+        "trainer.progress=lines",
+        "logging.csv=false",
+        "logging.tensorboard=false",
+        "trainer.checkpoint_every=1000",
+    )
     train = ("train.py", "trainer.max_steps=2", "resume=false", f"runs_dir={folder}", *quiet)
     evaluate = ("evaluate.py", "run=null", "benchmark=docs", "progress=false", f"results={folder}")
     return [
@@ -74,24 +80,12 @@ class Cost(NamedTuple):
     processor: float
 
 
-def medians(costs: Sequence[Cost]) -> list[str]:
-    """Cells of the table."""
-    return [f"{median(column):.2f}" for column in zip(*costs, strict=True)]
-
-
-def paired(start: Start, threads: int) -> tuple[Cost, Cost]:
-    """Seconds of the command and of its floor."""
-    return cost(start.words, start.until, threads), cost(("-c", start.floor), None, threads)
-
-
 def cost(words: tuple[str, ...], until: str | None, threads: int) -> Cost:
     """From the start of a process to a line of its output that holds `until`, where it is ended, or to its own end."""
-    start, before, taken = time.perf_counter(), getrusage(RUSAGE_CHILDREN), None
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    output = []
-    with subprocess.Popen(
-        [sys.executable, *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+    start, before, taken, output = time.perf_counter(), getrusage(RUSAGE_CHILDREN), None, list[str]()
+    where: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, "OMP_NUM_THREADS": str(threads)}, "text": True}
+    command = [sys.executable, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **where) as process:
         assert process.stdout
         for line in process.stdout:
             output.append(line)

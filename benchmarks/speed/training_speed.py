@@ -10,22 +10,35 @@ heat is timed, the loss of the first batch in float32 without dropout must agree
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from benchmarks.arguments import share, whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import in_turn, quickest, ratio, spread
-from benchmarks.speed.comparisons import HEATS, Heat, heat
-from benchmarks.speed.dense_limit import MatrixRate, flops_a_token
+from benchmarks.speed.dense_limit import KERNELS, DenseStep, MatrixRate, dense, flops_a_token
+from benchmarks.speed.reference_step import ReferenceStep
+from benchmarks.speed.sentence_transformers_step import PEER, PeerStep
 from benchmarks.speed.setting import Setting, begun
-from benchmarks.speed.step import OurStep, start_alike
+from benchmarks.speed.step import OurStep, Step, start_alike
 from benchmarks.speed.work import SOURCES, batches, described, missing
 from cli.errors import UserError, guard
 from corpora.triples import Triple
 
 TOLERANCE = 1e-3
 SLICE = 32  # queries of the batch on which losses are compared, variants chosen and all are warmed up
+MINI_BATCHES = (("mini_batch_size", 16), ("mini_batch_size", 32), ("mini_batch_size", 64))
+MINI_BATCHES += (("mini_batch_num_tokens", 2048),)
+OURS_IN_CHUNKS = "GradCache, ours"
+Variants = Mapping[str, Callable[[], Step]]  # several settings of one contestant; the quickest is measured
+CELLS: dict[str, dict] = {
+    "eos": {"pooler": "eos", "attn": "causal"},
+    "multilayer": {"pooler": "multilayer", "attn": "bi"},
+    "reference": {"pooler": "multilayer", "attn": "bi", "head": "reference_code"},
+    "gradcache": {"pooler": "eos", "attn": "causal", "gradcache": True},
+}
+HEATS = tuple(CELLS)
 MATRICES = "matrix products"
 HEAD = ["model, data, batch", "this", "tokens/s", "compared with", "tokens/s", "this / compared", "of matrix rate"]
 EXPLAINED = """A step tokenises, embeds, computes InfoNCE with one hard negative a query, goes backward, clips and
@@ -35,6 +48,43 @@ quickest for them. The dense limit is the stock model with the same LoRA on text
 Ratio: median over rounds (10th to 90th percentile), in turn in one process, on the same texts. Of matrix rate: FLOPs
 that the first needs for the real tokens, over what large square products in the same number format reach in the same
 round; the first at its speed, then at the speed of what it is compared with."""
+
+
+@dataclass(frozen=True)
+class Heat:
+    """subject and others: contestants by name. alike: those that compute the subject's loss."""
+
+    subject: str
+    setting: Setting
+    contestants: dict[str, Variants]
+    alike: tuple[str, ...]
+
+
+def heat(kind: str, base: Setting) -> Heat:
+    """The heat `kind`, one of `HEATS`, with model, lengths, precision and dropout of `base`."""
+    setting = replace(base, **CELLS[kind])
+    subject, config = setting.cell, setting.config()
+    peers: Variants = {k: partial(PeerStep, config, k) for k in KERNELS}
+    others: dict[str, Variants]
+    if kind == "eos":
+        others = {PEER: peers, "dense limit": dense(DenseStep, config)}
+        others[OURS_IN_CHUNKS] = ours(replace(setting, gradcache=True))
+    elif kind == "multilayer":
+        others = {PEER: peers, "dense limit, eos": dense(DenseStep, config)}
+        others["eos x bi, ours"] = ours(replace(setting, pooler="eos"))
+    elif kind == "reference":
+        others = {"reference trainer": {k: partial(ReferenceStep, config, k) for k in KERNELS}}
+    else:
+        subject += ", GradCache"
+        mini = {f"{k}, {name}={n}": (k, {name: n}) for k in KERNELS for name, n in MINI_BATCHES}
+        others = {f"{PEER}, Cached": {label: partial(PeerStep, config, *how) for label, how in mini.items()}}
+    alike = {"eos": (PEER, OURS_IN_CHUNKS), "multilayer": (PEER,)}.get(kind, tuple(others))
+    return Heat(subject, setting, {subject: ours(setting), **others}, alike)
+
+
+def ours(setting: Setting) -> Variants:
+    """As configured: one variant."""
+    return {"": partial(OurStep, setting.config())}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from benchmarks.calibrate.null_intervals import (
 )
 from benchmarks.calibrate.null_tests import (
     TESTS,
+    block_means,
     friedman,
     holm_on_ranks,
     nemenyi,
@@ -25,7 +26,7 @@ from benchmarks.calibrate.null_tests import (
     sign_test,
     t_test,
 )
-from benchmarks.calibrate.null_worlds import BLOCK, SD, WORLDS, block_means, five_designs, read_spreads
+from benchmarks.calibrate.null_worlds import BLOCK, SD, WORLDS, five_designs, read_spreads
 from cli.errors import guard
 from tests.started import start
 

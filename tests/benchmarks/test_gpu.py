@@ -9,11 +9,10 @@ import torch
 from benchmarks.gpu_card import figures as figures_module
 from benchmarks.gpu_card import gpu, heat
 from benchmarks.gpu_card.contestants import Encoding, Training
-from benchmarks.gpu_card.figures import figures, flops_of
+from benchmarks.gpu_card.figures import figures, flops_of, keep_record, read_records
 from benchmarks.gpu_card.heat import Plan, cells, run_heat, until
 from benchmarks.gpu_card.lengths import batch_lengths, counted, heaviest, places_a_token, real_work, share
 from benchmarks.gpu_card.model import EXECUTIONS, Card, Cell, Texts, card_config, random_backbone
-from benchmarks.gpu_card.results import keep_record, read_records
 from benchmarks.gpu_card.section import described, explained, ratios
 from encoders.chunking import by_token_budget
 from encoders.text_encoder import TextEncoder
