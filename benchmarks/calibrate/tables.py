@@ -65,9 +65,9 @@ def below(rate: float) -> bool:
 def coverage_cells(ends: Floats) -> list[str]:
     """Return the cells of intervals [sets, methods, 2]: per cent that hold 0 of each method, and the median widths."""
     low, high = ends[..., 0], ends[..., 1]
-    held = 100 * ((low <= 0) & (high >= 0)).mean(axis=0)
+    covered = 100 * ((low <= 0) & (high >= 0)).mean(axis=0)
     widths = np.median(high - low, axis=0)
-    return [*(f"{rate:.1f}" for rate in held), ", ".join(f"{width:.4f}" for width in widths)]
+    return [*(f"{rate:.1f}" for rate in covered), ", ".join(f"{width:.4f}" for width in widths)]
 
 
 def print_power(table: dict[str, dict[int, Rates]]) -> None:

@@ -73,10 +73,10 @@ HEAD += ["together", "together, head in TF32"]
 def page(inputs: study.Inputs) -> str:
     """The whole page."""
     commit = (code()["commit"] or "unknown")[:7]
-    made = f"Made by `python -m benchmarks.cost.cost --write` on {date.today()}, commit {commit}"
+    origin = f"Made by `python -m benchmarks.cost.cost --write` on {date.today()}, commit {commit}"
     parts = [
         "# What the published study costs",
-        f"{made}; not written by hand. {study.ASSUMED_SIGN}: rests on assumed rates.",
+        f"{origin}; not written by hand. {study.ASSUMED_SIGN}: rests on assumed rates.",
         basis_text(inputs),
         f"## The five cells on both bases\n\n{cells_text(inputs)}",
         f"## The heads\n\n{heads_text(inputs)}",

@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -83,6 +85,11 @@ class Contestant(ABC):
         self.failed = self.budget * TIMES_SMALLER < self.config["token_budget"]
         if not self.failed:
             self.enter()
+
+    def record(self) -> dict[str, Any]:
+        """What a record says of it."""
+        memory = {"out_of_memory": self.failed, "peak_bytes": self.peak_bytes, "held_bytes": self.held_bytes}
+        return {**asdict(self.cell), "token_budget": self.budget, "chunk_size": self.most, **memory}
 
     @abstractmethod
     def start(self) -> None:

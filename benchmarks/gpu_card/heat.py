@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from benchmarks.gpu_card.contestants import Contestant, Encoding, Training
+from benchmarks.gpu_card.contestants import Encoding, Training
 from benchmarks.gpu_card.lengths import batch_lengths, heaviest, places_a_token, real_work, share
 from benchmarks.gpu_card.model import EXECUTIONS, Card, Cell, Texts, card_config
 from benchmarks.rounds import one_round
@@ -84,9 +84,13 @@ def run_heat(plan: Plan, backbone: PreTrainedModel, card: Card, keep: Callable[[
     }
     turns: dict[str, Any] = {**runs, **{name: Products(name, card) for name in FORMATS}}
     config = next(iter(runs.values())).config
-    budget, most = config["token_budget"], config["trainer"]["chunk_size"] if plan.part == "training" else None
+    longest, budget, chunk_size = config["max_length"], config["token_budget"], config["trainer"]["chunk_size"]
+    most = chunk_size if plan.part == "training" else None
     negatives = config["objective"]["hard_negatives"]
-    lengths = batch_lengths(config["trainer"]["global_batch_size"], config["max_length"], config["seed"], negatives)
+    lengths = batch_lengths(config["trainer"]["global_batch_size"], longest, config["seed"], negatives)
+    batch = {"queries": len(lengths) // 3, "texts": len(lengths), "tokens": sum(lengths)}
+    limits = {"max_length": longest, "token_budget": budget, "chunk_size": chunk_size}
+    facts = {**asdict(plan), **limits, "batch": batch}
     vocabulary = backbone.config.get_text_config().vocab_size
     hardest = Texts.of(heaviest(lengths, budget, most), len(lengths), vocabulary)
     done: dict[str, Any] = {"works": [], "places_a_token": [], "rates": {name: [] for name in turns}}
@@ -105,7 +109,7 @@ def run_heat(plan: Plan, backbone: PreTrainedModel, card: Card, keep: Callable[[
             done["works"].append(asdict(real_work(chosen, budget, most)))
             done["places_a_token"].append(places_a_token(chosen, budget, most))
             enter(None)
-            keep({**_facts(plan, config, lengths), **done, "cells": _cells(runs)})
+            keep({**facts, **done, "cells": {name: run.record() for name, run in runs.items()}})
 
 
 @contextmanager
@@ -140,27 +144,3 @@ def until(numbers: Iterable[int], seconds: float, clock: Callable[[], float] = t
         if longest and now + longest > start + seconds:
             return
         yield number
-
-
-def _facts(plan: Plan, config: dict[str, Any], lengths: list[int]) -> dict[str, Any]:
-    return {
-        **asdict(plan),
-        "max_length": config["max_length"],
-        "token_budget": config["token_budget"],
-        "chunk_size": config["trainer"]["chunk_size"],
-        "batch": {"queries": len(lengths) // 3, "texts": len(lengths), "tokens": sum(lengths)},
-    }
-
-
-def _cells(runs: dict[str, Contestant]) -> dict[str, Any]:
-    return {
-        name: {
-            **asdict(run.cell),
-            "token_budget": run.budget,
-            "chunk_size": run.most,
-            "out_of_memory": run.failed,
-            "peak_bytes": run.peak_bytes,
-            "held_bytes": run.held_bytes,
-        }
-        for name, run in runs.items()
-    }

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.rounds import Contestant
 from benchmarks.speed.step import CPU, Step
 from benchmarks.speed.work import texts_of
 from corpora.triples import Triple
@@ -86,17 +87,16 @@ class DenseStep(Step):
         return loss.detach(), texts * length
 
 
-class DenseEncoding:
-    """Encoding as many tokens as the texts of a batch have; counted as that many texts."""
-
-    def __init__(self, config: dict[str, Any], kernel: str, rows: int) -> None:
-        self.model = DenseModel(config, kernel, rows, adapted=False).eval()
+def dense_encoding(config: dict[str, Any], kernel: str, rows: int) -> Contestant:
+    """Return the encoding of as many tokens as the texts of a batch have; counted as that many texts."""
+    model = DenseModel(config, kernel, rows, adapted=False).eval()
 
     @torch.inference_mode()
-    def __call__(self, batch: Sequence[Triple]) -> float:
-        """Return the number of texts that this stands for."""
-        self.model.vectors(batch)
+    def encode(batch: Sequence[Triple]) -> float:
+        model.vectors(batch)
         return float(len(texts_of(batch)))
+
+    return encode
 
 
 def dense(kind: Callable[..., Any], config: dict[str, Any]) -> dict[str, Callable[[], Any]]:
@@ -104,18 +104,20 @@ def dense(kind: Callable[..., Any], config: dict[str, Any]) -> dict[str, Callabl
     return {f"{k}, passes of {rows} tokens": partial(kind, config, k, rows) for k in KERNELS for rows in ROWS}
 
 
-class MatrixRate:
-    """Products of large square matrices in the number format of the backbone's: what utilisation is a share of."""
+def matrix_products(precision: str) -> Contestant:
+    """Return products of large square matrices in the backbone's number format, counted in FLOPs.
 
-    def __init__(self, precision: str) -> None:
-        dtype = resolve_precision(precision, CPU).compute
-        self.a, self.b = (torch.randn(SIDE, SIDE).to(dtype) for _ in range(2))
+    What utilisation is a share of.
+    """
+    dtype = resolve_precision(precision, CPU).compute
+    a, b = (torch.randn(SIDE, SIDE).to(dtype) for _ in range(2))
 
-    def __call__(self, _item: Any) -> float:
-        """Return the FLOPs done."""
+    def multiply(_item: Any) -> float:
         for _ in range(TIMES):
-            _ = self.a @ self.b
+            _ = a @ b
         return TIMES * 2.0 * SIDE**3
+
+    return multiply
 
 
 def flops_a_token(config: dict[str, Any], lengths: Sequence[int]) -> float:

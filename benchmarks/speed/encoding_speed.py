@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import Contestant, in_turn, quickest, ratio, spread
-from benchmarks.speed.dense_limit import KERNELS, DenseEncoding, dense
+from benchmarks.speed.dense_limit import KERNELS, dense, dense_encoding
 from benchmarks.speed.sentence_transformers_step import PEER, sentence_transformer
 from benchmarks.speed.setting import Setting, begun
 from benchmarks.speed.step import encoder_of
@@ -64,7 +64,7 @@ def measured(setting: Setting, where: str, work: list[list[Triple]]) -> tuple[li
     largest = difference(replace(setting, precision="fp32"), texts_of(work[0]))
     multilayer = replace(setting, pooler="multilayer", attn="bi")
     peers = {f"{k}, batch_size={n}": timed(peer(setting, k, n)) for k in KERNELS for n in SIZES}
-    limits = {name: make() for name, make in dense(DenseEncoding, setting.config()).items()}
+    limits = {name: make() for name, make in dense(dense_encoding, setting.config()).items()}
     best, limit = (quickest(variants, work[0], again=1) for variants in (peers, limits))
     contestants = {
         "eos x causal": timed(ours(setting)),

@@ -93,7 +93,7 @@ def check(loaded: LoadedReadings, alone: dict, texts: list[str]) -> None:
     distinct = list(dict.fromkeys(texts))
     for name, encoder in alone.items():
         pairs = zip(loaded.parts(distinct), encoder.parts(distinct), strict=True)
-        if not all(np.array_equal(found[name], wanted) for (_, found), (_, wanted) in pairs):
+        if not all(np.array_equal(readings[name], alone_only) for (_, readings), (_, alone_only) in pairs):
             raise UserError(f"Reading {name} differs from its pooler run alone.")
 
 

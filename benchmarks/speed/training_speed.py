@@ -17,7 +17,7 @@ from functools import partial
 from benchmarks.arguments import share, whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import in_turn, quickest, ratio, spread
-from benchmarks.speed.dense_limit import KERNELS, DenseStep, MatrixRate, dense, flops_a_token
+from benchmarks.speed.dense_limit import KERNELS, DenseStep, dense, flops_a_token, matrix_products
 from benchmarks.speed.reference_step import ReferenceStep
 from benchmarks.speed.sentence_transformers_step import PEER, PeerStep
 from benchmarks.speed.setting import Setting, begun
@@ -161,7 +161,7 @@ def measured(this: Heat, where: str, work: list[list[Triple]]) -> tuple[list[lis
     subject = steps[this.subject]
     assert isinstance(subject, OurStep)
     start_alike(subject, *(steps[name] for name in this.alike))
-    rates = in_turn({**steps, MATRICES: MatrixRate(this.setting.precision)}, work, sample)
+    rates = in_turn({**steps, MATRICES: matrix_products(this.setting.precision)}, work, sample)
     need = flops_a_token(this.setting.config(), [n for batch in work for n in subject.lengths(batch)])
     shares = {name: f"{100 * need * ratio(rates, name, MATRICES).median:.0f} %" for name in steps}
     speeds = {name: f"{spread(rates[name]).median:,.0f}" for name in steps}
@@ -185,10 +185,10 @@ def check_losses(this: Heat, sample: Sequence[Triple]) -> str:
         for variant, make in this.contestants[name].items():
             step = make()
             start_alike(subject, step)
-            theirs, _ = step.without_dropout(sample)
-            largest = max(largest, abs(theirs - loss))
-            if not abs(theirs - loss) <= TOLERANCE:
-                raise UserError(f"{name} ({variant}) has the loss {theirs:.5f} where {this.subject} has {loss:.5f}.")
+            other, _ = step.without_dropout(sample)
+            largest = max(largest, abs(other - loss))
+            if not abs(other - loss) <= TOLERANCE:
+                raise UserError(f"{name} ({variant}) has the loss {other:.5f} where {this.subject} has {loss:.5f}.")
     return f"Loss of the first {len(sample)} queries, float32: {loss:.4f}, the others' within {largest:.0e}."
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -70,7 +71,7 @@ def configured(pooler: str, steps: int, words: list[str]) -> dict[str, Any]:
 @contextmanager
 def clocked(owner: Any, name: str) -> Iterator[list[Clocks]]:
     """Note the (wall, CPU) seconds of every call of `owner.name` while the block runs."""
-    real, seconds = getattr(owner, name), []
+    real, seconds = getattr(owner, name), list[Clocks]()
 
     def timed(*args: Any) -> Any:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -78,11 +79,8 @@ def clocked(owner: Any, name: str) -> Iterator[list[Clocks]]:
         seconds.append((time.perf_counter() - wall, time.process_time() - cpu))
         return result
 
-    setattr(owner, name, timed)
-    try:
+    with patch.object(owner, name, timed):
         yield seconds
-    finally:
-        setattr(owner, name, real)
 
 
 if __name__ == "__main__":
