@@ -3,10 +3,9 @@
     python -m benchmarks.calibrate.cluster_coverage sets=4000
 
 Tasks of one cluster share a part of their difference (correlation rho). Shared and own parts are drawn from the
-differences of the embedded study as `benchmarks.calibrate.null_worlds` draws them, from an exponential
-(skewness 2), or normal
-with spreads that differ by a factor of ten; the true mean is 0. Printed: the share of 95 % intervals that hold 0, and
-the median widths. The percentile interval is for comparison. docs/decisions/clusters.md quotes it.
+differences of the embedded study as `benchmarks.calibrate.null_worlds` draws them, from an exponential (skewness 2), or
+normal with spreads that differ by a factor of ten; the true mean is 0. Printed: the share of 95 % intervals that hold
+0, and the median widths. The percentile interval is for comparison. docs/decisions/clusters.md quotes it.
 """
 
 from itertools import product

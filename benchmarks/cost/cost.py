@@ -8,7 +8,7 @@ python -m benchmarks.cost.cost --write              # puts it into docs/tables/c
 import argparse
 from pathlib import Path
 
-from benchmarks.cost.page import page
+from benchmarks.cost.page import TERA, page
 from benchmarks.cost.study import Assumed, Inputs
 from benchmarks.gpu_card.figures import MEASURED, read_records
 from benchmarks.page import ROOT
@@ -18,7 +18,6 @@ from evaluation.plan.work import CHARACTERS_A_TOKEN
 from records.atomic import write_text
 
 PAGE = ROOT / "docs" / "tables" / "cost.md"
-TERA = 1e12
 ASSUMPTIONS = (
     ("--rate", 800, "TFLOP/s of large bf16 products, where not measured"),
     ("--fp32-rate", 50, "the same in float32 (a trained head's products)"),

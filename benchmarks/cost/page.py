@@ -3,20 +3,35 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date
+from itertools import product
+from typing import Any
 
 from torch import nn
 
 from benchmarks.cost import study
-from benchmarks.cost.growth import growth_text
 from benchmarks.gpu_card.model import MODELS
 from benchmarks.page import table
 from records.manifest import code
 from training.cost.check import empty_encoder
+from training.cost.flops import Work
 
+TERA, PETA = 1e12, 1e15
+PARTS_OF_ONE = {2: "half", 3: "third", 4: "quarter", 8: "eighth"}
+HEAD = ["base", "cell", "training, PFLOP", "scoring, PFLOP", "of them the head", "training, GPU h", "scoring, GPU h"]
+HEAD += ["together", "together, head in TF32"]
 GIB = 2**30
 PARAMETERS_IN_A_CHECKPOINT = 3  # each trained parameter and AdamW's two moments
 FLOAT32, BF16 = 4, 2  # bytes
 LARGEST = 6  # corpora that are named
+SHOWN = ("m1", "m2", "m5")  # cells with coefficients of their own; those of m3 and m4 are nearly m5's and m2's
+FORMULA = """
+    GPU seconds of a cell = training FLOPs / speed + scoring FLOPs / speed
+    training FLOPs = texts (B_text + F_text) + tokens (B_token + F_token) + squares (B_square + F_square)
+    scoring FLOPs  = texts F_text + tokens F_token + squares F_square
+    texts of training = steps x queries x (2 + hard negatives);  squares: the sum over texts of length^2
+    speed = utilisation x matrix rate: of bf16 for the FLOPs of m1, of float32 for what another cell adds to them
+
+F: forward, B: forward and backward. GradCache runs F once more. What a chunk costs once is left out here."""
 
 
 def scored_text(scored: study.Scored) -> str:
@@ -62,12 +77,6 @@ for the whole recipe, which at these sizes does not pay."""
 
 def _bytes(parameters: Iterable[nn.Parameter]) -> int:
     return sum(p.numel() * p.element_size() for p in parameters)
-
-
-TERA, PETA = 1e12, 1e15
-PARTS_OF_ONE = {2: "half", 3: "third", 4: "quarter", 8: "eighth"}
-HEAD = ["base", "cell", "training, PFLOP", "scoring, PFLOP", "of them the head", "training, GPU h", "scoring, GPU h"]
-HEAD += ["together", "together, head in TF32"]
 
 
 def page(inputs: study.Inputs) -> str:
@@ -155,3 +164,51 @@ float32, where the card's products are taken to be {factor:.0f} times as slow as
 mantissa, so that each factor of a product is off by up to 2^-11 of its size.
 `benchmarks.gpu_card.gpu` measures both."""
     return "\n\n".join([text, "\n".join(lines), end])
+
+
+def growth_text(inputs: study.Inputs) -> str:
+    """Cases side by side, the formula, its study.coefficients."""
+    large, rows, first = MODELS[1], list[list[str]](), list[float]()
+    for name, model, work, how in _cases(inputs):
+        by_cell = [inputs.hours(model, cell, work, **how) for cell in study.CELLS]
+        hours = [sum(part.hours for part in parts) for parts in zip(*by_cell, strict=True)]
+        hours.append(sum(hours))
+        first = first or hours
+        rows.append([name, *(f"{h:,.1f} (x {h / f:.2f})" for h, f in zip(hours, first, strict=True))])
+    plain, headed = (sum(h.hours for h in inputs.hours(large, cell, inputs.works(large))) for cell in ("m1", "m5"))
+    count, length = study.coefficients(large, "m1").forward, study.base_config(large)["max_length"]
+    square = count.square * length / (count.token + count.square * length)
+    cells = f"""Cells and seeds add up: one more on {large} costs {plain:,.1f} h without a trained head and
+{headed:,.1f} h with one; three seeds of the five cells {3 * first[2]:,.0f} h. Hours are linear in data, and in length
+but for attention's square, which at 512 tokens is {square:.1%} of the backbone's FLOPs. The head's cost
+goes by texts, not by tokens."""
+    head = ["five cells", "training, GPU h", "scoring, GPU h", "together"]
+    return "\n\n".join([table(head, rows), cells, FORMULA.strip("\n"), _coefficients()])
+
+
+def _cases(inputs: study.Inputs) -> list[tuple[str, str, dict[str, Work], dict[str, Any]]]:
+    """(name, base, work, how it is counted); the first is what the others are compared with."""
+    small, large = MODELS
+    work = inputs.works(large)
+    double = {**work, "training": study.times(work["training"], 2)}
+    newer = (
+        f"{study.NEWER} ({inputs.sets[study.NEWER].tasks} tasks) for {study.PAPER} ({inputs.sets[study.PAPER].tasks})"
+    )
+    return [
+        (f"{large}, as published", large, work, {}),
+        ("twice the steps", large, double, {}),
+        ("training texts twice as long, cut at 512", large, inputs.works(large, longer=2.0), {}),
+        ("all training texts of 512 tokens", large, inputs.works(large, full=True), {}),
+        (newer, large, inputs.works(large, study.NEWER), {}),
+        ("without GradCache's second forward pass", large, work, {"once": True}),
+        (f"{small} for {large}", small, inputs.works(small), {}),
+    ]
+
+
+def _coefficients() -> str:
+    rows = []
+    for model, cell in product(MODELS, SHOWN):
+        count = study.coefficients(model, cell)
+        figures = [f"{v:.3g}" for p in (count.forward, count.both) for v in (p.text, p.token, p.square)]
+        rows.append([f"{model}, {cell}", *figures])
+    return table(["FLOPs", "F_text", "F_token", "F_square", "B_text", "B_token", "B_square"], rows)

@@ -18,9 +18,8 @@ from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import Contestant, in_turn, quickest, ratio, spread
 from benchmarks.speed.dense_limit import KERNELS, dense, dense_encoding
 from benchmarks.speed.sentence_transformers_step import PEER, sentence_transformer
-from benchmarks.speed.setting import Setting, begun
 from benchmarks.speed.step import encoder_of
-from benchmarks.speed.work import batches, described, missing, texts_of
+from benchmarks.speed.work import Setting, batches, begun, described, missing, texts_of
 from cli.errors import UserError, guard
 from corpora.triples import Triple
 from encoders.fast.same_numbers import spare_gates

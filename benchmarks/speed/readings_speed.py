@@ -19,8 +19,7 @@ import numpy as np
 from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
 from benchmarks.rounds import Contestant, in_turn, ratio, spread
-from benchmarks.speed.setting import Setting, begun
-from benchmarks.speed.work import batches, texts_of
+from benchmarks.speed.work import Setting, batches, begun, texts_of
 from cli.compose import composed, plain
 from cli.errors import UserError, guard
 from corpora.triples import Triple

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.page import ROOT, publish, stamp, table
 from benchmarks.rounds import spread
-from benchmarks.speed.setting import begun
+from benchmarks.speed.work import begun
 from cli.errors import UserError, guard
 
 HEAD = ["command", "seconds", "processor s", "floor", "seconds", "processor s", "command / floor (processor s)"]

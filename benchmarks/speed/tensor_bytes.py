@@ -16,9 +16,8 @@ from torch.utils._pytree import tree_leaves
 
 from benchmarks.arguments import whole
 from benchmarks.page import publish, stamp, table
-from benchmarks.speed.setting import MODELS, Setting, begun
 from benchmarks.speed.step import OurStep, encoder_of
-from benchmarks.speed.work import batches, texts_of
+from benchmarks.speed.work import MODELS, Setting, batches, begun, texts_of
 from cli.errors import guard
 from encoders.text_encoder import TextEncoder
 

@@ -20,9 +20,8 @@ from benchmarks.rounds import in_turn, quickest, ratio, spread
 from benchmarks.speed.dense_limit import KERNELS, DenseStep, dense, flops_a_token, matrix_products
 from benchmarks.speed.reference_step import ReferenceStep
 from benchmarks.speed.sentence_transformers_step import PEER, PeerStep
-from benchmarks.speed.setting import Setting, begun
 from benchmarks.speed.step import OurStep, Step, start_alike
-from benchmarks.speed.work import SOURCES, batches, described, missing
+from benchmarks.speed.work import SOURCES, Setting, batches, begun, described, missing
 from cli.errors import UserError, guard
 from corpora.triples import Triple
 

@@ -3,8 +3,7 @@
 import pytest
 
 from benchmarks.cost import study
-from benchmarks.cost.growth import growth_text
-from benchmarks.cost.page import basis_text, cells_text, disk_text, heads_text, scored_text
+from benchmarks.cost.page import basis_text, cells_text, disk_text, growth_text, heads_text, scored_text
 from benchmarks.cost.study import (
     NEWER,
     PAPER,
