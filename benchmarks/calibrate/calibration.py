@@ -11,6 +11,7 @@ Prints Markdown tables; every rate in per cent with its Monte Carlo standard err
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -163,7 +164,7 @@ def print_powers(plan: Plan, spreads: Spreads) -> None:
         draw(power, Path(plan.figure))
 
 
-TABLES = {
+TABLES: dict[str, Callable[[Plan, Spreads], None]] = {
     **{name: partial(print_rates, name) for name in RATES},
     "equivalence": print_equivalence,
     "power": print_powers,

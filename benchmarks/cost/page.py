@@ -191,15 +191,13 @@ def _cases(inputs: study.Inputs) -> list[tuple[str, str, dict[str, Work], dict[s
     small, large = MODELS
     work = inputs.works(large)
     double = {**work, "training": study.times(work["training"], 2)}
-    newer = (
-        f"{study.NEWER} ({inputs.sets[study.NEWER].tasks} tasks) for {study.PAPER} ({inputs.sets[study.PAPER].tasks})"
-    )
+    paper, newer = (inputs.sets[name].tasks for name in (study.PAPER, study.NEWER))
     return [
         (f"{large}, as published", large, work, {}),
         ("twice the steps", large, double, {}),
         ("training texts twice as long, cut at 512", large, inputs.works(large, longer=2.0), {}),
         ("all training texts of 512 tokens", large, inputs.works(large, full=True), {}),
-        (newer, large, inputs.works(large, study.NEWER), {}),
+        (f"{study.NEWER} ({newer} tasks) for {study.PAPER} ({paper})", large, inputs.works(large, study.NEWER), {}),
         ("without GradCache's second forward pass", large, work, {"once": True}),
         (f"{small} for {large}", small, inputs.works(small), {}),
     ]

@@ -85,8 +85,8 @@ def figures(record: Record, name: str) -> Figures | None:
             rows.append((tokens_a_second, work.texts / seconds, rate / bf16, limit, once.total / seconds / bf16, rate))
     if not rows:
         return None
-    *spreads, of_once, flops_a_second = (spread(column) for column in zip(*rows, strict=True))
-    return Figures(*spreads, of_once if record["part"] == "training" else None, flops_a_second.median)
+    tokens, texts, of_bf16, of_limit, of_once, a_second = (spread(column) for column in zip(*rows, strict=True))
+    return Figures(tokens, texts, of_bf16, of_limit, of_once if record["part"] == "training" else None, a_second.median)
 
 
 def need(record: Record, cell: dict[str, Any], work: Work, once: bool = False) -> Need:

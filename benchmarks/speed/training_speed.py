@@ -27,8 +27,7 @@ from corpora.triples import Triple
 
 TOLERANCE = 1e-3
 SLICE = 32  # queries of the batch on which losses are compared, variants chosen and all are warmed up
-MINI_BATCHES = (("mini_batch_size", 16), ("mini_batch_size", 32), ("mini_batch_size", 64))
-MINI_BATCHES += (("mini_batch_num_tokens", 2048),)
+MINI_BATCHES = (*(("mini_batch_size", n) for n in (16, 32, 64)), ("mini_batch_num_tokens", 2048))
 OURS_IN_CHUNKS = "GradCache, ours"
 Variants = Mapping[str, Callable[[], Step]]  # several settings of one contestant; the quickest is measured
 CELLS: dict[str, dict] = {
