@@ -53,22 +53,11 @@ ENCODER_WORDS = {
     "padding_side": ("right", "left"),
     "accelerator": ("auto", "cpu", "gpu", "cuda"),
     "precision": ("auto", "bf16", "mixed", "fp32"),
-    **dict.fromkeys(
-        (
-            "tf32",
-            "deterministic",
-            "backbone.frozen",
-            "pooler.trainable",
-            "trainer.gradcache",
-            "trainer.gradient_checkpointing",
-            "trainer.sync_gradients",
-        ),
-        SWITCH,
-    ),
-    **dict.fromkeys(
-        ("token_choice.last_real", "token_choice.pool_eos", "token_choice.mask_padding", "evaluation.glued"), SWITCH
-    ),
-    **dict.fromkeys(("token_choice.pool_bos", "pooler.pool_bos", "pooler.pool_eos", "pooler.pool_instruction"), SWITCH),
+    **dict.fromkeys(("tf32", "deterministic", "backbone.frozen", "pooler.trainable"), SWITCH),
+    **dict.fromkeys(("trainer.gradcache", "trainer.gradient_checkpointing", "trainer.sync_gradients"), SWITCH),
+    **dict.fromkeys(("token_choice.last_real", "token_choice.pool_eos", "token_choice.mask_padding"), SWITCH),
+    **dict.fromkeys(("evaluation.glued", "token_choice.pool_bos"), SWITCH),
+    **dict.fromkeys(("pooler.pool_bos", "pooler.pool_eos", "pooler.pool_instruction"), SWITCH),
 }
 
 

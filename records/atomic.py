@@ -24,47 +24,48 @@ def replacing(path: Path) -> Iterator[Path]:
     the draft, its files and folders have the modes that the umask says.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shelf = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        draft = shelf / path.name
+    with _drafted(path) as draft:
         yield draft
-        _open_to_umask(draft, shelf)
+        _open_to_umask(draft)
         if path.is_dir():  # os.replace cannot put a folder over a full one: step the old one aside first
-            os.replace(path, shelf / "old")
+            os.replace(path, draft.with_name(".old"))
         os.replace(draft, path)
-    except OSError as error:
-        raise (_full_disk(path) if error.errno in FULL else error) from error
-    finally:
-        shutil.rmtree(shelf, ignore_errors=True)
 
 
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
     """As `replacing`, for a folder whose name says what is in it: where another process was first, its folder stays."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    shelf = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        draft = shelf / folder.name
+    with _drafted(folder) as draft:
         yield draft
-        _open_to_umask(draft, shelf)
+        _open_to_umask(draft)
         try:
             os.rename(draft, folder)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
+
+
+@contextmanager
+def _drafted(path: Path) -> Iterator[Path]:
+    """Yield a path of that name in a folder of its own next to `path`, which is removed at the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shelf = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield shelf / path.name
     except OSError as error:
-        raise (_full_disk(folder) if error.errno in FULL else error) from error
+        full = f"No space left while writing {path}; what was there before is kept."
+        mend = "Free some disk and run the same command again."
+        raise (UserError(f"{full} {mend}") if error.errno in FULL else error) from error
     finally:
         shutil.rmtree(shelf, ignore_errors=True)
 
 
-def _open_to_umask(draft: Path, shelf: Path) -> None:
+def _open_to_umask(draft: Path) -> None:
     """Give what was drafted the modes that the umask says: safetensors and tempfile write for their owner alone.
 
     The modes are read off a file and a folder made next to it, so that a folder's own rules (setgid) count too.
     """
-    usual_file, usual_folder = shelf / ".usual_file", shelf / ".usual_folder"
+    usual_file, usual_folder = draft.with_name(".usual_file"), draft.with_name(".usual_folder")
     usual_file.touch()
     usual_folder.mkdir()
     of_file, of_folder = (S_IMODE(p.stat().st_mode) for p in (usual_file, usual_folder))
@@ -74,13 +75,6 @@ def _open_to_umask(draft: Path, shelf: Path) -> None:
         mode = of_folder if path.is_dir() else of_file
         if S_IMODE(path.stat().st_mode) != mode:
             path.chmod(mode)
-
-
-def _full_disk(path: Path) -> UserError:
-    return UserError(
-        f"No space left while writing {path}; what was there before is kept. "
-        "Free some disk and run the same command again."
-    )
 
 
 def write_text(path: Path, text: str) -> None:

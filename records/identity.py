@@ -49,11 +49,6 @@ def of_states(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if below(key, OF_STATES) and key not in OF_HEADS}
 
 
-def is_bookkeeping(key: str) -> bool:
-    """Return whether a dotted key cannot change a number."""
-    return below(key, BOOKKEEPING)
-
-
 def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ.
 
@@ -63,9 +58,9 @@ def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     both = {
         key: [side.get(key, MEANT.get(key, "absent")) for side in (left, right)] for key in left.keys() | right.keys()
     }
-    return [f"{key}: {x} -> {y}" for key, (x, y) in sorted(both.items()) if x != y and not is_bookkeeping(key)]
+    return [f"{key}: {x} -> {y}" for key, (x, y) in sorted(both.items()) if x != y and not below(key, BOOKKEEPING)]
 
 
 def numeric_config(config: dict[str, Any]) -> dict[str, Any]:
     """Return the flat configuration without the keys that cannot change a number."""
-    return {key: value for key, value in flat(config).items() if not is_bookkeeping(key)}
+    return {key: value for key, value in flat(config).items() if not below(key, BOOKKEEPING)}

@@ -99,14 +99,13 @@ def label(stages: Sequence[Stage], seed: int) -> str:
 
     The same for all seeds of a study whose stages have the seed of the run; another seed is named.
     """
-    return "+".join(_label(stage, seed) for stage in stages)
-
-
-def _label(stage: Stage, seed: int) -> str:
-    settings = numeric_config(stage.manifest["config"])
-    settings.pop("lineage", None)  # paths; the stages themselves are named before it
-    other = stage.manifest["seed"]
-    return f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'@{other}'}"
+    names = []
+    for stage in stages:
+        settings = numeric_config(stage.manifest["config"])
+        settings.pop("lineage", None)  # paths; the stages themselves are named before it
+        other = stage.manifest["seed"]
+        names.append(f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'@{other}'}")
+    return "+".join(names)
 
 
 def _matches(word: str) -> list[Path]:

@@ -12,7 +12,7 @@ from typing import Any
 from cli.compose import composed, composer, flat, plain
 from cli.errors import UserError
 from records.atomic import write_json
-from records.identity import different_keys, is_bookkeeping
+from records.identity import BOOKKEEPING, below, different_keys
 from records.lineage import label, read_stages
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
@@ -86,7 +86,7 @@ def fixed_words(config: dict[str, Any], words: Sequence[str], params: Iterable[s
     if "study" not in keys:
         return []
     several = {*(config.get("axes") or ()), *params, *OF_A_DESIGN}
-    return [word for key, word in zip(keys, words, strict=True) if key not in several and not is_bookkeeping(key)]
+    return [word for key, word in zip(keys, words, strict=True) if key not in several and not below(key, BOOKKEEPING)]
 
 
 def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str]) -> list[str]:
@@ -99,7 +99,7 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
     place += [f"seed={config['seed']}", *(word for word in fixed if word.partition("=")[0] not in choices)]
     base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place])))
     mine = flat(config)
-    keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not is_bookkeeping(k)]
+    keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
     return named + [f"{k}={_lineage(config) if k == 'lineage' else _short(mine.get(k))}" for k in keys]
 
 

@@ -76,18 +76,15 @@ def choose_control(designs: dict[str, Design], chosen: list[str], name: str, who
     if label is None:
         raise UserError(f"against={name} is not among the designs compared. {suggest(name, chosen)}")
     if label not in whole:
-        raise UserError(
-            f"against={name} lacks tasks and was dropped. Choose another, or leave missing=drop_models out."
-        )
+        mend = "Choose another, or leave missing=drop_models out."
+        raise UserError(f"against={name} lacks tasks and was dropped. {mend}")
     return label
 
 
 def _matches(pattern: str, label: str, design: Design) -> bool:
-    names = names_of(label, design)
-    if _spellings(pattern) & names:
-        return True
-    globbed = any(fnmatchcase(name, spelling) for name in names for spelling in _spellings(pattern))
-    return globbed and (design.trained or "untrained" in pattern)
+    names, spellings = names_of(label, design), _spellings(pattern)
+    globbed = any(fnmatchcase(name, spelling) for name in names for spelling in spellings)
+    return bool(spellings & names) or (globbed and (design.trained or "untrained" in pattern))
 
 
 def _spellings(name: str) -> set[str]:
