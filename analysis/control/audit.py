@@ -6,7 +6,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from analysis.control.find_runs import Found
-from analysis.control.rule import Control, confounds, described, difference_grid, judge, short
+from analysis.control.rule import Control, confounds, described, difference_grid, judge, short, value_rows
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.manifests.compared_keys import check_factors
@@ -84,20 +84,12 @@ def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Grid:
         groups: dict[str, list[str]] = {}
         for label, cell in cells.items():
             groups.setdefault(cell.factors[factor], []).append(label)
-        rows += _grouped(factor, groups)
+        rows += value_rows(factor, groups, 10)
         for key in (key for key in keys if below(key, (factor,)) and key not in factors):
             values = values_of(key, cells)
-            values.pop(ABSENT, None)
-            rows += _grouped(key, values)
+            rows += value_rows(key, {value: units for value, units in values.items() if value != ABSENT}, 10)
     caption = "The factors, and the keys below them that vary with them."
     return Grid("factors", caption, ["Key", "Value", "Cells"], rows, left=3)
-
-
-def _grouped(key: str, groups: dict[str, list[str]]) -> list[list[Cell]]:
-    return [
-        [Cell("" if k else key), Cell(short(value)), Cell(listed(units, 10))]
-        for k, (value, units) in enumerate(groups.items())
-    ]
 
 
 def _others(control: Control, cells: dict[str, Design]) -> list[Grid | str]:

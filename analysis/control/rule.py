@@ -106,11 +106,14 @@ def difference_grid(keys: dict[str, str], designs: dict[str, Design]) -> Grid:
     """Return the table key | value | designs, for keys -> the seed that shows each (or "")."""
     rows = []
     for key, seed in keys.items():
-        name = f"{key} (seed {seed})" if seed else key
-        for value, units in values_of(key, designs, seed).items():
-            rows.append([Cell(name), Cell(short(value)), Cell(listed(units, 8))])
-            name = ""
+        rows += value_rows(f"{key} (seed {seed})" if seed else key, values_of(key, designs, seed), 8)
     return Grid("differences", "Keys that differ beside the factors.", ["Key", "Value", "Designs"], rows, left=3)
+
+
+def value_rows(name: str, groups: dict[str, list[str]], most: int) -> list[list[Cell]]:
+    """Return a row per value: the name in the first alone, the value, at most so many of the designs that have it."""
+    rows = [[Cell(""), Cell(short(value)), Cell(listed(units, most))] for value, units in groups.items()]
+    return [[Cell(name), *rows[0][1:]], *rows[1:]] if rows else []
 
 
 def confounds(

@@ -9,7 +9,7 @@ from cli.errors import UserError, nearest
 from records.fingerprint import of_value
 from records.identity import BASE, BOOKKEEPING, MEANT, below
 
-SINGLE = (*BASE, "precision", "kernel", "device", "threads")
+SINGLE = (*BASE, "precision", "kernel", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
@@ -49,9 +49,7 @@ def as_text(value: Any) -> str:
 
 
 def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key in (*SINGLE, "batch_order_sha256", "steps"):
-        if key in manifest:
-            yield key, manifest[key]
+    yield from ((key, manifest[key]) for key in SINGLE if key in manifest)
     for group in (*NESTED, *PARTS):
         for key, value in _object(manifest, group).items():
             if key in PARTS.get(group, (key,)) and not (group == "dtypes" and value is None):
@@ -73,12 +71,8 @@ def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def factor_values(manifest: Mapping[str, Any], factors: tuple[str, ...]) -> dict[str, str]:
-    """Return factor -> its value in this run: a group's name (`pooler`: "eos"), a key's value (`lora.r`: "16")."""
-    return {factor: _value(manifest, factor) for factor in factors}
-
-
-def _value(manifest: Mapping[str, Any], factor: str) -> str:
+def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
+    """Return the value of a factor in this run: a group's name (`pooler`: "eos"), a key's value (`lora.r`: "16")."""
     if factor in NAMED:
         return str(manifest[factor])
     if factor == "lineage":  # what was done before, not where it lies

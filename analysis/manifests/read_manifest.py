@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.manifests.compared_keys import factor_values
+from analysis.manifests.compared_keys import factor_value
 from analysis.manifests.designs import Design, Run
 from cli.errors import UserError
 from records.manifest import MANIFEST_VERSION, check_seal
@@ -64,7 +64,7 @@ def design_of(runs: Sequence[Run], model: str, factors: tuple[str, ...]) -> Desi
     study, pooler, attn = (str(runs[0].manifest[key]) for key in ("study", "pooler", "attn"))
     stated = (_trainable(run.manifest.get("parameters")) for run in runs)
     parameters = next((number for number in stated if number is not None), None)
-    values = factor_values(runs[0].manifest, factors)
+    values = {factor: factor_value(runs[0].manifest, factor) for factor in factors}
     return Design(model, study, pooler, attn, runs[0].trained, parameters, values, tuple(runs))
 
 
