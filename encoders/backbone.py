@@ -27,10 +27,10 @@ def model_path(path: str | None, weights: bool = True) -> str:
     """
     if not path:
         raise UserError("model.path is empty. Give a folder or a hub name: model.path=Qwen/Qwen2-0.5B.")
-    for folder in (Path(path).expanduser(), ROOT / path):
-        if folder.is_dir():
-            _check_folder(folder, weights)
-            return str(folder)
+    folder = next((folder for folder in (Path(path).expanduser(), ROOT / path) if folder.is_dir()), None)
+    if folder is not None:
+        _check_folder(folder, weights)
+        return str(folder)
     if path.startswith((".", "/", "~", "assets/")) or path.count("/") > 1:
         raise UserError(
             f"There is no model folder {path}. Give an existing folder or a hub name such as Qwen/Qwen2-0.5B."
@@ -41,8 +41,7 @@ def model_path(path: str | None, weights: bool = True) -> str:
 def _check_folder(folder: Path, needs_weights: bool) -> None:
     if not (folder / "config.json").is_file():
         raise UserError(f"The model folder {folder} has no config.json. Save the model with save_pretrained().")
-    weights = [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]
-    if needs_weights and not weights:
+    if needs_weights and not [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]:
         pickled = "; its pickled weights (*.bin) are not loaded, convert them to safetensors"
         why = pickled if [*folder.glob("*.bin")] else ""
         raise UserError(f"The model folder {folder} holds no *.safetensors weights{why}. Put model.safetensors there.")
@@ -67,13 +66,12 @@ def _without_windows(config: Any, model: dict[str, Any]) -> Any:
         config.attention_chunk_size = 2 * config.max_position_embeddings
     if getattr(config, "sliding_window", None) is None:
         return config
-    if config.model_type not in WINDOWLESS:  # elsewhere a window must exist: make it wider than any text
+    if config.model_type in WINDOWLESS:
+        config.sliding_window, config.use_sliding_window = None, False
+        if getattr(config, "layer_types", None):
+            config.layer_types = ["full_attention" for _ in config.layer_types]
+    else:  # a window must exist: make it wider than any text
         config.sliding_window = 2 * config.max_position_embeddings
-        return config
-    config.sliding_window = None
-    config.use_sliding_window = False
-    if getattr(config, "layer_types", None):
-        config.layer_types = ["full_attention" for _ in config.layer_types]
     return config
 
 
@@ -89,20 +87,20 @@ def load_backbone(
     whole, path = _whole_config(model), model_path(model["path"])
     config = _without_windows(whole.get_text_config(), model)
     kernel = kernel_of(model, config, padding)
-    settings = {"trust_remote_code": model["trust_remote_code"], "attn_implementation": kernel}
     try:
-        prefix = "" if config is whole else _prefix(config, path)
+        prefix = "" if config is whole else language_model_prefix(tensor_files(path), _empty(config))
         backbone, info = _loaded(
             path,
             AutoModel,
             config=config,
+            trust_remote_code=model["trust_remote_code"],
+            attn_implementation=kernel,
             dtype=dtype,
             use_safetensors=True,
             key_mapping={f"^{re.escape(prefix)}": ""} if prefix else None,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are refused by name below
             device_map=None if device is None else {"": device},
-            **settings,
         )
     except (RuntimeError, SafetensorError, json.JSONDecodeError) as error:
         why = _first(error)
@@ -119,11 +117,11 @@ def load_backbone(
     return backbone.requires_grad_(False).eval()
 
 
-def _prefix(config: Any, path: str) -> str:
-    """The prefix of the names of the language model's tensors in a multimodal checkpoint."""
+def _empty(config: Any, **settings: Any) -> PreTrainedModel:
+    """The decoder of `config` on the meta device."""
     with torch.device("meta"):
-        decoder = AutoModel.from_config(config)
-    return language_model_prefix(tensor_files(path), decoder)
+        decoder: PreTrainedModel = AutoModel.from_config(config, **settings)
+    return decoder
 
 
 def shape_of(model: dict[str, Any]) -> Any:
@@ -139,8 +137,7 @@ def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel
     config = shape_of(model)
     # others than these need a GPU, and have the same shapes
     kernel = "sdpa" if model["attn_implementation"] != "eager" and knows_sdpa(config) else "eager"
-    with torch.device("meta"):
-        empty = AutoModel.from_config(config, dtype=dtype, attn_implementation=kernel)
+    empty = _empty(config, dtype=dtype, attn_implementation=kernel)
     use_autocast(empty)
     return empty.requires_grad_(False)
 
@@ -163,9 +160,7 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
         return auto.from_pretrained(path, **settings)
     except (OSError, ValueError, StrictDataclassError) as error:
         text = str(error)
-        if not Path(path).is_dir() and (
-            "connect" in text.lower() or "couldn't" in text.lower() or "offline" in text.lower()
-        ):
+        if not Path(path).is_dir() and any(word in text.lower() for word in ("connect", "couldn't", "offline")):
             raise UserError(
                 f"The hub model '{path}' is not in the local cache and the hub cannot be reached. "
                 "Connect once, or download it and give model.path=<folder>."

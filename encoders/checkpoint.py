@@ -13,8 +13,6 @@ from transformers.utils import cached_file
 
 from cli.errors import UserError
 
-SINGLE = "model.safetensors"
-INDEX = "model.safetensors.index.json"
 SHOWN = 3  # names in a message
 
 
@@ -23,17 +21,17 @@ def tensor_files(path: str) -> dict[str, Path]:
 
     A file that the index names and that is not there is left out.
     """
-    single = _found(path, SINGLE)
+    single = _file(path, "model.safetensors")
     if single is not None:
         with safe_open(single, "pt") as tensors:
             return dict.fromkeys(tensors.keys(), single)
-    index = _found(path, INDEX)
+    index = _file(path, "model.safetensors.index.json")
     names: dict[str, str] = json.loads(index.read_text())["weight_map"] if index else {}
-    files = {name: _found(path, name) for name in set(names.values())}
+    files = {name: _file(path, name) for name in set(names.values())}
     return {tensor: file for tensor, name in names.items() if (file := files[name]) is not None}
 
 
-def _found(path: str, name: str) -> Path | None:
+def _file(path: str, name: str) -> Path | None:
     if Path(path).is_dir():
         return Path(path) / name if (Path(path) / name).is_file() else None
     file = cached_file(path, name, _raise_exceptions_for_missing_entries=False)
@@ -77,20 +75,19 @@ def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any], p
             f"The weights of {path} lack {len(missing)} tensors of {kind}: {_some(missing)}. "
             f"{_remedy(missing, left, decoder.base_model_prefix)}"
         )
-    shapes = [f"{name} {_shape(there)}, not {_shape(here)}" for name, there, here in info["mismatched_keys"]]
+    together = "Save weights and config.json together with save_pretrained()."
+    shapes = [f"{name} {list(there)}, not {list(here)}" for name, there, here in info["mismatched_keys"]]
     if shapes:
         raise UserError(
             f"The weights of {path} have other shapes than {kind} of its config.json in {len(shapes)} tensors: "
-            f"{_some(shapes)}. Save weights and config.json together with save_pretrained()."
+            f"{_some(shapes)}. {together}"
         )
-    children = {name.split(".")[0] for name in decoder.state_dict()}
-    inside = [
-        name for name in left if name.removeprefix(prefix or f"{decoder.base_model_prefix}.").split(".")[0] in children
-    ]
+    children, usual = {name.split(".")[0] for name in decoder.state_dict()}, f"{decoder.base_model_prefix}."
+    inside = [name for name in left if name.removeprefix(prefix or usual).split(".")[0] in children]
     if inside:
         raise UserError(
             f"The weights of {path} hold {len(inside)} tensors that {kind} of its config.json has no place for: "
-            f"{_some(inside)}. Save weights and config.json together with save_pretrained()."
+            f"{_some(inside)}. {together}"
         )
 
 
@@ -104,23 +101,17 @@ def check_names(what: str, wanted: Iterable[str], names: Iterable[str], remedy: 
 
 def _remedy(missing: set[str], left: Iterable[str], usual: str) -> str:
     """The remedy: a prefix that stands before the missing names, or before the `usual` one, is named."""
-    prefixes = Counter(name.removesuffix(rest) for name in left for rest in _ends(name) if rest in missing)
+    prefixes: Counter[str] = Counter()
+    for name in left:
+        parts = name.split(".")
+        ends = (".".join(parts[i:]) for i in range(1, len(parts)))  # `b.c` and `c` of `a.b.c`
+        prefixes.update(name.removesuffix(end) for end in ends if end in missing)
     if not prefixes:
         return "Save the whole model with save_pretrained(), or download it anew."
     prefix = prefixes.most_common(1)[0][0].removesuffix(f"{usual}.") or f"{usual}."
     return (
         f"Its tensors carry the prefix '{prefix}': take it off, that is, save the model inside with save_pretrained()."
     )
-
-
-def _ends(name: str) -> list[str]:
-    """`b.c` and `c` of `a.b.c`."""
-    parts = name.split(".")
-    return [".".join(parts[i:]) for i in range(1, len(parts))]
-
-
-def _shape(shape: Iterable[int]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
 
 
 def _some(names: Iterable[str]) -> str:

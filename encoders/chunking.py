@@ -66,7 +66,9 @@ class BackOff:
             chunks = [[rest[k] for k in c] for c in again]
 
     def _halve(self, lengths: Sequence[int]) -> None:
-        release_memory()
+        gc.collect()  # freed blocks are handed back, so that smaller ones find room
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
         texts, longest = len(lengths), max(lengths)
         if texts == 1:
             raise UserError(
@@ -94,10 +96,3 @@ def _unless_out_of_memory(compute: Callable[[Chunk], T], chunk: Chunk) -> tuple[
 def is_out_of_memory(error: RuntimeError) -> bool:
     """Return whether memory ran out, on a GPU or on the host."""
     return isinstance(error, torch.OutOfMemoryError) or OF_THE_CPU in str(error)
-
-
-def release_memory() -> None:
-    """Hand freed blocks back, so that smaller ones find room."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from encoders.attention.kernels import check_padding
-from encoders.attention.layout import Rows, arranged, last_states
+from encoders.attention.layout import arranged, last_states
 from encoders.layers import parts
 from encoders.routers import LOGITS, prove_routers, watched
 from encoders.tokens import Batch
@@ -69,27 +70,26 @@ class Encoder(nn.Module):
         states: dict[str, States] = {}
         for name, pooler in poolers.items():
             reduced = [kept[layer][name] for layer in layers[name]]
-            routed = pooler.consumes == "routers"
-            states[name] = RoutedStates(reduced, self.routing(batch, logits, pooler)) if routed else reduced
-            if pooler.consumes == "last":
-                states[name] = reduced[0]
+            states[name] = reduced[0] if pooler.consumes == "last" else reduced
+            if pooler.consumes == "routers":
+                states[name] = RoutedStates(reduced, self._routing(batch, logits, pooler))
         return states
 
     def _layers(self, pooler: Pooler) -> Sequence[int]:
         """The layers whose states a pooler reads. Routers are read in the same pass."""
-        if pooler.consumes == "last":
-            return [len(parts(self.backbone)[0]) - 1]
-        if pooler.consumes in ("layers", "routers"):
-            return pooler.layers
-        raise NotImplementedError(f"{type(pooler).__name__} consumes '{pooler.consumes}', which is not collected yet.")
+        if pooler.consumes not in ("last", "layers", "routers"):
+            what = f"{type(pooler).__name__} consumes '{pooler.consumes}'"
+            raise NotImplementedError(f"{what}, which is not collected yet.")
+        return [len(parts(self.backbone)[0]) - 1] if pooler.consumes == "last" else pooler.layers
 
-    def routing(self, batch: Batch, logits: dict[int, Tensor], pooler: Pooler) -> list[Tensor]:
-        """A pooler's reductions of the routers' logits [N, experts], MoE layer by MoE layer."""
-        rows = arranged(self.backbone, batch)
+    def _routing(self, batch: Batch, logits: dict[int, Tensor], pooler: Pooler) -> list[Tensor]:
+        """A pooler's reductions of the routers' logits [N, experts] in float32, MoE layer by MoE layer."""
+        rows, reductions = arranged(self.backbone, batch), []
         with torch.autocast(batch.roles.device.type, enabled=False):
-            return [
-                pooler.reduce_routing(layer, routing_of(rows, logits[layer]), batch.view) for layer in sorted(logits)
-            ]
+            for layer, of_layer in sorted(logits.items()):  # a router knows of no texts, so the batch is laid out again
+                read = of_layer.float().unflatten(0, rows.shape) if rows.places is None else of_layer.float()[None]
+                reductions.append(pooler.reduce_routing(layer, rows.padded(read), batch.view))
+        return reductions
 
     def precision(self, batch: Batch) -> torch.autocast:
         """The number format of the backbone's matrix products."""
@@ -112,16 +112,13 @@ class Encoder(nn.Module):
         reductions: dict[int, T] = {}
         rows = arranged(self.backbone, batch)
 
-        def keep(index: int) -> Any:
-            def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
-                states = output[0] if isinstance(output, tuple) else output
-                with torch.autocast(states.device.type, enabled=False):
-                    reductions[index] = reduce(index, rows.packed(states) if packed else rows.padded(states))
-
-            return hook
+        def keep(index: int, _module: nn.Module, _inputs: Any, output: Any) -> None:
+            states = output[0] if isinstance(output, tuple) else output
+            with torch.autocast(states.device.type, enabled=False):
+                reductions[index] = reduce(index, rows.packed(states) if packed else rows.padded(states))
 
         sites = [*layers[:-1], norm]
-        handles = [sites[i].register_forward_hook(keep(i)) for i in chosen]
+        handles = [sites[i].register_forward_hook(partial(keep, i)) for i in chosen]
         try:
             with self.precision(batch):
                 self.backbone(**rows.inputs)
@@ -129,12 +126,6 @@ class Encoder(nn.Module):
             for handle in handles:
                 handle.remove()
         return [reductions[i] for i in chosen]
-
-
-def routing_of(rows: Rows, logits: Tensor) -> Tensor:
-    """[B, T, experts] float32 logits of a router, which knows of no texts; logits: [N, experts]."""
-    lying = logits.float().unflatten(0, rows.shape) if rows.places is None else logits.float()[None]
-    return rows.padded(lying)
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,7 @@ def _digest(files: Iterable[Path]) -> str:
 def base_fingerprints(model: Config) -> dict[str, str]:
     """sha256 of the base weights' files, of the tokenizer's, and of config.json's values: the keys of `BASE`."""
     path = Path(model_path(model["path"]))
-    if not path.is_dir():
-        path = Path(str(cached_file(str(path), "config.json"))).parent
+    path = path if path.is_dir() else Path(str(cached_file(str(path), "config.json"))).parent
     written = json.loads((path / "config.json").read_text(encoding="utf-8"))
     return {
         "base_weights_sha256": of_files(sorted(path.glob("*.safetensors"))),

@@ -64,7 +64,6 @@ def _output_layer(config: Any) -> str:
 
 def logits_at(states: Tensor, head: Tensor) -> Tensor:
     """[M, V] float32 logits of states [M, D]; the product is in the format of autocast, or of the head."""
-    dtype = (
-        torch.get_autocast_dtype(states.device.type) if torch.is_autocast_enabled(states.device.type) else head.dtype
-    )
+    kind = states.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else head.dtype
     return torch.nn.functional.linear(states.to(dtype), head.to(dtype)).float()

@@ -1,6 +1,6 @@
 """An encoder from a configuration (untrained) or from a run folder (trained), read by one pooler or by several."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from records.lineage import ADAPTER, Stage, check_base, read_stages, recorded_st
 from records.streams import stream_seed
 
 Config = dict[str, Any]
+Fingerprint = Callable[[Pooler, Config], str]  # of an encoder with another pooler, whose settings are the second
 
 
 def build_encoder(
@@ -69,25 +70,18 @@ def build_encoder(
     spare_norms(backbone, precision.compute)
     pattern = pattern_of(cfg["attn"])
     set_attention(backbone, pattern)
-    longest = round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"]))
-    probe(backbone, pattern, longest)
+    probe(backbone, pattern, round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"])))
     shape = backbone.config.get_text_config()
-    seed = stream_seed(cfg["seed"], "head")
-    pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts_of(backbone)).to(
-        device
-    )
+    seed, experts = stream_seed(cfg["seed"], "head"), experts_of(backbone)
+    pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)
     prove_routers(backbone, [pooler])
     encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
-    encoder.lineage = [stage.facts for stage in stages]
-    encoder.merge_rounding = rounding
+    encoder.lineage, encoder.merge_rounding = [stage.facts for stage in stages], rounding
     return encoder
 
 
 def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:
-    """Build the tokenizer of `cfg`; `positions` is what the model was made for, `max_length` must fit in.
-
-    template: another one than that of `cfg`.
-    """
+    """Build the tokenizer of `cfg`; `max_length` must fit into `positions`. template: another than that of `cfg`."""
     if cfg["max_length"] > positions:
         raise UserError(
             f"max_length={cfg['max_length']} is more than the {positions} positions of {cfg['model']['path']}. "
@@ -95,9 +89,8 @@ def build_tokenizer(cfg: Config, positions: int, template: Template | None = Non
         )
     if cfg["max_length"] < 4:
         raise UserError(f"max_length={cfg['max_length']} leaves no room for text. Give at least 4.")
-    return TextTokenizer(
-        load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template or template_of(cfg)
-    )
+    template = template or template_of(cfg)
+    return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
 
 
 def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
@@ -114,27 +107,8 @@ def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
     return build_tokenizer(shorter, positions, GLUED if evaluation["glued"] else None)
 
 
-def is_frozen(cfg: Config) -> bool:
-    """Return whether the run of `cfg` trains a head alone (backbone.frozen=true) and so has no adapter."""
-    return bool(cfg.get("backbone", {}).get("frozen"))  # older manifests and evaluate.yaml have no such key
-
-
-@dataclass(frozen=True)
-class Identity:
-    """All that decides a vector besides the pooler. base: `deciding` its states; adapter: its sha256, if any."""
-
-    base: Config
-    adapter: dict[str, str]
-    settings: Config
-
-    def fingerprint(self, pooler: Pooler, config: Config) -> str:
-        """sha256 of all of it with `pooler`, whose settings are `config`."""
-        trained = {"head": of_tensors(pooler.state_dict()), **self.adapter}
-        return of_value([self.base, trained, {**self.settings, "pooler": config}])
-
-
 def untrained(cfg: Config) -> TextEncoder:
-    """The start of a run: LoRA is the identity there, so it is left out; the head is as the seed draws it."""
+    """Return the start of a run: LoRA is the identity there and left out; the head is as the seed draws it."""
     return loaded(cfg, None)[0]
 
 
@@ -147,28 +121,25 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
     return loaded(cfg, folder)[0]
 
 
-def _check_run(folder: Path, cfg: Config) -> None:
-    for part in ("head.safetensors",) if is_frozen(cfg) else (ADAPTER, "head.safetensors"):
-        if not (folder / part).is_file():
-            raise UserError(
-                f"The run folder {folder} has no {part}. Train it again: delete the folder and run train.py."
-            )
-
-
-def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tuple[TextEncoder, Identity]:
-    """Return the encoder of the run in a folder, or the untrained one, and what its fingerprint is made of.
+def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tuple[TextEncoder, Fingerprint]:
+    """Return the encoder of the run in a folder, or the untrained one, and its fingerprint by pooler and its settings.
 
     others: see `build_encoder`.
     """
+    adapted = not cfg.get("backbone", {}).get("frozen")  # older manifests and evaluate.yaml have no such key
     if run:
-        _check_run(run, cfg)
+        absent = [part for part in (*[ADAPTER] * adapted, "head.safetensors") if not (run / part).is_file()]
+        if absent:
+            raise UserError(
+                f"The run folder {run} has no {absent[0]}. Train it again: delete the folder and run train.py."
+            )
     device = best_device(cfg.get("accelerator", "auto"))
     precision, evaluation = resolve_precision(cfg["precision"], device), cfg["evaluation"]
     precision = replace(precision, compute=resolve_autocast(evaluation["autocast"], precision))
     stages = recorded_stages(run, cfg.get("lineage")) if run else None
     encoder = build_encoder(cfg, precision, device, stages, others)
     if run:
-        _load_trained(encoder, run, precision, adapted=not is_frozen(cfg))
+        _load_trained(encoder, run, precision, adapted)
     if encoder.pooler.lacks_statistics:
         raise UserError(
             "pooler.standardise=corpus needs statistics. Make them with "
@@ -178,16 +149,20 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     store_as_computed(encoder.backbone, encoder.compute)
     spare_gates(encoder.backbone, encoder.compute)
     tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
-    adapter = {"adapter": of_files([run / ADAPTER])} if run and not is_frozen(cfg) else {}
+    adapter = {"adapter": of_files([run / ADAPTER])} if run and adapted else {}
     settings = {
         "max_length": tokenizer.max_length,
         "evaluation": {k: v for k, v in evaluation.items() if k != "dims"},  # what is cut off later moves no vector
     }
     if tokenizer.template not in (DEFAULT, GLUED):  # `evaluation` names these, as before there was a choice
         settings["template"] = asdict(tokenizer.template)
-    identity = Identity(deciding(encoder, cfg, precision), adapter, settings)
-    fingerprint = identity.fingerprint(encoder.pooler, cfg["pooler"])
-    return TextEncoder(encoder, tokenizer, fingerprint, cfg["token_budget"]), identity
+    base = deciding(encoder, cfg, precision)
+
+    def fingerprint(pooler: Pooler, config: Config) -> str:
+        trained = {"head": of_tensors(pooler.state_dict()), **adapter}
+        return of_value([base, trained, {**settings, "pooler": config}])
+
+    return TextEncoder(encoder, tokenizer, fingerprint(encoder.pooler, cfg["pooler"]), cfg["token_budget"]), fingerprint
 
 
 def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bool) -> None:
@@ -198,9 +173,7 @@ def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bo
         if adapted:
             lora = PeftModel.from_pretrained(encoder.backbone, str(run / "adapter"))
             tensors = get_peft_model_state_dict(lora, save_embedding_layers=False)
-            check_names(
-                str(run / ADAPTER), tensors, load_file(run / ADAPTER), remedy
-            )  # PEFT draws what it does not find
+            check_names(str(run / ADAPTER), tensors, load_file(run / ADAPTER), remedy)  # PEFT draws what is absent
             if precision.weights is torch.float32:
                 encoder.backbone = lora.merge_and_unload()
             else:
@@ -237,7 +210,7 @@ def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) 
 
     Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
     """
-    text_encoder, identity = loaded(cfg, run, list(poolers.values()))
+    text_encoder, fingerprint = loaded(cfg, run, list(poolers.values()))
     usual = text_encoder.encoder.pooler
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(text_encoder.encoder.backbone)
     built = {
@@ -251,5 +224,5 @@ def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) 
                 "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
     readings = {name: Reading(pooler, poolers[name]["normalize"]) for name, pooler in built.items()}
-    fingerprints = {name: identity.fingerprint(pooler, poolers[name]) for name, pooler in built.items()}
+    fingerprints = {name: fingerprint(pooler, poolers[name]) for name, pooler in built.items()}
     return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)

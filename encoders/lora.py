@@ -14,10 +14,9 @@ from encoders.fast.fused_lora import fuse_lora
 def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: bool = True) -> Any:
     """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
 
-    lora: r, alpha, dropout, targets (names of linear layers).
-    fused: compute by `encoders/fast/fused_lora.py`, or by PEFT.
-    Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError` where a
-    target names no linear layer.
+    lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fast/fused_lora.py`, or by
+    PEFT. Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError`
+    where a target names no linear layer.
     """
     from peft import LoraConfig, get_peft_model
 

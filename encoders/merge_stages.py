@@ -21,11 +21,9 @@ PLAIN = ("use_rslora", "use_dora", "fan_in_fan_out", "rank_pattern", "alpha_patt
 def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
     """Add the adapters of `stages` to the weights of `backbone`, in place.
 
-    Each sum is taken in float32, over all stages, and is then rounded once to the format of the weights. Float32
-    weights (precision fp32 and mixed) keep it all. A bf16 base keeps eight bits of each weight, so a change below half
-    of the last bit is lost. What that takes from the change as a whole is returned: the norm of the rounding error
-    over the norm of the stages' change (0 in float32). A later run is trained and scored on these same rounded
-    weights, so nothing differs between the two; a float32 base has the more exact stages.
+    Each sum is taken in float32, over all stages, and is then rounded once to the format of the weights; a bf16 base
+    keeps eight bits, so a change below half of the last bit is lost. Returns the norm of the rounding error over the
+    norm of the stages' change (0 in float32). A later run is trained and scored on these same rounded weights.
     Raises `UserError` where an adapter does not fit the decoder.
     """
     changes: dict[str, list[tuple[float, Tensor, Tensor]]] = defaultdict(list)
@@ -56,17 +54,17 @@ def _adapter(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tensor
     from peft import PeftConfig
     from peft.tuners.tuners_utils import check_target_module_exists
 
-    settings: dict[str, Any] = json.loads((stage.folder / ADAPTER).with_name("adapter_config.json").read_text())
+    file = stage.folder / ADAPTER
+    settings: dict[str, Any] = json.loads(file.with_name("adapter_config.json").read_text())
     unknown = [key for key in PLAIN if settings.get(key)]
     if unknown:
         raise UserError(
             f"The stage {stage.folder} is no plain LoRA ({unknown[0]}); such an adapter cannot be merged here."
         )
-    tensors = load_file(stage.folder / ADAPTER)
-    named = PeftConfig.from_pretrained(str((stage.folder / ADAPTER).parent))
+    tensors, named = load_file(file), PeftConfig.from_pretrained(str(file.parent))
     names = [name for name, _ in backbone.named_modules() if check_target_module_exists(named, name)]
     wanted = [f"{PREFIX}{name}.lora_{part}.weight" for name in names for part in "AB"]
-    check_names(f"{stage.folder / ADAPTER}", wanted, tensors, "Train the stage again.")
+    check_names(str(file), wanted, tensors, "Train the stage again.")
     scaling = settings["lora_alpha"] / settings["r"]
     a, b = ({name: tensors[f"{PREFIX}{name}.lora_{part}.weight"].float() for name in names} for part in "AB")
     return {name: (scaling, a[name], b[name]) for name in names}

@@ -11,6 +11,8 @@ from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS, grouped_mm_expe
 
 from cli.errors import UserError
 
+WORKSPACES = (":4096:8", ":16:8")  # of cuBLAS: with either its sums have one order
+
 
 @dataclass(frozen=True)
 class Precision:
@@ -20,8 +22,6 @@ class Precision:
     weights: torch.dtype
     compute: torch.dtype
 
-
-WORKSPACES = (":4096:8", ":16:8")  # of cuBLAS: with either its sums have one order
 
 PRECISIONS = {
     "fp32": Precision("fp32", torch.float32, torch.float32),
@@ -51,12 +51,9 @@ def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
 def store_as_computed(backbone: nn.Module, compute: torch.dtype) -> None:
     """Round the weights of linear layers and experts to `compute` once, as is done else in every forward pass.
 
-    For inference: the numbers are the same bit by bit, the copies are spared. Without autocast, which float32 products
-    do without, nothing is rounded.
+    For inference: the numbers are the same bit by bit, the copies are spared. Float32 products round nothing.
     """
-    if compute is torch.float32:
-        return
-    for module in backbone.modules():
+    for module in backbone.modules() if compute is not torch.float32 else ():
         if type(module) is nn.Linear or is_experts(module):
             module.to(compute)
 
@@ -108,9 +105,8 @@ def grouped_under_autocast(experts: nn.Module, hidden: Tensor, chosen: Tensor, w
     rounded to its format here. The sum over a token's experts stays in the format of `hidden`.
     """
     kind = hidden.device.type
-    if torch.is_autocast_enabled(kind):
-        experts = _Cast(experts, torch.get_autocast_dtype(kind))  # type: ignore[assignment]
-    result: Tensor = grouped_mm_experts_forward(experts, hidden, chosen, weights)
+    cast: Any = _Cast(experts, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else experts
+    result: Tensor = grouped_mm_experts_forward(cast, hidden, chosen, weights)
     return result
 
 
@@ -121,9 +117,9 @@ def is_experts(module: nn.Module) -> bool:
 
 def use_autocast(backbone: PreTrainedModel) -> None:
     """Let the experts of `backbone`, where it has any, run under autocast in its format."""
-    for module in backbone.modules():
-        config: Any = getattr(module, "config", None)
-        if is_experts(module) and config._experts_implementation == GROUPED:
+    for module in filter(is_experts, backbone.modules()):
+        config: Any = module.config
+        if config._experts_implementation == GROUPED:
             config._experts_implementation = UNDER_AUTOCAST
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,8 +11,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from cli.errors import UserError
-from encoders.attention.layout import last_states, one_text_each
-from encoders.attention.probe import probe_ids
+from encoders.attention.probe import probe_ids, probed
 from poolers.shared.base import Pooler
 
 LOGITS, WEIGHTS, CHOSEN = 0, 1, 2  # places in what transformers' routers return: before top-k, of the chosen, which
@@ -22,12 +22,6 @@ def routers(backbone: PreTrainedModel) -> list[nn.Module]:
 
     They are the modules whose output transformers itself records for `output_router_logits=True`.
     """
-    kinds = tuple(_recorded(backbone))
-    return [m for m in backbone.modules() if isinstance(m, kinds)] if kinds else []
-
-
-def _recorded(backbone: PreTrainedModel) -> list[type[nn.Module]]:
-    """Classes of the modules that `backbone`, or a decoder inside it, records as routers."""
     kinds: list[type[nn.Module]] = []
     for module in backbone.modules():
         recorders = (getattr(module, "_can_record_outputs", None) or {}).get("router_logits", [])
@@ -35,7 +29,7 @@ def _recorded(backbone: PreTrainedModel) -> list[type[nn.Module]]:
             kind = getattr(recorder, "target_class", recorder)
             if isinstance(kind, type) and getattr(recorder, "index", LOGITS) == LOGITS:
                 kinds.append(kind)
-    return kinds
+    return [m for m in backbone.modules() if isinstance(m, tuple(kinds))]
 
 
 def experts_of(backbone: PreTrainedModel) -> list[int]:
@@ -52,15 +46,12 @@ def watched(backbone: PreTrainedModel, see: Callable[[int, Any], None]) -> Any:
     """
     seen: set[int] = set()
 
-    def hook_of(index: int) -> Callable[[nn.Module, Any, Any], None]:
-        def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            if index not in seen:
-                seen.add(index)
-                see(index, output)
+    def hook(index: int, _module: nn.Module, _inputs: Any, output: Any) -> None:
+        if index not in seen:
+            seen.add(index)
+            see(index, output)
 
-        return hook
-
-    handles = [router.register_forward_hook(hook_of(i)) for i, router in enumerate(routers(backbone))]
+    handles = [router.register_forward_hook(partial(hook, i)) for i, router in enumerate(routers(backbone))]
     try:
         yield
     finally:
@@ -69,9 +60,17 @@ def watched(backbone: PreTrainedModel, see: Callable[[int, Any], None]) -> Any:
 
 
 ROUNDINGS = 16  # how far a sum may lie from the exact one, in its terms' rounding errors; measured: at most 2
+NO_LOGITS = (
+    "do not hand out logits: what is read is no product of their weights with the hidden states. Use transformers >= "
+    "5.23 and a family whose router is a softmax over one linear layer, or a pooler that reads no routers."
+)
+NO_SOFTMAX = (
+    "do not weigh experts by a softmax of their logits (a sigmoid?), so routing weights as poolers read them would not "
+    "be the decoder's. Give a base with softmax routers, such as OLMoE, Qwen-MoE, Mixtral or DeepSeek-V2, or a pooler "
+    "that reads no routers."
+)
 
 
-@torch.no_grad()
 def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
     """Refuse a decoder whose routers do not hand out W h of each token, where one of `poolers` reads them.
 
@@ -82,40 +81,20 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
     """
     if all(pooler.consumes != "routers" for pooler in poolers):
         return
-    wrong: list[int] = []
-    other: list[int] = []
+    faults: dict[str, list[int]] = {NO_LOGITS: [], NO_SOFTMAX: []}
 
-    def compare(index: int) -> Any:
-        def hook(router: nn.Module, args: Any, output: Any) -> None:
-            if not _is_product(router, args[0], output[LOGITS]):
-                wrong.append(index)
-            elif not _is_softmax(output):
-                other.append(index)
+    def compare(index: int, router: nn.Module, args: Any, output: Any) -> None:
+        if not _is_product(router, args[0], output[LOGITS]):
+            faults[NO_LOGITS].append(index)
+        elif not _is_softmax(output):
+            faults[NO_SOFTMAX].append(index)
 
-        return hook
-
-    handles = [router.register_forward_hook(compare(i)) for i, router in enumerate(routers(backbone))]
-    training = backbone.training
-    try:
-        last_states(backbone.eval(), one_text_each(probe_ids(backbone)))
-    finally:
-        for handle in handles:
-            handle.remove()
-        backbone.train(training)
-    if wrong:
-        layers = ", ".join(map(str, wrong))
-        raise UserError(
-            f"The routers of {type(backbone).__name__} (MoE layers {layers}) do not hand out logits: what is read is "
-            "no product of their weights with the hidden states. Use transformers >= 5.23 and a family whose router is "
-            "a softmax over one linear layer, or a pooler that reads no routers."
-        )
-    if other:
-        raise UserError(
-            f"The routers of {type(backbone).__name__} (MoE layers {', '.join(map(str, other))}) do not weigh experts "
-            "by a softmax of their logits (a sigmoid?), so routing weights as poolers read them would not be the "
-            "decoder's. Give a base with softmax routers, such as OLMoE, Qwen-MoE, Mixtral or DeepSeek-V2, or a pooler "
-            "that reads no routers."
-        )
+    hooks = [router.register_forward_hook(partial(compare, i)) for i, router in enumerate(routers(backbone))]
+    probed(backbone, probe_ids(backbone), hooks)
+    for fault, layers in faults.items():
+        if layers:
+            numbers = ", ".join(map(str, layers))
+            raise UserError(f"The routers of {type(backbone).__name__} (MoE layers {numbers}) {fault}")
 
 
 def _is_softmax(output: Any) -> bool:

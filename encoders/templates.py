@@ -7,7 +7,6 @@ from typing import Any
 from cli.errors import UserError
 
 TEXT_FIELD, INSTRUCTION_FIELD = "{text}", "{instruction}"
-SIDES = ("query", "document")
 
 
 @dataclass(frozen=True)
@@ -16,6 +15,9 @@ class Form:
 
     bare: str
     instructed: str
+
+    def filled(self, instruction: str) -> str:
+        return self.instructed.replace(INSTRUCTION_FIELD, instruction) if instruction else self.bare
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,11 @@ class Template:
             raise UserError(f"The instruction {instruction[:60]!r} holds {TEXT_FIELD}, where the text goes. Reword it.")
         if self.query == self.document:
             return instruction
-        return self._filled(self.query if side == "query" else self.document, instruction)
+        return (self.query if side == "query" else self.document).filled(instruction)
 
     def form(self, asked: str) -> str:
         """Return the wording, `{text}` in it, for what `asked` gave, or for a query's instruction."""
-        return asked if TEXT_FIELD in asked else self._filled(self.query, asked)
-
-    @staticmethod
-    def _filled(form: Form, instruction: str) -> str:
-        return form.instructed.replace(INSTRUCTION_FIELD, instruction) if instruction else form.bare
+        return asked if TEXT_FIELD in asked else self.query.filled(asked)
 
 
 INSTRUCT = Form("{text}", "Instruct: {instruction}\nQuery: {text}")  # E5-Mistral, arXiv 2401.00368
@@ -61,7 +59,7 @@ def template_of(cfg: dict[str, Any]) -> Template:
     template = cfg.get("template")
     if template is None:
         return DEFAULT
-    forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
+    forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in ("query", "document")}
     for side, form in forms.items():
         for kind, written in vars(form).items():
             if not 1 <= written.count(TEXT_FIELD) <= 2:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from encoders.attention.kernels import is_unpadded
 from encoders.chunking import BackOff, Chunk
 from encoders.encoder import Encoder
 from encoders.identity import execution, sources
-from encoders.tokens import Batch, TextTokenizer
+from encoders.tokens import Batch, TextTokenizer, Tokens
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ class TextEncoder:
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, fingerprint: str, token_budget: int) -> None:
         self.encoder, self.tokenizer, self.fingerprint = encoder, tokenizer, fingerprint
+        self.embedding_dim = encoder.pooler.embedding_dim
         self.back_off = BackOff(token_budget, padded=not is_unpadded(encoder.backbone))
         self.device = next(encoder.backbone.parameters()).device
         self.settings = {
@@ -42,11 +44,6 @@ class TextEncoder:
             **execution(encoder.backbone),
         }
         self.meter = Meter()
-
-    @property
-    def embedding_dim(self) -> int:
-        """E."""
-        return self.encoder.pooler.embedding_dim
 
     @property
     def sources(self) -> str:
@@ -70,9 +67,7 @@ class TextEncoder:
 
         Raises `UserError` for an empty text.
         """
-        place: dict[str, int] = {}
-        for text in texts:
-            place.setdefault(text, len(place))
+        place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         vectors = np.empty((len(place), self.embedding_dim), dtype=np.float32)
         for indices, part in self.parts(list(place), instruction):
             vectors[indices] = part
@@ -94,25 +89,18 @@ class TextEncoder:
         self.encoder.eval()  # dropout off, also where a run in training is validated
         try:
             for offset in range(0, len(texts), WINDOW):
-                for chunk, result in self._window(texts[offset : offset + WINDOW], instruction, compute):
+                with self._timed():
+                    rows = self.tokenizer(texts[offset : offset + WINDOW], instruction)
+                for chunk, result in self.back_off.run([len(r) for r in rows], partial(self._computed, compute, rows)):
+                    self.meter.texts += len(chunk)
+                    self.meter.tokens += sum(len(rows[i]) for i in chunk)
                     yield [offset + i for i in chunk], result
         finally:
             self.encoder.train(training)
 
-    def _window(
-        self, texts: Sequence[str], instruction: str, compute: Callable[[Batch], T]
-    ) -> Iterator[tuple[Chunk, T]]:
-        with self._timed():
-            rows = self.tokenizer(texts, instruction)
-
-        def one(chunk: Chunk) -> T:
-            with self._timed(), torch.inference_mode():
-                return compute(self.tokenizer.batch([rows[i] for i in chunk]).to(self.device))
-
-        for chunk, result in self.back_off.run([len(r) for r in rows], one):
-            self.meter.texts += len(chunk)
-            self.meter.tokens += sum(len(rows[i]) for i in chunk)
-            yield chunk, result
+    def _computed(self, compute: Callable[[Batch], T], rows: Sequence[Tokens], chunk: Chunk) -> T:
+        with self._timed(), torch.inference_mode():
+            return compute(self.tokenizer.batch([rows[i] for i in chunk]).to(self.device))
 
     @contextmanager
     def _timed(self) -> Iterator[None]:

@@ -41,7 +41,7 @@ class Batch:
     @property
     def attention_mask(self) -> Tensor:
         """[B, T] int64: one for real tokens."""
-        return (self.roles != PAD).long()
+        return self.view.real.long()
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on `device`."""
@@ -73,8 +73,8 @@ class TextTokenizer:
     ) -> None:
         if padding_side not in ("left", "right"):
             raise UserError(f"padding_side is '{padding_side}'; it must be left or right.")
-        self.tokenizer, self.max_length, self.padding_side = tokenizer, max_length, padding_side
-        self.template = template
+        self.tokenizer, self.template = tokenizer, template
+        self.max_length, self.padding_side = max_length, padding_side
         self._one_at_a_time = Lock()  # two threads may ask: "Already borrowed", transformers issue 47085
         eos = [i for i in (tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) if i is not None]
         if not eos:
@@ -83,13 +83,9 @@ class TextTokenizer:
             )
         self.eos: int = eos[0]
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.eos
-        self.bos: int | None = self._own_bos()
+        starts_with_bos = tokenizer("a")["input_ids"][:1] == [tokenizer.bos_token_id]
+        self.bos: int | None = tokenizer.bos_token_id if starts_with_bos else None
         self.special = [s for s in tokenizer.all_special_tokens if isinstance(s, str)]
-
-    def _own_bos(self) -> int | None:
-        bos = self.tokenizer.bos_token_id
-        starts = self.tokenizer("a")["input_ids"][:1]
-        return bos if bos is not None and starts == [bos] else None
 
     def __call__(self, texts: Sequence[str], instruction: str | None = None) -> list[Tokens]:
         """Tokenise `texts`, each written out by the template with the same instruction, if there is one.
@@ -100,7 +96,9 @@ class TextTokenizer:
         rows = self._rows(texts, instruction)
         for text, (_, roles) in zip(texts, rows, strict=True):
             self._check(text, roles)
-        return [self._framed(ids, roles) for ids, roles in rows]
+        start = [] if self.bos is None else [self.bos]
+        end = [self.eos] if self.template.eos else []
+        return [Tokens([*start, *ids, *end], [*[BOS] * len(start), *roles, *[EOS] * len(end)]) for ids, roles in rows]
 
     def pairs(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
         """Tokenise (instruction, text) pairs, each instruction's together. Raises `UserError` as `__call__` does."""
@@ -117,9 +115,8 @@ class TextTokenizer:
         """Ids and roles of each text, written out and cut, without BOS and EOS."""
         form = self.template.form(instruction or "")
         before = form.removesuffix(TEXT_FIELD)
-        if TEXT_FIELD in before or before == form:
-            return self._among(pieces(form), texts)
-        return self._after(before, texts)
+        among = TEXT_FIELD in before or before == form
+        return self._among(pieces(form), texts) if among else self._after(before, texts)
 
     @property
     def _room(self) -> int:
@@ -132,15 +129,12 @@ class TextTokenizer:
         The prefix's tokens are distinguished from the text's by character offsets; a token that spans both is text.
         """
         encoded = self._encoded([prefix + t for t in texts], return_offsets_mapping=bool(prefix))
-        rows = []
-        for i in range(len(texts)):
-            ids = encoded["input_ids"][i][: self._room]
-            roles = [TEXT] * len(ids)
-            if prefix:
-                ends = [end for _, end in encoded["offset_mapping"][i][: self._room]]
-                roles = [TEXT if end > len(prefix) else INSTRUCTION for end in ends]
-            rows.append((ids, roles))
-        return rows
+        cut = [ids[: self._room] for ids in encoded["input_ids"]]
+        if not prefix:
+            return [(ids, [TEXT] * len(ids)) for ids in cut]
+        offsets = (of_text[: self._room] for of_text in encoded["offset_mapping"])
+        roles = ([TEXT if end > len(prefix) else INSTRUCTION for _, end in of_text] for of_text in offsets)
+        return list(zip(cut, roles, strict=True))
 
     def _among(self, parts: Sequence[str], texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """Ids and roles of texts that stand before or between words, or twice.
@@ -162,19 +156,13 @@ class TextTokenizer:
 
     def plain_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text as it stands: no template, no BOS or EOS, nothing cut."""
-        ids: list[list[int]] = self._encoded(texts)["input_ids"]
-        return ids
+        return list(self._encoded(texts)["input_ids"])
 
     def _encoded(self, texts: Sequence[str], **settings: Any) -> Any:
         with self._one_at_a_time:
             return self.tokenizer(
                 list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False, **settings
             )
-
-    def _framed(self, ids: list[int], roles: list[int]) -> Tokens:
-        if self.bos is not None:
-            ids, roles = [self.bos, *ids], [BOS, *roles]
-        return Tokens([*ids, self.eos], [*roles, EOS]) if self.template.eos else Tokens(ids, roles)
 
     def _check(self, text: str, roles: list[int]) -> None:
         bare = text
@@ -192,13 +180,10 @@ class TextTokenizer:
     def batch(self, rows: Sequence[Tokens], multiple_of: int = 1) -> Batch:
         """Pad rows to the longest, rounded up to `multiple_of`, on `padding_side`."""
         width = -(-max(map(len, rows)) // multiple_of) * multiple_of
-        ids = torch.full((len(rows), width), self.pad)
-        roles = torch.full((len(rows), width), PAD)
-        positions = torch.zeros((len(rows), width), dtype=torch.long)
+        ids, roles, positions = (torch.full((len(rows), width), fill) for fill in (self.pad, PAD, 0))
         for i, row in enumerate(rows):
             n = len(row)
             where = slice(width - n, width) if self.padding_side == "left" else slice(0, n)
-            ids[i, where] = torch.tensor(row.ids)
-            roles[i, where] = torch.tensor(row.roles)
+            ids[i, where], roles[i, where] = torch.tensor(row.ids), torch.tensor(row.roles)
             positions[i, where] = torch.arange(n)
         return Batch(ids, roles, positions)

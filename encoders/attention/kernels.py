@@ -26,8 +26,10 @@ def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
     padding: whether a pooler reads states of padding, which a decoder has under a padded kernel alone. Raises
     `UserError` for `unpadded` where it cannot be had.
     """
-    kernel, takes_rows = model["attn_implementation"], _takes_rows(config)
+    kernel = model["attn_implementation"]
     refuse_unpadded(model, padding)
+    window = getattr(config, "sliding_window", None)  # texts share a row where attention is over all tokens of a text
+    takes_rows = config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
     if kernel == UNPADDED and not takes_rows:
         raise UserError(
             f"model.attn_implementation=unpadded is not made for {config.model_type} with a sliding window or another "
@@ -51,14 +53,7 @@ def knows_sdpa(config: Any) -> bool:
 
     False for code that is not transformers' own: eager is the code itself.
     """
-    family = MODEL_MAPPING.get(type(config), None)
-    return bool(getattr(family, "_supports_sdpa", False))
-
-
-def _takes_rows(config: Any) -> bool:
-    """Return whether attention is the softmax over all tokens of a text alone, so that texts can share a row."""
-    window = getattr(config, "sliding_window", None)
-    return config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
+    return bool(getattr(MODEL_MAPPING.get(type(config), None), "_supports_sdpa", False))
 
 
 def is_unpadded(backbone: PreTrainedModel) -> bool:

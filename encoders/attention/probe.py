@@ -1,10 +1,11 @@
 """The leak probe: which token's state moves when another token changes, against what the pattern says it sees."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from cli.errors import UserError
@@ -31,13 +32,16 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
     other = bool(set(of_layers) - {earlier, whole_text})
     near, width = range(PROBE_TOKENS), _far_width(backbone.config.get_text_config(), longest, other)
     allowed = [_allowed(sees, PROBE_TOKENS, near) for sees in of_layers]
-    seen, wanted = [sight(backbone)], [_through(allowed)]
+    reached = torch.eye(PROBE_TOKENS)  # the tokens that a state depends on, over all layers and past them
+    for may in allowed:
+        reached = ((may.float() + torch.eye(PROBE_TOKENS)) @ reached > 0).float()
+    seen, wanted = [sight(backbone)], [reached.bool()]
     if not pattern.alike:
         seen += sight_of_layers(backbone)
         wanted += allowed
     if width > PROBE_TOKENS:
         far = (0, width // 2, width - 1) if other else (0, width - 1)
-        seen += _sight_of_layers(backbone, probe_ids(backbone)[0, :1].repeat(width), far)
+        seen += sight_of_layers(backbone, probe_ids(backbone)[0, :1].repeat(width), far)
         wanted += [_allowed(sees, width, far) for sees in of_layers]
     pairs = [(sees.cpu(), may) for sees, may in zip(seen, wanted, strict=True)]
     leaks, lacking = (sum(int((x & ~y).sum()) for x, y in both) for both in (pairs, [(y, x) for x, y in pairs]))
@@ -55,14 +59,6 @@ def _allowed(sees: Sees, width: int, changed: Sequence[int]) -> Tensor:
     return sees(torch.arange(width)[:, None], torch.tensor(changed)[None])
 
 
-def _through(allowed: Sequence[Tensor]) -> Tensor:
-    """[T, T] bool: whether the last layer's state of token i may depend on token j, over all layers and past them."""
-    reached = torch.eye(PROBE_TOKENS)
-    for may in allowed:
-        reached = ((may.float() + torch.eye(PROBE_TOKENS)) @ reached > 0).float()
-    return reached.bool()
-
-
 def _far_width(config: Any, longest: int | None, other: bool) -> int:
     """Tokens of a text that no window fits of those that `config` names and that a text of `longest` would not fit.
 
@@ -76,26 +72,26 @@ def _far_width(config: Any, longest: int | None, other: bool) -> int:
 
 
 @torch.no_grad()
-def sight(backbone: PreTrainedModel) -> Tensor:
-    """Return [T, T] bool: entry (i, j) is whether the last layer's state of token i depends on token j.
-
-    One batch of T + 1 texts: the original, and for each j a copy whose token j is another one.
-    """
+def probed(backbone: PreTrainedModel, ids: Tensor, hooks: Iterable[RemovableHandle] = ()) -> Tensor:
+    """[B, T, D] states of the last layer for plain texts `ids` [B, T], without dropout; `hooks` are then removed."""
     training = backbone.training
-    states = last_states(backbone.eval(), one_text_each(probe_ids(backbone)))
-    backbone.train(training)
-    return _moved(states)
+    try:
+        return last_states(backbone.eval(), one_text_each(ids))
+    finally:
+        for hook in hooks:
+            hook.remove()
+        backbone.train(training)
 
 
-@torch.no_grad()
-def sight_of_layers(backbone: PreTrainedModel) -> Tensor:
-    """Return [L, T, T] bool: entry (l, i, j) is whether layer l alone lets token i see token j."""
-    return _sight_of_layers(backbone, probe_ids(backbone)[0], range(PROBE_TOKENS))
+def sight(backbone: PreTrainedModel) -> Tensor:
+    """Return [T, T] bool: entry (i, j) is whether the last layer's state of token i depends on token j."""
+    return _moved(probed(backbone, probe_ids(backbone)))
 
 
-@torch.no_grad()
-def _sight_of_layers(backbone: PreTrainedModel, ids: Tensor, changed: Sequence[int]) -> Tensor:
-    """[L, T, C] bool for ids [T]: whether layer l alone lets token i see the token at the place `changed[c]`.
+def sight_of_layers(
+    backbone: PreTrainedModel, ids: Tensor | None = None, changed: Sequence[int] = range(PROBE_TOKENS)
+) -> Tensor:
+    """Return [L, T, C] bool: whether layer l alone lets token i of `ids` [T] see the token at the place `changed[c]`.
 
     Where one layer sees all, all states above do, so the states of the last one prove nothing. Here every layer is
     inputs its own original and C copies of it, in each one token with its features rolled by one place; what its
@@ -104,6 +100,7 @@ def _sight_of_layers(backbone: PreTrainedModel, ids: Tensor, changed: Sequence[i
     """
     layers, _ = parts(backbone)
     moved: list[Tensor] = []
+    ids = probe_ids(backbone)[0] if ids is None else ids
     count, width = len(changed) + 1, len(ids)
     copies, places = torch.arange(1, count, device=ids.device), torch.tensor(changed, device=ids.device)
 
@@ -115,15 +112,9 @@ def _sight_of_layers(backbone: PreTrainedModel, ids: Tensor, changed: Sequence[i
     def compare(_module: nn.Module, _args: Any, output: Any) -> None:
         moved.append(_moved(output[0].view(count, width, -1)))
 
-    handles = [layer.register_forward_pre_hook(disturb) for layer in layers]
-    handles += [attentions(layer)[0].register_forward_hook(compare) for layer in layers]
-    training = backbone.training
-    try:
-        last_states(backbone.eval(), one_text_each(ids.repeat(count, 1)))
-    finally:
-        for handle in handles:
-            handle.remove()
-        backbone.train(training)
+    hooks = [layer.register_forward_pre_hook(disturb) for layer in layers]
+    hooks += [attentions(layer)[0].register_forward_hook(compare) for layer in layers]
+    probed(backbone, ids.repeat(count, 1), hooks)
     return torch.stack(moved)
 
 
@@ -144,7 +135,6 @@ def probe_ids(backbone: PreTrainedModel) -> Tensor:
     return batch
 
 
-@torch.no_grad()
 def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
     """Refuse a decoder whose states do not pass from layer to layer, then through the norm, and out, as they are."""
     layers, norm = parts(backbone)
@@ -155,19 +145,14 @@ def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
         inputs.append(args[0] if args else kwargs["hidden_states"])
         outputs.append(output[0] if isinstance(output, tuple) else output)
 
-    handles = [site.register_forward_hook(keep, with_kwargs=True) for site in (*layers, norm)]
-    training = backbone.training
+    hooks = [site.register_forward_hook(keep, with_kwargs=True) for site in (*layers, norm)]
     try:
-        out = last_states(backbone.eval(), one_text_each(probe_ids(backbone)[:1]))
+        out = probed(backbone, probe_ids(backbone)[:1], hooks)
     except (AttributeError, TypeError, IndexError) as error:  # of the family's own code
         raise UserError(
             f"{type(backbone).__name__} does not run with {pattern} and {backbone.config._attn_implementation}: "
             f"{error}. Give another attention, or a base of another family."
         ) from error
-    finally:
-        for handle in handles:
-            handle.remove()
-        backbone.train(training)
     passed = zip([*inputs[1:], out], outputs, strict=True)
     if len(outputs) != len(layers) + 1 or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
         raise UserError(

@@ -41,22 +41,20 @@ class Segments:
     def _members(self) -> list[list[int]]:
         """The texts of each group."""
         members: list[list[int]] = []
-        tokens = 0
+        tokens = 0  # of the last group
         for i in sorted(range(len(self.lengths)), key=lambda i: -self.lengths[i]):
-            n = self.lengths[i]
-            if members and self.lengths[members[-1][0]] * (len(members[-1]) + 1) <= SLACK * (tokens + n):
+            tokens += self.lengths[i]
+            if members and self.lengths[members[-1][0]] * (len(members[-1]) + 1) <= SLACK * tokens:
                 members[-1].append(i)
-                tokens += n
             else:
                 members.append([i])
-                tokens = n
+                tokens = self.lengths[i]
         return members
 
     @cached_property
     def bounds(self) -> Tensor:
         """[B + 1] int32: where each text begins, and the end of the last."""
-        ends = torch.tensor([0, *self.lengths]).cumsum(0)
-        return ends.to(self.device, torch.int32)
+        return torch.tensor([0, *self.lengths]).cumsum(0).to(self.device, torch.int32)
 
 
 @dataclass(frozen=True)
@@ -205,7 +203,8 @@ def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
     try:
         from torch.nn.attention import varlen
 
-        if not may_run(frozenset(signature(varlen.varlen_attn).parameters), _capability(device), width):
+        parameters = frozenset(signature(varlen.varlen_attn).parameters)
+        if not may_run(parameters, torch.cuda.get_device_capability(device), width):
             return False
         draw = torch.Generator().manual_seed(0)
         q, k, v = (torch.randn(1, heads, 12, width, generator=draw).to(device, dtype) for heads in (4, 2, 2))
@@ -228,10 +227,6 @@ def may_run(parameters: frozenset[str], capability: tuple[int, int], width: int)
     """
     needed = {"scale", "window_size", "enable_gqa", "num_splits"}
     return needed <= parameters and capability >= (8, 0) and width <= 256 and width % 8 == 0
-
-
-def _capability(device: torch.device) -> tuple[int, int]:
-    return torch.cuda.get_device_capability(device)
 
 
 def _by_kernel(  # noqa: PLR0917

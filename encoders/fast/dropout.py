@@ -57,10 +57,6 @@ class QuickDropout(nn.Module):
             return x
         return cast(Tensor, _Dropped.apply(x, draw_kept(x, self.p), self.p))
 
-    def extra_repr(self) -> str:
-        """The settings that print() shows."""
-        return f"p={self.p}"
-
 
 def use_quick_dropout(model: nn.Module) -> None:
     """Replace the `nn.Dropout` of every LoRA layer in `model`."""

@@ -20,14 +20,15 @@ def fuse_lora(model: nn.Module) -> int:
     """
     fused = 0
     for parent in model.modules():
-        children = {name: child for name, child in parent.named_children() if _is_plain(child)}
+        children: dict[str, Any] = {name: child for name, child in parent.named_children() if _is_plain(child)}
         groups = [[children.pop(n) for n in names if n in children] for names in TOGETHER]
         for group in [*groups, *([child] for child in children.values())]:
             fused += len(group)
-            for alike in _alike(group):
-                siblings = Siblings(alike)
-                for i, layer in enumerate(alike):
-                    layer.forward = partial(siblings.call, i)
+            siblings: dict[Any, Siblings] = {}  # those of one rate of dropout and one scaling together
+            for layer in group:
+                alike = siblings.setdefault((_dropout(layer), layer.scaling[ADAPTER]), Siblings())
+                layer.forward = partial(alike.call, len(alike.layers))
+                alike.layers.append(layer)
     return fused
 
 
@@ -46,14 +47,6 @@ def _is_plain(module: nn.Module) -> bool:
     )
 
 
-def _alike(layers: list[Any]) -> list[list[Any]]:
-    """`layers`, those of one rate of dropout and one scaling together."""
-    groups: dict[tuple[float, float], list[Any]] = {}
-    for layer in layers:
-        groups.setdefault((_dropout(layer), layer.scaling[ADAPTER]), []).append(layer)
-    return list(groups.values())
-
-
 def _dropout(layer: Any) -> float:
     return getattr(layer.lora_dropout[ADAPTER], "p", 0.0)  # nn.Identity where it is zero
 
@@ -64,8 +57,8 @@ class Siblings:
     The first that is called computes all; the others hand out what is theirs.
     """
 
-    def __init__(self, layers: list[Any]) -> None:
-        self.layers = layers
+    def __init__(self) -> None:
+        self.layers: list[Any] = []
         self.waiting: dict[int, tuple[Tensor, Tensor]] = {}  # of layer i: the input, its output
 
     def call(self, number: int, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -90,11 +83,10 @@ def fused_lora(x: Tensor, layers: Sequence[Any]) -> tuple[Tensor, ...]:
     kind = x.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else layers[0].weight.dtype
     p = _dropout(layers[0]) if layers[0].training else 0.0
-    kept = [draw_kept(x, p).view(-1, x.shape[-1]) for _ in layers] if p else [None] * len(layers)
     tensors: list[Tensor | None] = []
-    for layer, keep in zip(layers, kept, strict=True):
-        lora_a, lora_b = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
-        tensors += [keep, layer.weight, layer.bias, lora_a, lora_b]
+    for layer in layers:
+        keep = draw_kept(x, p).view(-1, x.shape[-1]) if p else None
+        tensors += [keep, layer.weight, layer.bias, layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight]
     return _FusedLora.apply(x, dtype, layers[0].scaling[ADAPTER] / (1 - p), *tensors)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 ROWS = 64  # of the trial
-Quick = Callable[[Tensor], Tensor]
+Quick = Callable[[Any, Tensor], Tensor]  # of a module and its input
 
 
 def spare_norms(backbone: nn.Module, compute: torch.dtype = torch.float32) -> int:
@@ -20,30 +20,26 @@ def spare_norms(backbone: nn.Module, compute: torch.dtype = torch.float32) -> in
     under, in each number format that may come in. One whose output is not equal bit by bit, because its family
     computes something else, or its weights have another format, stays as it is.
     """
-    return _replace(backbone, _norm, compute)
+    return _replace(backbone, _is_norm, _rms_norm, compute)
 
 
 def spare_gates(backbone: nn.Module, compute: torch.dtype = torch.float32) -> int:
     """The same for gated MLPs, whose steps between need no memory of their own. For inference: no gradients."""
-    return _replace(backbone, _gated, compute)
+    return _replace(backbone, _is_gated, _silu_gate, compute)
 
 
 @torch.no_grad()
-def _replace(backbone: nn.Module, make: Callable[[Any], Quick | None], compute: torch.dtype) -> int:
-    spared = 0
-    for module in backbone.modules():
-        quick = make(module)
-        if quick and _same(module, quick, compute):
-            module.forward = quick
-            spared += 1
-    return spared
+def _replace(backbone: nn.Module, fits: Callable[[Any], bool], quick: Quick, compute: torch.dtype) -> int:
+    modules = [m for m in backbone.modules() if fits(m) and _same(m, partial(quick, m), compute)]
+    for module in modules:
+        module.forward = partial(quick, module)
+    return len(modules)
 
 
-def _norm(module: Any) -> Quick | None:
-    weight = getattr(module, "weight", None)
-    if not isinstance(weight, Tensor) or weight.dim() != 1 or weight.dtype is not torch.float32:
-        return None  # with weights of 16 bits the families round at other places
-    return partial(_rms_norm, module) if hasattr(module, "variance_epsilon") else None
+def _is_norm(module: Any) -> bool:
+    weight = getattr(module, "weight", None)  # with weights of 16 bits the families round at other places
+    fits = isinstance(weight, Tensor) and weight.dim() == 1 and weight.dtype is torch.float32
+    return fits and hasattr(module, "variance_epsilon")
 
 
 def _rms_norm(module: Any, x: Tensor) -> Tensor:
@@ -57,9 +53,8 @@ def _rms_norm(module: Any, x: Tensor) -> Tensor:
     return F.rms_norm(x, module.weight.shape, module.weight, module.variance_epsilon)
 
 
-def _gated(module: Any) -> Quick | None:
-    linear = (getattr(module, name, None) for name in ("gate_proj", "up_proj", "down_proj"))
-    return partial(_silu_gate, module) if all(isinstance(layer, nn.Linear) for layer in linear) else None
+def _is_gated(module: Any) -> bool:
+    return all(isinstance(getattr(module, f"{name}_proj", None), nn.Linear) for name in ("gate", "up", "down"))
 
 
 def _silu_gate(module: Any, x: Tensor) -> Tensor:
@@ -67,7 +62,7 @@ def _silu_gate(module: Any, x: Tensor) -> Tensor:
     return module.down_proj(F.silu(module.gate_proj(x), inplace=True).mul_(module.up_proj(x)))
 
 
-def _same(module: nn.Module, quick: Quick, compute: torch.dtype) -> bool:
+def _same(module: nn.Module, quick: Callable[[Tensor], Tensor], compute: torch.dtype) -> bool:
     """Return whether `quick` gives what `module` gives, bit by bit and in the same format.
 
     Without autocast an input has the weights' format; under it that of the residual stream, or of a product.

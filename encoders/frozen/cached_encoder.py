@@ -28,8 +28,7 @@ class CachedEncoder(Encoder):
 
     def __init__(self, encoder: Encoder, cache: StateCache) -> None:
         super().__init__(encoder.backbone, encoder.pooler, encoder.normalize, encoder.compute)
-        self.cache = cache
-        self.lineage = encoder.lineage
+        self.cache, self.lineage = cache, encoder.lineage
 
     def train(self, mode: bool = True) -> "CachedEncoder":
         """Set the mode of the pooler."""
@@ -39,37 +38,25 @@ class CachedEncoder(Encoder):
 
     def states(self, batch: Batch) -> States:
         """Return what the pooler consumes: [B, T, D] of the last layer, or its reduction of each layer."""
-        places = self.cache.places(batch)
-        if self.pooler.consumes == "last":
+        pooler, places = self.pooler, self.cache.places(batch)
+        if pooler.consumes == "last":
             return self.cache.padded(self.cache.layers - 1, places, batch)
         with torch.autocast(batch.roles.device.type, enabled=False):
-            return [
-                self.pooler.reduce(layer, self.cache.padded(layer, places, batch), batch.view)
-                for layer in self.pooler.layers
-            ]
+            layers = ((layer, self.cache.padded(layer, places, batch)) for layer in pooler.layers)
+            return [pooler.reduce(layer, states, batch.view) for layer, states in layers]
 
 
 def open_states(encoder: Encoder, cfg: Config, precision: Precision) -> CachedEncoder:
     """Return `encoder` on the cache of its states below cfg["cache_dir"], which is made where there is none."""
-    shape = encoder.backbone.config.get_text_config()
-    cache = StateCache(
-        Path(cfg["cache_dir"]),
-        identity(encoder, cfg, precision),
-        shape.num_hidden_layers,
-        shape.hidden_size,
-        precision.weights,
-    )
-    return CachedEncoder(encoder, cache)
+    shape, facts = encoder.backbone.config.get_text_config(), identity(encoder, cfg, precision)
+    sizes = (shape.num_hidden_layers, shape.hidden_size)
+    return CachedEncoder(encoder, StateCache(Path(cfg["cache_dir"]), facts, *sizes, precision.weights))
 
 
 def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     """All that a state depends on, besides the text's own tokens: what differs here never shares a cache."""
-    return {
-        "format": FORMAT,
-        **deciding(encoder, cfg, precision),
-        **rounding(encoder.backbone),
-        "max_length": cfg["max_length"],
-    }
+    computed = deciding(encoder, cfg, precision) | rounding(encoder.backbone)
+    return {"format": FORMAT, **computed, "max_length": cfg["max_length"]}
 
 
 def compute_states(
@@ -95,15 +82,14 @@ def compute_states(
 def _shards(rows: Sequence[Tokens], budget: int, most: int) -> Iterator[list[list[Tokens]]]:
     """Cut `rows`, longest first, into chunks of `budget` padded tokens, and these into shards of `most` tokens."""
     shard: list[list[Tokens]] = []
-    tokens = 0
+    tokens = 0  # of the shard, with this chunk's
     for chunk in by_token_budget([len(r) for r in rows], budget):
         texts = [rows[i] for i in chunk]
-        size = sum(map(len, texts))
-        if shard and tokens + size > most:
+        tokens += sum(map(len, texts))
+        if shard and tokens > most:
             yield shard
-            shard, tokens = [], 0
+            shard, tokens = [], sum(map(len, texts))
         shard.append(texts)
-        tokens += size
     if shard:
         yield shard
 

@@ -5,10 +5,9 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,17 +20,13 @@ from records.atomic import appearing, write_json
 from records.fingerprint import of_value
 
 SHARD_BYTES = 256 * 2**20  # computed in memory (twice that while joined), then written; what a killed process loses
-STORED: dict[torch.dtype, Any] = {
-    torch.float32: np.dtype(np.float32),
-    torch.bfloat16: np.dtype(np.int16),
-}  # numpy has no bf16: its bits
+STORED: dict[torch.dtype, Any] = {torch.float32: np.dtype(np.float32), torch.bfloat16: np.dtype(np.int16)}  # its bits
 TEXTS, STATES = "texts.json", "states.npy"
 OPEN_MAPS = 512  # each holds a file descriptor
 LEFT_BEHIND = 24 * 3600  # seconds after which a draft belongs to a process that was killed
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """The place of a text's states: rows [start, start + length) of every layer in a shard."""
 
     shard: Path
@@ -60,7 +55,9 @@ class StateCache:
         self._places: dict[str, Place] = {}
         if not (self.folder / "identity.json").is_file():
             write_json(self.folder / "identity.json", identity)
-        self._remove_drafts()
+        for draft in self.folder.glob(".*"):
+            if draft.is_dir() and time.time() - draft.stat().st_mtime > LEFT_BEHIND:
+                shutil.rmtree(draft, ignore_errors=True)
         for shard in sorted(self.folder.glob(f"*/{TEXTS}")):
             self._enter(shard.parent)
 
@@ -83,11 +80,10 @@ class StateCache:
 
     def write(self, rows: Sequence[Tokens], states: np.ndarray) -> None:
         """Add one shard. states: [L, N, D] in the stored format, the texts of `rows` one after another."""
-        texts = _texts(rows)
         shard = self._shard(rows)
         with appearing(shard) as draft:
             draft.mkdir()
-            write_json(draft / TEXTS, texts)
+            write_json(draft / TEXTS, _texts(rows))
             with (draft / STATES).open("wb") as file:  # not np.save, which hides that the disk is full
                 np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(states))
                 file.write(np.ascontiguousarray(states).data)
@@ -111,9 +107,8 @@ class StateCache:
     def padded(self, layer: int, places: Sequence[tuple[Place, int]], batch: Batch) -> Tensor:
         """[B, T, D] states of one layer (0 is the first) on the batch's device, zero where there is padding."""
         out = np.zeros((*batch.roles.shape, self.width), dtype=STORED[self.dtype])
-        for i, (place, column) in enumerate(places):
-            states = _mapped(place.shard / STATES)[layer, place.start : place.start + place.length]
-            out[i, column : column + place.length] = states
+        for i, ((shard, start, length), column) in enumerate(places):
+            out[i, column : column + length] = _mapped(shard / STATES)[layer, start : start + length]
         return torch.from_numpy(out).view(self.dtype).to(batch.roles.device)
 
     def _shard(self, rows: Sequence[Tokens]) -> Path:
@@ -132,11 +127,6 @@ class StateCache:
         for key, length in texts:
             self._places[key] = Place(shard, start, length)
             start += length
-
-    def _remove_drafts(self) -> None:
-        for draft in self.folder.glob(".*"):
-            if draft.is_dir() and time.time() - draft.stat().st_mtime > LEFT_BEHIND:
-                shutil.rmtree(draft, ignore_errors=True)
 
 
 def _texts(rows: Sequence[Tokens]) -> list[tuple[str, int]]:

@@ -62,4 +62,4 @@ def test_a_mixture_is_counted_without_memory_as_it_runs(compose_cell, precision)
         encoder.train()(batch_of(ids, [48, 48], 48))
     real = sum(storage.nbytes() for storage in kept.values())
     assert counted.chunk == (2, 48)
-    assert 0.8 * real < counted.run.saved_bytes < 1.25 * real
+    assert 0.8 * real < counted.saved_bytes < 1.25 * real

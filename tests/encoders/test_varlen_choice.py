@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.nn.attention import varlen
 
-from encoders.attention import unpadded
 from encoders.attention.pattern import earlier
 from encoders.attention.unpadded import Segments, kernel_holds, may_run, unpadded_attention
 
@@ -35,7 +34,7 @@ def test_by_capability_and_signature(parameters, capability, width, runs):
 @pytest.fixture
 def kernel(monkeypatch):
     """A loop over texts by sdpa in the place of the GPU's kernel, on a device that says it is an A100."""
-    monkeypatch.setattr(unpadded, "_capability", lambda _: (8, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (8, 0))
     kernel_holds.cache_clear()
     yield lambda attend: monkeypatch.setattr(varlen, "varlen_attn", attend)
     kernel_holds.cache_clear()
