@@ -42,7 +42,7 @@ def test_mistral_7b():
     assert f.adapter == low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
     assert f.head == head(4096, 1, 4) + 32 * 4096, "one query, as described"
     assert f.base_bytes == 2 * f.base
-    assert (f.layers, f.run.embedding_dim, f.run.dtype) == (32, 4096, torch.float32)
+    assert (f.layers, f.embedding_dim, f.dtype) == (32, 4096, torch.float32)
     assert [set(t) for t in f.targets] == [SEVEN] * 32
     assert (f.rows, f.chunk, f.chunks) == (4096, (8, 512), 512), "queries and positives, in-batch negatives alone"
 
@@ -52,7 +52,7 @@ def test_qwen2_0_5b():
     assert f.base == decoder(24, 896, 128, 4864, 151_936, bias=True) == 494_032_768
     assert f.adapter == low_rank(24, 896, 128, 4864, r=16)
     assert f.head == head(896, 1, 4)
-    assert (f.layers, f.run.embedding_dim) == (24, 896)
+    assert (f.layers, f.embedding_dim) == (24, 896)
 
 
 def test_the_five_cells_of_the_paper_differ_in_the_head_alone():
@@ -76,7 +76,7 @@ def test_a_model_on_disk_counts_as_when_it_is_loaded(small_model):
 
 def test_what_autograd_keeps_grows_with_the_chunk(small_model):
     words = [f"model.path={small_model}", "precision=fp32", "max_length=32"]
-    one, two = (facts(compose(*words, f"token_budget={n}")).run.saved_bytes for n in (256, 512))
+    one, two = (facts(compose(*words, f"token_budget={n}")).saved_bytes for n in (256, 512))
     assert 1.9 < two / one < 2.1
 
 
@@ -134,7 +134,7 @@ def test_a_head_s_memory_is_that_of_the_chunk_of_most_texts(small_model):
     free, bound = facts(cfg), facts(compose(*words, "trainer.chunk_size=8"))
     assert (free.chunk, free.crowd) == ((8, 32), (16, 16))
     assert bound.crowd == (8, 32)
-    assert bound.crowd_bytes == bound.run.saved_bytes < free.crowd_bytes
+    assert bound.crowd_bytes == bound.saved_bytes < free.crowd_bytes
     text = dict(described(cfg, free))["memory"]
     assert f"about {free.crowd_bytes / 2**30:.2f} GiB" in text
     assert facts(compose(*words[:3])).crowd_bytes == 0, "nothing of a pooler without parameters is kept"

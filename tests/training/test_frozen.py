@@ -269,5 +269,5 @@ def test_the_check_counts_no_adapter(cell):
     frozen_facts, usual = facts(cell()), facts(cell("multilayer", "bi", "backbone.frozen=false"))
     assert frozen_facts.adapter == 0
     assert (frozen_facts.head, frozen_facts.base) == (usual.head, usual.base)
-    assert frozen_facts.run.saved_bytes < usual.run.saved_bytes / 5
+    assert frozen_facts.saved_bytes < usual.saved_bytes / 5
     assert dict(described(cell(), frozen_facts))["adapter"].startswith("0 parameters: none")

@@ -10,8 +10,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from encoders.attention.layout import one_text_each
 from encoders.encoder import Encoder
-from encoders.tokens import Batch
 from poolers.shared.base import TEXT
 from training.cost.check import empty_encoder
 
@@ -74,46 +74,34 @@ class TrainingFlops:
 def training_flops(config: dict[str, Any]) -> TrainingFlops:
     """Count on a few tokens; the eager kernel stands for all, since they compute the same products.
 
-    The weights are zeros, or tensors without memory where they would need more than `REAL_BYTES`.
-
-    A multiplication with its addition is two operations. The optimiser, norms and activations are not counted.
+    The weights are zeros, or tensors without memory where they would need more than `REAL_BYTES`. A multiplication with
+    its addition is two operations. The optimiser, norms and activations are not counted.
     """
     trainer = config["trainer"]
     encoder = empty_encoder({**config, "model": {**config["model"], "attn_implementation": "eager"}})
     encoder.eval()  # dropout costs no products, and would draw from the global generator
-    memory = _memory(encoder)
-    if isinstance(memory, FakeTensorMode):
+    memory: AbstractContextManager[Any] = nullcontext()
+    if sum(p.numel() * p.element_size() for p in encoder.parameters()) > REAL_BYTES:
+        memory = FakeTensorMode(allow_non_fake_inputs=True)
         encoder.backbone.bfloat16()  # as many products; without memory, those of experts know no float32
     with memory:
         encoder.to_empty(device=torch.device("cpu"))
         for tensor in (*encoder.parameters(), *encoder.buffers()):
             tensor.detach().zero_()
-        probes = [
-            _count(encoder, *shape, cached=config["backbone"]["frozen"])
-            for shape in ((1, STEP), (1, 2 * STEP), (1, 3 * STEP), (2, STEP))
-        ]
+        shapes = ((1, STEP), (1, 2 * STEP), (1, 3 * STEP), (2, STEP))
+        probes = [_count(encoder, *shape, cached=config["backbone"]["frozen"]) for shape in shapes]
     forward, both = (_fitted(*counts) for counts in zip(*probes, strict=True))
     checkpointed = trainer["gradient_checkpointing"] and not config["backbone"]["frozen"]
     return TrainingFlops(forward, both, int(trainer["gradcache"]) + int(checkpointed))
 
 
-def _memory(encoder: Encoder) -> AbstractContextManager[Any]:
-    size = sum(p.numel() * p.element_size() for p in encoder.parameters())
-    return nullcontext() if size <= REAL_BYTES else FakeTensorMode(allow_non_fake_inputs=True)
-
-
-def _grouped(a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
-    """FLOPs of a mixture's products: [rows, k] x [experts, k, n], or by expert [m, rows] x [rows, n]."""
+def _product(a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
+    """FLOPs of [m, k] x [k, n], or of a mixture's: [rows, k] x [experts, k, n], by expert [m, rows] x [rows, n]."""
     return 2 * prod(a) * b[-1]
 
 
-def _added(_out: Sequence[int], a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
-    """FLOPs of [m, k] x [k, n], added in place."""
-    return 2 * prod(a) * b[-1]
-
-
-# on top of what torch's counter knows
-COUNTED = {torch.ops.aten._grouped_mm: _grouped, torch.ops.aten.addmm_: _added}
+# on top of what torch's counter knows; addmm_ adds in place to its first argument
+COUNTED = {torch.ops.aten._grouped_mm: _product, torch.ops.aten.addmm_: lambda _, *shapes, **k: _product(*shapes, **k)}
 
 
 def flop_counter() -> FlopCounterMode:
@@ -126,8 +114,7 @@ def _count(encoder: Encoder, texts: int, tokens: int, cached: bool) -> tuple[int
 
     cached: whether the backbone's states are read from disk, so that a step costs the head's part alone.
     """
-    roles = torch.full((texts, tokens), TEXT)
-    batch = Batch(roles, roles, torch.arange(tokens).expand(texts, tokens))
+    batch = one_text_each(torch.full((texts, tokens), TEXT))
     with flop_counter() as counter:
         vectors = encoder(batch)
         forward = counter.get_total_flops()
