@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from cli.errors import UserError
 from encoders.frozen.cached_encoder import CachedEncoder, compute_states
-from encoders.frozen.state_cache import StateCache, text_key
+from encoders.frozen.state_cache import text_key
 from poolers.shared.registry import pooler_class, pooler_names, reads_padding
 from training.module import StepModule
 
@@ -20,9 +20,9 @@ GIB = 2**30
 
 def check_frozen(config: Config) -> None:
     """Refuse a frozen run without a head to train, and one of several processes."""
-    name = config["pooler"]["name"]
+    name = config["pooler"]["name"]  # check_pooler has found it
     trained = [pooler for pooler in pooler_names() if pooler_class(pooler).needs_training]
-    if name in pooler_names() and name not in trained:
+    if name not in trained:
         raise UserError(
             f"backbone.frozen=true with pooler={name} leaves nothing to train: {name} has no parameters. "
             f"Poolers that train: {', '.join(trained)}."
@@ -32,7 +32,7 @@ def check_frozen(config: Config) -> None:
             "backbone.frozen=true with pooler.trainable=false leaves nothing to train. Leave one of them out; for an "
             "untrained score use evaluate.py run=null."
         )
-    if name in pooler_names() and pooler_class(name).consumes == "routers":
+    if pooler_class(name).consumes == "routers":
         raise UserError(
             f"backbone.frozen=true keeps hidden states alone, and pooler={name} reads routers. "
             "Set backbone.frozen=false."
@@ -59,44 +59,30 @@ def fill_states(module: StepModule) -> Config:
     assert isinstance(encoder, CachedEncoder)
     steps = (module.prepared(step)[2] for step in range(module.cfg["trainer"]["max_steps"]))
     rows = {text_key(r.ids, r.roles): r for r in chain(module.objective.held_out_rows(), chain.from_iterable(steps))}
-    texts, missing = len(rows), encoder.cache.missing(list(rows.values()))
+    cache, texts = encoder.cache, len(rows)
+    missing = cache.missing(list(rows.values()))
     tokens = sum(map(len, missing))
-    print(_plan(encoder.cache, texts, len(missing), tokens), flush=True)
-    _refuse_full_disk(encoder.cache, tokens)
-    start = time.perf_counter()
-    with _progress(module.cfg["trainer"]["progress"] is True and tokens > 0) as bar:
-        line = bar.add_task("states", total=tokens)
-        compute_states(
-            encoder, tokenizer, missing, module.cfg["token_budget"], lambda count: bar.update(line, advance=count)
-        )
-    return {
-        "identity": encoder.cache.identity,
-        "texts": texts,
-        "computed_texts": len(missing),
-        "computed_bytes": tokens * encoder.cache.bytes_per_token,
-        "seconds": round(time.perf_counter() - start, 1),
-    }
-
-
-def _plan(cache: StateCache, texts: int, missing: int, tokens: int) -> str:
+    size, free = tokens * cache.bytes_per_token, shutil.disk_usage(cache.folder).free
+    new = f"{texts - len(missing):,} there, {len(missing):,} ({tokens:,} tokens) to compute, {size / GIB:.2f} GiB"
     what = f"States of {texts:,} texts ({cache.layers} layers x {cache.width}, {cache.dtype}) in {cache.folder}"
-    if not missing:
-        return f"{what}: all there."
-    size = tokens * cache.bytes_per_token / GIB
-    return f"{what}: {texts - missing:,} there, {missing:,} ({tokens:,} tokens) to compute, {size:.2f} GiB."
-
-
-def _refuse_full_disk(cache: StateCache, tokens: int) -> None:
-    need, free = tokens * cache.bytes_per_token, shutil.disk_usage(cache.folder).free
-    if need > free:
+    print(f"{what}: {new if missing else 'all there'}.", flush=True)
+    if size > free:
         raise UserError(
-            f"The states need {need / GIB:.2f} GiB and {cache.folder} has {free / GIB:.2f} GiB free. Free some disk, "
+            f"The states need {size / GIB:.2f} GiB and {cache.folder} has {free / GIB:.2f} GiB free. Free some disk, "
             "give cache_dir=<folder on a larger disk>, or lower trainer.max_steps or max_length."
         )
-
-
-def _progress(shown: bool) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,} of {task.total:,} tokens"))
-    return Progress(
-        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), disable=not shown
-    )
+    start = time.perf_counter()
+    shown = module.cfg["trainer"]["progress"] is True and tokens > 0
+    counts = TextColumn("{task.completed:,} of {task.total:,} tokens")
+    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+        line = bar.add_task("states", total=tokens)
+        budget = module.cfg["token_budget"]
+        compute_states(encoder, tokenizer, missing, budget, lambda count: bar.update(line, advance=count))
+    return {
+        "identity": cache.identity,
+        "texts": texts,
+        "computed_texts": len(missing),
+        "computed_bytes": size,
+        "seconds": round(time.perf_counter() - start, 1),
+    }

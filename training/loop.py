@@ -42,19 +42,6 @@ class SaveLast(pl.Callback):
                 trainer.save_checkpoint(draft)
 
 
-class Clock:
-    """A data loader that only ticks: which batch a step sees is decided by the step's number."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def __len__(self) -> int:
-        return self.steps
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self.steps))
-
-
 LAUNCHED = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # set by Lightning's launcher
 
 
@@ -69,9 +56,8 @@ class GatheredStrategy(DDPStrategy):
 def processes_of_one_job(devices: int) -> Iterator[None]:
     """Let Lightning start `devices` - 1 processes that run this job of a sweep and then end.
 
-    Lightning starts them with `sys.argv`, which is the whole sweep: they would go through it as we do, and the
-    process group would still be there when a later job wants another number of processes, or none.
-    torchrun and Slurm start their processes themselves; those go through the sweep together, and are left alone.
+    Lightning starts them with `sys.argv`, which is the whole sweep, and leaves the process group to later jobs. The
+    processes that torchrun and Slurm start themselves go through the sweep together, and are left alone.
     """
     if devices == 1 or "LOCAL_RANK" in os.environ or not HydraConfig.initialized():
         yield
@@ -130,10 +116,9 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)  # an earlier run of a sweep is no part of this one's peak
     callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), *further]
-    if t["progress"] == "lines":
-        callbacks.append(ProgressLines(str(folder), t["max_steps"]))
-    elif t["progress"]:
-        callbacks.append(RichProgressBar(leave=True))
+    if t["progress"]:
+        lines = t["progress"] == "lines"
+        callbacks.append(ProgressLines(str(folder), t["max_steps"]) if lines else RichProgressBar(leave=True))
     defaults = {
         "max_steps": t["max_steps"],
         "max_epochs": 1,  # of the clock; the epochs of the data are those of the batches
@@ -152,7 +137,8 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
     with processes_of_one_job(t["devices"]), suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
-        trainer.fit(module, Clock(t["max_steps"]), ckpt_path=resumed, weights_only=True)
+        clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
+        trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
     if trainer.global_step < t["max_steps"]:  # Lightning returned early, as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
@@ -161,11 +147,8 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
 
 def loggers(config: Config, folder: Path) -> list[Logger]:
     """CSV and TensorBoard by default, wandb by flag; all inside the run folder, each attempt in a file of its own."""
-    chosen = config["logging"]
-    attempt = f"attempt={len(list((folder / 'logs').glob('attempt=*')))}"
-    writers: list[Logger] = []
-    if chosen["csv"]:
-        writers.append(CSVLogger(folder, name="logs", version=attempt))
+    chosen, attempt = config["logging"], f"attempt={len(list((folder / 'logs').glob('attempt=*')))}"
+    writers: list[Logger] = [CSVLogger(folder, name="logs", version=attempt)] if chosen["csv"] else []
     if chosen["tensorboard"]:
         writers.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))
     if chosen["wandb"]:

@@ -43,7 +43,45 @@ class Candidates:
         return int((~self.masked).sum(dim=1).max())
 
 
-class InfoNCE(Objective):
+class Contrastive(Objective):
+    """A contrastive loss. keys: of the objective. vectors: [N, E] of the held-out texts at the last scoring."""
+
+    keys: Config
+    vectors = torch.empty(0)
+
+    @staticmethod
+    def check(config: Config) -> None:
+        """Refuse sizes that do not fit together."""
+        o, batch = config["objective"], config["trainer"]["global_batch_size"]
+        if batch < 2:
+            raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
+        if o["loss_dtype"] not in LOSS_DTYPES:
+            raise UserError(f"objective.loss_dtype={o['loss_dtype']} must be fp32 or bf16.")
+        micro = o["loss_queries"]
+        if micro and (micro < 2 or batch % micro):
+            raise UserError(
+                f"objective.loss_queries={micro} must be at least 2 and divide trainer.global_batch_size={batch}."
+            )
+        if not o["temperature"] > 0:
+            raise UserError(f"objective.temperature={o['temperature']} must be above zero.")
+        check_matryoshka(o)
+
+    @staticmethod
+    def check_width(objective: Config, width: int) -> None:
+        """Refuse prefixes beyond the embedding."""
+        fit_width("objective.matryoshka", objective["matryoshka"], width)
+
+    def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the loss; return the loss."""
+        self.counts["candidates"] = layout.most
+        return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
+
+    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
+        """A loss at chance, or vectors that are all alike."""
+        return collapse(loss, self.counts["candidates"], self.vectors)
+
+
+class InfoNCE(Contrastive):
     """Queries against the positives and hard negatives of the batch."""
 
     limits = CONTRASTIVE | {"objective.hard_negatives": Limit(0, "all that a query has")}
@@ -61,38 +99,17 @@ class InfoNCE(Objective):
         self.validation = Validation(setup.text_encoder(), held_out, self.instruction, setup.run)
 
     @staticmethod
-    def check(config: Config) -> None:
-        """Refuse sizes that do not fit together."""
-        check_contrastive(config)
-
-    @staticmethod
     def texts_per_example(objective: Config) -> int:
         """Query, positive and hard negatives; one where a query may have any number."""
         negatives = objective["hard_negatives"]
         return 2 + (1 if negatives is None else negatives)
 
-    @staticmethod
-    def check_width(objective: Config, width: int) -> None:
-        """Refuse prefixes beyond the embedding."""
-        fit_width("objective.matryoshka", objective["matryoshka"], width)
-
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Candidates, list[Tokens]]:
         """Return who is compared with whom, and the rows of the distinct texts."""
-        o = self.keys
-        layout = candidates(
-            [self.examples[i] for i in numbers],
-            self.instruction,
-            o["hard_negatives"],
-            o["mask_duplicates"],
-            o["loss_queries"],
-            template=self.work.tokenizer.template,
-        )
-        return layout, self.work.tokenizer.pairs(layout.texts)
-
-    def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
-        """Add the gradient of the loss; return the loss."""
-        self.counts["candidates"] = layout.most
-        return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
+        settings = {key: self.keys[key] for key in ("hard_negatives", "mask_duplicates", "loss_queries")}
+        triples, tokenizer = [self.examples[i] for i in numbers], self.work.tokenizer
+        layout = candidates(triples, self.instruction, **settings, template=tokenizer.template)
+        return layout, tokenizer.pairs(layout.texts)
 
     def held_out_rows(self) -> list[Tokens]:
         """The queries and documents of the validation."""
@@ -100,32 +117,12 @@ class InfoNCE(Objective):
 
     def held_out_scores(self) -> Scores:
         """nDCG@10 of the held-out queries."""
-        return {NDCG: self.validation.score()}
-
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """A loss at chance, or vectors that are all alike."""
-        return collapse(loss, self.counts["candidates"], self.validation.vectors)
+        score, self.vectors = self.validation.score(), self.validation.vectors
+        return {NDCG: score}
 
     def facts(self, steps: Config) -> Config:
         """The validation score."""
         return {"validation_ndcg_at_10": self.validation.ndcg}
-
-
-def check_contrastive(config: Config) -> None:
-    """Refuse sizes of a contrastive loss over vectors that do not fit together."""
-    o, batch = config["objective"], config["trainer"]["global_batch_size"]
-    if batch < 2:
-        raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
-    if o["loss_dtype"] not in LOSS_DTYPES:
-        raise UserError(f"objective.loss_dtype={o['loss_dtype']} must be fp32 or bf16.")
-    micro = o["loss_queries"]
-    if micro and (micro < 2 or batch % micro):
-        raise UserError(
-            f"objective.loss_queries={micro} must be at least 2 and divide trainer.global_batch_size={batch}."
-        )
-    if not o["temperature"] > 0:
-        raise UserError(f"objective.temperature={o['temperature']} must be above zero.")
-    check_matryoshka(o)
 
 
 def contrastive_loss(layout: Candidates, objective: Config) -> Callable[[Tensor], Tensor]:
@@ -133,14 +130,9 @@ def contrastive_loss(layout: Candidates, objective: Config) -> Callable[[Tensor]
     temperature, dtype = objective["temperature"], LOSS_DTYPES[objective["loss_dtype"]]
 
     def loss_of(vectors: Tensor) -> Tensor:
-        masked = layout.masked.to(vectors.device)
-        return matryoshka(
-            lambda q, d: infonce(q, d, masked, temperature, dtype),
-            vectors[layout.queries],
-            vectors[layout.documents],
-            objective["matryoshka"],
-            objective["matryoshka_weights"],
-        )
+        masked, prefixes = layout.masked.to(vectors.device), (objective["matryoshka"], objective["matryoshka_weights"])
+        queries, documents = vectors[layout.queries], vectors[layout.documents]
+        return matryoshka(lambda q, d: infonce(q, d, masked, temperature, dtype), queries, documents, *prefixes)
 
     return loss_of
 

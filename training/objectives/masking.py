@@ -1,6 +1,6 @@
 """Mask tokens as a function of (seed, step) and nothing else, and compute the loss of predicting them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,11 +54,8 @@ class Masking:
         return [self._masked(row, random) for row in rows]
 
     def _masked(self, row: Tokens, random: np.random.Generator) -> Masked:
-        chosen, how, other = (
-            random.random(len(row)),
-            random.random(len(row)),
-            random.integers(len(self.others), size=len(row)),
-        )
+        chosen, how = random.random(len(row)), random.random(len(row))
+        other = random.integers(len(self.others), size=len(row))
         ids = list(row.ids)
         places = [i for i in range(1, len(row)) if row.roles[i] == TEXT and chosen[i] < self.share]
         for i in places:
@@ -143,18 +140,16 @@ class MaskedLoss:
         """Mean loss (nats) and accuracy over all masked tokens of `rows`, without dropout."""
         training = self.encoder.training
         self.encoder.eval()
-        scored = list(self._scored(rows))
-        self.encoder.train(training)
-        total = sum(count for _, _, count in scored)
-        return sum(loss for loss, _, _ in scored) / total, sum(right for _, right, _ in scored) / total
-
-    def _scored(self, rows: Sequence[Masked]) -> Iterator[tuple[float, int, int]]:
+        losses, hits = list[float](), list[Tensor]()
         for chunk in self.work.chunks([r.tokens for r in rows]):
             chosen = [rows[i] for i in chunk]
             if any(r.places for r in chosen):
                 logits, targets = self.logits(chosen), self.targets(chosen)
-                right = int((logits.argmax(dim=-1) == targets).sum())
-                yield float(F.cross_entropy(logits, targets, reduction="sum")), right, len(targets)
+                losses.append(float(F.cross_entropy(logits, targets, reduction="sum")))
+                hits.append(logits.argmax(dim=-1) == targets)
+        self.encoder.train(training)
+        total = sum(map(len, hits))
+        return sum(losses) / total, int(torch.cat(hits).sum()) / total
 
 
 def before(batch: Batch, rows: Sequence[Masked]) -> tuple[Tensor, Tensor]:

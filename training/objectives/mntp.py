@@ -74,11 +74,10 @@ class MNTP(Objective):
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Masked], list[Tokens]]:
         """Return the texts with masks, and the rows that are run."""
-        rows = (
-            [self.packed[i] for i in numbers]
-            if self.packed
-            else self.work.tokenizer.pairs([("", self.examples[i].query) for i in numbers])
-        )
+        if self.packed:
+            rows = [self.packed[i] for i in numbers]
+        else:
+            rows = self.work.tokenizer.pairs([("", self.examples[i].query) for i in numbers])
         layout = self.masks(rows, step)
         return layout, [row.tokens for row in layout]
 
@@ -98,14 +97,12 @@ class MNTP(Objective):
 
     def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
         """A held-out loss that did not fall."""
-        if after["loss"] < before["loss"]:
-            return None
-        return (
-            f"held-out loss {after['loss']:.3f} is not below {before['loss']:.3f}, where it began: nothing was learned"
-        )
+        end, start = after["loss"], before["loss"]
+        fault = f"held-out loss {end:.3f} is not below {start:.3f}, where it began: nothing was learned"
+        return None if end < start else fault
 
     def facts(self, steps: Config) -> Config:
         """Masked tokens, and FLOPs with those of the frozen head: its product, and the gradient of its input."""
         masked, flops = self.counts["masked"], steps["flops"]
-        head = 4 * masked * self.loss.head.numel()
-        return {"masked_tokens": masked, "flops": None if flops is None else flops + head}
+        flops = None if flops is None else flops + 4 * masked * self.loss.head.numel()
+        return {"masked_tokens": masked, "flops": flops}

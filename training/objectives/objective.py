@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from inspect import isabstract
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -121,9 +122,6 @@ def objective_class(name: str) -> type[Objective] | type[Pretraining]:
     if name not in objective_names():
         raise UserError(f"There is no objective '{name}'. {nearest(name, objective_names())}")
     module = import_module(f"{__package__}.{name}")
-    (kind,) = [
-        v
-        for v in vars(module).values()
-        if isinstance(v, type) and issubclass(v, Objective | Pretraining) and v.__module__ == module.__name__
-    ]
+    kinds = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Objective | Pretraining)]
+    (kind,) = [kind for kind in kinds if kind.__module__ == module.__name__ and not isabstract(kind)]
     return kind

@@ -7,20 +7,19 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import fit_width, real
+from cli.limits import real
 from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
 from encoders.attention.switch import set_attention_dropout
 from encoders.tokens import Tokens
-from training.objectives.infonce import CONTRASTIVE, Candidates, check_contrastive, contrastive_loss
-from training.objectives.objective import Config, Objective, Scores
+from training.objectives.infonce import CONTRASTIVE, Candidates, Contrastive
+from training.objectives.objective import Config, Scores
 from training.set_up import SetUp
-from training.validation import collapse
 
 HELD_OUT = -1  # in place of a step: the dropout of the held-out texts, the same at every scoring
 
 
-class SimCSE(Objective):
+class SimCSE(Contrastive):
     """InfoNCE between two passes of the same texts, with dropout in LoRA and in attention."""
 
     limits = CONTRASTIVE | {"objective.attention_dropout": real(0, below=1)}
@@ -31,12 +30,11 @@ class SimCSE(Objective):
         self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
         self.counts = {"candidates": 0}
         self.held_out = setup.tokenizer.pairs([("", t.query) for t in held_out])
-        self.vectors = torch.empty(0)
 
     @staticmethod
     def check(config: Config) -> None:
         """Refuse sizes that do not fit, negatives that raw text has not, and a text whose two vectors are one."""
-        check_contrastive(config)
+        Contrastive.check(config)
         refuse_pairs(config["data"])
         if config["backbone"]["frozen"]:
             raise UserError(
@@ -57,20 +55,10 @@ class SimCSE(Objective):
         """Each text twice."""
         return 2
 
-    @staticmethod
-    def check_width(objective: Config, width: int) -> None:
-        """Refuse prefixes beyond the embedding."""
-        fit_width("objective.matryoshka", objective["matryoshka"], width)
-
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Candidates, list[Tokens]]:
         """Return who is compared with whom, and the rows of both passes."""
         layout = twice([self.examples[i].query for i in numbers], self.keys["loss_queries"])
         return layout, self.work.tokenizer.pairs(layout.texts)
-
-    def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
-        """Add the gradient of the loss; return the loss."""
-        self.counts["candidates"] = layout.most
-        return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
 
     def held_out_rows(self) -> list[Tokens]:
         """The held-out texts."""
@@ -81,10 +69,6 @@ class SimCSE(Objective):
         one, other = (self.work.vectors(self.held_out, HELD_OUT - k) for k in range(2))
         self.vectors = self.work.vectors(self.held_out, None)
         return {"alignment": alignment(one, other), "uniformity": uniformity(self.vectors)}
-
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """A loss at chance, or vectors that are all alike."""
-        return collapse(loss, self.counts["candidates"], self.vectors)
 
 
 def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:
@@ -101,8 +85,7 @@ def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:
         micro = torch.arange(count) // loss_queries
         masked |= micro[:, None] != micro[None]
     masked.fill_diagonal_(False)
-    pairs = [("", text) for text in texts]
-    return Candidates(pairs + pairs, torch.arange(count), torch.arange(count, 2 * count), masked)
+    return Candidates([("", text) for text in texts] * 2, torch.arange(count), torch.arange(count, 2 * count), masked)
 
 
 def alignment(one: Tensor, other: Tensor) -> float:
