@@ -22,13 +22,7 @@ class LastLayerTrainable(Pooler):
     limits: ClassVar[Mapping[str, Limit]] = LIMITS
 
     def __init__(
-        self,
-        hidden_size: int,
-        num_layers: int,
-        *,
-        tokens: str,
-        mask_padding: bool = True,
-        **settings: Any,
+        self, hidden_size: int, num_layers: int, *, tokens: str, mask_padding: bool = True, **settings: Any
     ) -> None:
         super().__init__(hidden_size, num_layers, **reading_of(settings))
         self.tokens, self.mask_padding = tokens, mask_padding

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -59,16 +60,14 @@ class LatentAttention(Pooler):
         hidden = states.float().masked_fill(~pooled[..., None], 0.0)  # a NaN in padding must reach no gradient
         states = hidden + self.attended(hidden)
 
-        def average(x: Tensor) -> Tensor:
-            return weighted_mean(x, pooled)
-
+        average = partial(weighted_mean, weights=pooled)
         return average(states) if self.mlp is None else self.mlp.averaged(states, average)
 
     def attended(self, hidden: Tensor) -> Tensor:
         """[B, T, D] of hidden [B, T, D]: what each token reads of the latents."""
         latents = self.norm_latents(self.latents)
-        queries = self.query(self.norm_tokens(hidden)).unflatten(-1, (self.num_heads, self.head_dim))
-        keys, values = (m(latents).unflatten(-1, (self.num_heads, self.head_dim)) for m in (self.key, self.value))
+        projected = (self.query(self.norm_tokens(hidden)), self.key(latents), self.value(latents))
+        queries, keys, values = (x.unflatten(-1, (self.num_heads, self.head_dim)) for x in projected)
         scores = torch.einsum("bthd,rhd->bthr", queries, keys) / math.sqrt(self.head_dim)
         read = torch.einsum("bthr,rhd->bthd", scores.softmax(dim=-1), values)
         return self.output(read.flatten(2))

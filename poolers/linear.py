@@ -21,22 +21,16 @@ class Linear(Pooler):
     limits: ClassVar[Mapping[str, Limit]] = {"match_params": Limit(1, "one matrix")}
 
     def __init__(
-        self,
-        hidden_size: int,
-        num_layers: int,
-        *,
-        tokens: str,
-        match_params: int | None = None,
-        **reading: Any,
+        self, hidden_size: int, num_layers: int, *, tokens: str, match_params: int | None = None, **reading: Any
     ) -> None:
         super().__init__(hidden_size, num_layers, **reading)
         self.tokens = tokens
-        between = None if match_params is None else max(1, round(match_params / (2 * hidden_size)))
-        widths = [hidden_size, hidden_size] if between is None else [hidden_size, between, hidden_size]
-        linears = [nn.Linear(a, b, bias=False) for a, b in pairwise(widths)]
-        for linear in linears:
-            nn.init.orthogonal_(linear.weight)
-        self.map = nn.Sequential(*linears)
+        between = [] if match_params is None else [max(1, round(match_params / (2 * hidden_size)))]
+        self.map = nn.Sequential(
+            *(nn.Linear(a, b, bias=False) for a, b in pairwise([hidden_size, *between, hidden_size]))
+        )
+        for weight in self.map.parameters():
+            nn.init.orthogonal_(weight)
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""

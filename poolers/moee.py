@@ -13,7 +13,13 @@ from cli.limits import Limit, real
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from poolers.shared.standardise import Standardise
 
-READINGS = ("hidden", "routing", "concat", "sum")
+WORDS = {
+    "reading": ("hidden", "routing", "concat", "sum"),
+    "hidden_tokens": ("last", "mean"),
+    "routing_tokens": ("last", "mean"),
+    "hidden_layers": ("last", "all", "mean"),
+    "routing_weights": ("softmax", "logits"),
+}
 
 
 class MoEE(Pooler):
@@ -52,20 +58,11 @@ class MoEE(Pooler):
         **tokens: Any,
     ) -> None:
         super().__init__(hidden_size, num_layers, **tokens)
-        words = {
-            "reading": (reading, READINGS),
-            "hidden_tokens": (hidden_tokens, ("last", "mean")),
-            "routing_tokens": (routing_tokens, ("last", "mean")),
-            "hidden_layers": (hidden_layers, ("last", "all", "mean")),
-            "routing_weights": (routing_weights, ("softmax", "logits")),
-        }
-        for key, (word, known) in words.items():
-            if word not in known:
-                raise UserError(f"pooler.{key} is '{word}'; it must be one of {', '.join(known)}.")
-        self.reading, self.alpha = reading, float(alpha)
+        self.reading, self.alpha, self.hidden_layers = reading, float(alpha), hidden_layers
         self.hidden_tokens, self.routing_tokens, self.routing_weights = hidden_tokens, routing_tokens, routing_weights
-        self.standardise_texts = standardise_texts
-        self.hidden_layers = hidden_layers
+        for key, known in WORDS.items():
+            if getattr(self, key) not in known:
+                raise UserError(f"pooler.{key} is '{getattr(self, key)}'; it must be one of {', '.join(known)}.")
         self.layers = [num_layers - 1] if hidden_layers == "last" else range(num_layers)
         if reading == "routing":
             self.layers = []

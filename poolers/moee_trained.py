@@ -43,7 +43,7 @@ class MoEETrained(Pooler):
         self.tokens = tokens
         self.layers = range(num_layers) if reading == "joined" else []
         keys = len(self.layers) + len(experts)
-        extra = keys * hidden_size + sum(experts) * hidden_size
+        extra = (keys + sum(experts)) * hidden_size
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings, extra))
         self.enter = nn.ModuleList(nn.Linear(n, hidden_size, bias=False) for n in experts)
         self.offsets = nn.Parameter(torch.randn(keys, hidden_size) * layer_weights_std)
@@ -59,7 +59,5 @@ class MoEETrained(Pooler):
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, RoutedStates)
-        routing = [
-            enter(weights.shape[1] * weights - 1) for enter, weights in zip(self.enter, states.routing, strict=True)
-        ]
+        routing = [enter(p.shape[1] * p - 1) for enter, p in zip(self.enter, states.routing, strict=True)]
         return self.head(torch.stack([*states.hidden, *routing], dim=1) + self.offsets)

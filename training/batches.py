@@ -34,10 +34,8 @@ class BatchOrder:
             )
         if not len(self.epoch(0)):
             of = "any one source" if one_source else "the data"
-            raise UserError(
-                f"trainer.global_batch_size={batch_size} is more than {of} holds "
-                f"({len(sources)} examples in all). Lower it."
-            )
+            count = f"({len(sources)} examples in all)"
+            raise UserError(f"trainer.global_batch_size={batch_size} is more than {of} holds {count}. Lower it.")
 
     @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)
     def epoch(self, number: int) -> np.ndarray:
@@ -47,10 +45,9 @@ class BatchOrder:
         for i, source in enumerate(self.sources):
             groups[source if self.one_source else ""].append(i)
         batches = []
-        for name in sorted(groups):
-            shuffled = random.permutation(groups[name])
-            whole = len(shuffled) // self.batch_size * self.batch_size
-            batches.append(shuffled[:whole].reshape(-1, self.batch_size))
+        for _, examples in sorted(groups.items()):
+            whole = len(examples) // self.batch_size * self.batch_size
+            batches.append(random.permutation(examples)[:whole].reshape(-1, self.batch_size))
         return random.permutation(np.concatenate(batches))
 
     def batch(self, step: int) -> list[int]:
@@ -75,8 +72,7 @@ TOKENIZED = 1000  # texts at a time
 class PackedBatches:
     """Batches of [batch, length] token ids; each document ends with EOS, and documents follow one another.
 
-    The order of documents is a permutation drawn from (seed, epoch); which batch a step sees is decided by the
-    step's number alone, so a resumed run sees what it would have seen.
+    Their order is a permutation drawn from (seed, epoch); the step's number alone decides which batch it sees.
     """
 
     def __init__(self, documents: Sequence[Sequence[int]], eos: int, length: int, batch: int, seed: int) -> None:
@@ -110,16 +106,14 @@ def blocks(texts: Sequence[str], tokenizer: TextTokenizer) -> list[Tokens]:
     As the published code of LLM2Vec lays out its raw text: a block is one sequence to the decoder, so that texts see
     one another in it; what does not fill the last block is left out.
     """
-    ids, roles = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8)
     start = [] if tokenizer.bos is None else [tokenizer.bos]
     pieces: list[np.ndarray] = []
     for k in range(0, len(texts), TOKENIZED):
         pieces += [np.array([*start, *row], dtype=np.int32) for row in tokenizer.plain_ids(texts[k : k + TOKENIZED])]
-    if pieces:
-        ids = np.concatenate(pieces)
-        roles = np.full(len(ids), TEXT, dtype=np.int8)
-        if start:
-            roles[np.cumsum([0, *map(len, pieces[:-1])])] = BOS
+    ids = np.concatenate([np.empty(0, dtype=np.int32), *pieces])
+    roles = np.full(len(ids), TEXT, dtype=np.int8)
+    if start and pieces:
+        roles[np.cumsum([0, *map(len, pieces[:-1])])] = BOS
     length = tokenizer.max_length
     whole = range(0, len(ids) - length + 1, length)
     if not whole:

@@ -98,15 +98,12 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
 
     read: of the objective's data.
     """
-    finished = f"{folder.path} was finished"
+    finished, manifest = f"{folder.path} was finished", folder.manifest()
     try:
-        now = {
-            "data": {"sha256": data_fingerprint(config["data"], config["cache_dir"], read)},
-            **base_fingerprints(config["model"]),
-        }
+        data = {"sha256": data_fingerprint(config["data"], config["cache_dir"], read)}
+        now = {"data": data, **base_fingerprints(config["model"])}
     except UserError as error:
         raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
-    manifest = folder.manifest()
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
     check_same(now, manifest, finished, remedy)
     if not config.get("lineage"):

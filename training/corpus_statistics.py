@@ -38,11 +38,9 @@ def fit_statistics(encoder: Encoder, tokenizer: TextTokenizer, rows: Sequence[To
     assert isinstance(pooler, MoEE)
     device = next(encoder.backbone.parameters()).device
     encoder.eval()
-    parts = []
-    for chunk in by_token_budget([len(r) for r in rows], budget, padded=not is_unpadded(encoder.backbone)):
-        batch = tokenizer.batch([rows[i] for i in chunk]).to(device)
-        parts.append(pooler.parts(encoder.states(batch)))
-    pooler.fit(parts)
+    chunks = by_token_budget([len(r) for r in rows], budget, padded=not is_unpadded(encoder.backbone))
+    batches = (tokenizer.batch([rows[i] for i in chunk]).to(device) for chunk in chunks)
+    pooler.fit([pooler.parts(encoder.states(batch)) for batch in batches])
     encoder.train(training)
 
 

@@ -44,8 +44,8 @@ class LargeBatch:
 
     def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
         """The rows of each forward pass, those of all processes."""
-        budget, most = self.plan.token_budget, self.plan.chunk_size
-        return by_token_budget([len(r) for r in rows], budget, most, padded=not is_unpadded(self.encoder.backbone))
+        plan, padded = self.plan, not is_unpadded(self.encoder.backbone)
+        return by_token_budget([len(r) for r in rows], plan.token_budget, plan.chunk_size, padded)
 
     def kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
         """Numbers of the chunks of a process whose graphs stay after the first pass."""

@@ -89,16 +89,19 @@ class StepModule(pl.LightningModule):
     def _update(self, loss: Tensor, step: int, examples: Sequence[int]) -> None:
         """Clip and step; nothing is changed where loss or gradient are not finite, nothing kept that is not after."""
         optimizer, schedule = self.optimizers(), self.lr_schedulers()
-        clip, trained = self.cfg["trainer"]["gradient_clip"], [p for p in self.parameters() if p.requires_grad]
-        norm = gradient_norm(trained)
+        clip, trained = self.cfg["trainer"]["gradient_clip"], self._trained()
+        norm = gradient_norm(trained.values())
         first = self.objective.examples[examples[0]].query[:40]
         refuse_step({"loss": loss, "gradient norm": norm}, step, f"examples {examples[:4]}..., first query {first!r}")
         if clip:
-            clip_grads_with_norm_(trained, clip, norm)
+            clip_grads_with_norm_(trained.values(), clip, norm)
         optimizer.step()  # type: ignore[union-attr]
         schedule.step()  # type: ignore[union-attr]
         optimizer.zero_grad()  # type: ignore[union-attr]
-        refuse_state(((n, p) for n, p in self.named_parameters() if p.requires_grad), optimizer, step)
+        refuse_state(trained.items(), optimizer, step)
+
+    def _trained(self) -> dict[str, torch.nn.Parameter]:
+        return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
     def learning_rate_factor(self, step: int) -> float:
         """Linear warm-up over `warmup` steps, then linear decay that would be zero at step `decay_steps`."""
@@ -112,19 +115,15 @@ class StepModule(pl.LightningModule):
         o = self.cfg["objective"]
         adapter = [p for p in self.encoder.backbone.parameters() if p.requires_grad]
         head = [p for p in self.encoder.pooler.parameters() if p.requires_grad]
-        groups = [
-            {"params": adapter, "lr": o["lr"]},
-            {"params": head, "lr": o["lr"] if o["head_lr"] is None else o["head_lr"]},
-        ]
-        optimizer = torch.optim.AdamW([g for g in groups if g["params"]], weight_decay=o["weight_decay"])
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor),
-        }
+        rates = ((adapter, o["lr"]), (head, o["lr"] if o["head_lr"] is None else o["head_lr"]))
+        groups = [{"params": parameters, "lr": lr} for parameters, lr in rates if parameters]
+        optimizer = torch.optim.AdamW(groups, weight_decay=o["weight_decay"])
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)
+        return {"optimizer": optimizer, "lr_scheduler": schedule}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep trained parameters only, and the position."""
-        trained = {name for name, p in self.named_parameters() if p.requires_grad}
+        trained = self._trained()
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
         checkpoint["counts"] = dict(self.objective.counts)
@@ -132,8 +131,7 @@ class StepModule(pl.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up the position; refuse a checkpoint that lacks a trained parameter, or holds one that is not finite."""
-        trained = {name for name, p in self.named_parameters() if p.requires_grad}
-        lost = trained - set(checkpoint["state_dict"])
+        lost = self._trained().keys() - checkpoint["state_dict"].keys()
         if lost:
             raise UserError(
                 f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
@@ -146,10 +144,9 @@ class StepModule(pl.LightningModule):
 
 
 def decay_steps(cfg: dict[str, Any], steps_per_epoch: int) -> int:
-    """Step at which the learning rate would be zero.
+    """Return the step at which the learning rate would be zero. Raises `UserError` where that is before the last step.
 
-    `objective.decay_epochs` is for recipes that stop long before their schedule ends. Raises `UserError` where the
-    rate would be zero before the last step.
+    `objective.decay_epochs` is for recipes that stop long before their schedule ends.
     """
     steps, epochs = cfg["trainer"]["max_steps"], cfg["objective"].get("decay_epochs")
     if epochs is None:

@@ -76,10 +76,7 @@ def check_devices(devices: int, device: torch.device, accelerator: str = "auto")
 
 
 def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> None:
-    """Write <folder>/adapter (loads with `PeftModel.from_pretrained`) and <folder>/head.safetensors.
-
-    adapted: None where the backbone was frozen; there is no adapter then.
-    """
+    """Write <folder>/head.safetensors and, unless the backbone was frozen, <folder>/adapter (PEFT's format)."""
     if adapted is not None:
         with replacing(folder / "adapter") as draft:
             adapted.save_pretrained(str(draft), save_embedding_layers=False)

@@ -37,27 +37,23 @@ def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any
     head_dim = head["head_dim"] or (of or width) // head["num_heads"]
     head["head_dim"] = max(1, round(head_dim * share))
     head["mlp_inner"] = max(1, round(width * factor)) if mlp else 0
-    if match is not None:
-        head["mlp_inner"] = _matched(width, head, match - extra, mlp)
-    return head
-
-
-def head_parameters(width: int, num_queries: int, num_heads: int, head_dim: int, mlp_inner: int) -> int:
-    """Parameters of `CrossAttentionHead`: queries, two norms, four projections; MLP: norm, 2 x inner, back."""
-    attention = num_queries * width + 4 * width + 4 * width * num_heads * head_dim
-    return attention + (mlp_inner * (3 * width + 2) + 3 * width if mlp_inner else 0)
-
-
-def _matched(width: int, head: dict[str, Any], wanted: int, mlp: bool) -> int:
-    sizes = {k: head[k] for k in ("num_queries", "num_heads", "head_dim")}
-    least = head_parameters(width, **sizes, mlp_inner=1)
+    if match is None:
+        return head
+    wanted = match - extra
+    least = head_parameters(width, **{k: head[k] for k in ("num_queries", "num_heads", "head_dim")}, mlp_inner=1)
     if not mlp or wanted < least:
         raise UserError(
             f"pooler.match_params leaves {wanted:,} parameters for the head, which has at least {least:,} "
             "and is matched by its MLP. Give more, lower pooler.num_queries or num_heads * head_dim, or set "
             "pooler.mlp=true."
         )
-    return round(1 + (wanted - least) / (3 * width + 2))
+    return head | {"mlp_inner": round(1 + (wanted - least) / (3 * width + 2))}
+
+
+def head_parameters(width: int, num_queries: int, num_heads: int, head_dim: int, mlp_inner: int) -> int:
+    """Parameters of `CrossAttentionHead`: queries, two norms, four projections; MLP: norm, 2 x inner, back."""
+    attention = num_queries * width + 4 * width + 4 * width * num_heads * head_dim
+    return attention + (mlp_inner * (3 * width + 2) + 3 * width if mlp_inner else 0)
 
 
 class GegluMLP(nn.Module):
@@ -130,8 +126,7 @@ class CrossAttentionHead(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return [B, D]. states: [B, K, D]; mask: [B, K] bool, the keys that exist (None: all of them)."""
-        out, _ = self.partial(states, mask)
-        return self.finish(out)
+        return self.finish(self.partial(states, mask)[0])
 
     def partial(self, states: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Attention over one part of the keys: (result [B, H, N, d], log of the softmax's denominator [B, H, N, 1]).

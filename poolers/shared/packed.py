@@ -10,9 +10,7 @@ from torch import Tensor
 class Packed:
     """states: [N, D] of the real tokens of B texts, in order. places: [N] of them in a padded [B * T]; shape: (B, T).
 
-    What a decoder that runs without padding has (encoders/attention/layout.py).
-    Padding it for a mean or a last token would cost
-    more than either, layer by layer.
+    What a decoder without padding has (encoders/attention/layout.py): padding it would cost more than either reduction.
     """
 
     states: Tensor
@@ -26,9 +24,9 @@ class Packed:
 
     def weighted_mean(self, weights: Tensor) -> Tensor:
         """[B, D] float32 mean under weights [B, T] of the tokens."""
-        own = weights.flatten()[self.places].float()[:, None]
+        of_tokens = weights.flatten()[self.places].float()[:, None]
         empty = self.states.new_zeros(self.shape[0], self.states.shape[1], dtype=torch.float32)
-        sums = empty.index_add(0, self.owner, self.states.float() * own)
+        sums = empty.index_add(0, self.owner, self.states.float() * of_tokens)
         return sums / weights.float().sum(dim=1, keepdim=True)
 
     def last(self) -> Tensor:

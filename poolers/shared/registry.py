@@ -46,13 +46,11 @@ def build_pooler(
 ) -> Pooler:
     """Build the pooler of `config`, its parameters drawn from a random stream of its own.
 
-    experts: the number of experts of each MoE layer of the decoder, none in a dense one.
-
-    Raises `UserError` for an unknown name or for settings that the pooler refuses.
+    experts: the number of experts of each MoE layer of the decoder, none in a dense one. Raises `UserError` for an
+    unknown name or for settings that the pooler refuses.
     """
-    name = config["name"]
     check_pooler(config)
-    cls = pooler_class(name)
+    name, cls = config["name"], pooler_class(config["name"])
     settings = {k: v for k, v in config.items() if k not in OUTSIDE}
     if settings.get("tokens", "all") not in ("last", "mean", "all"):
         raise UserError(f"pooler.tokens is '{settings['tokens']}'; it must be last, mean or all.")

@@ -48,7 +48,7 @@ class Standardise(nn.Module):
         double = x.double()
         std = double.std(dim=0)
         self.mean.copy_(double.mean(dim=0))
-        self.std.copy_(torch.where(std > 1e-12, std, torch.ones_like(std)))
+        self.std.copy_(std.where(std > 1e-12, 1.0))
         self.texts.fill_(len(x))
 
     @property

@@ -8,7 +8,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from cli.errors import UserError
 from cli.limits import ENCODER_WORDS, Limit, real
@@ -103,11 +103,9 @@ class CausalLM(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """AdamW; norms and biases are not decayed."""
-        decayed = [p for p in self.parameters() if p.ndim > 1]
-        others = [p for p in self.parameters() if p.ndim <= 1]
         groups = [
-            {"params": decayed, "weight_decay": self.keys["weight_decay"]},
-            {"params": others, "weight_decay": 0},
+            {"params": [p for p in self.parameters() if p.ndim > 1], "weight_decay": self.keys["weight_decay"]},
+            {"params": [p for p in self.parameters() if p.ndim <= 1], "weight_decay": 0},
         ]
         optimizer = torch.optim.AdamW(groups, lr=self.keys["lr"], betas=tuple(self.keys["betas"]))
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)
@@ -180,9 +178,12 @@ class CLM(Pretraining):
         model, o, steps = config["model"], config["objective"], config["trainer"]["max_steps"]
         texts, held_out, fingerprint = docstring_texts(config["data"], o["held_out_percent"], config["cache_dir"])
         tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
-        documents, unseen = _ids(tokenizer, texts), _ids(tokenizer, held_out)
+        plain = {"add_special_tokens": False, "verbose": False}
+        documents, unseen = (tokenizer(some, **plain)["input_ids"] for some in (texts, held_out))
         eos, length = tokenizer.eos_token_id, o["sequence_length"]
-        decoder = AutoModelForCausalLM.from_config(_architecture(model, tokenizer))
+        ends = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": eos, "bos_token_id": None}
+        shape = AutoConfig.for_model(**model["architecture"], vocab_size=len(tokenizer), **ends)
+        decoder = AutoModelForCausalLM.from_config(shape)
         random_bits = bits_per_byte(decoder, unseen, held_out, eos, length)
         decoder.train()
 
@@ -213,13 +214,8 @@ class CLM(Pretraining):
 
 def _mixture_figures(model: PreTrainedModel, unseen: list[list[int]], length: int) -> dict[str, Any]:
     """Return facts of a mixture of experts for the card, measured on held-out text; empty for a dense model."""
-    shares = expert_shares(model, unseen, length)
-    if not shares:
-        return {}
-    return {
-        "active_parameters": active_parameters(model),
-        "expert_shares": [[round(share, 4) for share in of_layer] for of_layer in shares],
-    }
+    shares = [[round(share, 4) for share in of_layer] for of_layer in expert_shares(model, unseen, length)]
+    return {"active_parameters": active_parameters(model), "expert_shares": shares} if shares else {}
 
 
 def _fit(config: Config, module: CausalLM) -> float:
@@ -231,19 +227,3 @@ def _fit(config: Config, module: CausalLM) -> float:
     precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
     fit(config, module, [], folder, precision=precision, gradient_clip_val=1.0, log_every_n_steps=25)
     return module.seconds_so_far()
-
-
-def _ids(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[list[int]]:
-    return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-
-
-def _architecture(model: Config, tokenizer: PreTrainedTokenizerFast) -> PretrainedConfig:
-    shape = dict(model["architecture"])
-    return AutoConfig.for_model(
-        shape.pop("model_type"),
-        vocab_size=len(tokenizer),
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None,
-        **shape,
-    )

@@ -33,7 +33,7 @@ def active_parameters(model: PreTrainedModel) -> int:
     if not experts:
         return total
     routed = sum(p.numel() for name, p in model.named_parameters() if ".experts." in name)
-    return total - routed + round(routed * _top_k(model) / experts[0])
+    return total - routed + round(routed * int(model.config.get_text_config().num_experts_per_tok) / experts[0])
 
 
 def expert_shares(model: PreTrainedModel, documents: Sequence[Sequence[int]], length: int) -> list[list[float]]:
@@ -51,7 +51,3 @@ def expert_shares(model: PreTrainedModel, documents: Sequence[Sequence[int]], le
         with torch.inference_mode(), watched(model, see):
             model(input_ids=torch.tensor([document[:length]]), use_cache=False)
     return [(c / c.sum()).tolist() for c in counts]
-
-
-def _top_k(model: PreTrainedModel) -> int:
-    return int(model.config.get_text_config().num_experts_per_tok)
