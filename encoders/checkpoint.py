@@ -47,14 +47,10 @@ def language_model_prefix(names: Iterable[str], decoder: PreTrainedModel) -> str
     names = list(names)
     embeddings = decoder.get_input_embeddings()
     first = next(name for name, module in decoder.named_modules() if module is embeddings) + ".weight"
-    children = {name.split(".")[0] for name in decoder.state_dict()}
-
-    def complete(prefix: str) -> bool:
-        return all(any(name.startswith(f"{prefix}{child}.") for name in names) for child in children)
-
     places = {name.removesuffix(first) for name in names if name == first or name.endswith(f".{first}")}
-    whole = [place for place in places if complete(place)]
-    return whole[0] if len(whole) == 1 else ""
+    for child in {name.split(".")[0] for name in decoder.state_dict()}:
+        places = {place for place in places if any(name.startswith(f"{place}{child}.") for name in names)}
+    return places.pop() if len(places) == 1 else ""
 
 
 def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any], prefix: str) -> None:

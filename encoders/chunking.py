@@ -76,11 +76,8 @@ class BackOff:
                 "precision of fewer bits (precision=bf16), or free the memory that other programs hold."
             )
         self.budget = max(1, (texts * longest if self.padded else sum(lengths)) // 2)
-        print(
-            f"Out of memory on {texts} texts of up to {longest} tokens; going on with token_budget={self.budget}.",
-            file=sys.stderr,
-            flush=True,
-        )
+        what = f"Out of memory on {texts} texts of up to {longest} tokens"
+        print(f"{what}; going on with token_budget={self.budget}.", file=sys.stderr, flush=True)
 
 
 def _unless_out_of_memory(compute: Callable[[Chunk], T], chunk: Chunk) -> tuple[T] | None:

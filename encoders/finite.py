@@ -28,10 +28,7 @@ class NonFiniteError(UserError):
 def refuse_nonfinite(
     texts: Sequence[str], indices: Sequence[int], vectors: np.ndarray, whose: str = NAMELESS, remedy: str = REMEDY
 ) -> None:
-    """Raise `NonFiniteError`, naming the first text and its number in `texts`, where a vector is not finite.
-
-    vectors: [n, E], row i is of texts[indices[i]].
-    """
+    """Raise `NonFiniteError` where a vector is not finite. vectors: [n, E], row i is of texts[indices[i]]."""
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         place = indices[bad[0]]

@@ -11,9 +11,8 @@ from cli.errors import UserError
 def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Module]:
     """Return the decoder layers and the final norm.
 
-    They are the one list of as many modules as there are layers, and the last norm beside it. That states pass through
-    them in this order is proved at the start (`encoders.attention.probe`). Raises `UserError` for what is no such
-    decoder.
+    They are the one list of as many modules as there are layers, and the last norm beside it; the probe of attention
+    proves that states pass through them in this order. Raises `UserError` for what is no such decoder.
     """
     inner: Any = backbone.get_decoder()
     children, count = list(inner.children()), backbone.config.get_text_config().num_hidden_layers

@@ -34,7 +34,7 @@ from encoders.precision import (
 from encoders.routers import experts_of, prove_routers
 from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import Batch, TextTokenizer
+from encoders.tokens import Batch, TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding
 from records.fingerprint import of_files, of_tensors, of_value
@@ -82,11 +82,7 @@ def build_encoder(
 
 def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:
     """Build the tokenizer of `cfg`; `max_length` must fit into `positions`. template: another than that of `cfg`."""
-    if cfg["max_length"] > positions:
-        raise UserError(
-            f"max_length={cfg['max_length']} is more than the {positions} positions of {cfg['model']['path']}. "
-            "Lower max_length."
-        )
+    check_positions(cfg, positions)
     if cfg["max_length"] < 4:
         raise UserError(f"max_length={cfg['max_length']} leaves no room for text. Give at least 4.")
     template = template or template_of(cfg)
@@ -100,9 +96,8 @@ def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
     """
     evaluation = cfg["evaluation"]
     if evaluation["glued"] and template_of(cfg) != DEFAULT:
-        raise UserError(
-            f"evaluation.glued=true leaves no place for template={cfg['template']['name']}. Leave one of them out."
-        )
+        name = cfg["template"]["name"]
+        raise UserError(f"evaluation.glued=true leaves no place for template={name}. Leave one of them out.")
     shorter = {**cfg, "max_length": max(4, round(cfg["max_length"] * evaluation["max_length_share"]))}
     return build_tokenizer(shorter, positions, GLUED if evaluation["glued"] else None)
 
@@ -213,16 +208,14 @@ def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) 
     text_encoder, fingerprint = loaded(cfg, run, list(poolers.values()))
     usual = text_encoder.encoder.pooler
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(text_encoder.encoder.backbone)
-    built = {
-        name: build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts).to(text_encoder.device).eval()
-        for name, config in poolers.items()
-    }
-    for name, pooler in built.items():
+    readings, fingerprints = dict[str, Reading](), dict[str, str]()
+    for name, config in poolers.items():
+        pooler = build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts)
         if pooler.lacks_statistics:
             raise UserError(
                 f"The reading {name} would be standardised by statistics of a corpus, which readings have none of. "
                 "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
-    readings = {name: Reading(pooler, poolers[name]["normalize"]) for name, pooler in built.items()}
-    fingerprints = {name: fingerprint(pooler, poolers[name]) for name, pooler in built.items()}
+        readings[name] = Reading(pooler.to(text_encoder.device).eval(), config["normalize"])
+        fingerprints[name] = fingerprint(pooler, config)
     return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)

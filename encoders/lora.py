@@ -25,13 +25,9 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: 
     absent = set(lora["targets"]) - names
     if absent:
         raise UserError(f"lora.targets names {sorted(absent)}, not in this model. Its linear layers: {sorted(names)}.")
-    config = LoraConfig(
-        r=lora["r"],
-        lora_alpha=lora["alpha"],
-        lora_dropout=lora["dropout"],
-        target_modules=list(lora["targets"]),
-        fan_in_fan_out=any(isinstance(m, Conv1D) for m in backbone.modules()),
-    )
+    transposed = any(isinstance(m, Conv1D) for m in backbone.modules())
+    sizes = {"r": lora["r"], "lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
+    config = LoraConfig(**sizes, target_modules=list(lora["targets"]), fan_in_fan_out=transposed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         adapted = get_peft_model(backbone, config)

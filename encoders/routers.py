@@ -74,10 +74,8 @@ NO_SOFTMAX = (
 def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
     """Refuse a decoder whose routers do not hand out W h of each token, where one of `poolers` reads them.
 
-    W h is computed here in float64, of the router's own weights and the hidden states that come into it for a small
-    batch. transformers 5.2 hands out softmax(W h), of which the softmax of the readings would be one too many.
-    And refuse routers that weigh experts otherwise (sigmoids in DeepSeek-V3, GLM-4-MoE): the softmax of the readings
-    would be numbers that the decoder never computes.
+    W h is computed here in float64 for a small batch; transformers 5.2 hands out softmax(W h). Routers that weigh
+    experts otherwise (sigmoids in DeepSeek-V3, GLM-4-MoE) are refused too: the decoder never computes their softmax.
     """
     if all(pooler.consumes != "routers" for pooler in poolers):
         return
@@ -100,8 +98,8 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
 def _is_softmax(output: Any) -> bool:
     """Return whether the weights of the chosen experts have the ratios of a softmax of the logits, not of sigmoids.
 
-    output: logits [N, E], weights [N, k] and places [N, k] of the experts that a router chose. Ratios, since the
-    weights may be scaled, or normalised over the chosen. With k = 1 there are none, and nothing is proved.
+    output: logits [N, E], weights [N, k] and places [N, k] of the experts that a router chose. Ratios, since weights
+    may be scaled, or normalised over the chosen; with k = 1 nothing is proved.
     """
     if not isinstance(output, tuple) or len(output) <= CHOSEN:
         return False

@@ -60,13 +60,10 @@ def template_of(cfg: dict[str, Any]) -> Template:
     if template is None:
         return DEFAULT
     forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in ("query", "document")}
-    for side, form in forms.items():
-        for kind, written in vars(form).items():
-            if not 1 <= written.count(TEXT_FIELD) <= 2:
-                raise UserError(
-                    f"template.{side}.{kind}={written!r} must hold {TEXT_FIELD} once, or twice for an echo."
-                )
-    return Template(template["name"], forms["query"], forms["document"], template["eos"])
+    for key, written in ((f"{side}.{kind}", text) for side, form in forms.items() for kind, text in vars(form).items()):
+        if not 1 <= written.count(TEXT_FIELD) <= 2:
+            raise UserError(f"template.{key}={written!r} must hold {TEXT_FIELD} once, or twice for an echo.")
+    return Template(template["name"], **forms, eos=template["eos"])
 
 
 def pieces(form: str) -> list[str]:

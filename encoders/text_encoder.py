@@ -76,10 +76,9 @@ class TextEncoder:
         return vectors[[place[t] for t in texts]]
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[Chunk, np.ndarray]]:
-        """Yield (indices of texts, their [n, E] float32) chunk by chunk; `texts` are distinct.
+        """Yield (indices of texts, their [n, E] float32) chunk by chunk, longest first; `texts` are distinct.
 
-        Chunks are cut longest first by a rule that looks only ahead, so that what remains after any of them is cut
-        into the same chunks again: work that was stopped goes on with the very numbers it would have had.
+        Chunks are cut by a rule that looks only ahead, so that stopped work goes on with the very same numbers.
         """
         return self.run(texts, instruction, lambda batch: self.encoder(batch).cpu().numpy())
 

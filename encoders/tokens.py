@@ -56,6 +56,15 @@ def by_instruction(texts: Sequence[tuple[str, str]]) -> dict[str, list[int]]:
     return places
 
 
+def check_positions(cfg: dict[str, Any], positions: int) -> None:
+    """Refuse a `max_length` above the positions that the model of `cfg` was made for. Raises `UserError`."""
+    if cfg["max_length"] > positions:
+        raise UserError(
+            f"max_length={cfg['max_length']} is more than the {positions} positions of {cfg['model']['path']}. "
+            "Lower max_length."
+        )
+
+
 class TextTokenizer:
     """Texts to tokens with roles, by rules that do not depend on the tokenizer's own template.
 
@@ -78,9 +87,8 @@ class TextTokenizer:
         self._one_at_a_time = Lock()  # two threads may ask: "Already borrowed", transformers issue 47085
         eos = [i for i in (tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) if i is not None]
         if not eos:
-            raise UserError(
-                "The tokenizer has neither an EOS nor a separator token, so there is no last token to pool."
-            )
+            lack = "The tokenizer has neither an EOS nor a separator token"
+            raise UserError(f"{lack}, so there is no last token to pool.")
         self.eos: int = eos[0]
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.eos
         starts_with_bos = tokenizer("a")["input_ids"][:1] == [tokenizer.bos_token_id]

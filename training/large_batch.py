@@ -18,10 +18,9 @@ from records.streams import stream_seed
 class ChunkPlan:
     """The cut of texts into forward passes: padded tokens and texts of a chunk at most, and whether graphs are kept.
 
-    gradcache: False keeps the graph of every chunk (fastest, memory grows with the batch); True runs chunks twice and
-    keeps the graphs of one chunk, or of the last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv
-    2101.06983), so memory does not depend on the batch. What is kept is not run again.
-    sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
+    gradcache: False keeps the graph of every chunk; True runs chunks twice and keeps the graphs of one chunk, or of the
+    last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv 2101.06983): memory does not depend on the
+    batch. sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
     """
 
     token_budget: int
@@ -34,9 +33,8 @@ class ChunkPlan:
 class LargeBatch:
     """Embeds the distinct texts of a global batch and sends the loss's gradient back through all of them.
 
-    Chunks are dealt out over the processes; every process then holds all vectors and computes the same loss, so
-    the gradient does not depend on the number of processes. The dropout of a chunk is drawn from (seed, step,
-    chunk) alone: the second pass of GradCache replays the first, and a resumed run draws what it would have drawn.
+    Chunks are dealt out over the processes, each of which then holds all vectors and computes the same loss. The
+    dropout of a chunk is drawn from (seed, step, chunk) alone: the second pass of GradCache replays the first.
     """
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, plan: ChunkPlan, seed: int) -> None:

@@ -22,10 +22,8 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
 
     The states of the last layer are proved, and each layer by itself unless a pattern's layers are all `alike`.
     longest: tokens of a text at most; None: as many as the decoder has positions. Where the configuration names a
-    window or a chunk of attention that is shorter, each layer is tried on a text that is longer than that: patterns
-    speak of whole texts, so a window that a text fits into is allowed, and any other refused. A pattern that is neither
-    causal nor bidirectional is tried on a text of `longest` tokens. A decoder whose layers are not those that `parts`
-    finds is refused too.
+    shorter window or chunk of attention, each layer is tried on a text that is longer than that; under a pattern that
+    is neither causal nor bidirectional, on one of `longest` tokens. Refused too: layers that `parts` does not find.
     """
     _check_order(backbone, pattern)
     of_layers = pattern.of_layers(len(parts(backbone)[0]))
@@ -60,9 +58,9 @@ def _allowed(sees: Sees, width: int, changed: Sequence[int]) -> Tensor:
 
 
 def _far_width(config: Any, longest: int | None, other: bool) -> int:
-    """Tokens of a text that no window fits of those that `config` names and that a text of `longest` would not fit.
+    """Tokens of a text that is longer than the windows that `config` names and `longest` exceeds; 0: there is none.
 
-    0: there is none. other: whether the pattern itself may see less than the text. A number that is no window (Qwen's
+    other: whether the pattern itself may see less than the text. A number that is no window (Qwen's
     `max_window_layers`) makes the proof longer, and no weaker.
     """
     longest = min(longest or config.max_position_embeddings, config.max_position_embeddings)
@@ -93,9 +91,8 @@ def sight_of_layers(
 ) -> Tensor:
     """Return [L, T, C] bool: whether layer l alone lets token i of `ids` [T] see the token at the place `changed[c]`.
 
-    Where one layer sees all, all states above do, so the states of the last one prove nothing. Here every layer is
-    inputs its own original and C copies of it, in each one token with its features rolled by one place; what its
-    attention makes of them is compared. On a long text all tokens are alike, so that every weight of attention is
+    Every layer gets its own original and C copies of it, in each one token with its features rolled by one place; what
+    its attention makes of them is compared. On a long text all tokens are alike, so that every weight of attention is
     about 1 / T and no distance hides one in rounding.
     """
     layers, _ = parts(backbone)

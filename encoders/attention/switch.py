@@ -18,9 +18,8 @@ def set_attention(backbone: PreTrainedModel, pattern: Pattern) -> None:
     """Let the tokens of each layer see what `pattern` says.
 
     A decoder with causal layers keeps transformers' causal mask (`config.is_causal`, >= 5.2), every other one gets the
-    bidirectional one; layers that are to see otherwise have it replaced. Setting `is_causal` on the attention modules
-    alone would be a silent confound: the mask would stay causal. Raises `UserError` where the pattern does not fit the
-    decoder, its kernel, or attention that cannot be switched layer by layer.
+    bidirectional one; layers that are to see otherwise have it replaced. `is_causal` of the attention modules alone
+    would leave the mask causal. Raises `UserError` where the pattern does not fit the decoder or its kernel.
     """
     layers, _ = parts(backbone)
     of_layers = pattern.of_layers(len(layers))
@@ -60,10 +59,9 @@ def attentions(module: nn.Module) -> list[nn.Module]:
 def replace_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Hook of an attention module: put the mask of what it sees in the place of transformers' own.
 
-    The keys that are real tokens stand in the last row of either mask, [B, 1, 1, T] of [B, 1, T, T]: the last token
-    sees every real one, on whichever side the padding is. Without a mask bidirectional attention is left to
-    `is_causal`, which transformers hands down from the configuration where it is new enough. Another kernel's mask
-    stays, and a row without padding has none.
+    The keys that are real tokens stand in the last row of either mask, [B, 1, 1, T] of [B, 1, T, T], on whichever side
+    the padding is. Without a mask bidirectional attention is left to `is_causal`, which transformers hands down from
+    the configuration. Another kernel's mask stays, and a row without padding has none.
     """
     if module.sees is earlier:
         return None

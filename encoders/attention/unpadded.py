@@ -196,10 +196,7 @@ def _dropped(x: Tensor, masks: list[Tensor], p: float) -> Tensor:
 @cache
 @torch.no_grad()
 def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
-    """Return whether torch's kernel for texts of any length runs on `device` for `width`, with the groups' result.
-
-    Tried once on two short texts, before it is first used; where it does not hold, attention goes by groups.
-    """
+    """Return whether torch's kernel for texts of any length gives the groups' result on `device`; two texts tell."""
     try:
         from torch.nn.attention import varlen
 
@@ -236,21 +233,10 @@ def _by_kernel(  # noqa: PLR0917
     from torch.nn.attention.varlen import varlen_attn
 
     q, k, v = (x[0].transpose(0, 1).to(value.dtype) for x in (query, key, value))
-    longest = max(segments.lengths)
-    out = varlen_attn(
-        q,
-        k,
-        v,
-        segments.bounds,
-        segments.bounds,
-        longest,
-        longest,
-        scale=scaling,
-        window_size=WINDOWS[sees],
-        enable_gqa=query.shape[1] != key.shape[1],
-        num_splits=1,  # or a text's sums would be cut according to its batch mates
-    )
-    assert isinstance(out, Tensor)
+    bounds, longest = segments.bounds, max(segments.lengths)
+    how: dict[str, Any] = {"scale": scaling, "window_size": WINDOWS[sees], "enable_gqa": query.shape[1] != key.shape[1]}
+    how["num_splits"] = 1  # or a text's sums would be cut according to its batch mates
+    out: Any = varlen_attn(q, k, v, bounds, bounds, longest, longest, **how)
     return out[None]
 
 

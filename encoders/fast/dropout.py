@@ -11,10 +11,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 def draw_kept(like: Tensor, p: float) -> Tensor:
     """Return uint8 of the shape of `like`: one with probability 1 - p, else zero.
 
-    torch draws Bernoulli masks on a CPU one number at a time: a third of a LoRA step went there (docs/performance.md).
-    Here the bytes come from numpy's SFC64, whose seed is drawn from torch's generator, so that `torch.manual_seed` and
-    gradient checkpointing work as usual. A byte below 256 p drops its entry; the byte on the edge does so with the
-    probability that is left, so that p is met to the last bit of a float64.
+    On a CPU the bytes come from numpy's SFC64 (docs/performance.md), its seed from torch's generator, so that
+    `torch.manual_seed` and gradient checkpointing work as usual. A byte below 256 p drops its entry; the byte on the
+    edge does so with the probability that is left, so that p is met to the last bit of a float64.
     """
     if like.device.type != "cpu" or isinstance(like, FakeTensor):  # the latter has shapes alone, to count with
         return torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - p)

@@ -13,12 +13,10 @@ Quick = Callable[[Any, Tensor], Tensor]  # of a module and its input
 
 
 def spare_norms(backbone: nn.Module, compute: torch.dtype = torch.float32) -> int:
-    """Let RMS norms of `backbone` compute by torch's own function; return how many do. Gradients are those of the norm,
-    to rounding: its backward pass is one function too.
+    """Let RMS norms of `backbone` compute by torch's own function; return how many do. Gradients are equal to rounding.
 
-    Each module is first tried on random numbers, without autocast and under that to `compute`, the one it will run
-    under, in each number format that may come in. One whose output is not equal bit by bit, because its family
-    computes something else, or its weights have another format, stays as it is.
+    Each module is first tried on random numbers, without autocast and under that to `compute`, in each number format
+    that may come in. One whose output is not equal bit by bit stays as it is.
     """
     return _replace(backbone, _is_norm, _rms_norm, compute)
 
@@ -45,8 +43,7 @@ def _is_norm(module: Any) -> bool:
 def _rms_norm(module: Any, x: Tensor) -> Tensor:
     """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467).
 
-    torch has one function for x and w of one format. What bf16 products give (queries and keys are normed in Qwen3 and
-    OLMoE) the family's own code norms, and rounds where it does.
+    torch's function is for x and w of one format; bf16 queries and keys (Qwen3, OLMoE) the family's own code norms.
     """
     if x.dtype is not module.weight.dtype:
         return type(module).forward(module, x)

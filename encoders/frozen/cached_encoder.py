@@ -68,8 +68,7 @@ def compute_states(
 ) -> None:
     """Compute and keep the states of those of `rows` that the cache lacks; `progress` gets the number of tokens done.
 
-    Chunks and shards are cut from one order by a rule that looks only ahead, so that work which was stopped after
-    any shard goes on with the chunks, and thus the very numbers, that it would have had.
+    Chunks and shards are cut by a rule that looks only ahead, so stopped work goes on with the very same numbers.
     """
     cache = encoder.cache
     most = max(1, SHARD_BYTES // cache.bytes_per_token)

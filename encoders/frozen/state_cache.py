@@ -42,10 +42,9 @@ def text_key(ids: Sequence[int], roles: Sequence[int]) -> str:
 class StateCache:
     """The states of one decoder under one setting: <root>/states/<sha256 of `identity`>.
 
-    A shard is a folder with `states.npy` [L, N, D] (N: tokens of all its texts) and `texts.json` (key and length of
-    each, in order); it is whole or absent, and never changed: where two processes write the same one, the first stays.
-    Layers come first, so that a head that reads one layer touches 1/L of the file. States are kept in the format in
-    which the decoder computes them, so no number changes.
+    A shard is a folder with `states.npy` [L, N, D] (N: tokens of all its texts, in the decoder's own format) and
+    `texts.json` (key and length of each, in order); it is whole or absent, and never changed: where two processes write
+    the same one, the first stays. Layers come first, so that a head that reads one layer touches 1/L of the file.
     """
 
     def __init__(self, root: Path, identity: dict[str, Any], layers: int, width: int, dtype: torch.dtype) -> None:

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
-from cli.errors import UserError
 from encoders.attention.layout import one_text_each
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
@@ -19,6 +18,7 @@ from encoders.layers import parts
 from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
 from encoders.routers import experts_of
+from encoders.tokens import check_positions
 from poolers.shared.base import TEXT
 from poolers.shared.registry import build_pooler
 from training.objectives.objective import Objective, objective_class
@@ -173,11 +173,7 @@ def empty_encoder(config: Config) -> Encoder:
     precision = resolve_precision(config["precision"], best_device(config["accelerator"]))
     backbone = empty_backbone(config["model"], precision.weights)
     shape = backbone.config.get_text_config()
-    if config["max_length"] > shape.max_position_embeddings:
-        raise UserError(
-            f"max_length={config['max_length']} is more than the {shape.max_position_embeddings} positions of "
-            f"{config['model']['path']}. Lower max_length."
-        )
+    check_positions(config, shape.max_position_embeddings)
     set_attention(backbone, pattern_of(config["attn"]))
     with torch.device("meta"):
         if not config["backbone"]["frozen"]:

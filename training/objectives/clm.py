@@ -62,17 +62,14 @@ class CausalLM(pl.LightningModule):
         return loss
 
     def on_before_optimizer_step(self, _optimizer: Any) -> None:
-        """Stop before weights are changed by a loss or gradient that is not finite."""
         refuse_step({**self.nats, "gradient norm": gradient_norm(self.parameters())}, self.global_step)
 
     def optimizer_step(self, *words: Any, **named: Any) -> None:
-        """Step, and stop before anything is kept that is not finite."""
         step = self.global_step
         super().optimizer_step(*words, **named)
         refuse_state(self.named_parameters(), self.optimizers(), step)
 
     def on_train_start(self) -> None:
-        """Start the clock of this attempt."""
         self._start = time.perf_counter()
 
     def seconds_so_far(self) -> float:
@@ -80,7 +77,6 @@ class CausalLM(pl.LightningModule):
         return self.seconds + time.perf_counter() - self._start
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep the time spent, and what was asked for."""
         checkpoint["seconds"], checkpoint["config"] = self.seconds_so_far(), self.cfg
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -189,6 +185,8 @@ class CLM(Pretraining):
 
         batches = PackedBatches(documents, eos, length, o["batch"], config["seed"])
         seconds = _fit(config, CausalLM(decoder, batches, config))
+        shares = [[round(share, 4) for share in of_layer] for of_layer in expert_shares(decoder, unseen, length)]
+        mixture = {"active_parameters": active_parameters(decoder), "expert_shares": shares} if shares else {}
         figures = {
             "steps": steps,
             "tokens_seen": steps * o["batch"] * length,
@@ -196,7 +194,7 @@ class CLM(Pretraining):
             "hours": round(seconds / 3600, 2),
             "threads": torch.get_num_threads(),
             "parameters": sum(p.numel() for p in decoder.parameters()),
-            **_mixture_figures(decoder, unseen, length),
+            **mixture,
             "data_sha256": fingerprint,
             "held_out_documents": len(held_out),
             "bits_per_byte": round(bits_per_byte(decoder, unseen, held_out, eos, length), 4),
@@ -212,17 +210,8 @@ class CLM(Pretraining):
         print(card)
 
 
-def _mixture_figures(model: PreTrainedModel, unseen: list[list[int]], length: int) -> dict[str, Any]:
-    """Return facts of a mixture of experts for the card, measured on held-out text; empty for a dense model."""
-    shares = [[round(share, 4) for share in of_layer] for of_layer in expert_shares(model, unseen, length)]
-    return {"active_parameters": active_parameters(model), "expert_shares": shares} if shares else {}
-
-
 def _fit(config: Config, module: CausalLM) -> float:
-    """Run the steps that are left; return the seconds of all attempts.
-
-    The checkpoint of the last step stays: where measuring or writing fails, the same command does only that.
-    """
+    """Run the steps that are left, the last checkpoint stays for what fails later; return all attempts' seconds."""
     folder = Path(config["runs_dir"]) / config["study"] / "clm" / f"seed={config['seed']}"
     precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
     fit(config, module, [], folder, precision=precision, gradient_clip_val=1.0, log_every_n_steps=25)

@@ -51,7 +51,6 @@ class Contrastive(Objective):
 
     @staticmethod
     def check(config: Config) -> None:
-        """Refuse sizes that do not fit together."""
         o, batch = config["objective"], config["trainer"]["global_batch_size"]
         if batch < 2:
             raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
@@ -72,7 +71,6 @@ class Contrastive(Objective):
         fit_width("objective.matryoshka", objective["matryoshka"], width)
 
     def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
-        """Add the gradient of the loss; return the loss."""
         self.counts["candidates"] = layout.most
         return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
 
@@ -105,23 +103,19 @@ class InfoNCE(Contrastive):
         return 2 + (1 if negatives is None else negatives)
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Candidates, list[Tokens]]:
-        """Return who is compared with whom, and the rows of the distinct texts."""
         settings = {key: self.keys[key] for key in ("hard_negatives", "mask_duplicates", "loss_queries")}
         triples, tokenizer = [self.examples[i] for i in numbers], self.work.tokenizer
         layout = candidates(triples, self.instruction, **settings, template=tokenizer.template)
         return layout, tokenizer.pairs(layout.texts)
 
     def held_out_rows(self) -> list[Tokens]:
-        """The queries and documents of the validation."""
         return self.validation.rows()
 
     def held_out_scores(self) -> Scores:
-        """nDCG@10 of the held-out queries."""
         score, self.vectors = self.validation.score(), self.validation.vectors
         return {NDCG: score}
 
     def facts(self, steps: Config) -> Config:
-        """The validation score."""
         return {"validation_ndcg_at_10": self.validation.ndcg}
 
 

@@ -69,11 +69,9 @@ class MNTP(Objective):
 
     @staticmethod
     def texts_per_example(objective: Config) -> int:
-        """A text, or a block."""
         return 1
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Masked], list[Tokens]]:
-        """Return the texts with masks, and the rows that are run."""
         if self.packed:
             rows = [self.packed[i] for i in numbers]
         else:
@@ -82,12 +80,10 @@ class MNTP(Objective):
         return layout, [row.tokens for row in layout]
 
     def backward(self, layout: list[Masked], rows: list[Tokens], step: int) -> Tensor:
-        """Add the gradient of the loss; return the loss."""
         self.counts["masked"] += sum(len(row.places) for row in layout)
         return self.loss.backward(layout, step)
 
     def held_out_rows(self) -> list[Tokens]:
-        """The held-out texts under their masks."""
         return [row.tokens for row in self.held_out]
 
     def held_out_scores(self) -> Scores:

@@ -52,16 +52,13 @@ class SimCSE(Contrastive):
 
     @staticmethod
     def texts_per_example(objective: Config) -> int:
-        """Each text twice."""
         return 2
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Candidates, list[Tokens]]:
-        """Return who is compared with whom, and the rows of both passes."""
         layout = twice([self.examples[i].query for i in numbers], self.keys["loss_queries"])
         return layout, self.work.tokenizer.pairs(layout.texts)
 
     def held_out_rows(self) -> list[Tokens]:
-        """The held-out texts."""
         return self.held_out
 
     def held_out_scores(self) -> Scores:

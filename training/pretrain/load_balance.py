@@ -18,8 +18,7 @@ def balance_loss(logits: Sequence[Tensor], top_k: int) -> Tensor:
     experts are used alike, E where one takes everything with k = 1. logits: [tokens, E] of each layer, before top-k.
     """
     losses = []
-    for of_layer in logits:
-        weights = of_layer.float().softmax(dim=-1)
+    for weights in (of_layer.float().softmax(dim=-1) for of_layer in logits):
         experts = weights.shape[-1]
         chosen = F.one_hot(weights.topk(top_k, dim=-1).indices, experts).float().sum(dim=1)
         losses.append(experts * (chosen.mean(dim=0) / top_k * weights.mean(dim=0)).sum())
@@ -28,8 +27,7 @@ def balance_loss(logits: Sequence[Tensor], top_k: int) -> Tensor:
 
 def active_parameters(model: PreTrainedModel) -> int:
     """Parameters that one token meets: all but the experts that its routers do not choose."""
-    total = sum(p.numel() for p in model.parameters())
-    experts = experts_of(model)
+    total, experts = sum(p.numel() for p in model.parameters()), experts_of(model)
     if not experts:
         return total
     routed = sum(p.numel() for name, p in model.named_parameters() if ".experts." in name)
