@@ -24,9 +24,8 @@ T = TypeVar("T")
 class Encoder(nn.Module):
     """Runs the decoder and keeps of its states just what the pooler consumes.
 
-    backbone: the decoder, with or without LoRA inside its linear layers. Matrix products of the backbone run in
-    `compute` precision; pooler and output are float32 whatever the backbone's precision. Raises `UserError` where the
-    pooler reads states of padding and the backbone has none.
+    backbone: the decoder, with or without LoRA. Its matrix products run in `compute` precision; pooler and output are
+    float32. Raises `UserError` where the pooler reads states of padding and the backbone has none.
     """
 
     def __init__(self, backbone: PreTrainedModel, pooler: Pooler, normalize: bool, compute: torch.dtype) -> None:

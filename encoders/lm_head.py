@@ -17,10 +17,9 @@ SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")  # logits 
 def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
     """Return the frozen weight [V, D] of the head, in the format and on the device of `backbone`.
 
-    It is read, alone, from the safetensors files of `model.path`. Where they have none and the configuration ties it,
-    it is the decoder's own input embeddings; a head in the files goes before the configuration, as in transformers.
-    Raises `UserError` where the base has none or one of another shape, and for a family whose logits are more than a
-    product with it.
+    It is read, alone, from the safetensors files of `model.path`; where they have none and the configuration ties it,
+    it is the decoder's own input embeddings. Raises `UserError` where the base has none or one of another shape, and
+    for a family whose logits are more than a product with it.
     """
     config = backbone.config.get_text_config()
     scaled = [key for key in SCALED if getattr(config, key, None) not in (None, 1.0)]

@@ -54,8 +54,7 @@ def build_encoder(
 ) -> Encoder:
     """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks.
 
-    stages: merged into the backbone; None: those of cfg["lineage"]. others: poolers, as in conf/pooler, that are to
-    read the same backbone.
+    stages: merged into the backbone; None: those of cfg["lineage"]. others: poolers that read the same backbone.
     """
     allow_tf32(cfg.get("tf32", False))  # older manifests have no such key
     be_deterministic(cfg.get("deterministic", False))
@@ -117,10 +116,7 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
 
 
 def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tuple[TextEncoder, Fingerprint]:
-    """Return the encoder of the run in a folder, or the untrained one, and its fingerprint by pooler and its settings.
-
-    others: see `build_encoder`.
-    """
+    """Return the encoder of a run's folder, or the untrained one, and its fingerprint. others: see `build_encoder`."""
     adapted = not cfg.get("backbone", {}).get("frozen")  # older manifests and evaluate.yaml have no such key
     if run:
         absent = [part for part in (*[ADAPTER] * adapted, "head.safetensors") if not (run / part).is_file()]

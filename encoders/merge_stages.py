@@ -47,10 +47,7 @@ def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
 
 
 def _adapter(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tensor, Tensor]]:
-    """(scaling, A [r, D_in], B [D_out, r]) of each adapted layer, float32, by the decoder's own names.
-
-    Raises `UserError` where the file has not A and B of every layer that the adapter's configuration names.
-    """
+    """(scaling, A [r, D_in], B [D_out, r]) in float32 of every layer that the adapter's configuration names."""
     from peft import PeftConfig
     from peft.tuners.tuners_utils import check_target_module_exists
 

@@ -68,9 +68,8 @@ def check_positions(cfg: dict[str, Any], positions: int) -> None:
 class TextTokenizer:
     """Texts to tokens with roles, by rules that do not depend on the tokenizer's own template.
 
-    BOS stands first where the tokenizer puts one; EOS (or the separator, or the padding token, where a tokenizer
-    has none) stands last unless the template leaves it out: it is added after truncation. Strings such as "</s>"
-    inside a text are text.
+    BOS stands first where the tokenizer puts one; EOS (else the separator, else the padding token) stands last unless
+    the template leaves it out: it is added after truncation. Strings such as "</s>" inside a text are text.
     """
 
     def __init__(
@@ -132,10 +131,7 @@ class TextTokenizer:
         return self.max_length - self.template.eos - (self.bos is not None)
 
     def _after(self, prefix: str, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
-        """Ids and roles of texts that stand after `prefix`, tokenised as one string.
-
-        The prefix's tokens are distinguished from the text's by character offsets; a token that spans both is text.
-        """
+        """Ids and roles of texts after `prefix`, tokenised as one string; a token that spans both is text."""
         encoded = self._encoded([prefix + t for t in texts], return_offsets_mapping=bool(prefix))
         cut = [ids[: self._room] for ids in encoded["input_ids"]]
         if not prefix:

@@ -13,7 +13,6 @@ class LastToken(Pooler):
 
     @classmethod
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:
-        """Always."""
         return True
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:

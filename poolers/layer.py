@@ -33,11 +33,9 @@ class Layer(Pooler):
 
     @classmethod
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:
-        """As the pooling does."""
         return settings["pooling"] in POOLINGS and POOLINGS[settings["pooling"]].takes_last(settings)
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
-        """The vector itself, [B, D]."""
         return self.inner(hidden, tokens)
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:

@@ -28,13 +28,12 @@ def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> No
     """
     device = next(iter(figures.values())).device
     values = torch.stack([value.detach().float().to(device) for value in figures.values()])
-    numbers = values.tolist()
-    bad = [k for k, value in enumerate(numbers) if not math.isfinite(value)]
+    numbers = dict(zip(figures, values.tolist(), strict=True))
+    bad = [name for name, value in numbers.items() if not math.isfinite(value)]
     if not _in_any_process(bool(bad), device):
         return
-    names = list(figures)
-    what = f"{names[bad[0]]} is {numbers[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
-    rest = [f"{names[k]} {value:.4g}" for k, value in enumerate(numbers) if k not in bad[:1]]
+    what = f"{bad[0]} is {numbers[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
+    rest = [f"{name} {value:.4g}" for name, value in numbers.items() if name not in bad[:1]]
     details = "; ".join([part for part in (where, ", ".join(rest)) if part])
     raise UserError(f"The {what} at step {step} ({details}). {TRY} {NEXT}")
 
@@ -46,8 +45,7 @@ def refuse_state(named: Iterable[tuple[str, Tensor]], optimizer: Any, step: int)
     """
     tensors = [*named, *_moments(optimizer.state.values())]
     name = first_not_finite(tensors)
-    device = tensors[0][1].device
-    if _in_any_process(bool(name), device):
+    if _in_any_process(bool(name), tensors[0][1].device):
         raise UserError(f"Step {step} left {name or 'a number of another process'} not finite. {TRY} {NEXT}")
 
 

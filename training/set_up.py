@@ -49,15 +49,14 @@ def set_up(config: Config, run: str = "") -> SetUp:
     device = best_device(config["accelerator"])
     check_devices(t["devices"], device, config["accelerator"])
     precision = resolve_precision(config["precision"], device)
-    encoder = build_encoder(config, precision, device)
-    frozen, adapted = config["backbone"]["frozen"], None
-    if frozen:
+    encoder, adapted = build_encoder(config, precision, device), None
+    if config["backbone"]["frozen"]:
         encoder = open_states(encoder, config, precision)
     else:
         adapted = add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
-    if t["gradient_checkpointing"] and not frozen:
-        encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
-        encoder.backbone.enable_input_require_grads()
+        if t["gradient_checkpointing"]:
+            encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
+            encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
     plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"])
     work = LargeBatch(encoder.train(), tokenizer, plan, config["seed"])

@@ -46,9 +46,7 @@ def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:
     if loss > chance * (1 - CHANCE_MARGIN):
         return f"loss {loss:.3f} is at chance, log({candidates}) = {chance:.3f}: nothing was learned"
     cosine = mean_cosine(vectors)
-    if cosine > ALIKE:
-        return f"embeddings are all alike: mean cosine of different texts {cosine:.4f}"
-    return None
+    return f"embeddings are all alike: mean cosine of different texts {cosine:.4f}" if cosine > ALIKE else None
 
 
 def mean_cosine(vectors: Tensor) -> float:

@@ -89,10 +89,7 @@ class Group:
         return Group(places, numbers, None if bias is None else bias.to(device), len(starts), len(column))
 
     def block(self, x: Tensor, shared: int, real_only: bool = False) -> Tensor:
-        """[s, b, g * t, d] of x: [H, N, d]: the g = H / s heads that share a key head are rows of one product.
-
-        real_only: zeros stand at padding.
-        """
+        """[s, b, g * t, d] of x: [H, N, d], the g = H / s heads of a key head together. real_only: padding is zero."""
         heads, _, width = x.shape
         rows = x.index_select(1, self.places)
         if real_only and self.real is not None:
@@ -136,10 +133,9 @@ def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
 
 
 class _RowAttention(torch.autograd.Function):
-    """(M * softmax(scaling Q K^T + bias)) V, text by text, the weights P kept in the format of V.
+    """(M * softmax(scaling Q K^T + bias)) V, text by text; products in the format of V, the softmax in float32.
 
-    As eager attention in transformers computes it: products in the format of V, the softmax in float32. M: 1 / (1 - p)
-    where dropout keeps a weight, else zero; all ones without dropout.
+    M: 1 / (1 - p) where dropout keeps a weight, else zero; all ones without dropout.
     """
 
     @staticmethod

@@ -41,11 +41,8 @@ def _is_norm(module: Any) -> bool:
 
 
 def _rms_norm(module: Any, x: Tensor) -> Tensor:
-    """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467).
-
-    torch's function is for x and w of one format; bf16 queries and keys (Qwen3, OLMoE) the family's own code norms.
-    """
-    if x.dtype is not module.weight.dtype:
+    """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467)."""
+    if x.dtype is not module.weight.dtype:  # torch has one function for both of one format, and rounds elsewhere
         return type(module).forward(module, x)
     return F.rms_norm(x, module.weight.shape, module.weight, module.variance_epsilon)
 
@@ -60,14 +57,11 @@ def _silu_gate(module: Any, x: Tensor) -> Tensor:
 
 
 def _same(module: nn.Module, quick: Callable[[Tensor], Tensor], compute: torch.dtype) -> bool:
-    """Return whether `quick` gives what `module` gives, bit by bit and in the same format.
-
-    Without autocast an input has the weights' format; under it that of the residual stream, or of a product.
-    """
+    """Return whether `quick` gives what `module` gives, bit by bit and in the same format."""
     weight = next(module.parameters())
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(1, ROWS, weight.shape[-1], generator=draw).to(weight.device)
-    trials = [(weight.dtype, False)]
+    trials = [(weight.dtype, False)]  # under autocast an input has the format of the residual stream, or of a product
     if compute is not torch.float32:
         trials += [(kind, True) for kind in (torch.float32, weight.dtype, compute)]
     for kind, enabled in dict.fromkeys(trials):

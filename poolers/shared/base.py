@@ -64,12 +64,10 @@ class Pooler(nn.Module, ABC):
     `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train. `layers`: which of
     the L layers are read, in order (not with "last"). `limits`: setting -> which numbers it may be.
 
-    pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. pool_bos is True where nothing says so:
-    manifests from before there was the key are of runs that pooled BOS. last_real: the last token is the last real one;
-    False takes the last position of the padded batch, as published code does (docs/reference_divergences.md, 9).
-    reads_packed: whether `reduce` takes `Packed` states too, which saves padding them where the decoder has none.
-    reads_padding: what `needs_padding` says of its settings, set by `build_pooler`: a decoder that runs without padding
-    has no states for such a pooler (encoders/backbone.py gives it another kernel).
+    pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. pool_bos is True where an older manifest has
+    no such key. last_real: the last token is the last real one; False takes the last position of the padded batch, as
+    published code does (docs/reference_divergences.md, 9). reads_packed: whether `reduce` takes `Packed` states too.
+    reads_padding: what `needs_padding` says of its settings, set by `build_pooler`; it decides the decoder's kernel.
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "last"
@@ -125,10 +123,7 @@ class Pooler(nn.Module, ABC):
 
     @classmethod
     def needs_padding(cls, settings: Mapping[str, Any]) -> bool:
-        """Return whether states of padding reach the vectors of a pooler with these `settings`, as in conf/pooler.
-
-        Of settings, not of a pooler, since this decides the kernel of the decoder that poolers are built for.
-        """
+        """Return whether states of padding reach the vectors of a pooler with these `settings`, as in conf/pooler."""
         by_position = not settings.get("last_real", True) and cls.takes_last(settings)
         return by_position or (settings.get("tokens") == "all" and not settings.get("mask_padding", True))
 
@@ -153,10 +148,7 @@ def reading_of(settings: dict[str, Any]) -> dict[str, bool]:
 
 
 def weighted_mean(hidden: Tensor | Packed, weights: Tensor) -> Tensor:
-    """[B, D] mean of hidden [B, T, D] under weights [B, T], in float32.
-
-    Tokens of weight zero cannot reach the mean, not even as NaN.
-    """
+    """[B, D] mean of hidden [B, T, D] under weights [B, T], in float32. A NaN of weight zero cannot reach it."""
     if isinstance(hidden, Packed):
         return hidden.weighted_mean(weights)
     kept = hidden.float().masked_fill((weights == 0)[..., None], 0.0)

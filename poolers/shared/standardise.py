@@ -32,19 +32,14 @@ class Standardise(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x: [B, width] float32; the same shape comes back."""
-        if self.kind == "none":
-            return x
         if self.kind == "corpus":
             return (x - self.mean) / self.std
-        if len(x) == 1:
-            return torch.zeros_like(x)
-        return (x - x.mean(dim=0)) / (x.std(dim=0) + 1e-8)
+        if self.kind == "batch":
+            return (x - x.mean(dim=0)) / (x.std(dim=0) + 1e-8) if len(x) > 1 else torch.zeros_like(x)
+        return x
 
     def fit(self, x: Tensor) -> None:
-        """Take mean and standard deviation (of the sample, n - 1) of x: [texts, width], at least two texts.
-
-        An entry that does not vary is divided by one.
-        """
+        """Take mean and deviation (n - 1; one where nothing varies) of x: [texts, width], at least two texts."""
         double = x.double()
         std = double.std(dim=0)
         self.mean.copy_(double.mean(dim=0))

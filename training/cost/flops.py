@@ -33,12 +33,9 @@ class Work:
 
     def plus(self, chunks: Sequence[Sequence[int]]) -> "Work":
         """Add chunks, each the lengths of its texts as they are run."""
-        return Work(
-            self.chunks + len(chunks),
-            self.texts + sum(map(len, chunks)),
-            self.tokens + sum(map(sum, chunks)),
-            self.squares + sum(n * n for lengths in chunks for n in lengths),
-        )
+        texts, tokens = self.texts + sum(map(len, chunks)), self.tokens + sum(map(sum, chunks))
+        squares = self.squares + sum(n * n for lengths in chunks for n in lengths)
+        return Work(self.chunks + len(chunks), texts, tokens, squares)
 
 
 @dataclass(frozen=True)
@@ -57,10 +54,7 @@ class Polynomial:
 
 @dataclass(frozen=True)
 class TrainingFlops:
-    """FLOPs of training. forward: one forward pass of a chunk; both: forward and backward.
-
-    again: how often the forward pass is repeated: by GradCache, and by gradient checkpointing.
-    """
+    """FLOPs of a chunk: forward, and with backward. again: how often GradCache and checkpointing repeat the first."""
 
     forward: Polynomial
     both: Polynomial

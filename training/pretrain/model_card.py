@@ -19,8 +19,7 @@ def bits_per_byte(
     """
     nats = 0.0
     model.eval()
-    windows = [[*d, eos][i : i + length] for d in documents for i in range(0, len(d) + 1, length)]
-    windows.sort(key=len)
+    windows = sorted(([*d, eos][i : i + length] for d in documents for i in range(0, len(d) + 1, length)), key=len)
     for start in range(0, len(windows), 32):
         rows = [torch.tensor(w) for w in windows[start : start + 32]]
         ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=0)
@@ -83,14 +82,11 @@ def balance_table(shares: list[list[float]]) -> str:
     for layer, of_layer in enumerate(shares):
         entropy = sum(-s * math.log(s) for s in of_layer if s > 0) / math.log(len(of_layer))
         rows.append(f"| {layer} | {min(of_layer):.3f} | {max(of_layer):.3f} | {entropy:.3f} |")
-    return (
-        f"""
+    head = f"""
 Use of the {len(shares[0])} experts of each layer on the held-out documents, as shares of all choices; even use is
 {1 / len(shares[0]):.3f}:
 
 | layer | least used | most used | entropy / log E |
 |---|---|---|---|
 """
-        + "\n".join(rows)
-        + "\n"
-    )
+    return head + "\n".join(rows) + "\n"
