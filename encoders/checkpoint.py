@@ -105,9 +105,8 @@ def _remedy(missing: set[str], left: Iterable[str], usual: str) -> str:
     if not prefixes:
         return "Save the whole model with save_pretrained(), or download it anew."
     prefix = prefixes.most_common(1)[0][0].removesuffix(f"{usual}.") or f"{usual}."
-    return (
-        f"Its tensors carry the prefix '{prefix}': take it off, that is, save the model inside with save_pretrained()."
-    )
+    remedy = "take it off, that is, save the model inside with save_pretrained()"
+    return f"Its tensors carry the prefix '{prefix}': {remedy}."
 
 
 def _some(names: Iterable[str]) -> str:

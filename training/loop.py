@@ -95,11 +95,8 @@ class ProgressLines(pl.Callback):
             return
         left = (time.perf_counter() - self.started) / (step - self.first) * (self.steps - step)
         shown = trainer.progress_bar_metrics
-        print(
-            f"{self.name}: step {step} of {self.steps}, loss {shown['loss']:.3f}, {shown['tokens/s']:,.0f} tokens/s,"
-            f" {left:.0f} s left",
-            flush=True,
-        )
+        figures = f"loss {shown['loss']:.3f}, {shown['tokens/s']:,.0f} tokens/s, {left:.0f} s left"
+        print(f"{self.name}: step {step} of {self.steps}, {figures}", flush=True)
 
 
 Config = dict[str, Any]

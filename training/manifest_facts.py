@@ -10,7 +10,6 @@ from cli.compose import flat
 from cli.errors import UserError
 from corpora.docstrings import package_versions
 from corpora.triples import Triple, described
-from encoders.encoder import Encoder
 from encoders.identity import base_fingerprints
 from encoders.precision import Precision
 from records.code import modules_of
@@ -45,7 +44,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "config": config,
         "data": data,
         **base_fingerprints(config["model"]),
-        **_lineage(encoder),
+        **({"lineage": encoder.lineage, "merge_rounding": encoder.merge_rounding} if encoder.lineage else {}),
         "precision": precision.name,
         "dtypes": {
             "weights": str(precision.weights).removeprefix("torch."),
@@ -72,13 +71,6 @@ def modules(config: Config) -> Config:
     places = {"attn": "encoders.attention.patterns", "objective": "training.objectives", "pooler": "poolers"}
     chosen = {group: f"{folder}.{config[group]['name']}" for group, folder in places.items()}
     return modules_of(ROOTS, chosen | ({"data": reader.rpartition(".")[0]} if reader else {}))
-
-
-def _lineage(encoder: Encoder) -> Config:
-    """The stages that the base was merged with, and what rounding took of them; nothing where there are none."""
-    if not encoder.lineage:
-        return {}
-    return {"lineage": encoder.lineage, "merge_rounding": encoder.merge_rounding}
 
 
 def continued(manifest: Config, interrupted: Config) -> Config:
@@ -161,10 +153,7 @@ def warn(folder: RunFolder, closing: Config) -> None:
 
 
 def peak_memory(device: torch.device) -> Config:
-    """Most memory that training held: of the GPU where it ran on one, else of this process since it began; and which.
-
-    They are not comparable: a process counts Python and its libraries, a GPU the tensors that torch allocated there.
-    """
+    """Most memory that training held, and whose: the GPU's tensors, else this process with Python and libraries."""
     if device.type == "cuda":
         return {"peak_memory_bytes": torch.cuda.max_memory_allocated(device), "peak_memory_of": "gpu"}
     return {"peak_memory_bytes": peak_memory_bytes(), "peak_memory_of": "process"}

@@ -26,8 +26,7 @@ POSITION = ("batch_order_sha256", "tokens", "seconds", "recent_losses")  # saved
 class Prefetcher(Generic[T]):
     """Calls `make(step)` for one step after another, each in a thread from when the step before it is taken.
 
-    make: a function of the step's number and nothing else, so that it does not matter when it is called, nor in
-    which thread. It is never called for step `steps` or later.
+    make: a function of the step's number and nothing else. It is never called for step `steps` or later.
     """
 
     def __init__(self, make: Callable[[int], T], steps: int) -> None:

@@ -93,8 +93,7 @@ def set_attention_dropout(backbone: PreTrainedModel, p: float) -> None:
     """
     modules = [m for m in backbone.modules() if isinstance(getattr(m, "attention_dropout", None), int | float)]
     if p and not modules:
-        raise UserError(
-            f"objective.attention_dropout={p}, but {type(backbone).__name__} has no dropout of attention. Set it to 0."
-        )
+        lack = f"{type(backbone).__name__} has no dropout of attention"
+        raise UserError(f"objective.attention_dropout={p}, but {lack}. Set it to 0.")
     for module in modules:
         module.attention_dropout = p  # type: ignore[assignment]

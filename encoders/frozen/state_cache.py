@@ -89,15 +89,11 @@ class StateCache:
         self._enter(shard)
 
     def places(self, batch: Batch) -> list[tuple[Place, int]]:
-        """For each text of `batch` its place, and the column of its first token.
-
-        Raises `LookupError` for a text whose states were not computed.
-        """
-        ids, roles = batch.input_ids.cpu().numpy(), batch.roles.cpu().numpy()
+        """Return each text's place and the column of its first token. Raises `LookupError` for one not computed."""
         places = []
-        for i, r in zip(ids, roles, strict=True):
-            (real,) = np.nonzero(r != PAD)
-            place = self._places.get(text_key(i[real], r[real]))
+        for ids, roles in zip(batch.input_ids.cpu().numpy(), batch.roles.cpu().numpy(), strict=True):
+            (real,) = np.nonzero(roles != PAD)
+            place = self._places.get(text_key(ids[real], roles[real]))
             if place is None:
                 raise LookupError(f"The states of a text of {len(real)} tokens are not in {self.folder}.")
             places.append((place, int(real[0])))
