@@ -7,6 +7,7 @@ from typing import Any
 from cli.errors import UserError
 
 TEXT_FIELD, INSTRUCTION_FIELD = "{text}", "{instruction}"
+SIDES = ("query", "document")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def template_of(cfg: dict[str, Any]) -> Template:
     template = cfg.get("template")
     if template is None:
         return DEFAULT
-    forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in ("query", "document")}
+    forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
     for key, written in ((f"{side}.{kind}", text) for side, form in forms.items() for kind, text in vars(form).items()):
         if not 1 <= written.count(TEXT_FIELD) <= 2:
             raise UserError(f"template.{key}={written!r} must hold {TEXT_FIELD} once, or twice for an echo.")
