@@ -126,5 +126,5 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
 
 
 def _tasks_by_type(frame: pd.DataFrame, tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:
-    kind = dict(zip(frame["task"], frame["type"], strict=True))
+    kind = dict(zip(frame["task"].tolist(), frame["type"].tolist(), strict=True))
     return {name: [t for t in tasks if kind[t] == name] for name in sort_types({kind[t] for t in tasks}, wanted)}

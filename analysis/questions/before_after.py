@@ -68,8 +68,8 @@ def training_gain(
     other tasks would be no "before". None where no design has a twin.
     """
     tasks = [task for of_type in types.values() for task in of_type]
-    have = {label: set(rows) for label, rows in frame.groupby("design")["task"]}
-    seeds = {label: ", ".join(by_number(set(rows))) for label, rows in frame.groupby("design")["seed"]}
+    have = {label: set(rows.tolist()) for label, rows in frame.groupby("design")["task"]}
+    seeds = {label: ", ".join(by_number(rows.unique())) for label, rows in frame.groupby("design")["seed"]}
     parts, notes = {}, []
     other_seeds: dict[tuple[str, str], list[str]] = defaultdict(list)
     for label, twin in twins_of(compared, all_designs).items():

@@ -23,7 +23,7 @@ def odd_scores(read: pd.DataFrame, compared: Collection[str], tasks: list[str]) 
     """
     wide = read.pivot_table(index="task", columns=["design", "seed"], values="score", sort=False)
     far = odd_cells(wide.to_numpy(dtype=np.float64))
-    kinds = dict(zip(read["task"], read["type"], strict=True))
+    kinds = dict(zip(read["task"].tolist(), read["type"].tolist(), strict=True))
     rows = []
     for row, column in np.argwhere(far.odd).tolist():
         task, (design, seed) = wide.index[row], wide.columns[column]

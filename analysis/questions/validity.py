@@ -24,7 +24,8 @@ def answer(material: Material) -> Answer | None:
     """Return the warnings for the last block, all tasks together, or None where there is nothing to warn of."""
     tasks, pairs = material.blocks[material.last], material.pairs_on(material.last)
     differences = material.differences(material.last)
-    groups = [[tasks.index(task) for task in group] for group in material.types.values()]
+    place = {task: k for k, task in enumerate(tasks)}
+    groups = [[place[task] for task in group] for group in material.types.values()]
     notes = skew_note(skewness(differences), len(tasks)) + related_note(intraclass(differences, groups), len(tasks))
     if pairs["mean_low"].notna().any() and heavy_tailed(differences):  # no word on an interval that is not there
         notes += coverage_note("t", len(tasks))
