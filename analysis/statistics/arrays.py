@@ -1,4 +1,6 @@
-"""Types of arrays, and the rounding before every rank and test."""
+"""Types of arrays, the rounding before every rank and test, and blocks that bound the memory."""
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,3 +13,14 @@ Bools = NDArray[np.bool_]
 def rounded(values: Floats, decimals: int) -> Floats:
     """Return values rounded to `decimals`: 0.3 - 0.1 and 0.2 must tie, and float noise is no rank."""
     return np.asarray(np.round(values, decimals), dtype=np.float64)
+
+
+def blocks(count: int, most: int) -> Iterator[slice]:
+    """Yield the slices of `count` rows in blocks of `most`, one row at least."""
+    for start in range(0, count, max(1, most)):
+        yield slice(start, min(count, start + max(1, most)))
+
+
+def length(block: slice) -> int:
+    """Return the number of rows of one of these blocks."""
+    return int(block.stop - block.start)

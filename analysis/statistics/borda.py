@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.arrays import Floats, Ints, blocks, length
 from analysis.statistics.ranks import task_ranks
 
 RESAMPLES = 10_000
@@ -40,17 +40,14 @@ def borda(scores: Floats, decimals: int = 12, resamples: int = RESAMPLES, level:
     n, k = scores.shape
     points = k - task_ranks(scores, decimals)
     generator, ranks, first = np.random.default_rng(SEED), np.empty((resamples, k), dtype=np.int64), np.zeros(k)
-    size = max(1, CHUNK // k)
-    for start in range(0, resamples, size):
-        rows = min(size, resamples - start)
-        totals = _normal_totals if n > DRAWN_UP_TO else _resampled_totals
-        drawn = ranks_of(totals(points, rows, generator))
-        ranks[start : start + size] = drawn
+    totals = _normal_totals if n > DRAWN_UP_TO else _resampled_totals
+    for block in blocks(resamples, CHUNK // k):
+        ranks[block] = drawn = ranks_of(totals(points, length(block), generator))
         best = drawn == 1
         first += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
     low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
-    totals = points.sum(axis=0)
-    return Borda(totals, ranks_of(totals[None])[0], low, high, first / resamples)
+    whole = points.sum(axis=0)
+    return Borda(whole, ranks_of(whole[None])[0], low, high, first / resamples)
 
 
 def _resampled_totals(points: Floats, rows: int, generator: np.random.Generator) -> Floats:

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from analysis.statistics.arrays import Floats, rounded
 from analysis.statistics.intervals import NOISE, TypicalDifference, student_reach, typical_difference
-from analysis.statistics.sign_flip import FlipMeans, flip_means
+from analysis.statistics.sign_flip import SignFlips, flip_means
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 
@@ -18,7 +18,7 @@ class ClusterPairs:
     difference: Floats  # mean of the cluster means
     ranks: SignedRank
     typical: TypicalDifference  # of the cluster means, what `ranks` is about
-    flips: FlipMeans
+    flips: SignFlips
 
 
 def membership(labels: list[str]) -> csr_array:

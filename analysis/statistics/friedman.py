@@ -7,7 +7,7 @@ from math import factorial
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.arrays import Floats, Ints, blocks, length
 
 SEED = 0
 STATES = 200_000  # rank-sum vectors looked at for one task; beyond them permutations are drawn, not counted
@@ -42,9 +42,9 @@ def permutation_p(doubled: Ints) -> Permuted:
     count = next((draws for most, draws in DRAWS if doubled.size <= most), 0)
     if not count:
         return Permuted(np.nan, np.nan, False, 0)
-    generator, size, as_large = np.random.default_rng(SEED), max(1, CHUNK // doubled.size), 0
-    for start in range(0, count, size):
-        copies = np.broadcast_to(doubled, (min(size, count - start), *doubled.shape))
+    generator, as_large = np.random.default_rng(SEED), 0
+    for block in blocks(count, CHUNK // doubled.size):
+        copies = np.broadcast_to(doubled, (length(block), *doubled.shape))
         sums = generator.permuted(copies, axis=2).sum(axis=1)
         as_large += int(((sums**2).sum(axis=1) >= observed).sum())
     return Permuted((as_large + 1) / (count + 1), np.nan, False, count)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from analysis.statistics.arrays import Floats, Ints, rounded
+from analysis.statistics.arrays import Floats, Ints, blocks, rounded
 from analysis.statistics.correction import passes
 from analysis.statistics.wilcoxon import EXACT_UP_TO, SignedRank, largest_within
 
@@ -75,9 +75,7 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
             found[row] = walsh_averages_at(values, places)
     else:
         i, j = np.triu_indices(n)
-        block = max(1, AVERAGES_AT_ONCE // len(i))
-        for start in range(0, count, block):
-            rows = slice(start, start + block)
+        for rows in blocks(count, AVERAGES_AT_ONCE // len(i)):
             averages = (differences[rows][:, i] + differences[rows][:, j]) / 2
             averages.partition(places, axis=1)
             found[rows] = averages[:, places]

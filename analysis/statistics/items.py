@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from scipy.stats import rankdata
 
-from analysis.statistics.arrays import Floats, Ints
-from analysis.statistics.sign_flip import all_signs, bootstrap_counts, flip_means, pair_intervals, random_signs
+from analysis.statistics.arrays import Floats, Ints, blocks
+from analysis.statistics.sign_flip import bootstrap_counts, counted_p, flip_means, pair_intervals, sign_patterns
 from analysis.statistics.wilcoxon import tie_ends
 
 RANK_DRAWS = 1_999  # of statistics that are no mean, where a draw costs a pass over all items
@@ -107,11 +107,9 @@ def compare_items(
 
 
 def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], level: float) -> ItemTest:
-    first, second = pairs
-    n = items.shape[2]
+    (first, second), n = pairs, items.shape[2]
     draws = int(np.clip(WORK // n, FEWEST, RANK_DRAWS))
-    exact = n <= EXACT_UP_TO
-    flips = 2 ** (n - 1) if exact else draws
+    _, flips, exact = sign_patterns(n, draws, EXACT_UP_TO)
     score = weighted_spearman if kind == "spearman" else weighted_average_precision
     value = _over_seeds(score, items, truth, np.ones((1, n)))[:, 0]
     resampled = np.concatenate([_over_seeds(score, items, truth, c) for c in bootstrap_counts(n, draws)], axis=1)
@@ -119,11 +117,10 @@ def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], l
     target = rankdata(truth) if kind == "spearman" else truth
     change = _swapped_correlation if kind == "spearman" else _swapped_precision
     changes = [partial(change, one=ranks[a], other=ranks[b], truth=target) for a, b in zip(first, second, strict=True)]
-    p = np.array([_swap(swapped, n, exact, flips) for swapped in changes])
-    least = 1 / flips if exact else 1 / (flips + 1)
-    p_min = np.full(len(first), max(least, 2.0 ** (1 - n)))
-    difference = value[second] - value[first]
-    return ItemTest(value, difference, pair_intervals(resampled, first, second, level), p, p_min, flips, exact)
+    p = np.array([counted_p(_as_large(swapped, n, draws), flips, exact) for swapped in changes])
+    p_min = np.full(len(first), max(counted_p(int(exact), flips, exact), 2.0 ** (1 - n)))
+    interval = pair_intervals(resampled, first, second, level)
+    return ItemTest(value, value[second] - value[first], interval, p, p_min, flips, exact)
 
 
 def _over_seeds(score: Callable[..., Floats], items: Floats, truth: Floats, counts: Floats) -> Floats:
@@ -131,15 +128,12 @@ def _over_seeds(score: Callable[..., Floats], items: Floats, truth: Floats, coun
     return np.array([np.mean([score(seed, truth, counts) for seed in design], axis=0) for design in items])
 
 
-def _swap(change: Callable[[Floats], Floats], n: int, exact: bool, flips: int) -> float:
-    """Return the two-sided p: the share of swaps of n items whose `change` is as large as that of no swap at all."""
+def _as_large(change: Callable[[Floats], Floats], n: int, draws: int) -> int:
+    """Return the number of swaps of n items whose two-sided `change` is as large as that of no swap at all."""
     observed = abs(change(np.ones((1, n)))[0]) - 1e-10
-    rows = max(1, ROWS // n)
-    count = 0
-    for signs in all_signs(n) if exact else random_signs(n, flips):
-        parts = (signs[start : start + rows] for start in range(0, len(signs), rows))
-        count += sum(int((np.abs(change(part)) >= observed).sum()) for part in parts)
-    return count / flips if exact else (count + 1) / (flips + 1)
+    chunks = sign_patterns(n, draws, EXACT_UP_TO)[0]
+    parts = (signs[block] for signs in chunks for block in blocks(len(signs), ROWS // n))
+    return sum(int((np.abs(change(part)) >= observed).sum()) for part in parts)
 
 
 def _swapped_correlation(signs: Floats, one: Floats, other: Floats, truth: Floats) -> Floats:

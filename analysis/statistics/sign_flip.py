@@ -6,11 +6,12 @@ vector is flipped (Winkler et al. 2014, "exchangeable up to sign"; for one diffe
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.arrays import Floats, Ints, blocks, length
 
 DRAWS = 9_999
 SEED = 0
@@ -25,16 +26,19 @@ DRAWN_UP_TO = 1000  # units: beyond them the normal curve
 
 
 @dataclass(frozen=True)
-class SignFlip:
-    """`flips`: patterns counted; `p_min`: the smallest p that any vectors of so many tasks can reach."""
+class SignFlips:
+    """`p` and the smallest p that so many units other than zero allow, numbers or [P]; `flips`: patterns counted.
 
-    p: float
-    p_min: float
+    `flips` is 0 where p is that of the normal curve.
+    """
+
+    p: Any
+    p_min: Any
     flips: int
     exact: bool
 
 
-def sign_flip(vectors: Floats) -> SignFlip:
+def sign_flip(vectors: Floats) -> SignFlips:
     """Test [n, k] (k differences of n tasks); the statistic is the length of their sum, so it is two-sided.
 
     With k orthonormal contrasts of one effect this orders the patterns as the repeated-measures F does, because
@@ -44,54 +48,46 @@ def sign_flip(vectors: Floats) -> SignFlip:
     patterns, so that no more than 200 million signs are drawn, but 999 at least. Without any difference p is 1.
     """
     vectors = vectors[(vectors != 0).any(axis=1)]
-    n = len(vectors)
-    exact = n <= EXACT_UP_TO
-    flips = 2 ** max(0, n - 1) if exact else flips_drawn(n)
+    patterns, flips, exact = sign_patterns(len(vectors), flips_drawn(len(vectors)))
     noise = 1e-10 * np.sqrt((vectors**2).sum(axis=1)).sum()  # sums that are equal but for rounding must tie
     least = max(0.0, float(np.sqrt((vectors.sum(axis=0) ** 2).sum())) - noise) ** 2
-    patterns = all_signs(n) if exact else random_signs(n, flips)
     as_large = sum(int((((signs @ vectors) ** 2).sum(axis=1) >= least).sum()) for signs in patterns)
-    if exact:  # the observed pattern is among them
-        return SignFlip(as_large / flips, 1 / flips, flips, True)
-    return SignFlip((as_large + 1) / (flips + 1), 1 / (flips + 1), flips, False)
+    return SignFlips(counted_p(as_large, flips, exact), counted_p(int(exact), flips, exact), flips, exact)
 
 
 def flips_drawn(n: int) -> int:
     """Return how many random patterns of n signs are drawn."""
-    return max(FEWEST_FLIPS, min(RANDOM_FLIPS, SIGNS // n))
+    return max(FEWEST_FLIPS, min(RANDOM_FLIPS, SIGNS // max(1, n)))
+
+
+def sign_patterns(n: int, draws: int, exact_up_to: int = EXACT_UP_TO) -> tuple[Iterator[Floats], int, bool]:
+    """Return patterns of n signs, their number, and whether they are all that there are, else `draws` random ones."""
+    exact = n <= exact_up_to
+    return (all_signs(n), 2 ** max(0, n - 1), True) if exact else (random_signs(n, draws), draws, False)
+
+
+def counted_p(as_large: Any, flips: int, exact: bool) -> Any:
+    """Return p from the number of patterns as large as the observed one, which random ones do not hold."""
+    return as_large / flips if exact else (as_large + 1) / (flips + 1)
 
 
 def all_signs(n: int) -> Iterator[Floats]:
     """Yield all 2^(n-1) patterns of n signs whose first is +, in chunks [patterns, n]."""
     total = 2 ** max(0, n - 1)
-    for start in range(0, total, CHUNK):
-        numbers = np.arange(start, min(total, start + CHUNK))[:, None]
+    for block in blocks(total, CHUNK):
+        numbers = np.arange(block.start, block.stop)[:, None]
         yield np.asarray(1 - 2 * ((numbers >> np.arange(n)[::-1]) & 1), dtype=np.float64)
 
 
 def random_signs(n: int, count: int) -> Iterator[Floats]:
     """Yield `count` random patterns of n signs, in chunks [patterns, n]; the same ones at every call."""
     generator = np.random.default_rng(SEED)
-    chunk = min(CHUNK, max(1, SIGNS_AT_ONCE // n))
-    for start in range(0, count, chunk):
-        size = (min(chunk, count - start), n)
-        yield np.asarray(1 - 2 * generator.integers(0, 2, size, dtype=np.int8), dtype=np.float64)
+    for block in blocks(count, min(CHUNK, SIGNS_AT_ONCE // n)):
+        bits = generator.integers(0, 2, (length(block), n), dtype=np.int8)
+        yield np.asarray(1 - 2 * bits, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class FlipMeans:
-    """`p` and `p_min` (the smallest that so many units other than zero allow) [P]; `flips`: patterns counted.
-
-    `flips` is 0 where p is that of the normal curve.
-    """
-
-    p: Floats
-    p_min: Floats
-    flips: int
-    exact: bool
-
-
-def flip_means(differences: Floats, draws: int = DRAWS) -> FlipMeans:
+def flip_means(differences: Floats, draws: int = DRAWS) -> SignFlips:
     """Test each row of `differences` [P, n units]: is its mean zero? Two-sided; units are exchangeable up to sign.
 
     Under the null hypothesis each unit's difference is as likely as its negative (Fisher 1935; Pitman 1937). Exact over
@@ -100,36 +96,20 @@ def flip_means(differences: Floats, draws: int = DRAWS) -> FlipMeans:
     Beyond 1,000 units no signs are drawn: given the sizes, the sum of n independent signs has the variance sum d^2, and
     p is that of the normal curve, off by about (sum d^4) / (sum d^2)^2 / 4 at .05.
     """
-    n = differences.shape[1]
+    n, sums = differences.shape[1], np.abs(differences.sum(axis=1))
+    p_min = np.minimum(1.0, 2.0 ** (1.0 - (differences != 0).sum(axis=1)))
     if n > DRAWN_UP_TO:
-        return _normal(differences)
-    exact = n <= EXACT_UP_TO
-    flips = 2 ** (n - 1) if exact else draws
-    noise = 1e-10 * np.abs(differences).sum(axis=1)  # sums that are equal but for rounding must tie
-    least = np.abs(differences.sum(axis=1)) - noise
+        spread = np.sqrt((differences**2).sum(axis=1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p = np.where(spread > 0, 2 * ndtr(-sums / spread), 1.0)
+        return SignFlips(p, p_min, 0, False)
+    patterns, flips, exact = sign_patterns(n, draws)
+    least = sums - 1e-10 * np.abs(differences).sum(axis=1)  # sums that are equal but for rounding must tie
     as_large = np.zeros(len(differences), dtype=np.int64)
-    rows = max(1, CELLS // max(1, len(differences)))
-    for signs in _few(all_signs(n) if exact else random_signs(n, draws), rows):
-        as_large += (np.abs(signs @ differences.T) >= least).sum(axis=0)
-    other = (differences != 0).sum(axis=1)
-    p_min = np.minimum(1.0, 2.0 ** (1.0 - other))
-    if exact:
-        return FlipMeans(as_large / flips, p_min, flips, True)
-    return FlipMeans((as_large + 1) / (flips + 1), np.maximum(p_min, 1 / (flips + 1)), flips, False)
-
-
-def _normal(differences: Floats) -> FlipMeans:
-    spread = np.sqrt((differences**2).sum(axis=1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(spread > 0, 2 * ndtr(-np.abs(differences.sum(axis=1)) / spread), 1.0)
-    return FlipMeans(p, np.minimum(1.0, 2.0 ** (1.0 - (differences != 0).sum(axis=1))), 0, False)
-
-
-def _few(chunks: Iterator[Floats], rows: int) -> Iterator[Floats]:
-    """Cut chunks into at most `rows` rows, so that the sums of many pairs fit into the memory."""
-    for chunk in chunks:
-        for start in range(0, len(chunk), rows):
-            yield chunk[start : start + rows]
+    for signs in patterns:
+        for block in blocks(len(signs), CELLS // max(1, len(differences))):
+            as_large += (np.abs(signs[block] @ differences.T) >= least).sum(axis=0)
+    return SignFlips(counted_p(as_large, flips, exact), np.maximum(p_min, counted_p(int(exact), flips, exact)), flips, exact)
 
 
 def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Floats]:
@@ -138,9 +118,8 @@ def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[F
     The same counts at every call with the same seed; every row sums to n.
     """
     generator = np.random.default_rng(seed)
-    size = max(1, CELLS // n)
-    for start in range(0, draws, size):
-        rows = min(size, draws - start)
+    for block in blocks(draws, CELLS // n):
+        rows = length(block)
         drawn = generator.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
         yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
@@ -153,6 +132,5 @@ def percentile_interval(values: Floats, level: float = 0.95) -> Floats:
 
 def pair_intervals(means: Floats, first: Ints, second: Ints, level: float = 0.95) -> Floats:
     """Return [P, 2] from the designs' resampled means [designs, draws]; a few pairs at a time to bound the memory."""
-    size = max(1, CELLS // means.shape[1])
-    parts = [slice(start, start + size) for start in range(0, len(first), size)]
+    parts = blocks(len(first), CELLS // means.shape[1])
     return np.concatenate([percentile_interval(means[second[part]] - means[first[part]], level) for part in parts])

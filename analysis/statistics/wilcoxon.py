@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from analysis.statistics.arrays import Floats, Ints, rounded
+from analysis.statistics.arrays import Floats, Ints, blocks, rounded
 
 # 2^1000 patterns still are a float, so every count keeps its relative precision, and one pair takes half a second.
 EXACT_UP_TO = 1000
@@ -82,9 +82,7 @@ def doubled_midranks(values: Floats) -> Ints:
     """
     count, n = values.shape
     ranks = np.empty((count, n), dtype=np.int64)
-    block = max(1, VALUES_AT_ONCE // max(1, n))
-    for start in range(0, count, block):
-        rows = slice(start, start + block)
+    for rows in blocks(count, VALUES_AT_ONCE // max(1, n)):
         order = np.argsort(values[rows], axis=1, kind="stable")
         first, last = tie_ends(np.take_along_axis(values[rows], order, axis=1))
         np.put_along_axis(ranks[rows], order, first + last + 2, axis=1)
