@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from analysis.statistics.arrays import Floats, rounded
-from analysis.statistics.intervals import NOISE, TypicalDifference, student_reach, typical_difference
+from analysis.statistics.intervals import NOISE, HodgesLehmann, student_reach, typical_difference
 from analysis.statistics.sign_flip import SignFlips, flip_means
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
@@ -17,7 +17,7 @@ class ClusterPairs:
 
     difference: Floats  # mean of the cluster means
     ranks: SignedRank
-    typical: TypicalDifference  # of the cluster means, what `ranks` is about
+    typical: HodgesLehmann  # of the cluster means, what `ranks` is about
     flips: SignFlips
 
 

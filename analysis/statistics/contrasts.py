@@ -9,21 +9,14 @@ from functools import reduce
 from itertools import combinations
 
 import numpy as np
+import scipy.linalg
 
 from analysis.statistics.arrays import Floats
 
 
 def helmert(levels: int) -> Floats:
-    """Return [levels, levels - 1] orthonormal columns, each at right angles to the constant.
-
-    Column k compares level k + 1 with the mean of the levels before it.
-    """
-    columns = np.zeros((levels, levels - 1))
-    for k in range(1, levels):
-        columns[:k, k - 1] = -1.0
-        columns[k, k - 1] = k
-        columns[:, k - 1] /= np.sqrt(k * (k + 1))
-    return columns
+    """Return [levels, levels - 1] orthonormal columns: column k is level k + 1 against the mean of those before it."""
+    return np.asarray(-scipy.linalg.helmert(levels).T, dtype=np.float64)
 
 
 def effect_contrasts(levels: dict[str, int]) -> dict[tuple[str, ...], Floats]:

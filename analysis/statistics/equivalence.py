@@ -15,7 +15,7 @@ from analysis.statistics.wilcoxon import p_above_zero
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Results for P pairs, each field an array of length P but `confidence`, which all share.
+    """Results for P pairs, each field an array of length P.
 
     `p_above`: of the test that the centre is above -margin; `p_below`: that it is below the margin; `p`: the larger,
     that of both together. `p_min`: the smallest p that so many tasks allow. `low`, `high`: the Hodges-Lehmann interval
@@ -28,7 +28,7 @@ class Equivalence:
     p_min: Floats
     low: Floats
     high: Floats
-    confidence: float
+    confidence: Floats
 
 
 def equivalence(

@@ -45,7 +45,7 @@ def mean_and_error(differences: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class HodgesLehmann:
-    """For P pairs: `estimate`, `low` and `high` [P]; `confidence`: what the interval attains, the same for all.
+    """For P pairs, each [P]: the estimate, the ends of its interval, and what the interval attains without ties.
 
     Where so few tasks attain the level with no finite interval, the ends are infinite and the confidence is 1.
     """
@@ -53,7 +53,7 @@ class HodgesLehmann:
     estimate: Floats
     low: Floats
     high: Floats
-    confidence: float
+    confidence: Floats
 
 
 def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
@@ -80,35 +80,27 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
             averages.partition(places, axis=1)
             found[rows] = averages[:, places]
     low, high = (found[:, 2], found[:, 3]) if outside >= 0 else (np.full(count, -np.inf), np.full(count, np.inf))
-    return HodgesLehmann((found[:, 0] + found[:, 1]) / 2, low, high, 1.0 - 2.0 * below)
+    return HodgesLehmann((found[:, 0] + found[:, 1]) / 2, low, high, np.full(count, 1.0 - 2.0 * below))
 
 
 def walsh_averages_at(values: Floats, places: list[int]) -> list[float]:
     """Return the Walsh averages of `values` [n] at these places (from 0) of their ascending order.
 
-    How many averages are at most v follows from sorted values in n log n steps. Two numbers are moved towards each
+    How many averages are at most v follows from sorted values in n log n steps. Two numbers are halved towards each
     place until few averages lie between them, and those alone are laid out.
     """
-    ordered = np.sort(values)
-    found: list[float] = []
-    below = up_to = 0  # averages at most low, at most high
+    ordered, n = np.sort(values), len(values)
+    averages = []
     for place in places:
-        if not below <= place < up_to:  # else the numbers of the place before serve again
-            low, high = -np.inf, float(ordered[-1])
-            below, up_to = 0, len(ordered) * (len(ordered) + 1) // 2
-        halve = False
-        while up_to - below > FEW * len(ordered):
-            start = float(ordered[0]) if np.isinf(low) else low
-            share = 0.5 if halve else (place + 0.5 - below) / (up_to - below)
-            middle = start + (high - start) * share
+        low, high, below, up_to = -np.inf, float(ordered[-1]), 0, n * (n + 1) // 2  # below: averages at most low
+        while up_to - below > FEW * n:
+            middle = (max(low, float(ordered[0])) + high) / 2
             if not low < middle < high:
                 break
-            count = int((_reached(ordered, middle) - np.arange(len(ordered))).sum())
-            before = up_to - below
+            count = int((_reached(ordered, middle) - np.arange(n)).sum())
             low, below, high, up_to = (low, below, middle, count) if count > place else (middle, count, high, up_to)
-            halve = up_to - below > before / 4
-        found.append(_between(ordered, low, high, place - below))
-    return found
+        averages.append(_between(ordered, low, high, place - below))
+    return averages
 
 
 def _reached(ordered: Floats, v: float) -> Ints:
@@ -127,22 +119,9 @@ def _between(ordered: Floats, low: float, high: float, place: int) -> float:
     return float(np.partition((ordered[first] + ordered[second]) / 2, place)[place])
 
 
-@dataclass(frozen=True)
-class TypicalDifference:
-    """The estimate of P pairs that belongs to their signed-rank tests, with its interval; each field [P].
-
-    `confidence`: what the interval attains, without ties; 1 where the ends are infinite.
-    """
-
-    estimate: Floats
-    low: Floats
-    high: Floats
-    confidence: Floats
-
-
 def typical_difference(
     differences: Floats, test: SignedRank, alpha: float = 0.05, zeros: str = "wilcox", decimals: int = 12
-) -> TypicalDifference:
+) -> HodgesLehmann:
     """Return the Hodges-Lehmann difference of each row of `differences` [P, n], by the rule of `zeros` of its `test`.
 
     Under "wilcox" the test drops differences of zero, so they are left out here too (as R's wilcox.test does); under
@@ -166,7 +145,7 @@ def typical_difference(
         estimate[rows], low[rows], high[rows] = centre.estimate, centre.low, centre.high
         confidence[rows] = centre.confidence
     low, high = _agreeing_at_zero(low, high, test, alpha, 0.5 * 10.0**-decimals)
-    return TypicalDifference(estimate, low, high, confidence)
+    return HodgesLehmann(estimate, low, high, confidence)
 
 
 def _agreeing_at_zero(low: Floats, high: Floats, test: SignedRank, alpha: float, step: float) -> tuple[Floats, Floats]:

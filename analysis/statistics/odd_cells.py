@@ -46,7 +46,10 @@ def odd_cells(scores: Floats) -> OddCells:
     if not enough.any():
         empty = np.full(scores.shape, np.nan)
         return OddCells(np.zeros(scores.shape, dtype=bool), np.full(len(scores), np.nan), empty, empty, empty)
-    left = _polished(table)
+    left = table  # less task effects and model effects, median by median
+    for _ in range(ROUNDS):
+        left = left - _medians(left)[:, None]
+        left = left - _medians(left.T)[None]
     overall = _spread(left.ravel()[None])
     median = _medians(table)
     by_task = np.maximum(_spread(table), overall)
@@ -58,24 +61,11 @@ def odd_cells(scores: Floats) -> OddCells:
     return OddCells(far, median, table - left, from_task, from_profile)
 
 
-def _polished(table: Floats) -> Floats:
-    """Return what is left of the table when task effects and model effects are taken away, median by median."""
-    left = table.copy()
-    for _ in range(ROUNDS):
-        left = left - _medians(left)[:, None]
-        left = left - _medians(left.T)[None]
-    return left
-
-
 def _medians(rows: Floats) -> Floats:
     """Return the median of each row's known values, nan where there are none."""
-    unknown = np.isnan(rows)
-    if rows.size and not unknown.any():
-        return np.asarray(np.median(rows, axis=1))  # the same numbers in a tenth of the time
-    medians = np.full(len(rows), np.nan)
-    some = ~unknown.all(axis=1)
-    medians[some] = np.nanmedian(rows[some], axis=1)
-    return medians
+    ordered, known = np.sort(rows, axis=1), (~np.isnan(rows)).sum(axis=1)  # nan comes last
+    row = np.arange(len(rows))
+    return np.asarray((ordered[row, (known - 1) // 2] + ordered[row, known // 2]) / 2)
 
 
 def _spread(rows: Floats) -> Floats:

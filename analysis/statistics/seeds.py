@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.names import listed
+from analysis.names import by_number, listed
 from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.variance import NOISE, REST, mean_squares
@@ -44,7 +44,7 @@ def seed_table(frame: pd.DataFrame, designs: list[str], tasks: list[str]) -> See
 
 def _seeds(frame: pd.DataFrame, designs: list[str]) -> dict[str, list[str]]:
     known = frame[frame["seed"] != ""].groupby("design")["seed"].unique()
-    return {design: sorted(known.get(design, ()), key=lambda seed: (len(seed), seed)) for design in designs}
+    return {design: by_number(known.get(design, ())) for design in designs}
 
 
 def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) -> str:
@@ -66,15 +66,6 @@ def pair_mean_squares(differences: Floats) -> Floats:
     rest = (left**2).sum(axis=(1, 2)) / ((tasks - 1) * (seeds - 1))
     squares = np.stack([of_task, of_seed, rest])
     return np.where(squares < NOISE, 0.0, squares)
-
-
-def total_square(ms: Floats) -> Floats:
-    """Return T S times the squared error of the mean, [...], from mean squares `ms` [task | seed | rest, ...].
-
-    MS_task + MS_seed - MS_rest is without bias where tasks, seeds and rest are random; it is never taken to be less
-    than its largest part.
-    """
-    return np.maximum(ms[0] + ms[1] - ms[2], ms.max(axis=0))
 
 
 @dataclass(frozen=True)
@@ -130,10 +121,11 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
 def _interval(mean: Floats, ms: Floats, df: Floats, size: int, level: float) -> tuple[Floats, Floats]:
     """Return the intervals [P, 2] and the seeds' share [P] from mean squares `ms` [3, P] with `df` [3].
 
-    Degrees of freedom of the sum by Satterthwaite (1946).
+    MS_task + MS_seed - MS_rest is without bias where tasks, seeds and rest are random; it is never taken to be less
+    than its largest part. Degrees of freedom of the sum by Satterthwaite (1946).
     """
-    total = total_square(ms)
-    plain = ms[0] + ms[1] - ms[2] >= ms.max(axis=0)
+    unbiased, largest = ms[0] + ms[1] - ms[2], ms.max(axis=0)
+    total, plain = np.maximum(unbiased, largest), unbiased >= largest
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = np.where(plain, total**2 / (ms**2 / df[:, None]).sum(axis=0), df[ms.argmax(axis=0)])
         reach = student_reach(np.sqrt(total / size), np.maximum(freedom, 1.0), level)
