@@ -58,7 +58,7 @@ def equivalence_table(material: Material) -> pd.DataFrame:
         columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
         columns |= {"n_tasks": len(tasks), "margin": settings.rope, "told_apart": rows["significant"].to_numpy()}
         columns |= vars(equivalence(differences, settings.rope, settings.alpha, settings.zeros, settings.decimals))
-        columns |= vars(mean_posterior(differences, settings.rope, settings.decimals))
+        columns |= mean_posterior(differences, settings.rope, settings.decimals)
         parts.append(pd.DataFrame(columns))
     table = corrected(pd.concat(parts, ignore_index=True), settings).rename(columns={"significant": "within_margin"})
     outcomes = np.where(table["within_margin"], EQUIVALENT, NOT_TOLD)

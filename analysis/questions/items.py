@@ -100,7 +100,7 @@ def _frame(tested: list[_Tested], settings: Settings) -> pd.DataFrame:
         columns |= {"n_items": len(items.ids), "n_seeds": len(one.seeds)}
         columns |= {"score_first": test.value[one.first], "score_second": test.value[one.second]}
         columns |= {"difference": test.difference, "low_items": test.interval[:, 0], "high_items": test.interval[:, 1]}
-        columns |= {"p": test.p, "p_min": test.p_min, "draws": test.draws, "exact": test.exact}
+        columns |= {"p": test.p, "p_min": test.p_min, "draws": test.flips, "exact": test.exact}
         parts.append(pd.DataFrame(columns))
     table = corrected(pd.concat(parts, ignore_index=True), replace(settings, family="type"))
     return table.rename(columns={"type": "task"})
@@ -139,5 +139,5 @@ def _caption(tested: list[_Tested], settings: Settings) -> str:
 
 
 def _draws(tests: list[ItemTest]) -> str:
-    fewest = min(test.draws for test in tests)
+    fewest = min(test.flips for test in tests)
     return "exact" if all(test.exact for test in tests) else f"{fewest:,} random swaps"

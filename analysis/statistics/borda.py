@@ -39,20 +39,18 @@ def borda(scores: Floats, decimals: int = 12, resamples: int = RESAMPLES, level:
     """
     n, k = scores.shape
     points = k - task_ranks(scores, decimals)
-    generator, ranks, first = np.random.default_rng(SEED), np.empty((resamples, k), dtype=np.int64), np.zeros(k)
-    totals = _normal_totals if n > DRAWN_UP_TO else _resampled_totals
+    generator, even = np.random.default_rng(SEED), np.full(n, 1 / n)
+    ranks, first = np.empty((resamples, k), dtype=np.int64), np.zeros(k)
     for block in blocks(resamples, CHUNK // k):
-        ranks[block] = drawn = ranks_of(totals(points, length(block), generator))
+        rows = length(block)
+        many = n > DRAWN_UP_TO
+        totals = _normal_totals(points, rows, generator) if many else generator.multinomial(n, even, rows) @ points
+        ranks[block] = drawn = ranks_of(totals)
         best = drawn == 1
         first += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
     low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     whole = points.sum(axis=0)
     return Borda(whole, ranks_of(whole[None])[0], low, high, first / resamples)
-
-
-def _resampled_totals(points: Floats, rows: int, generator: np.random.Generator) -> Floats:
-    n = len(points)
-    return np.asarray(generator.multinomial(n, np.full(n, 1 / n), rows) @ points)
 
 
 def _normal_totals(points: Floats, rows: int, generator: np.random.Generator) -> Floats:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 
 from analysis.statistics.arrays import Floats, rounded
@@ -23,8 +24,7 @@ class ClusterPairs:
 
 def membership(labels: list[str]) -> csr_array:
     """Return [clusters, tasks] of 0 and 1, sparse, clusters in order of first appearance."""
-    place = {name: k for k, name in enumerate(dict.fromkeys(labels))}
-    rows = [place[label] for label in labels]
+    rows, _ = pd.factorize(np.array(labels, dtype=object))
     return csr_array((np.ones(len(labels)), (rows, range(len(labels)))))
 
 

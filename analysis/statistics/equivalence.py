@@ -42,26 +42,15 @@ def equivalence(
     1 - 2 alpha lies within the margin.
     """
     d = rounded(differences, decimals)
-    above = p_above_zero(d + margin, zeros, decimals)
-    below = p_above_zero(margin - d, zeros, decimals)
-    least = 2.0 ** -d.shape[1] if margin > 0 else 1.0
+    above, below = (p_above_zero(shifted, zeros, decimals) for shifted in (d + margin, margin - d))
+    p_min = np.full(len(d), 2.0 ** -d.shape[1] if margin > 0 else 1.0)
     centre = hodges_lehmann(d, max(0.0, 1 - 2 * alpha))
-    p_min = np.full(len(d), least)
     return Equivalence(above, below, np.maximum(above, below), p_min, centre.low, centre.high, centre.confidence)
 
 
-@dataclass(frozen=True)
-class Posterior:
-    """For P pairs, each an array of length P: posterior probabilities that the mean difference is below -margin, within
-    the margin, above it. They add up to 1; nan for one task."""
-
-    worse: Floats
-    equivalent: Floats
-    better: Floats
-
-
-def mean_posterior(differences: Floats, margin: float, decimals: int = 12) -> Posterior:
-    """Return where the mean of each row of `differences` [P, n] lies, as seen from the region [-margin, margin].
+def mean_posterior(differences: Floats, margin: float, decimals: int = 12) -> dict[str, Floats]:
+    """Return the posterior probabilities [P] that the mean of each row of `differences` [P, n] is `worse` than -margin,
+    `equivalent` (within the margin) or `better`. They add up to 1; nan for one task.
 
     With the prior of Jeffreys for a normal sample, flat in the mean and in the logarithm of the spread, the posterior
     of the mean is Student's t with n - 1 degrees of freedom about the mean seen, with its standard error (Box and Tiao
@@ -74,4 +63,4 @@ def mean_posterior(differences: Floats, margin: float, decimals: int = 12) -> Po
     with np.errstate(divide="ignore", invalid="ignore"):
         worse = np.where(error == 0, seen < -margin, stdtr(freedom, (-margin - mean) / error))
         better = np.where(error == 0, seen > margin, stdtr(freedom, (mean - margin) / error))
-    return Posterior(worse, 1.0 - worse - better, better)
+    return {"worse": worse, "equivalent": 1.0 - worse - better, "better": better}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import permutations
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -16,8 +17,7 @@ DRAWS = ((200, 99_999), (2_000, 9_999))
 CHUNK = 2_000_000  # ranks permuted at once
 
 
-@dataclass(frozen=True)
-class Permuted:
+class Permuted(NamedTuple):
     """`count`: permutations drawn, 0 where all were counted (`exact`) or none (p is nan)."""
 
     p: float
@@ -34,8 +34,7 @@ def permutation_p(doubled: Ints) -> Permuted:
     more than 2,000 scores are not permuted, since the F distribution then holds well.
     """
     observed = int((doubled.sum(axis=0) ** 2).sum())
-    counted = null_distribution(doubled)
-    if counted is not None:
+    if (counted := null_distribution(doubled)) is not None:
         values, weights = counted
         tail, top = weights[values >= observed].sum(), weights[values == values.max()].sum()
         return Permuted(min(1.0, float(tail)), min(1.0, float(top)), True, 0)
@@ -68,8 +67,7 @@ def null_distribution(doubled: Ints) -> tuple[Ints, Floats] | None:
             return None
         sums = np.sort((states[:, None] + orders).reshape(-1, k), axis=1)
         _, first, which = np.unique(sums @ powers, return_index=True, return_inverse=True)
-        shares = np.repeat(weights / len(orders), len(orders))
-        weights = np.asarray(np.bincount(which, weights=shares), dtype=np.float64)
+        weights = np.bincount(which, weights=np.repeat(weights / len(orders), len(orders)))
         states = sums[first]
     return (states**2).sum(axis=1), weights
 
@@ -117,8 +115,4 @@ def friedman(ranks: Floats) -> Friedman:
     chi2, df1, df2 = n * (k - 1) * w, k - 1, (k - 1) * (n - 1)
     f = (n - 1) * w / (1 - w) if w < 1 else np.inf
     p_chi2, p_f = float(stats.chi2.sf(chi2, df1)), float(stats.f.sf(f, df1, df2))
-    permuted = permutation_p(doubled)
-    return Friedman(
-        ranks.mean(axis=0), chi2, df1, p_chi2, float(f), df1, df2, p_f, w,
-        permuted.p, permuted.p_min, permuted.exact, permuted.count,
-    )  # fmt: skip
+    return Friedman(ranks.mean(axis=0), chi2, df1, p_chi2, float(f), df1, df2, p_f, w, *permutation_p(doubled))

@@ -70,14 +70,14 @@ def _precision(weights: Floats, positive: Floats, end: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class ItemTest:
-    """`value` [D] of each design; for P pairs difference, p, p_min [P], `interval` [P, 2]; `draws`: swaps."""
+    """`value` [D] of each design; for P pairs difference, p, p_min [P], `interval` [P, 2]; `flips`: swaps."""
 
     value: Floats
     difference: Floats
     interval: Floats
     p: Floats
     p_min: Floats
-    draws: int
+    flips: int
     exact: bool
 
 
@@ -97,25 +97,23 @@ def compare_items(
     if kind != "mean":
         return _ranked(kind, items, truth, (first, second), level)
     values = items.mean(axis=1)
-    n = values.shape[1]
+    value, n = values.mean(axis=1), values.shape[1]
     resampled = np.concatenate([counts @ values.T / n for counts in bootstrap_counts(n)]).T
-    differences = values[second] - values[first]
-    test = flip_means(np.round(differences, 12))
     interval = pair_intervals(resampled, first, second, level)
-    value = values.mean(axis=1)
-    return ItemTest(value, value[second] - value[first], interval, test.p, test.p_min, test.flips, test.exact)
+    test = flip_means(np.round(values[second] - values[first], 12))
+    return ItemTest(value, value[second] - value[first], interval, **vars(test))
 
 
 def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], level: float) -> ItemTest:
     (first, second), n = pairs, items.shape[2]
     draws = int(np.clip(WORK // n, FEWEST, RANK_DRAWS))
     _, flips, exact = sign_patterns(n, draws, EXACT_UP_TO)
-    score = weighted_spearman if kind == "spearman" else weighted_average_precision
+    spearman = kind == "spearman"
+    score = weighted_spearman if spearman else weighted_average_precision
     value = _over_seeds(score, items, truth, np.ones((1, n)))[:, 0]
     resampled = np.concatenate([_over_seeds(score, items, truth, c) for c in bootstrap_counts(n, draws)], axis=1)
     ranks = rankdata(items, axis=2)
-    target = rankdata(truth) if kind == "spearman" else truth
-    change = _swapped_correlation if kind == "spearman" else _swapped_precision
+    target, change = (rankdata(truth), _swapped_correlation) if spearman else (truth, _swapped_precision)
     changes = [partial(change, one=ranks[a], other=ranks[b], truth=target) for a, b in zip(first, second, strict=True)]
     p = np.array([counted_p(_as_large(swapped, n, draws), flips, exact) for swapped in changes])
     p_min = np.full(len(first), max(counted_p(int(exact), flips, exact), 2.0 ** (1 - n)))

@@ -50,15 +50,13 @@ def odd_cells(scores: Floats) -> OddCells:
     for _ in range(ROUNDS):
         left = left - _medians(left)[:, None]
         left = left - _medians(left.T)[None]
-    overall = _spread(left.ravel()[None])
-    median = _medians(table)
-    by_task = np.maximum(_spread(table), overall)
-    by_model = np.maximum(_spread(left.T), overall)
+    median, overall = _medians(table), _spread(left.ravel()[None])
+    by_task, by_model = np.maximum(_spread(table), overall), np.maximum(_spread(left.T), overall)
     with np.errstate(divide="ignore", invalid="ignore"):
         from_task = (table - median[:, None]) / by_task[:, None]
         from_profile = left / by_model[None]
-    far = (np.abs(from_task) > FAR) & (np.abs(from_profile) > FAR) & (np.abs(left) >= LEAST)
-    return OddCells(far, median, table - left, from_task, from_profile)
+    odd = (np.abs(from_task) > FAR) & (np.abs(from_profile) > FAR) & (np.abs(left) >= LEAST)
+    return OddCells(odd, median, table - left, from_task, from_profile)
 
 
 def _medians(rows: Floats) -> Floats:

@@ -58,7 +58,7 @@ class Shifted:
 
     @property
     def skewness(self) -> float:
-        """Sample skewness with the correction for few values (Joanes and Gill 1998, G1); NaN without any spread."""
+        """See `skewness`."""
         return float(skewness(self.differences[None])[0])
 
     def at(self, effect: float, decimals: int = 12) -> Floats:
@@ -94,8 +94,6 @@ def represented(differences: Floats) -> Floats:
 def critical_value(level: float, n: Ints) -> Ints:
     """Return `critical_values` for each n of an array; beyond 500 by the normal curve with continuity correction."""
     exact = critical_values(level, MOST_TASKS)[np.minimum(n, MOST_TASKS)]
-    if np.max(n) <= MOST_TASKS:
-        return exact
     return np.where(n <= MOST_TASKS, exact, largest_by_normal_curve(n, level / 2)).astype(np.int64)
 
 
@@ -136,17 +134,14 @@ def statistics(values: Floats, counts: Ints) -> tuple[Floats, Ints]:
     and W+ is the same however such ties are broken.
     """
     order = np.argsort(np.abs(values), kind="stable")
-    ordered, size = values[order], np.abs(values)[order]
-    drawn = counts[:, order]
+    size, plus, drawn = np.abs(values)[order], values[order] > 0, counts[:, order]
     up_to = np.zeros((len(counts), len(values) + 1), dtype=np.int64)
     np.cumsum(drawn, axis=1, out=up_to[:, 1:])
-    zeros, total = up_to[:, np.searchsorted(size, 0.0, side="right")], up_to[:, -1]
-    plus = ordered > 0
-    first = np.searchsorted(size, size[plus], side="left")
-    last = np.searchsorted(size, size[plus], side="right")
+    zeros = up_to[:, np.searchsorted(size, 0.0, side="right")]
+    first, last = (np.searchsorted(size, size[plus], side=side) for side in ("left", "right"))  # of each run of ties
     doubled = up_to[:, first] + up_to[:, last] + 1 - 2 * zeros[:, None]
     w_plus = (drawn[:, plus] * doubled).sum(axis=1) / 2
-    n = total - zeros
+    n = up_to[:, -1] - zeros
     return np.minimum(w_plus, n * (n + 1) / 2 - w_plus), n
 
 
@@ -185,8 +180,8 @@ def detectable(pair: Shifted, level: float) -> float:
     low, high = 0.0, 10 * pair.spread
     for _ in range(STEPS):
         middle = (low + high) / 2
-        found = power(pair.at(sign * middle), level, n) >= TARGET
-        low, high = (low, middle) if found else (middle, high)
+        enough = power(pair.at(sign * middle), level, n) >= TARGET
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 

@@ -4,6 +4,7 @@ Rank 1 is the best design of a task; designs with equal scores share the mean of
 """
 
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,6 @@ from scipy.stats import norm, rankdata, studentized_range
 
 from analysis.statistics.arrays import Floats, rounded
 from analysis.statistics.correction import holm
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,11 @@ class CriticalDifference:
 def critical_difference(matrix: pd.DataFrame, alpha: float = 0.05, decimals: int = 12) -> CriticalDifference:
     """Return the data of the diagram for tasks x designs; scores are rounded to `decimals` before ranking."""
     averages = task_ranks(matrix.to_numpy(dtype=float), decimals).mean(axis=0)
-    n, k = matrix.shape
-    cd = nemenyi_distance(k, n, alpha)
-    order = np.argsort(averages, kind="stable")
+    cd = nemenyi_distance(len(averages), len(matrix), alpha)
     names = [str(name) for name in matrix.columns]
     bars = [[names[j] for j in clique] for clique in cliques(averages, cd) if len(clique) > 1]
-    return CriticalDifference({names[j]: float(averages[j]) for j in order}, cd, bars, alpha)
+    ranks = {names[j]: float(averages[j]) for j in np.argsort(averages, kind="stable")}
+    return CriticalDifference(ranks, cd, bars, alpha)
 
 
 def task_ranks(scores: Floats, decimals: int = 12) -> Floats:
@@ -69,13 +67,13 @@ def cliques(averages: Floats, cd: float) -> list[tuple[int, ...]]:
     """
     order = np.argsort(averages, kind="stable")
     values = np.asarray(averages)[order]
-    found, reached = [], 0
+    runs, reached = [], 0
     for start in range(len(values)):
         stop = start + int(np.sum(values[start:] - values[start] < cd)) if cd > 0 else start + 1
         if stop > reached:  # else the run before holds this one
-            found.append(tuple(int(j) for j in order[start:stop]))
+            runs.append(tuple(order[start:stop].tolist()))
             reached = stop
-    return found
+    return runs
 
 
 def letters(groups: list[tuple[int, ...]], k: int) -> list[str]:
@@ -83,25 +81,15 @@ def letters(groups: list[tuple[int, ...]], k: int) -> list[str]:
 
     Beyond 26 sets there are none ("" everywhere).
     """
-    lettered = zip(LETTERS, groups if len(groups) <= len(LETTERS) else [], strict=False)
-    sets = [(letter, set(group)) for letter, group in lettered]
-    return ["".join(letter for letter, group in sets if position in group) for position in range(k)]
+    sets = list(map(set, groups if len(groups) <= len(ascii_lowercase) else []))
+    return ["".join(c for c, group in zip(ascii_lowercase, sets, strict=False) if j in group) for j in range(k)]
 
 
-@dataclass(frozen=True)
-class AgainstControl:
-    """One entry per design, in the order given; z, p and p_holm are nan for the control itself."""
-
-    z: Floats
-    p: Floats
-    p_holm: Floats
-
-
-def against_control(averages: Floats, n: int, control: int) -> AgainstControl:
+def against_control(averages: Floats, n: int, control: int) -> dict[str, Floats]:
     """Compare k average ranks over n tasks with that at position `control` (Demsar 2006, section 3.2.2).
 
     z = (R_j - R_control) / sqrt(k (k + 1) / (6 n)), below zero where design j ranks better; two-sided normal p; Holm
-    over the k - 1 comparisons.
+    over the k - 1 comparisons. Return `z`, `p` and `p_holm`, each [k] and nan for the control itself.
     """
     k = len(averages)
     others = np.arange(k) != control
@@ -109,7 +97,7 @@ def against_control(averages: Floats, n: int, control: int) -> AgainstControl:
     p = 2 * norm.sf(np.abs(z))
     adjusted = np.full(k, np.nan)
     adjusted[others] = holm(p[others])
-    return AgainstControl(z, p, adjusted)
+    return {"z": z, "p": p, "p_holm": adjusted}
 
 
 def nemenyi_p(differences: Floats, k: int, n: int) -> Floats:

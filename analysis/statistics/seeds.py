@@ -32,7 +32,8 @@ def seed_table(frame: pd.DataFrame, designs: list[str], tasks: list[str]) -> See
 
     frame: long, with design, seed, task, score. Designs with one seed are left out where two designs with more remain.
     """
-    seeds = _seeds(frame, designs)
+    known = frame[frame["seed"] != ""].groupby("design")["seed"].unique()
+    seeds = {design: by_number(known.get(design, ())) for design in designs}
     several = [design for design in designs if len(seeds[design]) > 1]
     shared = [seed for seed in seeds[several[0]] if all(seed in seeds[d] for d in several)] if several else []
     if len(several) < 2 or len(shared) < 2:
@@ -40,11 +41,6 @@ def seed_table(frame: pd.DataFrame, designs: list[str], tasks: list[str]) -> See
     wide = frame.pivot_table(index="task", columns=["design", "seed"], values="score")
     scores = np.stack([wide[design].loc[tasks, shared].to_numpy(dtype=np.float64) for design in several])
     return SeedTable(several, tasks, shared, scores, _note(seeds, several, shared))
-
-
-def _seeds(frame: pd.DataFrame, designs: list[str]) -> dict[str, list[str]]:
-    known = frame[frame["seed"] != ""].groupby("design")["seed"].unique()
-    return {design: by_number(known.get(design, ())) for design in designs}
 
 
 def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) -> str:
@@ -55,7 +51,7 @@ def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) ->
     return f"only the seeds {', '.join(shared)}, which the designs share: {'; '.join(parts)}" if parts else ""
 
 
-def pair_mean_squares(differences: Floats) -> Floats:
+def _pair_mean_squares(differences: Floats) -> Floats:
     """Return the mean squares [task | seed | rest, P] of the two-way tables `differences` [P, T tasks, S seeds]."""
     _, tasks, seeds = differences.shape
     mean = differences.mean(axis=(1, 2))[:, None]
@@ -104,18 +100,15 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
     (designs - 1)(S - 1), which takes all designs to be as sensitive to the seed. The share is the part of the squared
     standard error that more seeds would remove, (MS_seed / (T S)) / the whole: the seeds' own effect and the rest.
     """
-    _, tasks, seeds = scores.shape
-    designs = len(scores) - 1
+    designs, tasks, seeds = scores.shape
     differences = scores[second] - scores[first]
-    of_pair = pair_mean_squares(differences)
-    squares = mean_squares(scores)
+    of_pair, squares = _pair_mean_squares(differences), mean_squares(scores)
     pooled = np.stack([of_pair[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
-    one, of_all = (
-        np.array([tasks - 1, n * (seeds - 1), n * (tasks - 1) * (seeds - 1)], dtype=np.float64) for n in (1, designs)
-    )
-    mean = differences.mean(axis=(1, 2))
-    size = tasks * seeds
-    return (*_interval(mean, of_pair, one, size, level), *_interval(mean, pooled, of_all, size, level))
+    mean, intervals = differences.mean(axis=(1, 2)), []
+    for ms, free in ((of_pair, 1), (pooled, designs - 1)):
+        df = np.array([tasks - 1, free * (seeds - 1), free * (tasks - 1) * (seeds - 1)], dtype=np.float64)
+        intervals += _interval(mean, ms, df, tasks * seeds, level)
+    return tuple(intervals)
 
 
 def _interval(mean: Floats, ms: Floats, df: Floats, size: int, level: float) -> tuple[Floats, Floats]:

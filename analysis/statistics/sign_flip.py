@@ -109,7 +109,9 @@ def flip_means(differences: Floats, draws: int = DRAWS) -> SignFlips:
     for signs in patterns:
         for block in blocks(len(signs), CELLS // max(1, len(differences))):
             as_large += (np.abs(signs[block] @ differences.T) >= least).sum(axis=0)
-    return SignFlips(counted_p(as_large, flips, exact), np.maximum(p_min, counted_p(int(exact), flips, exact)), flips, exact)
+    return SignFlips(
+        counted_p(as_large, flips, exact), np.maximum(p_min, counted_p(int(exact), flips, exact)), flips, exact
+    )
 
 
 def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Floats]:

@@ -37,20 +37,18 @@ RELATED_SIGNED_RANK: dict[float, ByTasks] = {
 RELATED = 0.1  # intraclass correlation from which the report warns
 
 
-def at(table: ByTasks, n: int) -> tuple[float, int]:
-    """Return the rate at `n` tasks, on the line between the nearest numbers measured, and n; beyond them, at the end.
+def at(table: ByTasks, n: int) -> float:
+    """Return the rate at `n` tasks, on the line between the nearest numbers measured; beyond them, at the end.
 
     The rates change steadily with n, so that the nearest smaller number measured would be too kind a one: 12 % of 20
     tasks for 40, where 19 % holds.
     """
-    sizes = sorted(table)
-    known = min(max(n, sizes[0]), sizes[-1])
-    return float(np.interp(known, sizes, [table[size] for size in sizes])), known
+    return float(np.interp(n, sorted(table), [table[size] for size in sorted(table)]))
 
 
 def _where(table: ByTasks, n: int) -> str:
     """Return "n = 41"; where nothing was measured there, between which numbers it lies or what the last one is."""
-    _, known = at(table, n)
+    known = min(max(n, min(table)), max(table))
     if known in table:
         return f"n = {known}" + (", the most measured; with more tasks it moves on" if n > known else "")
     below, above = max(size for size in table if size < known), min(size for size in table if size > known)
@@ -62,7 +60,7 @@ def coverage_note(method: str, n: int) -> list[str]:
 
     On the differences of the embedded study, whose tails are normal, Student's t interval held 95 %.
     """
-    rate, _ = at(COVERAGE[method], n)
+    rate = at(COVERAGE[method], n)
     if rate >= NOMINAL - TOLERANCE:
         return []
     held = "its centre" if method == "Hodges-Lehmann" else "the mean"
@@ -79,14 +77,14 @@ def skew_note(skewness: Floats, n: int) -> list[str]:
     strong = int((np.abs(np.nan_to_num(skewness)) > max(STRONG_SKEWNESS, 2 * error)).sum())
     if not strong:
         return []
-    rate, _ = at(SKEWED_SIGNED_RANK, n)
-    of_mean, centre, student = (at(own, n)[0] for own in (SKEWED_PERMUTATION, SKEWED_HODGES_LEHMANN, SKEWED_T))
+    tables = (SKEWED_SIGNED_RANK, SKEWED_PERMUTATION, SKEWED_HODGES_LEHMANN, SKEWED_T)
+    rate, of_mean, centre, student = (_percent(at(table, n)) for table in tables)
     return [
         f"The differences of {strong:,} of {len(skewness):,} pairs are strongly skewed (beyond 1 and two standard"
         " errors). The signed-rank test then asks whether the typical difference is zero, not the mean: where the mean"
-        f" is zero and the skewness 2 it rejected {_percent(rate)} instead of 5 %, a permutation test of the mean"
-        f" {_percent(of_mean)} (at {_where(SKEWED_SIGNED_RANK, n)}); the Hodges-Lehmann interval held the mean in"
-        f" {_percent(centre)}, Student's t in {_percent(student)} ({PAGE})."
+        f" is zero and the skewness 2 it rejected {rate} instead of 5 %, a permutation test of the mean"
+        f" {of_mean} (at {_where(SKEWED_SIGNED_RANK, n)}); the Hodges-Lehmann interval held the mean in"
+        f" {centre}, Student's t in {student} ({PAGE})."
     ]
 
 
@@ -97,12 +95,11 @@ def related_note(correlation: Floats, n: int) -> list[str]:
     if median < RELATED:
         return []
     rho = 0.3 if median <= 0.3 else 0.6  # the next that was measured, not the one before
-    rate, _ = at(RELATED_SIGNED_RANK[rho], n)
-    like = fraction(round(median, 2))
+    rate = _percent(at(RELATED_SIGNED_RANK[rho], n))
     return [
         "Over all tasks the tests take tasks to be independent, but differences of tasks of one type resemble one"
-        f" another (intraclass correlation {like} at the median over pairs). In blocks of four tasks with a correlation"
-        f" of {fraction(rho)} the signed-rank test rejected {_percent(rate)} instead of 5 % ({PAGE})."
+        f" another (intraclass correlation {fraction(round(median, 2))} at the median over pairs). In blocks of four"
+        f" tasks with a correlation of {fraction(rho)} the signed-rank test rejected {rate} instead of 5 % ({PAGE})."
     ]
 
 

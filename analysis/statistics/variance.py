@@ -43,10 +43,11 @@ def components(scores: Floats) -> dict[str, Component]:
         around = [(other, theirs - axes) for other, theirs in axes_of.items() if axes <= theirs]
         estimate = sum((-1) ** len(more) * squares[other][1] for other, more in around)
         estimates[term] = float(estimate / np.prod([sizes[axis] for axis in AXES if axis not in axes]))
-    total = sum(max(0.0, estimate) for estimate in estimates.values())
+    variances = {term: max(0.0, estimate) for term, estimate in estimates.items()}
+    total = sum(variances.values())
     return {
-        term: Component(*squares[term], estimate, max(0.0, estimate), max(0.0, estimate) / total if total else 0.0)
-        for term, estimate in estimates.items()
+        term: Component(*squares[term], estimates[term], variance, variance / total if total else 0.0)
+        for term, variance in variances.items()
     }
 
 
@@ -59,8 +60,7 @@ def mean_squares(scores: Floats) -> dict[str, tuple[int, float]]:
         for k in axes:
             effect = effect - effect.mean(axis=k, keepdims=True)
         df = int(np.prod([scores.shape[k] - 1 for k in axes]))
-        copies = scores.size / effect.size
-        square = float(copies * (effect**2).sum() / df)
+        square = float(scores.size / effect.size * (effect**2).sum() / df)
         squares[term] = (df, 0.0 if square < NOISE else square)
     return squares
 

@@ -76,10 +76,7 @@ def _ranks(d: Floats, zeros: str) -> tuple[Ints, Ints]:
 
 
 def doubled_midranks(values: Floats) -> Ints:
-    """Return twice the midrank of each value within its row, [P, n] whole numbers.
-
-    That is the first and the last place of its run of equal values, added. Blocks of rows bound the memory.
-    """
+    """Return twice the midrank of each value within its row, [P, n]: the first and last place of its ties, added."""
     count, n = values.shape
     ranks = np.empty((count, n), dtype=np.int64)
     for rows in blocks(count, VALUES_AT_ONCE // max(1, n)):
@@ -91,14 +88,11 @@ def doubled_midranks(values: Floats) -> Ints:
 
 def tie_ends(ordered: Floats) -> tuple[Ints, Ints]:
     """Return the first and the last place (from 0) of the run of ties at each place of sorted values' last axis."""
-    n = ordered.shape[-1]
-    places = np.arange(n)
-    new = np.ones(ordered.shape, dtype=bool)
-    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    final = np.ones(ordered.shape, dtype=bool)
-    final[..., :-1] = new[..., 1:]
+    places = np.arange(ordered.shape[-1])
+    new, final = np.ones(ordered.shape, dtype=bool), np.ones(ordered.shape, dtype=bool)
+    new[..., 1:] = final[..., :-1] = ordered[..., 1:] != ordered[..., :-1]
     first = np.maximum.accumulate(np.where(new, places, 0), axis=-1)
-    last = np.minimum.accumulate(np.where(final, places, n)[..., ::-1], axis=-1)[..., ::-1]
+    last = np.minimum.accumulate(np.where(final, places, len(places))[..., ::-1], axis=-1)[..., ::-1]
     return first, last
 
 
@@ -129,10 +123,9 @@ def null_lower_tail(doubled: tuple[int, ...]) -> Floats:
 
     The sign patterns are counted, and divided by 2^n at the end: up to 53 tasks every digit is exact.
     """
-    half = sum(doubled) // 2
+    half, reached = sum(doubled) // 2, 0  # reached: the largest sum so far; what lies above it is zero
     counts = np.zeros(half + 1)
     counts[0] = 1.0
-    reached = 0  # the largest sum so far; what lies above it is zero
     for rank in sorted(doubled):
         reached = min(half, reached + rank)
         if rank <= half:  # a larger one cannot belong to the lower half
@@ -150,10 +143,7 @@ def _normal_tail(ranks: Ints, at: Ints) -> Floats:
 
 
 def largest_within(n: int, level: float) -> tuple[int, float]:
-    """Return the largest k with P(W <= k) <= level for n ranks without ties, -1 where there is none, and that P.
-
-    Up to `EXACT_UP_TO` exact, beyond it by the normal curve of `lower_tail`.
-    """
+    """Return the largest k with P(W <= k) <= level for n ranks without ties, -1 where there is none, and that P."""
     allowed = level * (1 + 1e-9)
     if n <= EXACT_UP_TO:
         tail = null_lower_tail(tuple(range(2, 2 * n + 2, 2)))[::2]  # doubled ranks: every second value is a sum

@@ -41,7 +41,7 @@ def level(rng: np.random.Generator, k: int, n: int, sets: int) -> list[float]:
         stats.f.sf(f, k - 1, (k - 1) * (n - 1)) <= 0.05,
         exact,
         np.ptp(sums / n, axis=1) >= nemenyi_distance(k, n, 0.05),
-        [np.nanmin(against_control(row / n, n, 0).p_holm) <= 0.05 for row in sums],
+        [np.nanmin(against_control(row / n, n, 0)["p_holm"]) <= 0.05 for row in sums],
     ]
     return [100 * float(np.mean(by_test)) for by_test in rejected]
 
@@ -53,7 +53,7 @@ def among_others(rng: np.random.Generator, difference: float, spread: float, oth
     """
     scores = rng.normal(size=(TASKS, 10)) * np.array([spread] * 2 + [1] * 8)
     scores += np.array([0, difference] + [others] * 8)
-    by_rank = against_control(task_ranks(scores).mean(axis=0), TASKS, 0).p[1]
+    by_rank = against_control(task_ranks(scores).mean(axis=0), TASKS, 0)["p"][1]
     return bool(by_rank <= 0.05), bool(signed_rank((scores[:, 1] - scores[:, 0])[None]).p[0] <= 0.05)
 
 

@@ -67,7 +67,7 @@ def test_a_mean_is_scipys_paired_permutation_test_and_bootstrap():
     assert found.difference[0] == pytest.approx((y - x).mean())
     many = rng(3).normal(0.1, 1, 400)
     found = compare_items("mean", np.array([[many * 0], [many]]), np.zeros(0), ONE, TWO)
-    assert (found.exact, found.draws, found.p_min[0]) == (False, 9999, 1e-4)
+    assert (found.exact, found.flips, found.p_min[0]) == (False, 9999, 1e-4)
     assert found.p[0] == pytest.approx(stats.ttest_1samp(many, 0).pvalue, abs=0.01)
     low, high = stats.bootstrap((many,), np.mean, method="percentile", rng=0).confidence_interval
     assert found.interval[0] == pytest.approx([low, high], abs=0.01)

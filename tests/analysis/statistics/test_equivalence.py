@@ -76,22 +76,22 @@ def test_the_posterior_is_students_and_agrees_with_the_interval():
     for k, row in enumerate(d):
         t = stats.t(11, row.mean(), stats.sem(row))
         wanted = [t.cdf(-MARGIN), t.cdf(MARGIN) - t.cdf(-MARGIN), t.sf(MARGIN)]
-        assert [found.worse[k], found.equivalent[k], found.better[k]] == pytest.approx(wanted)
+        assert [found["worse"][k], found["equivalent"][k], found["better"][k]] == pytest.approx(wanted)
     high = student_interval(d)[1]
-    beyond = [mean_posterior(row[None], edge).better[0] for row, edge in zip(d, high, strict=True)]
+    beyond = [mean_posterior(row[None], edge)["better"][0] for row, edge in zip(d, high, strict=True)]
     assert beyond == pytest.approx([0.025] * 5)
 
 
 def test_the_posterior_turns_round_and_has_edges():
     d = np.random.default_rng(2).normal(0.002, 0.01, (4, 15))
     found, turned = mean_posterior(d, 0.004), mean_posterior(-d, 0.004)
-    assert found.worse == pytest.approx(turned.better)
-    assert found.worse + found.equivalent + found.better == pytest.approx(np.ones(4))
+    assert found["worse"] == pytest.approx(turned["better"])
+    assert found["worse"] + found["equivalent"] + found["better"] == pytest.approx(np.ones(4))
     assert 0.35 - 0.30 != 0.05  # in floating point it is more; in the table it is .05, and within the region
     edge = mean_posterior(np.full((1, 6), 0.35 - 0.30), 0.05)
-    assert (edge.worse[0], edge.equivalent[0], edge.better[0]) == (0, 1, 0)
-    assert mean_posterior(np.zeros((1, 5)), 0.0).equivalent[0] == 1
-    assert np.isnan(mean_posterior(np.ones((1, 1)), 0.1).better).all()
+    assert (edge["worse"][0], edge["equivalent"][0], edge["better"][0]) == (0, 1, 0)
+    assert mean_posterior(np.zeros((1, 5)), 0.0)["equivalent"][0] == 1
+    assert np.isnan(mean_posterior(np.ones((1, 1)), 0.1)["better"]).all()
 
 
 def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
