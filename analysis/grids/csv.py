@@ -11,14 +11,12 @@ def csv_text(table: pd.DataFrame, index: bool = False) -> str:
     """
     flat = table.reset_index() if index else table
     columns = []
-    for position in range(flat.shape[1]):
-        codes, values = pd.factorize(flat.iloc[:, position], use_na_sentinel=True)
-        spelt = str if pd.api.types.is_numeric_dtype(flat.dtypes.iloc[position]) else _word
-        words = np.array([*map(spelt, values.tolist()), ""], dtype=object)  # the last for a gap
+    for _, column in flat.items():
+        codes, values = pd.factorize(column, use_na_sentinel=True)
+        words = np.array([*map(_word, values.tolist()), ""], dtype=object)  # the last for a gap
         columns.append(words[codes])
-    header = ",".join(_word(name) for name in flat.columns)
     lines = map(",".join, zip(*columns, strict=True))
-    return "\n".join([header, *lines]) + "\n"
+    return "\n".join([",".join(map(_word, flat.columns)), *lines]) + "\n"
 
 
 def _word(value: object) -> str:

@@ -39,22 +39,18 @@ def interval(low: float, high: float) -> str:
 
 def count(value: int | None) -> str:
     """A number of parameters: 512, 41.9 M, 1.28 B; "-" where it is not known."""
-    if value is None:
-        return "-"
-    for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "K")):
-        if value >= size:
-            return f"{value / size:.3g} {letter}"
-    return str(value)
+    return _scaled(value, {"B": 1e9, "M": 1e6, "K": 1e3})
 
 
 def operations(value: float | None) -> str:
     """A number of floating-point operations: 6.21 T, 1.28 E; "-" where it is not known."""
+    return _scaled(value, {"E": 1e18, "P": 1e15, "T": 1e12, "G": 1e9})
+
+
+def _scaled(value: float | None, sizes: dict[str, float]) -> str:
     if value is None:
         return "-"
-    for size, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G")):
-        if value >= size:
-            return f"{value / size:.3g} {letter}"
-    return f"{value:.0f}"
+    return next((f"{value / size:.3g} {letter}" for letter, size in sizes.items() if value >= size), f"{value:.0f}")
 
 
 def _bare(text: str) -> str:

@@ -11,51 +11,37 @@ SIZES = {"k": 1e3, "m": 1e6, "b": 1e9}
 
 
 @dataclass(frozen=True)
-class HtmlCell:
+class HtmlCell(Cell):
     """A cell, `value`: its number as JavaScript reads it, its text in a column of text, or "" for none; `again`: the
     name of the row above, which the other formats leave out, and which a sorted table needs."""
 
-    text: str
-    style: str
-    mark: str
-    notes: str
-    below: tuple[str, ...]
-    value: str
+    value: str = ""
     again: bool = False
 
 
 @dataclass(frozen=True)
-class HtmlGrid:
-    """A grid with a title that is never empty; `narrow`: its names are short enough to stay on one line."""
+class HtmlGrid(Grid):
+    """A grid of `HtmlCell`, its title never empty; `narrow`: its names are short enough to stay on one line."""
 
-    name: str
-    title: str
-    caption: str
-    header: list[str]
-    rows: list[list[HtmlCell]]
-    left: int
-    rest: str
-    footnotes: tuple[str, ...]
-    narrow: bool
+    narrow: bool = False
 
 
 def html_grid(grid: Grid) -> HtmlGrid:
     """Return the grid with sortable values; an empty cell before the last column of text repeats the one above."""
-    rows: list[list[HtmlCell]] = []
+    rows: list[list[Cell]] = []
     for row in grid.rows:
         above = rows[-1] if rows else []
         rows.append([_cell(cell, k, grid, above) for k, cell in enumerate(row)])
-    title = grid.title or grid.name.capitalize()
     header = [re.sub(r"\([^)]*\)", lambda m: m[0].replace(" ", NO_BREAK), name) for name in grid.header]
     narrow = all(len(row[0].text) <= LONGEST for row in rows)
-    return HtmlGrid(grid.name, title, grid.caption, header, rows, grid.left, grid.rest, grid.footnotes, narrow)
+    title = grid.title or grid.name.capitalize()
+    return HtmlGrid(**{**vars(grid), "title": title, "header": header, "rows": rows}, narrow=narrow)
 
 
-def _cell(cell: Cell, column: int, grid: Grid, above: list[HtmlCell]) -> HtmlCell:
+def _cell(cell: Cell, column: int, grid: Grid, above: list[Cell]) -> HtmlCell:
     again = column < grid.left - 1 and not cell.text and bool(above)
     text = above[column].text if again else cell.text
-    value = text if column < grid.left else number(text)
-    return HtmlCell(text, cell.style, cell.mark, cell.notes, cell.below, value, again)
+    return HtmlCell(**{**vars(cell), "text": text}, value=text if column < grid.left else number(text), again=again)
 
 
 def number(text: str) -> str:
@@ -63,10 +49,8 @@ def number(text: str) -> str:
 
     "inf" sorts above all numbers. A cell with further words, such as "3.1 (2.0 to 4.0)", counts by its first number.
     """
-    if text.strip() in ("inf", "-inf"):
-        return "Infinity" if text.strip() == "inf" else "-Infinity"
-    found = NUMBER.match(text.strip()) or NUMBER.match(re.split(r"[\s(\[]", text.strip())[0])
-    if not found:
-        return ""
-    size = SIZES.get((found[3] or "").lower(), 1)
-    return repr(float(found[2].replace(",", "")) * size)
+    text = text.strip()
+    if text in ("inf", "-inf"):
+        return text.replace("inf", "Infinity")
+    match = NUMBER.match(text) or NUMBER.match(re.split(r"[\s(\[]", text)[0])
+    return repr(float(match[2].replace(",", "")) * SIZES.get((match[3] or "").lower(), 1)) if match else ""

@@ -1,9 +1,10 @@
 r"""Grids -> LaTeX that compiles as it is in a document with \usepackage{booktabs}."""
 
 import re
+from collections.abc import Iterable
 
 from analysis.grids.grid import Cell, Grid
-from analysis.grids.latex_fit import BEYOND, Piece, Size, composed, fit, set_letter, wrapped
+from analysis.grids.latex_fit import BEYOND, Piece, Size, composed, fit, lines_of, set_letter, wrapped
 
 MOST_WAITING = 8  # floats of one table, after which LaTeX must print what waits: it holds 18, with older kernels
 EMPHASIS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
@@ -15,21 +16,8 @@ ABBREVIATED = {
     "Retrieval": "Retr.",
     "Summarization": "Summ.",
 }
-SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "†": r"\dag{}",
-    "<": "$<$",
-    ">": "$>$",
-}
+SPECIAL = {c: rf"\{c}" for c in "&%$#_{}"} | {c: f"${c}$" for c in "<>"}
+SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "†": r"\dag{}"}
 
 
 def latex_grid(grid: Grid) -> str:
@@ -67,48 +55,30 @@ def _tabular(grid: Grid, heads: list[tuple[str, str]], piece: Piece, size: Size)
     left = sum(k < grid.left for k in piece.columns)
     columns = "l" * left + "r" * (len(piece.columns) - left)
     rows = [[grid.rows[k][column] for column in piece.columns] for k in piece.rows]
-    return "\n".join(
-        [
-            rf"\makebox[\linewidth][c]{{\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            *_head([heads[k] for k in piece.columns]),
-            r"\midrule",
-            *[line for row in rows for line in _lines(row, left, size)],
-            r"\bottomrule",
-            r"\end{tabular}}",
-        ]
-    )
+    names, counts = zip(*(heads[k] for k in piece.columns), strict=True)
+    lines = [rf"\makebox[\linewidth][c]{{\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines += [_row(map(escape, names)), *([_row(map(escape, counts))] if any(counts) else []), r"\midrule"]
+    lines += [line for row in rows for line in _lines(row, left, size)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}"])
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """A head's name, abbreviated as in the MTEB paper, and what stands in brackets, for the line below it."""
+    """Return a head's name, abbreviated as in the MTEB paper, and what stands in brackets, for the line below it."""
     word, _, count = name.partition(" (")
     return ABBREVIATED.get(word, word), f"({count}" if count else ""
 
 
-def _head(heads: list[tuple[str, str]]) -> list[str]:
-    names, counts = zip(*heads, strict=True)
-    above = _row([escape(name) for name in names])
-    return [above, _row([escape(count) for count in counts])] if any(counts) else [above]
-
-
 def _lines(row: list[Cell], left: int, size: Size) -> list[str]:
-    """One line of a table, and further ones below it where a cell has a p-value or a name is wrapped."""
-    names = [wrapped(cell.text, size) for cell in row[:left]]
-    count = max([*map(len, names), *(1 + len(cell.below) for cell in row[left:])])
+    """Return one line of a table, and further ones below it where a cell has a p-value or a name is wrapped."""
+    names, count = [wrapped(cell.text, size) for cell in row[:left]], lines_of(row, left, size)
     strut = r"\rule{0pt}{2.6ex}" if count > 1 else ""
     first = [_cell(cell, text[0]) for cell, text in zip(row, names, strict=False)]
     lines = [_row([strut + first[0], *first[1:], *(_cell(cell) for cell in row[left:])])]
     for k in range(1, count):
-        further = [rf"\quad {_minus(escape(text[k]))}" if k < len(text) else "" for text in names]
+        further = [rf"\quad {re.sub(r'^- ', '$-$ ', escape(text[k]))}" if k < len(text) else "" for text in names]
         texts = [_nth(cell.below, k - 1) for cell in row[left:]]
         lines.append(_row([*further, *(rf"\{size.below} {escape(text)}" if text else "" for text in texts)]))
     return lines
-
-
-def _minus(text: str) -> str:
-    """The minus of a pair at the head of its second line."""
-    return re.sub(r"^- ", "$-$ ", text)
 
 
 def _nth(below: tuple[str, ...], k: int) -> str:
@@ -135,7 +105,7 @@ def _footnote(note: str) -> str:
     return rf"\par\smallskip\parbox{{.9\linewidth}}{{\scriptsize $^{{\mathrm{{{mark}}}}}$ {escape(text)}}}"
 
 
-def _row(texts: list[str]) -> str:
+def _row(texts: Iterable[str]) -> str:
     return " & ".join(texts) + r" \\"
 
 

@@ -6,6 +6,7 @@ narrower text (345 pt in `article`) it hangs evenly into the margins and never o
 # ruff: noqa: RUF001 (letters that look like Latin ones are what this is about)
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -54,6 +55,7 @@ def beyond_pdflatex(text: str) -> list[str]:
 
 
 PAGE = 455.0  # pt
+HEAD = 4  # lines of a tabular beside its rows
 BREAKS = " /_-"
 
 # Widths of Computer Modern Roman, parts of the font's size.
@@ -104,19 +106,17 @@ def width(text: str, points: float) -> float:
 
 @lru_cache(maxsize=100_000)
 def _ems(text: str) -> float:
-    return sum(WIDTHS.get(c, CAPITAL if c.isupper() else OTHER if not c.isalpha() else 0.5) for c in text) + sum(
-        NUMBER for c in text if not c.isascii() and beyond_pdflatex(c)
-    )
+    letters = sum(WIDTHS.get(c, CAPITAL if c.isupper() else OTHER if not c.isalpha() else 0.5) for c in text)
+    return letters + sum(NUMBER for c in text if not c.isascii() and beyond_pdflatex(c))
 
 
 def wrapped(text: str, size: Size) -> list[str]:
     """Return the lines of a name: broken before the minus of a pair, then after a space, slash or hyphen."""
-    points, widest = size.points, size.name_width
-    if width(text, points) <= widest:
+    if width(text, size.points) <= size.name_width:
         return [text]
     second, minus, first = text.partition(" - ")
     parts = [second, f"- {first}"] if minus else [text]
-    return [line for part in parts for line in _broken(part, points, widest)]
+    return [line for part in parts for line in _broken(part, size.points, size.name_width)]
 
 
 def _broken(text: str, points: float, widest: float) -> list[str]:
@@ -134,10 +134,8 @@ def column_widths(grid: Grid, heads: list[tuple[str, str]], size: Size) -> list[
     """Return the width of each column in pt, without the space between them. heads: the two lines of each head."""
     widths = []
     for k, lines in enumerate(heads):
-        cells = [row[k] for row in grid.rows]
-        texts = [width(line, size.points) for line in lines]
-        texts += [_cell(cell, size) if k >= grid.left else _name(cell, size) for cell in cells]
-        widths.append(max(texts))
+        of_cell = _cell if k >= grid.left else _name
+        widths.append(max([width(line, size.points) for line in lines] + [of_cell(row[k], size) for row in grid.rows]))
     return widths
 
 
@@ -164,42 +162,33 @@ def fit(grid: Grid, heads: list[tuple[str, str]]) -> tuple[Size, list[list[Piece
         found = _panels(column_widths(grid, heads, trial), grid.left, trial)
         if k == 0 or len(found) < len(panels):  # the largest type and the widest names among the fewest panels
             size, panels = trial, found
-    pieces = [Piece(columns, rows) for rows in _chunks(grid, size) for columns in panels]
-    floats: list[list[Piece]] = []
-    used = size.lines
-    for piece in pieces:
-        lines = 4 + sum(lines_of(grid.rows[k], grid.left, size) for k in piece.rows)
-        if used + lines > size.lines:
-            floats.append([])
-            used = 0
-        floats[-1].append(piece)
-        used += lines
-    return size, floats
+    chunks = _packed((lines_of(row, grid.left, size) for row in grid.rows), size.lines, HEAD)
+    pieces = [Piece(columns, tuple(rows)) for rows in chunks for columns in panels]
+    counts = (HEAD + sum(lines_of(grid.rows[k], grid.left, size) for k in piece.rows) for piece in pieces)
+    return size, [[pieces[k] for k in group] for group in _packed(counts, size.lines)]
+
+
+def _packed(counts: Iterable[int], most: int, head: int = 0) -> list[list[int]]:
+    """Return the places of things of so many lines in groups of `most` lines, of which each group's head takes some."""
+    groups: list[list[int]] = [[]]
+    used = head
+    for k, count in enumerate(counts):
+        if groups[-1] and used + count > most:
+            groups.append([])
+            used = head
+        groups[-1].append(k)
+        used += count
+    return groups
 
 
 def _panels(widths: list[float], left: int, size: Size) -> list[tuple[int, ...]]:
-    """The columns of each panel: the names, and as many others as fit beside them; at least one."""
-    names = tuple(range(left))
-    taken = sum(widths[k] + 2 * size.separation for k in names)
-    own = [widths[k] + 2 * size.separation for k in range(left, len(widths))]
-    fewest = max(1, -(-sum(own) // max(PAGE - taken, 1.0)))
-    for count in range(int(fewest), len(own) + 1):
-        each = -(-len(own) // count)  # of like length: no column stands alone
-        parts = [range(start, min(start + each, len(own))) for start in range(0, len(own), each)]
-        if all(taken + sum(own[k] for k in part) <= PAGE for part in parts) or count == len(own):
-            return [(*names, *(left + k for k in part)) for part in parts]
+    """Return the columns of each panel: the names, and as many others as fit beside them; at least one."""
+    names, spaced = tuple(range(left)), [width + 2 * size.separation for width in widths]
+    taken, total = sum(spaced[:left]), len(widths) - left
+    fewest = max(1, -(-sum(spaced[left:]) // max(PAGE - taken, 1.0)))
+    for count in range(int(fewest), total + 1):
+        each = -(-total // count)  # of like length: no column stands alone
+        parts = [range(start, min(start + each, len(widths))) for start in range(left, len(widths), each)]
+        if all(taken + sum(spaced[k] for k in part) <= PAGE for part in parts) or count == total:
+            return [(*names, *part) for part in parts]
     return [names]
-
-
-def _chunks(grid: Grid, size: Size) -> list[tuple[int, ...]]:
-    """The rows of each piece, as many as a float holds."""
-    chunks: list[list[int]] = [[]]
-    used = 4
-    for k, row in enumerate(grid.rows):
-        lines = lines_of(row, grid.left, size)
-        if chunks[-1] and used + lines > size.lines:
-            chunks.append([])
-            used = 4
-        chunks[-1].append(k)
-        used += lines
-    return [tuple(chunk) for chunk in chunks]

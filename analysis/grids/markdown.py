@@ -28,20 +28,16 @@ EMPHASIS = {"best": "**{}**", "second": "*{}*", "": "{}"}
 def markdown_grid(grid: Grid) -> str:
     """Return one table with its footnotes and its caption below."""
     texts = [[escape(name) for name in grid.header], *[[_cell(cell) for cell in row] for row in grid.rows]]
-    widths = [
-        max(3, *(len(row[k]) for row in texts)) for k in range(len(grid.header))
-    ]  # a rule needs a dash beside ":"
+    widths = [max(3, *map(len, column)) for column in zip(*texts, strict=True)]  # a rule needs a dash beside ":"
     rule = [("-" * w if k < grid.left else "-" * (w - 1) + ":") for k, w in enumerate(widths)]
-    lines = [_line(texts[0], widths, grid.left), _line(rule, widths, grid.left)]
-    lines += [_line(row, widths, grid.left) for row in texts[1:]]
+    lines = [_line(row, widths, grid.left) for row in (texts[0], rule, *texts[1:])]
     footnotes = [f"{escape(note)}\n" for note in grid.footnotes]  # a blank line between, or they would be one paragraph
     return "\n".join([*lines, "", *footnotes, escape(grid.caption), ""])
 
 
 def _cell(cell: Cell) -> str:
-    text = (
-        EMPHASIS[cell.style].format(escape(cell.text)) + escape(cell.mark) + (f" [{cell.notes}]" if cell.notes else "")
-    )
+    text = EMPHASIS[cell.style].format(escape(cell.text)) + escape(cell.mark)
+    text += f" [{cell.notes}]" if cell.notes else ""
     return f"{text} ({', '.join(cell.below)})" if cell.below else text
 
 

@@ -18,12 +18,12 @@ CHUNK = 2_000_000  # ranks permuted at once
 
 
 class Permuted(NamedTuple):
-    """`count`: permutations drawn, 0 where all were counted (`exact`) or none (p is nan)."""
+    """`permutations`: how many were drawn, 0 where all were counted (`exact`) or none (p is nan)."""
 
     p: float
     p_min: float
     exact: bool
-    count: int
+    permutations: int
 
 
 def permutation_p(doubled: Ints) -> Permuted:
@@ -67,7 +67,8 @@ def null_distribution(doubled: Ints) -> tuple[Ints, Floats] | None:
             return None
         sums = np.sort((states[:, None] + orders).reshape(-1, k), axis=1)
         _, first, which = np.unique(sums @ powers, return_index=True, return_inverse=True)
-        weights = np.bincount(which, weights=np.repeat(weights / len(orders), len(orders)))
+        shares = np.repeat(weights / len(orders), len(orders))
+        weights = np.asarray(np.bincount(which, weights=shares), dtype=np.float64)
         states = sums[first]
     return (states**2).sum(axis=1), weights
 

@@ -104,7 +104,8 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
     differences = scores[second] - scores[first]
     of_pair, squares = _pair_mean_squares(differences), mean_squares(scores)
     pooled = np.stack([of_pair[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
-    mean, intervals = differences.mean(axis=(1, 2)), []
+    mean = differences.mean(axis=(1, 2))
+    intervals: list[Floats] = []
     for ms, free in ((of_pair, 1), (pooled, designs - 1)):
         df = np.array([tasks - 1, free * (seeds - 1), free * (tasks - 1) * (seeds - 1)], dtype=np.float64)
         intervals += _interval(mean, ms, df, tasks * seeds, level)

@@ -100,7 +100,7 @@ def test_drawn_p_agrees_with_full_enumeration(values, monkeypatch):
     ranks = task_ranks(values)
     exact, _ = enumerate_p(ranks)
     found = permutation_p(np.rint(2 * ranks).astype(np.int64))
-    assert (found.exact, found.count) == (False, 99_999)
+    assert (found.exact, found.permutations) == (False, 99_999)
     assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 99_999) + 1e-5)
 
 
