@@ -1,12 +1,11 @@
 """Answers -> Markdown, csv, figures, and answers.json, which `python -m analysis ... representation=<folder>` reads."""
 
 import json
-from base64 import b64encode
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from analysis.drawings.drawing import Drawing, figure_bytes, write_figures
+from analysis.drawings.drawing import figure_words, write_figures
 from analysis.grids.csv import csv_text
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.questions.question import Answer
@@ -14,7 +13,6 @@ from cli.errors import UserError
 from records.atomic import write_json, write_text
 
 ANSWERS = "answers.json"
-PIXELS = 96  # per inch of a web page
 
 
 def markdown(answer: Answer) -> str:
@@ -55,15 +53,9 @@ def as_json(answer: Answer, over: str) -> dict[str, Any]:
         "title": answer.title,
         "over": over,
         "grids": [asdict(grid) for grid in answer.grids],
-        "figures": [_figure(drawing) for drawing in answer.drawings],
+        "figures": [figure_words(drawing) for drawing in answer.drawings],
         "notes": answer.notes,
     }
-
-
-def _figure(drawing: Drawing) -> dict[str, Any]:
-    words = {key: getattr(drawing, key) for key in ("name", "title", "caption", "alt")}
-    width, height = (round(side * PIXELS) for side in drawing.figure.get_size_inches())
-    return {**words, "svg": b64encode(figure_bytes(drawing, "svg")).decode(), "width": width, "height": height}
 
 
 def _written(path: Path) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Figures -> bytes: the same figure gives the same bytes, with no date in them."""
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
@@ -36,11 +37,8 @@ def drawn(texts: Iterable[str], make: Callable[[], list[Drawing]]) -> list[Drawi
     return drawings
 
 
-METADATA: dict[str, dict[str, Any]] = {
-    "pdf": {"CreationDate": None, "ModDate": None},
-    "svg": {"Date": None},
-    "png": {},
-}
+METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
+PIXELS = 96  # of a web page, an inch
 
 
 def figure_bytes(drawing: Drawing, kind: str) -> bytes:
@@ -51,13 +49,17 @@ def figure_bytes(drawing: Drawing, kind: str) -> bytes:
     return buffer.getvalue()
 
 
+def figure_words(drawing: Drawing) -> dict[str, Any]:
+    """Return what a web page shows of a figure: its words, its svg in base64, its size in pixels."""
+    words = {key: getattr(drawing, key) for key in ("name", "title", "caption", "alt")}
+    width, height = (round(inches * PIXELS) for inches in drawing.figure.get_size_inches())
+    return words | {"svg": b64encode(figure_bytes(drawing, "svg")).decode(), "width": width, "height": height}
+
+
 def write_figures(drawings: list[Drawing], folder: Path) -> list[Path]:
     """Write each figure as PDF and PNG to `folder`; return the paths."""
-    paths = []
-    for drawing in drawings:
-        for kind in ("pdf", "png"):
-            path = folder / f"{drawing.name}.{kind}"
-            with replacing(path) as draft:
-                draft.write_bytes(figure_bytes(drawing, kind))
-            paths.append(path)
-    return paths
+    files = {folder / f"{drawing.name}.{kind}": (drawing, kind) for drawing in drawings for kind in ("pdf", "png")}
+    for path, (drawing, kind) in files.items():
+        with replacing(path) as draft:
+            draft.write_bytes(figure_bytes(drawing, kind))
+    return list(files)

@@ -1,7 +1,7 @@
 """Names of bearable length, and the room that labels take."""
 
 from collections.abc import Iterable
-from itertools import takewhile
+from os.path import commonprefix
 from unicodedata import east_asian_width
 
 from analysis.drawings.style import CHARACTER
@@ -16,24 +16,16 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     """
     every = list(names)
     far = [name for name in every if len(name) > longest]
-    shared = _shared(far) if len(far) > 1 else 0
+    shared = len(commonprefix(far)) if len(far) > 1 else 0  # noqa: RUF071 (of letters, not of folders)
     short: dict[str, str] = {}
-    taken: set[str] = set()
     for name in every:
-        own = f"…{name[shared:]}" if name in far and shared > 8 else name
-        text, k = _cut(own, longest), 1
-        while text in taken:
+        telling = f"…{name[shared:]}" if name in far and shared > 8 else name
+        text, k = _cut(telling, longest), 1
+        while text in short.values():
             k += 1
-            text = f"{_cut(own, longest - len(str(k)) - 1)}~{k}"
-        taken.add(text)
+            text = f"{_cut(telling, longest - len(str(k)) - 1)}~{k}"
         short[name] = text
     return short
-
-
-def _shared(names: list[str]) -> int:
-    """Return how many letters all names begin with alike."""
-    same = (len(set(letters)) == 1 for letters in zip(*names, strict=False))
-    return sum(1 for _ in takewhile(bool, same))
 
 
 def _cut(name: str, longest: int) -> str:

@@ -7,9 +7,8 @@ No meaning rests on colour alone: designs also differ in shape, significance in 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 USUAL = "DejaVu Sans"  # comes with matplotlib, so every machine draws alike
 NO_LETTERS = ("Last Resort",)  # has a box for every letter
@@ -91,8 +90,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """The shape and colour of one design."""
 
     shape: str

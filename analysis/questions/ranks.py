@@ -71,8 +71,7 @@ def _rank_table(head: Row, designs: list[str], averages: Floats, *, cd: float, c
     columns = head | {"design": designs, "average_rank": averages}
     columns |= {"n_groups": len(groups), "groups": letters(groups, len(designs))}
     if control:  # none is taken that nobody named
-        compared = against_control(averages, head["n_tasks"], designs.index(control))
-        columns |= {"control": control, **vars(compared)}
+        columns |= {"control": control, **against_control(averages, head["n_tasks"], designs.index(control))}
     return pd.DataFrame(columns)
 
 

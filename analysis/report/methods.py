@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from analysis.analyse import Result
 from analysis.grids.latex import escape as latex_escape
@@ -32,12 +32,10 @@ def methods(result: Result) -> list[str]:
 
 
 def _compared(material: Material) -> Iterator[str]:
-    tasks, kinds = len(material.matrix), {kind: len(own) for kind, own in material.types.items()}
-    types = (
-        f" of {len(kinds)} types ({', '.join(f'{kind}: {n}' for kind, n in kinds.items())})" if len(kinds) > 1 else ""
-    )
-    kind = f" of the type {next(iter(kinds))}" if len(kinds) == 1 else ""
-    yield f"We compared {len(material.designs)} designs on {tasks} tasks{types}{kind}{_benchmark(material)}."
+    kinds = [f"{kind}: {len(tasks)}" for kind, tasks in material.types.items()]
+    types = f"{len(kinds)} types ({', '.join(kinds)})" if len(kinds) > 1 else f"the type {next(iter(material.types))}"
+    designs, tasks = len(material.designs), len(material.matrix)
+    yield f"We compared {designs} designs on {tasks} tasks of {types}{_benchmark(material)}."
     if any(design.pooler for design in material.designs.values()):
         yield "The designs are cells of the grid pooling x attention [@tang2024]."
     yield from seed_notes(material.frame, list(material.designs))
@@ -55,18 +53,18 @@ def _control(material: Material) -> Iterator[str]:
     """Sentences that manifests prove; of foreign scores nothing is claimed."""
     if not any(design.runs for design in material.designs.values()):
         return
-    factors = listed(material.settings.factors)
     but = listed([key for note in material.footnotes for key in note.keys])
     allowed = f", except in {but}, which we let through" if but else ""
-    agree = f"agree in everything but the factors ({factors}) and what follows from them"
-    yield f"The manifests of all runs {agree}{allowed}."
+    yield (
+        "The manifests of all runs agree in everything but the factors"
+        f" ({listed(material.settings.factors)}) and what follows from them{allowed}."
+    )
 
 
 def _software(result: Result) -> str:
     """Name what ran, no package that is merely installed."""
-    found = versions(result.material.settings.figures)
-    used = ", ".join(f"{name} {number}" for name, number in found.items() if name != "python")
-    return f"Computed with Python {found['python']} ({used})."
+    python, *used = (f"{name} {number}" for name, number in versions(result.material.settings.figures).items())
+    return f"Computed with {python.capitalize()} ({', '.join(used)})."
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,7 @@ class Reference:
         given = self.fields
         place = next((given[key] for key in ("journal", "booktitle", "publisher", "school") if key in given), "")
         volume = given.get("volume", "") + (f"({given['number']})" if "number" in given else "")
-        pages = given.get("pages", "").replace("--", "\N{EN DASH}")
-        numbers = ":".join(filter(None, [volume, pages]))
+        numbers = ":".join(filter(None, [volume, given.get("pages", "").replace("--", "\N{EN DASH}")]))
         where = " ".join(filter(None, [place, numbers])) or f"arXiv:{given.get('eprint', '')}"
         end = "" if given["title"].endswith("?") else "."
         return f"{given['author'].replace(' and ', '; ')} ({given['year']}). {given['title']}{end} {where}."
@@ -130,11 +127,9 @@ def keys_of(sentences: Iterable[str]) -> list[str]:
 
 def html(sentence: str) -> Markup:
     """Cite as "(Holm, 1979)", each a link to its entry in the list of references."""
-    parts = CITED.split(sentence)  # text, keys, text, keys, ...
-    joined = Markup("")
-    for k, part in enumerate(parts):
-        joined += Markup(" ({})").format(Markup("; ").join(map(_link, _keys(part)))) if k % 2 else escape(part)
-    return joined
+    parts = enumerate(CITED.split(sentence))  # text, keys, text, keys, ...
+    cited = Markup(" ({})")
+    return Markup("").join(cited.format(Markup("; ").join(map(_link, _keys(p)))) if k % 2 else p for k, p in parts)
 
 
 def latex(sentence: str) -> str:

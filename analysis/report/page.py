@@ -1,28 +1,24 @@
 """Result and figures -> report.html (one file, no network), methods.tex and references.bib."""
 
-from base64 import b64encode
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from analysis.analyse import Result
-from analysis.drawings.drawing import Drawing, figure_bytes
+from analysis.drawings.drawing import Drawing, figure_words
 from analysis.grids.html import html_grid
 from analysis.grids.latex import defined
 from analysis.report.methods import REFERENCES, bibtex, html, keys_of, latex, methods
-from analysis.report.parts import manifest_audit, representation_parts
+from analysis.report.parts import manifest_audit, page_figure, representation_parts
 
 HERE = Path(__file__).resolve().parent
-PIXELS = 96  # of a web page, an inch
 
 
 def report_files(result: Result, drawings: list[Drawing]) -> dict[str, str]:
     """Return file name -> text."""
     sentences = methods(result)
-    keys = keys_of(sentences)
-    texts = {"methods.tex": methods_latex(sentences), "references.bib": bibtex(keys)}
+    texts = {"methods.tex": methods_latex(sentences), "references.bib": bibtex(keys_of(sentences))}
     return {"report.html": _page(result, drawings, sentences, texts)} | texts
 
 
@@ -33,13 +29,13 @@ def methods_latex(sentences: list[str]) -> str:
 
 
 def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:
-    own = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     keys = sorted(keys_of(sentences), key=lambda key: REFERENCES[key].short)
-    return own.get_template("page.html.j2").render(
+    return templates.get_template("page.html.j2").render(
         title=f"{len(result.material.designs)} designs on {len(result.material.matrix)} tasks",
         verdict=result.verdict,
         grids=[html_grid(grid) for grid in result.grids()],
-        figures=[_figure(drawing) for drawing in drawings],
+        figures=[page_figure(figure_words(drawing)) for drawing in drawings],
         parts=representation_parts(result.material.settings.representation),
         audit=manifest_audit(result),
         notes=result.notes,
@@ -48,12 +44,3 @@ def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: 
         references=[(key, REFERENCES[key].full) for key in keys],
         bibtex=texts["references.bib"],
     )
-
-
-def _figure(drawing: Drawing) -> dict[str, Any]:
-    """The picture as SVG within the page: sharp in print, and its ids cannot clash with those of another."""
-    width, height = drawing.figure.get_size_inches()
-    words = {"name": drawing.name, "title": drawing.title, "caption": drawing.caption, "alt": drawing.alt}
-    source = f"data:image/svg+xml;base64,{b64encode(figure_bytes(drawing, 'svg')).decode()}"
-    words["file"] = f"figures/{drawing.name}.pdf"
-    return words | {"source": source, "width": round(width * PIXELS), "height": round(height * PIXELS)}

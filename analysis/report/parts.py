@@ -20,11 +20,14 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Part:
-    """A heading with tables and lines below it."""
+    """A heading with tables, figures and notes below it. `over`: which encoders and texts an answer is about."""
 
     title: str
     grids: list[HtmlGrid] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    name: str = ""
+    over: str = ""
 
 
 def manifest_audit(result: Result) -> list[Part]:
@@ -32,33 +35,21 @@ def manifest_audit(result: Result) -> list[Part]:
     material = result.material
     cells = {label: design for label, design in material.designs.items() if design.runs}
     if not cells:
-        return [Part("Control", lines=[FOREIGN])]
+        return [Part("Control", notes=[FOREIGN])]
     control = Control(footnotes=material.footnotes, notes=result.control_notes)
     bare = [label for label in material.designs if label not in cells]
     lines = [verdict(cells, material.settings.factors, control)]
     lines += [f"Without a manifest, so nothing is known of them: {listed(bare, 10)}."] if bare else []
     if material.references:
         lines.append(f"The {len(material.references)} untrained references were held to the same rule.")
-    parts = [Part("Control", lines=lines)]
+    parts = [Part("Control", notes=lines)]
     for title, items in facts(control, cells, material.settings.factors).items():
         grids = [html_grid(item) for item in items if isinstance(item, Grid)]
         parts.append(Part(title, grids, [item for item in items if isinstance(item, str)]))
     return parts
 
 
-@dataclass(frozen=True)
-class RepresentationPart:
-    """One question's answer. `over`: which encoders and texts it is about; `figures`: as the page's own."""
-
-    name: str
-    title: str
-    over: str
-    grids: list[HtmlGrid]
-    figures: list[dict[str, Any]]
-    notes: list[str]
-
-
-def representation_parts(folder: Path | None) -> list[RepresentationPart]:
+def representation_parts(folder: Path | None) -> list[Part]:
     """Return the answers in a folder, none for None. Raises UserError for what that command has not written."""
     if folder is None:
         return []
@@ -74,10 +65,10 @@ def representation_parts(folder: Path | None) -> list[RepresentationPart]:
         ) from error
 
 
-def _part(answer: dict[str, Any], folder: Path) -> RepresentationPart:
+def _part(answer: dict[str, Any], folder: Path) -> Part:
     grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
-    figures = [_figure(figure, folder) for figure in answer["figures"]]
-    return RepresentationPart(answer["name"], answer["title"], answer["over"], grids, figures, answer["notes"])
+    figures = [page_figure(figure, f"{folder.name}/") for figure in answer["figures"]]
+    return Part(answer["title"], grids, answer["notes"], figures, answer["name"], answer["over"])
 
 
 def _grid(stored: dict[str, Any]) -> Grid:
@@ -85,7 +76,8 @@ def _grid(stored: dict[str, Any]) -> Grid:
     return Grid(**{**stored, "rows": rows, "footnotes": tuple(stored["footnotes"])})
 
 
-def _figure(stored: dict[str, Any], folder: Path) -> dict[str, Any]:
-    words = {key: stored[key] for key in ("name", "title", "caption", "alt", "width", "height")}
-    file = f"{folder.name}/figures/{stored['name']}.pdf"
-    return words | {"source": f"data:image/svg+xml;base64,{stored['svg']}", "file": file}
+def page_figure(words: dict[str, Any], folder: str = "") -> dict[str, Any]:
+    """Return `figure_words` as the page shows them: the SVG within it is sharp, and its ids clash with no other's."""
+    shown = {key: words[key] for key in ("name", "title", "caption", "alt", "width", "height")}
+    source = f"data:image/svg+xml;base64,{words['svg']}"
+    return shown | {"source": source, "file": f"{folder}figures/{words['name']}.pdf"}
