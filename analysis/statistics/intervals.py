@@ -18,10 +18,8 @@ FEW = 4  # averages per value that are laid out, beyond EXACT_UP_TO values
 
 
 def student_interval(differences: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Return the ends [P] of the interval of the mean of each row of `differences` [P, n] (Student 1908).
-
-    Nothing is drawn at random. The ends are nan for one task, and both are the mean where the differences do not vary.
-    """
+    """Return the ends [P] of the interval of the mean of each row of `differences` [P, n] (Student 1908): nan for one
+    task, and the mean itself where the differences do not vary."""
     mean, error = mean_and_error(differences)
     reach = student_reach(error, max(1, differences.shape[1] - 1), level)
     return mean - reach, mean + reach
@@ -163,10 +161,9 @@ def direction(estimate: Floats, test: SignedRank, alpha: float) -> Floats:
 
 
 def tipping_tasks(differences: Floats, side: float, decimals: int = 12) -> list[int]:
-    """Return the positions in `differences` [n] of the fewest tasks that turn their mean against `side` (1 or -1).
+    """Return the positions in `differences` [n] of the fewest tasks without which the mean has the sign of `side`.
 
-    Without them the mean of the others has the sign of `side`; the largest comes first. None where the mean does not
-    speak against it, or side is 0.
+    The largest comes first. None where the mean does not speak against `side` (1 or -1), or it is 0.
     """
     turned = rounded(differences, decimals) * side
     if side == 0 or np.round(turned.mean(), decimals) >= 0:

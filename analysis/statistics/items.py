@@ -43,10 +43,8 @@ def weighted_spearman(predicted: Floats, truth: Floats, counts: Floats) -> Float
 
 
 def weighted_average_precision(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
-    """Return [B]: average precision of `predicted` [n] for labels `truth` (1 or 0), as scikit-learn defines it.
-
-    The mean over the positives of the precision among all items scored as high or higher; 0 without positives.
-    """
+    """Return [B]: average precision of `predicted` [n] for labels `truth` (1 or 0), as scikit-learn defines it: the
+    mean over the positives of the precision among all items scored as high or higher; 0 without positives."""
     order = np.argsort(-predicted, kind="stable")
     _, end = tie_ends(-predicted[order])
     weights = counts[:, order]

@@ -27,10 +27,8 @@ SIZES = np.unique(np.r_[1:40, 40:100:2, 100:200:5, 200 : MOST_TASKS + 1 : 10])  
 
 
 def skewness(differences: Floats) -> Floats:
-    """Return the sample skewness [P] of the rows of [P, n], corrected for few values (Joanes and Gill 1998, G1).
-
-    NaN of fewer than three values, and without any spread.
-    """
+    """Return the sample skewness [P] of the rows of [P, n], corrected for few values (Joanes and Gill 1998, G1); NaN of
+    fewer than three values, and without any spread."""
     n, centred = differences.shape[1], differences - differences.mean(axis=1, keepdims=True)
     variance = (centred**2).mean(axis=1)
     if n < 3:
@@ -80,8 +78,7 @@ class Shifted:
 def represented(differences: Floats) -> Floats:
     """Return up to 500 differences as they are; of more, the means of 500 runs of neighbours in ascending order.
 
-    A run has n / 500 differences; one on the edge of two runs belongs to both in part, so the mean of all is kept.
-    Their spread is given back by `Shifted.at`.
+    One on the edge of two runs belongs to both in part, so the mean is kept. `Shifted.at` gives back the spread.
     """
     n = len(differences)
     if n <= MOST_TASKS:

@@ -44,10 +44,8 @@ def task_ranks(scores: Floats, decimals: int = 12) -> Floats:
 
 
 def rank_error(k: int, n: int) -> float:
-    """Return the standard error of the difference of two average ranks, sqrt(k (k + 1) / (6 n)) (Demsar 2006, 3.2.2).
-
-    Without ties it is exact under the null hypothesis; with ties it is too large, so tests that use it are cautious.
-    """
+    """Return the standard error of the difference of two average ranks, sqrt(k (k + 1) / (6 n)) (Demsar 2006, 3.2.2):
+    without ties exact under the null hypothesis, with ties too large, so tests that use it are cautious."""
     return float(np.sqrt(k * (k + 1) / (6 * n)))
 
 
@@ -77,10 +75,7 @@ def cliques(averages: Floats, cd: float) -> list[tuple[int, ...]]:
 
 
 def letters(groups: list[tuple[int, ...]], k: int) -> list[str]:
-    """Return for each of k positions the letters of its sets: two that share one are not told apart.
-
-    Beyond 26 sets there are none ("" everywhere).
-    """
+    """Return for each of k positions the letters of its sets, which two not told apart share; none beyond 26 sets."""
     sets = list(map(set, groups if len(groups) <= len(ascii_lowercase) else []))
     return ["".join(c for c, group in zip(ascii_lowercase, sets, strict=False) if j in group) for j in range(k)]
 
@@ -101,10 +96,8 @@ def against_control(averages: Floats, n: int, control: int) -> dict[str, Floats]
 
 
 def nemenyi_p(differences: Floats, k: int, n: int) -> Floats:
-    """Return Nemenyi's p of differences of average ranks, corrected for all k (k - 1) / 2 pairs (Demsar 2006, 3.2.2).
-
-    P(range of k standard normals > sqrt(2) |difference| / standard error), from the studentized range.
-    """
+    """Return Nemenyi's p of differences of average ranks, corrected for all k (k - 1) / 2 pairs (Demsar 2006, 3.2.2):
+    P(range of k standard normals > sqrt(2) |difference| / standard error), from the studentized range."""
     steps = np.rint(np.abs(differences) * 2 * n)  # average ranks are multiples of 1 / (2 n): each one once
     values, which = np.unique(steps, return_inverse=True)
     p = studentized_range.sf(np.sqrt(2) * values / (2 * n) / rank_error(k, n), k, np.inf)

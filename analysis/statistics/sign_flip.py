@@ -27,10 +27,8 @@ DRAWN_UP_TO = 1000  # units: beyond them the normal curve
 
 @dataclass(frozen=True)
 class SignFlips:
-    """`p` and the smallest p that so many units other than zero allow, numbers or [P]; `flips`: patterns counted.
-
-    `flips` is 0 where p is that of the normal curve.
-    """
+    """`p` and the smallest p that so many units other than zero allow, numbers or [P]; `flips`: patterns counted, 0
+    where p is that of the normal curve."""
 
     p: Any
     p_min: Any
@@ -115,10 +113,8 @@ def flip_means(differences: Floats, draws: int = DRAWS) -> SignFlips:
 
 
 def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Floats]:
-    """Yield chunks [draws, n] of how often each of n units is drawn, n draws with replacement (Efron 1979).
-
-    The same counts at every call with the same seed; every row sums to n.
-    """
+    """Yield chunks [draws, n] of how often each of n units is drawn, n draws with replacement (Efron 1979), always the
+    same ones with the same seed."""
     generator = np.random.default_rng(seed)
     for block in blocks(draws, CELLS // n):
         rows = length(block)

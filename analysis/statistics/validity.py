@@ -40,8 +40,7 @@ RELATED = 0.1  # intraclass correlation from which the report warns
 def at(table: ByTasks, n: int) -> float:
     """Return the rate at `n` tasks, on the line between the nearest numbers measured; beyond them, at the end.
 
-    The rates change steadily with n, so that the nearest smaller number measured would be too kind a one: 12 % of 20
-    tasks for 40, where 19 % holds.
+    The nearest smaller number measured would be too kind a one: 12 % of 20 tasks for 40, where 19 % holds.
     """
     return float(np.interp(n, sorted(table), [table[size] for size in sorted(table)]))
 
