@@ -17,16 +17,10 @@ def heat(axes: Any, values: NDArray[np.float64], reach: tuple[float, float], div
 
     name, low, high = ("PuOr_r", 0.16, 0.84) if diverging else ("YlGnBu", 0.0, 0.6)
     rows, columns = values.shape
-    quads = axes.pcolormesh(
-        np.arange(columns + 1) - 0.5,
-        np.arange(rows + 1) - 0.5,
-        np.ma.masked_invalid(values),
-        cmap=ListedColormap(colormaps[name](np.linspace(low, high, 256))),
-        vmin=reach[0],
-        vmax=reach[1],
-        edgecolors="white",
-        linewidth=width,
-    )
+    colours = ListedColormap(colormaps[name](np.linspace(low, high, 256)))
+    x, y = (np.arange(count + 1) - 0.5 for count in (columns, rows))
+    lines = {"edgecolors": "white", "linewidth": width}
+    quads = axes.pcolormesh(x, y, np.ma.masked_invalid(values), cmap=colours, vmin=reach[0], vmax=reach[1], **lines)
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)

@@ -31,7 +31,7 @@ def absent(texts: Iterable[str]) -> frozenset[str]:
         return frozenset()
     from matplotlib.font_manager import findfont
 
-    return frozenset(letters - _held(findfont(USUAL), frozenset(letters)))
+    return frozenset(letters - _held(findfont(USUAL), letters))
 
 
 @lru_cache(maxsize=8)
@@ -50,7 +50,7 @@ def _others(letters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
     return tuple(taken), frozenset(wanted)
 
 
-def _held(path: str, letters: frozenset[str]) -> frozenset[str]:
+def _held(path: str, letters: Iterable[str]) -> frozenset[str]:
     """Return those of `letters` that a font's file has; none for a file that cannot be read."""
     from matplotlib.ft2font import FT2Font
 

@@ -8,14 +8,8 @@ from analysis.grids.latex_fit import BEYOND, Piece, Size, composed, fit, lines_o
 
 MOST_WAITING = 8  # floats of one table, after which LaTeX must print what waits: it holds 18, with older kernels
 EMPHASIS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
-ABBREVIATED = {
-    "Classification": "Class.",
-    "Clustering": "Clust.",
-    "PairClassification": "PairClass.",
-    "Reranking": "Rerank.",
-    "Retrieval": "Retr.",
-    "Summarization": "Summ.",
-}
+ABBREVIATED = {"Classification": "Class.", "Clustering": "Clust.", "PairClassification": "PairClass."}
+ABBREVIATED |= {"Reranking": "Rerank.", "Retrieval": "Retr.", "Summarization": "Summ."}
 SPECIAL = {c: rf"\{c}" for c in "&%$#_{}"} | {c: f"${c}$" for c in "<>"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "†": r"\dag{}"}
 

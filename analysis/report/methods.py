@@ -114,8 +114,7 @@ REFERENCES = _read()
 def bibtex(keys: Iterable[str]) -> str:
     """Return the entries of these keys, in the order of the file. Raises KeyError for an unknown key."""
     wanted = list(keys)
-    unknown = [key for key in wanted if key not in REFERENCES]
-    if unknown:
+    if unknown := [key for key in wanted if key not in REFERENCES]:
         raise KeyError(f"{FILE} has no {', '.join(unknown)}")
     return "\n".join(reference.bibtex for key, reference in REFERENCES.items() if key in wanted)
 
