@@ -6,13 +6,12 @@ PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --di
 SEEDS  ?= 1
 RUNS   ?= runs
 JOBS   ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
-# Without runs to name, the inner make would start `study` again, and again.
+# A list of no runs would be a study of none.
 $(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))
 BENCH  ?= --write
 STUDY  := eos-causal lastlayer-causal lastlayer-bi multilayer-causal multilayer-bi
 NUMBERS := $(shell seq 0 $$(( $(SEEDS) - 1 )))
-RUN_NAMES := $(foreach seed,$(NUMBERS),$(STUDY:%=%-$(seed)))
 
 # What report reads: the study's own runs of the seeds asked for, whatever else lies in $(RUNS).
 comma := ,
@@ -22,23 +21,11 @@ PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(ce
     "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed=$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
-.PHONY: study llm2vec designs report test unit floors lint bench $(RUN_NAMES:%=score-%) $(RUN_NAMES:%=train-%)
+.PHONY: study llm2vec designs report test unit floors lint bench
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
-	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(RUN_NAMES:%=train-%) $(RUN_NAMES:%=score-%) || { \
-	    echo "error: Not every run is finished; the lines above say why. What is finished is kept: make study goes on." >&2; \
-	    exit 2; }
-	$(MAKE) --no-print-directory report
-
-# All training is asked for first: it takes longest, and a core that would wait for the last of it has scoring to do.
-# A run's name is pooler-attn-seed: lastlayer-bi-0. What is finished is skipped, what was interrupted goes on.
-part = $(word $(1),$(subst -, ,$*))
-$(RUN_NAMES:%=train-%): train-%:
-	@$(RUN) train.py pooler=$(call part,1) attn=$(call part,2) seed=$(call part,3) runs_dir="$$RUNS" trainer.progress=lines
-
-$(RUN_NAMES:%=score-%): score-%: train-% # before and after training
-	@$(RUN) evaluate.py run="$$RUNS/embedded/$(call part,1)-$(call part,2)/seed=$(call part,3)" \
-	    benchmark=docs untrained=also progress=false
+	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"
+	$(MAKE) report
 
 report: ## tables, figures and audit of the five designs' runs with the seeds asked for (SEEDS=3: 0, 1 and 2)
 	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables/all_pairs" report=true > /dev/null

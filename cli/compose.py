@@ -123,7 +123,7 @@ def _params_of_sweeps(words: Sequence[str]) -> list[str]:
 def own_keys(name: str) -> tuple[str, ...]:
     """Return the keys and groups that conf/<name>.yaml itself states, beyond those of conf/encoder.yaml."""
     stated: dict = OmegaConf.to_container(OmegaConf.load(CONF / f"{name}.yaml"), resolve=False)  # type: ignore[assignment]
-    groups = [group for entry in stated["defaults"] if isinstance(entry, dict) for group in entry]
+    groups = [group for entry in stated.get("defaults", ()) if isinstance(entry, dict) for group in entry]
     return tuple(key for key in (*stated, *groups) if key not in ("defaults", "hydra"))
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from analysis.cli import read_arguments
 from cli import compose
-from cli.compose import CONF, check_overrides, composed
+from cli.compose import CONF, check_overrides, composed, plain
 from cli.quoting import evaluate_words, train_words
+from studies.jobs import split_words, study_jobs
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -17,11 +18,11 @@ INDEX = DOCS / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^    python (train\.py|evaluate\.py|-m representation|-m analysis) (.*)$", re.MULTILINE)
+COMMAND = re.compile(r"^    python ((?:train|evaluate|study)\.py|-m representation|-m analysis) (.*)$", re.MULTILINE)
 TARGET = re.compile(r"^    make (\w+)|`make (\w+)", re.MULTILINE)
 OTHER_TREES = {DOCS / "log.md", *DOCS.glob("extend/*.md")}  # the words of the day, and of what a page adds
 
-OURS = "analysis|benchmarks|cli|conf|corpora|encoders|evaluation|poolers|records|representation|training"
+OURS = "analysis|benchmarks|cli|conf|corpora|encoders|evaluation|poolers|records|representation|studies|training"
 
 
 def named(path):
@@ -105,6 +106,7 @@ READ = {
     "train": lambda words: check_overrides("train", train_words(words)),
     "evaluate": lambda words: composed("evaluate", evaluate_words(words)),
     "representation": lambda words: composed("representation", evaluate_words(words)),
+    "study": lambda words: study_jobs(plain(composed("study", split_words(words).study)), split_words(words)),
     "analysis": lambda words: read_arguments([f"scores={ROOT}", *(w for w in words if not w.startswith(ABSENT))]),
 }
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")]
 STAND_IN = """#!/bin/sh
 printf '%s\\n' "$@" > "{calls}/$(echo "$*" | cksum | tr ' ' _)"
-case "$*" in "train.py pooler=$FAILS "*) echo "error: planted" >&2; exit 2;; esac
+case "$*" in "study.py $FAILS"*) echo "error: planted" >&2; exit 2;; esac
 """
 
 
@@ -42,19 +42,15 @@ def started(calls, program):
     return sum(" ".join(call).startswith(program) for call in calls)
 
 
-@pytest.mark.parametrize(("words", "runs"), [((), 5), (("SEEDS=3", "JOBS=1"), 15)])
-def test_five_designs_a_seed(study, words, runs):
+@pytest.mark.parametrize(("words", "seeds"), [((), "[0]"), (("SEEDS=3", "JOBS=1"), "[0,1,2]")])
+def test_five_designs_with_each_seed(study, words, seeds):
     done, calls = study(*words)
     assert done.returncode == 0, done.stderr
-    assert started(calls, "train.py") == started(calls, "evaluate.py") == runs
+    (call,) = [call for call in calls if call[0] == "study.py"]
+    cells = "eos-causal,lastlayer-causal,lastlayer-bi,multilayer-causal,multilayer-bi"
+    assert call[1:3] == [f"designs=[{cells}]", f"seeds={seeds}"]
+    assert "JOBS=1" not in words or "jobs=1" in call
     assert "tables/report.html" in done.stdout
-
-
-def test_what_takes_longest_comes_first(study):
-    """Training before scoring; or a core has nothing to do while the last run trains."""
-    _, calls = study("JOBS=1")
-    programs = [call[0] for call in calls]
-    assert programs[:10] == ["train.py"] * 5 + ["evaluate.py"] * 5
 
 
 @pytest.mark.parametrize("word", ["SEEDS=0", "SEEDS=0,1", "SEEDS=", "JOBS=0", "JOBS=all"])
@@ -66,11 +62,9 @@ def test_a_number_that_is_none_is_refused_at_once(study, word):
     assert not calls
 
 
-def test_a_run_that_fails_fails_the_study_and_stops_no_other(study):
-    done, calls = study("SEEDS=2", fails="lastlayer")
+def test_a_study_that_is_not_finished_is_not_compared(study):
+    done, calls = study("SEEDS=2", fails="designs=[eos")
     assert done.returncode == 2
-    assert "error: Not every run is finished" in done.stderr
-    assert (started(calls, "train.py"), started(calls, "evaluate.py")) == (10, 6)
     assert not started(calls, "-m analysis"), "a comparison of half a study"
 
 
@@ -103,8 +97,7 @@ def test_a_folder_of_runs_with_spaces_stays_whole(study, tmp_path):
     (runs / "embedded" / "tables").mkdir(parents=True)
     done, calls = study(f"RUNS={runs}", "JOBS=1")
     assert done.returncode == 0, done.stderr
-    assert f"runs_dir={runs}" in only(calls, "train.py", "pooler=eos")
-    assert f"run={runs}/embedded/lastlayer-bi/seed=0" in [call[1] for call in calls if call[0] == "evaluate.py"]
+    assert f"runs_dir={runs}" in only(calls, "study.py")
     assert only(calls, "-m", "analysis.control")[2] == f"{runs}/embedded/eos-causal/seed=0"
     assert {call[2] for call in calls if call[:2] == ["-m", "analysis"]} == {f"scores={runs}/embedded/scores"}
     assert (runs / "embedded" / "tables" / "control.md").is_file()

@@ -1,0 +1,1 @@
+"""A study as commands: which runs are trained and scored, and their processes."""

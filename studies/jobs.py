@@ -1,0 +1,98 @@
+"""The commands of a study: train each design with each seed, then score the runs and what they started from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cli.compose import check_overrides, composed, options, own_keys, plain
+from cli.errors import UserError, nearest
+from cli.limits import SWITCH, Limit, check_limits
+from cli.quoting import evaluate_words, quoted, train_words
+from records.run_folder import choices_of, fixed_words, run_folder
+from studies.workers import Job
+
+Config = dict[str, Any]
+OF_BOTH = ("cache_dir",)
+OF_A_JOB = ("run", "untrained", "plan", "threads", "progress", "readings")  # keys of evaluate.py that a study sets
+
+
+@dataclass(frozen=True)
+class Words:
+    """A command line of study.py by program: its own words, those of train.py, those of evaluate.py."""
+
+    study: list[str]
+    train: list[str]
+    evaluate: list[str]
+
+
+def split_words(arguments: Sequence[str]) -> Words:
+    """Give each word to the program whose key it is; what neither study.py nor evaluate.py has is train.py's.
+
+    Raises `UserError` for what is no key=value, or is a word of evaluate.py that a study sets itself.
+    """
+    own, scoring = own_keys("study"), own_keys("evaluate")
+    words = Words([], [], [])
+    for argument in arguments:
+        key, equals, _ = argument.partition("=")
+        if not equals:
+            raise UserError(f"The argument '{argument}' is no key=value. See python study.py --help.")
+        first = key.lstrip("+~").split(".")[0]
+        if first in own:
+            words.study.append(argument)
+        elif first in scoring:
+            if first in OF_A_JOB:
+                raise UserError(f"{first}= is set by study.py for each run. Leave it out, or use python evaluate.py.")
+            words.evaluate.append(argument)
+        elif first in ("seed", "pooler", "attn", "design") and "." not in key:
+            raise UserError(f"{first}= differs by run here. Give seeds=[...] or designs=[...].")
+        else:
+            words.train.append(argument)
+            words.evaluate.extend([argument] * (first in OF_BOTH))
+    return words
+
+
+def study_jobs(config: Config, words: Words) -> list[Job]:
+    """Return the jobs of a study in the order in which they are worth starting. config: conf/study.yaml, composed.
+
+    Training comes first, since it takes longest; runs of one attention share the forward passes of their common start.
+    Raises `UserError` for designs, seeds or words that there are not.
+    """
+    check_limits(config, {"jobs": Limit(1, "one per core")}, {"untrained": SWITCH, "plan": SWITCH})
+    seeds, designs = config["seeds"], config["designs"]
+    if not (isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)):
+        raise UserError(f"seeds={seeds} must be a list of whole numbers, such as [0,1,2].")
+    if not (isinstance(designs, list) and designs):
+        raise UserError(f"designs={designs} must be a list of designs, such as [eos-causal,multilayer-bi].")
+    composed("evaluate", evaluate_words(["run=x", *words.evaluate]))
+    training, scoring = list[Job](), list[Job]()
+    starts: dict[str, dict[str, str]] = {}  # attention -> job that trains a run -> its folder
+    for design in dict.fromkeys(designs):
+        typed = [*design_words(str(design)), *words.train]
+        choice = train_words(typed)
+        check_overrides("train", choice)
+        whole = plain(composed("train", choice))
+        folder = run_folder(whole, choices_of(choice), fixed_words(whole, choice)).path
+        for seed in dict.fromkeys(seeds):
+            run, name = str(folder.with_name(f"seed={seed}")), f"{design} seed {seed}"
+            train = ("train.py", *typed, f"seed={seed}", "trainer.progress=lines")
+            training.append(Job(f"train {name}", train))
+            evaluate = ("evaluate.py", f"run={run}", *words.evaluate, "progress=false")
+            scoring.append(Job(f"score {name}", evaluate, (f"train {name}",)))
+            starts.setdefault(whole["attn"]["name"], {})[f"train {name}"] = run
+    untrained = []
+    for attn, runs in starts.items():
+        several = ",".join(map(quoted, runs.values()))
+        evaluate = ("evaluate.py", f"run=[{several}]", "untrained=only", *words.evaluate, "progress=false")
+        untrained.append(Job(f"score the starts of {attn}", evaluate, tuple(runs)))
+    return [*training, *(untrained if config["untrained"] else []), *scoring]
+
+
+def design_words(design: str) -> list[str]:
+    """Return the words of train.py for an option of design=, or for <pooler>-<attn>."""
+    if design in options("design"):
+        return [f"design={design}"]
+    pooler, _, attn = design.rpartition("-")
+    cells = [f"{one}-{other}" for one in options("pooler") for other in options("attn")]
+    if design not in cells:
+        raise UserError(f"There is no design '{design}'. {nearest(design, [*options('design'), *cells])}")
+    return [f"pooler={pooler}", f"attn={attn}"]

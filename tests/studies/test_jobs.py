@@ -1,0 +1,62 @@
+"""The commands of a study: which, in which order, of whose words; and what is refused before any of them starts."""
+
+import pytest
+
+from cli.compose import composed, plain
+from cli.errors import UserError
+from studies.jobs import split_words, study_jobs
+
+
+def jobs(*arguments):
+    words = split_words(arguments)
+    return study_jobs(plain(composed("study", words.study)), words)
+
+
+def test_each_design_is_trained_with_each_seed_before_anything_is_scored(tmp_path):
+    listed = jobs("designs=[model1,mean-bi]", "seeds=[0,2]", "lora.r=8", f"runs_dir={tmp_path}", "benchmark=docs_smoke")
+    names = [job.name for job in listed]
+    assert names == [
+        *("train model1 seed 0", "train model1 seed 2", "train mean-bi seed 0", "train mean-bi seed 2"),
+        *("score the starts of causal", "score the starts of bi"),
+        *("score model1 seed 0", "score model1 seed 2", "score mean-bi seed 0", "score mean-bi seed 2"),
+    ]
+    train, starts, score = listed[1], listed[4], listed[7]
+    words = ("train.py", "design=model1", "lora.r=8", f"runs_dir={tmp_path}", "seed=2", "trainer.progress=lines")
+    folders = [f"{tmp_path}/embedded,lora.r=8/eos-causal/seed={seed}" for seed in (0, 2)]
+    assert (train.words, train.after) == (words, ())
+    assert score.words == ("evaluate.py", f"run={folders[1]}", "benchmark=docs_smoke", "progress=false")
+    assert score.after == ("train model1 seed 2",)
+    assert starts.words[1:3] == (f"run=['{folders[0]}','{folders[1]}']", "untrained=only")
+    assert starts.after == ("train model1 seed 0", "train model1 seed 2")
+
+
+def test_the_default_is_the_five_designs_of_the_paper():
+    listed = jobs("untrained=false")
+    cells = ["eos-causal", "lastlayer-causal", "lastlayer-bi", "multilayer-causal", "multilayer-bi"]
+    assert [job.name for job in listed] == [f"{kind} {cell} seed 0" for kind in ("train", "score") for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("designs=[model9]", r"There is no design 'model9'\. Nearest: model5"),
+        ("designs=[eos-by]", r"There is no design 'eos-by'\. Nearest: .*eos-bi"),
+        ("designs=eos-causal", "designs=eos-causal must be a list of designs"),
+        ("designs=[]", "must be a list of designs"),
+        ("seeds=3", r"seeds=3 must be a list of whole numbers, such as \[0,1,2\]"),
+        ("seeds=[0,one]", "must be a list of whole numbers"),
+        ("seeds=[-1]", "must be a list of whole numbers"),
+        ("jobs=0", "jobs=0 must be a whole number, at least 1; null: one per core"),
+        ("untrained=also", "untrained=also must be one of"),
+        ("lora.q=8", r"There is no key 'lora\.q' in conf/train\.yaml"),
+        ("benchmark.experiment=2", r"There is no key 'benchmark\.experiment' in conf/evaluate\.yaml"),
+        ("seed=1", r"seed= differs by run here\. Give seeds="),
+        ("pooler=eos", "pooler= differs by run here"),
+        ("run=runs/a", "run= is set by study.py for each run"),
+        ("lora.r=8,16", "lora.r has several values"),
+        ("model1", "The argument 'model1' is no key=value"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(word, message):
+    with pytest.raises(UserError, match=message):
+        jobs(word)
