@@ -196,16 +196,20 @@ class LoadedReadings:
         return self.text_encoder.run(texts, instruction, vectors)
 
 
-def load_readings(cfg: Config, run: Path | None, poolers: Mapping[str, Config]) -> LoadedReadings:
+def load_readings(
+    cfg: Config, run: Path | None, poolers: Mapping[str, Config], seeds: Mapping[str, int] | None = None
+) -> LoadedReadings:
     """Load the run in the folder `run`, or the untrained start of `cfg`, for `poolers` (name -> as in conf/pooler).
 
+    seeds: name -> seed that draws the pooler's parameters; None: that of `cfg` for all.
     Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
     """
     text_encoder, fingerprint = loaded(cfg, run, list(poolers.values()))
     usual = text_encoder.encoder.pooler
-    seed, experts = stream_seed(cfg["seed"], "head"), experts_of(text_encoder.encoder.backbone)
+    experts = experts_of(text_encoder.encoder.backbone)
     readings, fingerprints = dict[str, Reading](), dict[str, str]()
     for name, config in poolers.items():
+        seed = stream_seed((seeds or {}).get(name, cfg["seed"]), "head")
         pooler = build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts)
         if pooler.lacks_statistics:
             raise UserError(

@@ -14,7 +14,7 @@ from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
 from cli.quiet import quiet
 from cli.quoting import evaluate_words
 from evaluation.candidates.candidates import Candidate, Config, candidates
-from evaluation.candidates.readings import check_readings, read_by
+from evaluation.candidates.readings import check_readings, read_by, share_starts
 from evaluation.instructions import read_instructions
 from evaluation.plan.plan import Plan, check_mode
 from evaluation.plan.speed import remember
@@ -116,7 +116,7 @@ def run(cfg: Config) -> list[Outcome]:
     check_limits(cfg, LIMITS, ENCODER_WORDS)
     readings = check_readings(cfg["readings"])
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
-    found = read_by(found, readings) if readings else found
+    found = read_by(found, readings) if readings else share_starts(found)
     check_mode(cfg["embeddings"])
     import torch
 
@@ -153,27 +153,30 @@ def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan
     counts = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     columns = "{task.description}", *counts, "{task.fields[texts]:,} texts"
     position = {task.metadata.name: n for n, task in enumerate(tasks)}
-    outcomes = []
+    outcomes: dict[int, Outcome] = {}
+    first = {candidate.checkpoint: i for i, candidate in reversed(list(enumerate(found)))}
+    order = sorted(range(len(found)), key=lambda i: first[found[i].checkpoint])  # what shares a model, one by one
     with Progress(*columns, console=Console(stderr=True), disable=not cfg["progress"], transient=True) as bar:
         line = bar.add_task("", total=len(found) * len(tasks), texts=0)
 
         def on_texts(count: int) -> None:
             bar.update(line, texts=bar.tasks[0].fields["texts"] + count)
 
-        for i, candidate in enumerate(found):
-            bar.update(line, completed=i * len(tasks), texts=0)
+        for done, i in enumerate(order):
+            candidate = found[i]
+            bar.update(line, completed=done * len(tasks), texts=0)
 
-            def on_task(name: str, title: str = candidate.title, before: int = i * len(tasks)) -> None:
+            def on_task(name: str, title: str = candidate.title, before: int = done * len(tasks)) -> None:
                 bar.update(line, description=f"{title} {name}", completed=before + position[name])
 
             mode = candidate.manifest["config"]["evaluation"]["instructions"]
             options = Options(read_instructions(mode), cfg["predictions"], plan.cache_dir, plan.tokens[i])
             outcome = score(candidate, tasks, options, on_task, on_texts)
-            outcomes.append(outcome)
+            outcomes[i] = outcome
             spent = outcome.tokens, outcome.encoding
             remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], *spent)
             print(f"{candidate.title}: {outcome.computed} new scores in {outcome.seconds:.0f} s", flush=True)
-    return outcomes
+    return [outcomes[i] for i in range(len(found))]
 
 
 def _name_uninstructed(found: Sequence[Candidate]) -> None:

@@ -1,9 +1,9 @@
-"""`readings=[eos,mean,layer:3/mean]`: the same checkpoint read by several poolers, each a candidate of its own."""
+"""One checkpoint read by several poolers, each a candidate: those of `readings=`, and the common start of runs."""
 
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from evaluation.candidates.moee_readings import CHOICES as OF_ROUTERS
 from evaluation.candidates.moee_readings import is_moee, moee_pooler
 from evaluation.candidates.shared import ReadingGroup, group_of
 from evaluation.embeddings.store import Encoder, Store
+from records.fingerprint import of_value
+from records.identity import of_states
 
 PLAIN = ("eos", "mean", "weightedmean")  # poolers without parameters
 LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")
@@ -27,11 +29,15 @@ CHOICES = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingCandidate(Candidate):
-    """A candidate whose vectors come from forward passes that all readings of `of` share. `poolers`: those of all."""
+    """A candidate whose vectors come from forward passes that all readings of `of` share. `poolers`: those of all.
+
+    seeds: of the readings whose parameters another seed than that of `of` draws.
+    """
 
     reading: str
     of: Candidate
     poolers: dict[str, Config]
+    seeds: dict[str, int] = field(default_factory=dict)
 
     @property
     def checkpoint(self) -> str:
@@ -40,7 +46,7 @@ class ReadingCandidate(Candidate):
 
     @property
     def _group(self) -> ReadingGroup:
-        return group_of(self.of.folder, self.of.results, self.of.manifest["config"], self.poolers)
+        return group_of(self.of.folder, self.of.manifest["config"], self.poolers, self.seeds)
 
     def load(self) -> Encoder:
         """Return this reading's encoder; the checkpoint is loaded with the first of its readings."""
@@ -73,6 +79,36 @@ def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]
             reading = _reading(candidate, name, poolers)
             made.setdefault(f"{reading.results} {reading.title} {candidate.folder}", reading)
     return list(made.values())
+
+
+def share_starts(found: Sequence[Candidate]) -> list[Candidate]:
+    """Let untrained candidates whose states are the same share their forward passes, each with its own head.
+
+    The order stays, and so do vectors and fingerprints: designs and seeds of one attention differ in heads alone
+    before training.
+    """
+    starts: dict[str, dict[str, Candidate]] = {}
+    for candidate in found:
+        config = candidate.manifest["config"]
+        alone = candidate.trained or candidate.dim or isinstance(candidate, ReadingCandidate)
+        if not alone and config["pooler"].get("standardise") != "corpus":  # which needs a file of statistics
+            starts.setdefault(_states(config), {}).setdefault(candidate.title, candidate)
+    shared: dict[int, Candidate] = {}
+    for members in starts.values():
+        first = next(iter(members.values()))
+        poolers = {title: member.manifest["config"]["pooler"] for title, member in members.items()}
+        seeds = {title: member.manifest["config"]["seed"] for title, member in members.items()}
+        for title, member in members.items() if len(members) > 1 else ():
+            shared[id(member)] = ReadingCandidate(
+                member.manifest, member.results, reading=title, of=first, poolers=poolers, seeds=seeds
+            )
+    return [shared.get(id(candidate), candidate) for candidate in found]
+
+
+def _states(config: Config) -> str:
+    """Digest of all that an untrained encoder's states depend on, and of how they are computed."""
+    how = [config.get(key) for key in ("lineage", "stages", "padding_side", "token_budget", "accelerator")]
+    return of_value([of_states(config), how])
 
 
 def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCandidate:

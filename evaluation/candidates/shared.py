@@ -113,12 +113,15 @@ class ReadingEncoder:
 _current: dict[str, ReadingGroup] = {}  # the group that is being scored: its readings follow one another
 
 
-def group_of(folder: Path | None, results: Path, config: Config, poolers: dict[str, Config]) -> ReadingGroup:
-    """Return the group of a checkpoint's readings, loaded with the first of them; the one before it is let go."""
-    key = of_value([str(folder), str(results), config, poolers])
+def group_of(folder: Path | None, config: Config, poolers: dict[str, Config], seeds: dict[str, int]) -> ReadingGroup:
+    """Return the group of a checkpoint's readings, loaded with the first of them; the one before it is let go.
+
+    seeds: of the readings whose parameters another seed than that of `config` draws.
+    """
+    key = of_value([str(folder), config, poolers, seeds])
     if key not in _current:
         from encoders.loading import load_readings
 
         _current.clear()
-        _current[key] = ReadingGroup(load_readings(config, folder, poolers))
+        _current[key] = ReadingGroup(load_readings(config, folder, poolers, seeds))
     return _current[key]

@@ -11,7 +11,7 @@ from cli.errors import UserError
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates import shared
 from evaluation.candidates.candidates import candidates
-from evaluation.candidates.readings import PLAIN, check_readings, read_by
+from evaluation.candidates.readings import PLAIN, check_readings, read_by, share_starts
 from evaluation.command import main
 from evaluation.embeddings.on_disk import VECTORS
 from poolers.layer import POOLINGS
@@ -185,3 +185,33 @@ def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
     second = two[0].load()
     assert second.group is not first.group
     assert list(shared._current.values()) == [second.group]
+
+
+def _vectors(encoder, texts) -> np.ndarray:
+    rows = np.zeros((len(texts), encoder.embedding_dim), dtype=np.float32)
+    for indices, part in encoder.parts(texts):
+        rows[indices] = part
+    return rows
+
+
+def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tmp_path) -> None:
+    """Designs and seeds differ in heads alone before training: fewer passes; names, fingerprints and vectors stay."""
+    cells = [("eos", "bi", 0), ("lastlayer", "bi", 0), ("mean", "causal", 0), ("lastlayer", "bi", 1)]
+    cells += [("multilayer", "causal", 2), ("latent", "bi_last", 0)]
+    usual = [w for w in words if not w.startswith(("tasks", "attn", "model.path"))]
+    usual += [w.replace("=", "='") + "'" for w in (*(w for w in words if "model.path" in w), f"runs_dir={tmp_path}")]
+    each = []
+    for pooler, attn, seed in cells:
+        further = ["attn.layers=1"] if attn == "bi_last" else []
+        cfg = composed("evaluate", [*usual, f"pooler={pooler}", f"attn={attn}", f"seed={seed}", *further])
+        each += candidates(plain(cfg))
+    found = share_starts(each)
+    assert [(c.title, c.manifest) for c in found] == [(c.title, c.manifest) for c in each]
+    texts = [f"a text {'of words ' * n}{n}" for n in range(12)]
+    groups: dict[str, list] = {}
+    for alone, together in zip(each, found, strict=True):
+        one, two = alone.load(), together.load()
+        assert one.fingerprint == two.fingerprint
+        assert _vectors(one, texts).tobytes() == _vectors(two, texts).tobytes()
+        groups.setdefault(together.checkpoint, []).append(together.title)
+    assert [len(titles) for titles in groups.values()] == [3, 2, 1]

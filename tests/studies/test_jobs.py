@@ -47,7 +47,7 @@ def test_the_default_is_the_five_designs_of_the_paper():
         ("seeds=[0,one]", "must be a list of whole numbers"),
         ("seeds=[-1]", "must be a list of whole numbers"),
         ("jobs=0", "jobs=0 must be a whole number, at least 1; null: one per core"),
-        ("untrained=also", "untrained=also must be one of"),
+        ("untrained=also", "untrained=also must be true or false"),
         ("lora.q=8", r"There is no key 'lora\.q' in conf/train\.yaml"),
         ("benchmark.experiment=2", r"There is no key 'benchmark\.experiment' in conf/evaluate\.yaml"),
         ("seed=1", r"seed= differs by run here\. Give seeds="),
