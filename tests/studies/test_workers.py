@@ -16,6 +16,7 @@ from tests.started import start
 from tests.triples import write_triples
 
 ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / "cache"  # of cleaned docstrings, as for every other command of the checkout
 SCRIPT = """
 import os, pathlib, sys
 place, name, code = sys.argv[1:]
@@ -73,14 +74,14 @@ def test_a_stop_reaches_what_runs(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_study_has_the_numbers_of_its_commands(tmp_path, docstring_cache):
+def test_a_study_has_the_numbers_of_its_commands(tmp_path):
     """Trained and scored in processes of one server, and as train.py and evaluate.py by themselves."""
     write_triples(tmp_path / "pairs.jsonl")
     words = ["data=jsonl", f"data.path={tmp_path / 'pairs.jsonl'}", "data.validation=4", "max_length=16"]
     words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "study=small", "logging.tensorboard=false"]
-    words += [f"cache_dir={docstring_cache}"]
+    words += [f"cache_dir={CACHE}"]
     scored = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification]", "embeddings=memory"]
-    evaluated = ["progress=false", f"cache_dir={docstring_cache}"]
+    evaluated = ["progress=false", f"cache_dir={CACHE}"]
     both = tmp_path / "both", tmp_path / "alone"
     done = start(
         "study.py", "designs=[eos-causal,lastlayer-causal]", "seeds=[0,1]", *words, *scored, f"runs_dir={both[0]}"
