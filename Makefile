@@ -2,10 +2,13 @@
 PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin/python
-PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n auto --maxprocesses 4 --dist worksteal
+# One more than cores, at most four: a test that waits for a process leaves its core to another.
+TESTERS = $(shell n=$$(( $(CORES) + 1 )); echo $$(( n < 4 ? n : 4 )))
+PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
 SEEDS  ?= 1
 RUNS   ?= runs
-JOBS   ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+CORES  := $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+JOBS   ?= $(CORES)
 # A list of no runs would be a study of none.
 $(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))

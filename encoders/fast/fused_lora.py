@@ -106,7 +106,7 @@ class _FusedLora(torch.autograd.Function):
                 w, b, lora_a, lora_b = (t if t is None else t.to(dtype) for t in of_layer)
                 assert w is not None and lora_a is not None and lora_b is not None  # noqa: PT018
                 y = flat @ w.T if b is None else torch.addmm(b, flat, w.T)
-                z = _masked(flat, keep) @ lora_a.T
+                z = _masked(flat, _factor(keep, flat)) @ lora_a.T
                 outputs.append(y.addmm_(z, lora_b.T, alpha=scale).view(*x.shape[:-1], -1))
                 saved += [keep, w, lora_a, lora_b, z]
         ctx.save_for_backward(*saved)
@@ -123,11 +123,11 @@ class _FusedLora(torch.autograd.Function):
             for gradient, (keep, w, lora_a, lora_b, z) in zip(gradients, _by_layer(saved), strict=True):
                 g = gradient.reshape(-1, gradient.shape[-1])
                 of_z = (g @ lora_b).mul_(ctx.scale)
-                of_a, of_b = of_z.T @ _masked(flat, keep), (g.T @ z).to(ctx.adapter).mul_(ctx.scale)
+                mask = _factor(keep, flat)
+                of_a, of_b = of_z.T @ _masked(flat, mask), (g.T @ z).to(ctx.adapter).mul_(ctx.scale)
                 of_tensors += [None, None, None, of_a.to(ctx.adapter), of_b]
                 if ctx.needs_input_grad[0]:
-                    part = of_z @ lora_a
-                    part = (part if keep is None else part.mul_(keep)).addmm_(g, w)
+                    part = _masked(of_z @ lora_a, mask).addmm_(g, w)
                     of_x = part.to(ctx.input[0]) if of_x is None else of_x.add_(part)
         return (None if of_x is None else of_x.view(ctx.input[1]), None, None, *of_tensors)
 
@@ -137,5 +137,17 @@ def _by_layer(tensors: Sequence[Any]) -> list[Sequence[Any]]:
     return [tensors[i : i + 5] for i in range(0, len(tensors), 5)]
 
 
-def _masked(x: Tensor, keep: Tensor | None) -> Tensor:
-    return x if keep is None else x * keep
+def _factor(keep: Tensor | None, x: Tensor) -> Tensor | None:
+    """The mask as `_masked` takes it for x: of 16-bit numbers on a CPU as bits, all ones where an entry is kept.
+
+    In a product torch widens each byte by itself; widened at once, `and` takes a quarter of that time.
+    """
+    if keep is None or keep.dtype is not torch.uint8 or x.itemsize != 2 or x.device.type != "cpu":
+        return keep
+    return keep.view(torch.int8).to(torch.int16).neg_()
+
+
+def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return x
+    return (x.view(torch.int16) & mask).view(x.dtype) if mask.dtype is torch.int16 else x * mask
