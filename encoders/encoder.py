@@ -90,13 +90,14 @@ class Encoder(nn.Module):
                 reductions.append(pooler.reduce_routing(layer, rows.padded(read), batch.view))
         return reductions
 
-    def precision(self, batch: Batch) -> torch.autocast:
+    def precision(self) -> torch.autocast:
         """The number format of the backbone's matrix products."""
-        return torch.autocast(batch.roles.device.type, self.compute, enabled=self.compute is not torch.float32)
+        device = next(self.backbone.parameters()).device
+        return torch.autocast(device.type, self.compute, enabled=self.compute is not torch.float32)
 
     def run_backbone(self, batch: Batch) -> Tensor:
         """[B, T, D] states of the last layer after the final norm."""
-        with self.precision(batch):
+        with self.precision():
             return last_states(self.backbone, batch)
 
     def each_layer(
@@ -119,7 +120,7 @@ class Encoder(nn.Module):
         sites = [*layers[:-1], norm]
         handles = [sites[i].register_forward_hook(partial(keep, i)) for i in chosen]
         try:
-            with self.precision(batch):
+            with self.precision():
                 self.backbone(**rows.inputs)
         finally:
             for handle in handles:
@@ -141,7 +142,8 @@ class Readings:
     def __init__(self, encoder: Encoder, readings: Mapping[str, Reading]) -> None:
         poolers = [reading.pooler for reading in readings.values()]
         check_padding(encoder.backbone, poolers)
-        prove_routers(encoder.backbone, poolers)
+        with encoder.precision():  # weights may be stored as they are computed by now, beside float32 states
+            prove_routers(encoder.backbone, poolers)
         self.encoder, self.readings = encoder, dict(readings)
 
     def __call__(self, batch: Batch) -> dict[str, Tensor]:

@@ -81,3 +81,11 @@ def test_a_mixed_list_scores_as_each_pooler_alone(words, tmp_path, capsys):
     ]
     names = [sorted(p.name for p in (tmp_path / run).rglob("seed=*")) for run in ("at_once", "alone")]
     assert names[0] == names[1], "the same encoder has the same fingerprint"
+
+
+def test_readings_of_routers_are_scored_in_every_number_format(words, tmp_path, capsys):
+    """Weights are stored in the format of the products, states are float32 next to them."""
+    for precision in ("mixed", "bf16"):
+        place = [f"results={tmp_path / precision}", f"cache_dir={tmp_path / precision}", f"precision={precision}"]
+        main([*words, *place, "readings=[mean,moee:routing]", "tasks=[Graded]"])
+        assert capsys.readouterr().out.count("1 of 1") == 2

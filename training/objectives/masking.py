@@ -128,7 +128,7 @@ class MaskedLoss:
         batch = self.work.tokenizer.batch([r.tokens for r in rows]).to(self.head.device)
         states = self.encoder.run_backbone(batch)
         text, place = before(batch, rows)
-        with self.encoder.precision(batch):
+        with self.encoder.precision():
             return logits_at(states[text, place], self.head)
 
     def targets(self, rows: Sequence[Masked]) -> Tensor:
