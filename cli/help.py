@@ -22,8 +22,11 @@ def help_screen(name: str) -> str:
     groups = [_line(f"{group}=", _shortened(what, names)) for group, what, names in _groups(name)]
     remarks = [(key, default, remark) for key, default, remark in key_remarks(name) if remark]
     keys = [_line(key, f"({default}) {remark}" if default else remark) for key, default, remark in remarks]
-    parts = [purpose, "", "examples:", *shown, "", "groups, each chosen whole (group=option):", *groups]
-    more = "conf/README.md lists all options; --cfg job prints every key with its value, those of encoder.yaml too."
+    parts = [purpose, "", "examples:", *shown]
+    more = "Its other words are those of train.py and evaluate.py; their --help lists them."
+    if groups:
+        parts += ["", "groups, each chosen whole (group=option):", *groups]
+        more = "conf/README.md lists all options; --cfg job prints every key with its value, those of encoder.yaml too."
     return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", more])
 
 
