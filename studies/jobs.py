@@ -13,7 +13,12 @@ from studies.workers import Job
 
 Config = dict[str, Any]
 OF_BOTH = ("cache_dir",)
-OF_A_JOB = ("run", "untrained", "plan", "threads", "progress", "readings")  # keys of evaluate.py that a study sets
+OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in their place
+    **dict.fromkeys(("seed", "axes"), "Give seeds=[...]."),
+    **dict.fromkeys(("pooler", "attn", "design", "sweep"), "Give designs=[...]."),
+    **dict.fromkeys(("run", "readings", "threads", "progress"), "Leave it out, or use python evaluate.py."),
+    **dict.fromkeys(("check", "resume"), "Leave it out, or use python train.py."),
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Words:
 def split_words(arguments: Sequence[str]) -> Words:
     """Give each word to the program whose key it is; what neither study.py nor evaluate.py has is train.py's.
 
-    Raises `UserError` for what is no key=value, or is a word of evaluate.py that a study sets itself.
+    Raises `UserError` for what is no key=value, or is a word that a study sets itself.
     """
     own, scoring = own_keys("study"), own_keys("evaluate")
     words = Words([], [], [])
@@ -36,15 +41,13 @@ def split_words(arguments: Sequence[str]) -> Words:
         key, equals, _ = argument.partition("=")
         if not equals:
             raise UserError(f"The argument '{argument}' is no key=value. See python study.py --help.")
-        first = key.lstrip("+~").split(".")[0]
+        whole, first = key.lstrip("+~"), key.lstrip("+~").split(".")[0]
         if first in own:
             words.study.append(argument)
+        elif whole in OF_A_JOB:
+            raise UserError(f"{whole}= is set by study.py, job by job. {OF_A_JOB[whole]}")
         elif first in scoring:
-            if first in OF_A_JOB:
-                raise UserError(f"{first}= is set by study.py for each run. Leave it out, or use python evaluate.py.")
             words.evaluate.append(argument)
-        elif first in ("seed", "pooler", "attn", "design") and "." not in key:
-            raise UserError(f"{first}= differs by run here. Give seeds=[...] or designs=[...].")
         else:
             words.train.append(argument)
             words.evaluate.extend([argument] * (first in OF_BOTH))
@@ -66,12 +69,16 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
     composed("evaluate", evaluate_words(["run=x", *words.evaluate]))
     training, scoring = list[Job](), list[Job]()
     starts: dict[str, dict[str, str]] = {}  # attention -> job that trains a run -> its folder
+    of_folder: dict[str, str] = {}  # folder of the runs -> their design
     for design in dict.fromkeys(designs):
         typed = [*design_words(str(design)), *words.train]
         choice = train_words(typed)
         check_overrides("train", choice)
         whole = plain(composed("train", choice))
         folder = run_folder(whole, choices_of(choice), fixed_words(whole, choice)).path
+        same = of_folder.setdefault(str(folder), design)
+        if same != design:
+            raise UserError(f"The designs {same} and {design} are the same runs, in {folder.parent}. Leave one out.")
         for seed in dict.fromkeys(seeds):
             run, name = str(folder.with_name(f"seed={seed}")), f"{design} seed {seed}"
             train = ("train.py", *typed, f"seed={seed}", "trainer.progress=lines")
