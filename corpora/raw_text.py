@@ -3,13 +3,12 @@
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 from cli.errors import UserError
 from corpora.files import damage_named, data_files, rows, stem
 from corpora.hub import columns_of, load_split
-from corpora.readers import docstring_sources, read_once
+from corpora.readers import docstring_sources, function_of, read_once
 from corpora.triples import Triple
 
 Config = dict[str, Any]
@@ -37,7 +36,7 @@ def _read(data: Config, cache_dir: str) -> list[Triple]:
     if "packages" in data:
         found = dict(docstring_sources(data, cache_dir))
     else:
-        found = {text: source for text, source in resolve_name(data["texts"])(data) if len(text) >= data["shortest"]}
+        found = {text: source for text, source in function_of(data["texts"])(data) if len(text) >= data["shortest"]}
     if not found:
         raise UserError(f"data={data['name']} holds no text of data.shortest={data['shortest']} characters or more.")
     return [Triple(text, text, (), source) for text, source in found.items()]

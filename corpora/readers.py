@@ -25,11 +25,16 @@ def read_triples(data: Config, cache_dir: str) -> list[Triple]:
             f"data={data['name']} holds raw text, and this objective trains on pairs. "
             "Give data=docstrings or data=jsonl."
         )
-    return read_once(resolve_name(data["reader"]), data, cache_dir)
+    return read_once(function_of(data["reader"]), data, cache_dir)
+
+
+def function_of(name: str) -> Callable:
+    """Return the function that "package.module.function" names."""
+    return resolve_name(":".join(name.rsplit(".", 1)))  # without the colon it hides what a module fails to import
 
 
 def read_once(read: Reader, data: Config, cache_dir: str) -> list[Triple]:
-    """Return what `read` makes of a `data` configuration: the last is kept as long as its files stay as they are."""
+    """Return what `read` makes of a `data` configuration; the last two are kept while their files stay as they are."""
     try:
         state = json.dumps(stamps(files_of(data)))
     except (OSError, UserError):

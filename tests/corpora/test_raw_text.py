@@ -91,3 +91,13 @@ def test_a_damaged_gzip_file_is_named(tmp_path, how, name):
     (tmp_path / name).write_bytes(damaged(text.encode())[how])
     with pytest.raises(UserError, match=rf"{name} is a damaged gzip file .*Compress or download it anew"):
         read_texts(data("data=text", f"data.path='{tmp_path / name}'"), "")
+
+
+@pytest.mark.parametrize(("key", "read"), [("reader", read_triples), ("texts", read_texts)])
+def test_what_a_reader_fails_to_import_is_named(monkeypatch, tmp_path, key, read):
+    """Not that its package has no such module: the module is there."""
+    (tmp_path / "own_readers").mkdir()
+    (tmp_path / "own_readers" / "mine.py").write_text("import a_missing_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="a_missing_package"):
+        read({"name": "mine", key: "own_readers.mine.read", "shortest": 1}, "")
