@@ -9,7 +9,7 @@ SEEDS  ?= 1
 RUNS   ?= runs
 CORES  := $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 JOBS   ?= $(CORES)
-# A list of no runs would be a study of none.
+# Without seeds to name, the inner make of `designs` would start `study`.
 $(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))
 BENCH  ?= --write
@@ -28,7 +28,7 @@ export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
 study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
 	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"
-	$(MAKE) report
+	$(MAKE) --no-print-directory report
 
 report: ## tables, figures and audit of the five designs' runs with the seeds asked for (SEEDS=3: 0, 1 and 2)
 	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables/all_pairs" report=true > /dev/null

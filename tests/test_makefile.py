@@ -1,4 +1,4 @@
-"""`make study`: which runs it starts, and what a mistake or a failing run makes of it. A stand-in plays Python."""
+"""`make study`: what it starts, and what a mistake or an unfinished study makes of it. A stand-in plays Python."""
 
 import os
 import shutil
@@ -51,6 +51,7 @@ def test_five_designs_with_each_seed(study, words, seeds):
     assert call[1:3] == [f"designs=[{cells}]", f"seeds={seeds}"]
     assert "JOBS=1" not in words or "jobs=1" in call
     assert "tables/report.html" in done.stdout
+    assert "Entering directory" not in done.stdout, "the inner make is no news"
 
 
 @pytest.mark.parametrize("word", ["SEEDS=0", "SEEDS=0,1", "SEEDS=", "JOBS=0", "JOBS=all"])
