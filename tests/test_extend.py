@@ -88,7 +88,7 @@ def test_an_objective(tree):
     ]:
         assert message in run(tree, f"{train} {word}", code=2)
     for cell, words in [("mean-bi", ""), ("lastlayer-bi", " pooler=lastlayer backbone.frozen=true")]:
-        run(tree, f"{train}{words} runs_dir=runs/{cell}")
+        assert "held-out nDCG@10" in run(tree, f"{train}{words} runs_dir=runs/{cell}")
         made = manifest(tree / "runs" / cell, cell)
         assert (made["steps"], made["config"]["objective"]["bias"]) == (2, -10)
         assert "training.objectives.sigmoid" in made["code"]["chosen"]["objective"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+import study
 from cli.compose import composed, plain
 from cli.errors import UserError
 from studies.jobs import split_words, study_jobs
@@ -63,3 +64,13 @@ def test_the_default_is_the_five_designs_of_the_paper():
 def test_what_is_wrong_is_said_before_anything_runs(word, message):
     with pytest.raises(UserError, match=message):
         jobs(word)
+
+
+def test_a_failed_job_is_named_at_the_end(monkeypatch, tmp_path):
+    """What is finished is kept, and the exit code is that of an error."""
+    monkeypatch.setenv("TQDM_DISABLE", "1")  # as main sets it
+    monkeypatch.setattr("sys.argv", ["study.py", "designs=[eos-causal,mean-bi]", f"runs_dir={tmp_path}"])
+    codes = {"train eos-causal seed 0": 2, "train mean-bi seed 0": 0}
+    monkeypatch.setattr("studies.workers.run_jobs", lambda *_: codes)
+    with pytest.raises(UserError, match=r"1 of 6 jobs failed \(train eos-causal seed 0\).* the same command goes on"):
+        study.main()
