@@ -1,4 +1,4 @@
-"""The keys of a file of conf/ with their remarks, as `--help` shows them. Imports no Hydra, which a manual need not."""
+"""The keys of a file of conf/ with their remarks, as `--help` shows them. Without Hydra, which takes long to import."""
 
 import re
 from pathlib import Path
