@@ -71,7 +71,8 @@ def _layer_grid(means: pd.DataFrame, over: str) -> Grid:
     entropy = means.groupby(["encoder", "type"])["entropy"].first()
     rows = [[*map(Cell, key), *of_layers, Cell(_three(entropy[key]))] for key, of_layers in cells.items()]
     share = _three(1 / means["key"].nunique())
-    even = f"spread evenly it would be {share} for each" if header[0] == "Layer 1" else "even attention is 1 / layers"
+    wide = header[0].startswith("Layer ")  # not always from 1: pooler.layers may name some
+    even = f"spread evenly it would be {share} for each" if wide else "even attention is 1 / layers"
     caption = (
         f"Attention of multilayer heads to the vector of each layer, mean over heads, queries and {over}; {even}. "
         "Entropy: over that of even attention, 1 where the head prefers no layer."

@@ -1,6 +1,7 @@
 """Attention by layer and by class of token on real small encoders, against sums over single texts."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -23,7 +24,7 @@ def heads(representation_words):
 
 
 def loaded(studied):
-    """The studied's encoder, its head moved away from its even start."""
+    """The encoder, loaded anew, its head moved away from its even start."""
     encoders_studied._loaded.clear()
     encoder = studied.encoder()
     torch.manual_seed(0)
@@ -77,3 +78,17 @@ def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings, tw
     assert len(frame) == len(texts.of_type) * (3 + len(CLASSES))
     (eos,) = read_encoders(plain(composed("representation", ["pooler=eos", "run=null"])))
     assert attribution.answer([eos], texts, settings) is None
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        (["1", "2", "3"], "spread evenly it would be .333 for each"),
+        (["2", "3"], "spread evenly it would be .500 for each"),  # pooler.layers=last:2
+        ([str(i + 1) for i in range(13)], "even attention is 1 / layers"),
+    ],
+)
+def test_even_attention_is_told_of_the_layers_that_have_columns(layers, said):
+    rows = {"encoder": "mean-bi", "type": "STS", "key": layers, "attention": 1 / len(layers), "entropy": 1.0}
+    grid = attribution._layer_grid(pd.DataFrame(rows), "some texts")
+    assert f"; {said}. Entropy" in grid.caption
