@@ -160,7 +160,7 @@ def cluster_drawing(frame: pd.DataFrame, over: str) -> Drawing:
         for (encoder, clusters), rows in frame.groupby(["encoder", "clusters"], sort=False)
     }
     caption = (
-        f"Agreement of k-means clusters of HS with those of RW (mean over starts), next to each with itself and with "
+        f"Agreement of k-means clusters of HS with those of RW (mean over starts), beside each with itself and with "
         f"shuffled labels; {over}. Jaccard: of pairs of texts; exact: exact match after matching clusters."
     )
     across = frame[frame["compared"] == "HS with RW"]
