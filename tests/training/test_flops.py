@@ -59,6 +59,13 @@ def test_a_forward_pass_costs_two_operations_for_each_weight_and_token(compose_c
     assert forward.square == 2 * 2 * 32 * 3  # two products of [T, T] with width 32 in three layers
 
 
+@pytest.mark.parametrize("attn", ["bi", "bi_last"])
+def test_attention_costs_the_same_whatever_it_sees(compose_cell, attn):
+    """tests/contract rests on this, which counts the FLOPs of a pooler's settings once."""
+    cfg = compose_cell("multilayer", attn)
+    assert training_flops(cfg) == training_flops({**cfg, "attn": {"name": "causal"}})
+
+
 def test_work_adds_up():
     work = Work().plus([[10, 10], [20]]).plus([[5, 5, 5]])
     assert work == Work(chunks=3, texts=6, tokens=55, squares=2 * 100 + 400 + 3 * 25)
