@@ -58,9 +58,10 @@ def _allowed(sees: Sees, width: int, changed: Sequence[int]) -> Tensor:
 
 
 def _far_width(config: Any, longest: int | None, other: bool) -> int:
-    """Tokens of a text longer than the windows that `config` names and `longest` exceeds (0: none), or `longest`.
+    """Tokens of a text that no window fits of those that `config` names below `longest`; 0 where it names none.
 
-    A number that is no window (Qwen's `max_window_layers`) makes the proof longer, and no weaker.
+    other: whether the pattern itself may see less than the text; then it is `longest`, window or not. A number that is
+    no window (Qwen's `max_window_layers`) makes the proof longer, and no weaker.
     """
     longest = min(longest or config.max_position_embeddings, config.max_position_embeddings)
     named = [v for key, v in config.to_dict().items() if "window" in key or "chunk" in key]

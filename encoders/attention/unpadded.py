@@ -192,7 +192,7 @@ def _dropped(x: Tensor, masks: list[Tensor], p: float) -> Tensor:
 @cache
 @torch.no_grad()
 def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
-    """Return whether torch's kernel for texts of any length gives the groups' result on `device`; two texts tell."""
+    """Return whether torch's kernel for texts of any length runs on `device` and gives two texts what groups give."""
     try:
         from torch.nn.attention import varlen
 

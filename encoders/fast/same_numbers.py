@@ -13,7 +13,7 @@ Quick = Callable[[Any, Tensor], Tensor]  # of a module and its input
 
 
 def spare_norms(backbone: nn.Module, compute: torch.dtype = torch.float32) -> int:
-    """Let RMS norms of `backbone` compute by torch's own function; return how many do. Gradients are equal to rounding.
+    """Let RMS norms of `backbone` compute by torch's own function; return how many do. Gradients: equal up to rounding.
 
     Each module is first tried on random numbers, without autocast and under that to `compute`, in each number format
     that may come in. One whose output is not equal bit by bit stays as it is.
@@ -42,7 +42,7 @@ def _is_norm(module: Any) -> bool:
 
 def _rms_norm(module: Any, x: Tensor) -> Tensor:
     """w x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, arXiv 1910.07467)."""
-    if x.dtype is not module.weight.dtype:  # torch has one function for both of one format, and rounds elsewhere
+    if x.dtype is not module.weight.dtype:  # torch's function would round at other places than the family's code
         return type(module).forward(module, x)
     return F.rms_norm(x, module.weight.shape, module.weight, module.variance_epsilon)
 

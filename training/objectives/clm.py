@@ -211,7 +211,7 @@ class CLM(Pretraining):
 
 
 def _fit(config: Config, module: CausalLM) -> float:
-    """Run the steps that are left, the last checkpoint stays for what fails later; return all attempts' seconds."""
+    """Run the steps that are left; return all attempts' seconds. The last checkpoint stays, for what fails later."""
     folder = Path(config["runs_dir"]) / config["study"] / "clm" / f"seed={config['seed']}"
     precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
     fit(config, module, [], folder, precision=precision, gradient_clip_val=1.0, log_every_n_steps=25)
