@@ -70,7 +70,7 @@ def _grid(frame: pd.DataFrame, table: SeedTable) -> Grid:
         shares = [Cell(f"{100 * s:.1f} %", below=(d,)) for s, d in zip(block["share"], deviations, strict=True)]
         errors = [Cell(score(first[name])) for name in ("se_one_seed", "se_these_seeds", "se_tasks")]
         rows.append([Cell(f"{kind} (n = {first['n_tasks']})"), *shares, *errors])
-    names = ["rest" if name == REST else name for name in MEANING]
+    names = ["rest" if name == REST else name for name in frame["component"].unique()]
     several = f"SE {len(table.seeds)} seeds"
     return Grid("variance", _caption(table), ["Tasks", *names, "SE 1 seed", several, "SE tasks"], rows, title="Seeds")
 
