@@ -163,7 +163,7 @@ def direction(estimate: Floats, test: SignedRank, alpha: float) -> Floats:
 def tipping_tasks(differences: Floats, side: float, decimals: int = 12) -> list[int]:
     """Return the positions in `differences` [n] of the fewest tasks without which the mean has the sign of `side`.
 
-    The largest comes first. None where the mean does not speak against `side` (1 or -1), or it is 0.
+    The largest comes first; [] where the mean does not speak against `side` (1 or -1), or where `side` is 0.
     """
     turned = rounded(differences, decimals) * side
     if side == 0 or np.round(turned.mean(), decimals) >= 0:

@@ -56,7 +56,7 @@ class Shifted:
 
     @property
     def skewness(self) -> float:
-        """See `skewness`."""
+        """The sample skewness that the function of that name gives; NaN of fewer than three values or no spread."""
         return float(skewness(self.differences[None])[0])
 
     def at(self, effect: float, decimals: int = 12) -> Floats:
