@@ -42,14 +42,16 @@ class Start(NamedTuple):
 
 def main() -> None:
     """Measure and print one table."""
+    shell = dict(os.environ)  # the commands start from it: `begun` adds what silences the libraries of this process
     args = begun("startup", "--rounds", "--threads", "--quick")
+    shell["OMP_NUM_THREADS"] = str(args.threads)
     taken, rows = stamp(), []
     with TemporaryDirectory() as folder:
         for name, words, until, floor in starts(Path(folder)):
             commands, floors = [], []
             for _ in range((1 if args.quick else args.rounds) + 1):
-                commands.append(cost(words, until, args.threads))
-                floors.append(cost(("-c", floor), None, args.threads))
+                commands.append(cost(words, until, shell))
+                floors.append(cost(("-c", floor), None, shell))
             seconds = [[f"{median(column):.2f}" for column in zip(*c[1:], strict=True)] for c in (commands, floors)]
             rate = spread([a.processor / b.processor for a, b in zip(commands[1:], floors[1:], strict=True)])
             rows.append([name, *seconds[0], f"`{floor}`", *seconds[1], str(rate)])
@@ -80,10 +82,10 @@ class Cost(NamedTuple):
     processor: float
 
 
-def cost(words: tuple[str, ...], until: str | None, threads: int) -> Cost:
+def cost(words: tuple[str, ...], until: str | None, shell: dict[str, str]) -> Cost:
     """From the start of a process to a line of its output that holds `until`, where it is ended, or to its own end."""
     start, before, taken, output = time.perf_counter(), getrusage(RUSAGE_CHILDREN), None, list[str]()
-    where: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, "OMP_NUM_THREADS": str(threads)}, "text": True}
+    where: dict[str, Any] = {"cwd": ROOT, "env": shell, "text": True}
     command = [sys.executable, *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **where) as process:
         assert process.stdout

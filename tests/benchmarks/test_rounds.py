@@ -1,12 +1,15 @@
 """Rounds, ratios, the sections of the page, and the processes of the start-up benchmark."""
 
+import os
+import sys
+
 import pytest
 
 from benchmarks import rounds
 from benchmarks.page import placed
 from benchmarks.rounds import in_turn, quickest, ratio, spread
-from benchmarks.speed import work
-from benchmarks.speed.startup import cost, starts
+from benchmarks.speed import startup, work
+from benchmarks.speed.startup import Start, cost, starts
 from cli.compose import check_overrides
 from cli.errors import UserError
 from corpora.triples import Triple
@@ -63,13 +66,24 @@ def test_a_section_is_added_once_and_then_replaced():
 
 
 def test_a_process_is_timed_to_a_line_or_its_end():
-    assert min(cost(("-c", "pass"), None, 1)) > 0
+    shell = dict(os.environ)
+    assert min(cost(("-c", "pass"), None, shell)) > 0
     waits = "import time; print('step 1 of 2', flush=True); time.sleep(600)"
-    assert cost(("-c", waits), "step 1 of 2", 1).clock < 600
+    assert cost(("-c", waits), "step 1 of 2", shell).clock < 600
     with pytest.raises(UserError, match="did not start"):
-        cost(("-c", "raise SystemExit('no such thing')"), "step 1 of 2", 1)
+        cost(("-c", "raise SystemExit('no such thing')"), "step 1 of 2", shell)
     with pytest.raises(UserError, match="no such thing"):
-        cost(("-c", "raise SystemExit('no such thing')"), None, 1)
+        cost(("-c", "raise SystemExit('no such thing')"), None, shell)
+
+
+def test_commands_are_timed_in_the_environment_of_the_shell(monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "")  # so that it is put back as it was
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM")
+    monkeypatch.setattr(sys, "argv", ["startup", "--quick", "--threads", "1"])
+    seen = "import os; assert 'TOKENIZERS_PARALLELISM' not in os.environ; assert os.environ['OMP_NUM_THREADS'] == '1'"
+    monkeypatch.setattr(startup, "starts", lambda folder: [Start("it", ("-c", seen), None, seen)])
+    startup.main()
+    assert os.environ["TOKENIZERS_PARALLELISM"]  # which this process was given
 
 
 def test_the_timed_training_is_one_that_train_takes(tmp_path):
