@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.correction import holm
-from analysis.statistics.intervals import student_interval
 from benchmarks.calibrate import calibration
 from benchmarks.calibrate.null_intervals import (
     INTERVALS,
@@ -88,11 +87,6 @@ def test_hodges_lehmann_holds_what_the_signed_rank_test_does_not_reject(n):
             assert (stats.wilcoxon(row - value, method="exact").pvalue > 0.05) == inside
         assert stats.wilcoxon(row - high[k] - 1e-6, method="exact").pvalue <= 0.05
     assert np.isinf(hodges_lehmann(d[:, :5])[0]).all()
-
-
-def test_t_is_the_interval_that_is_shipped():
-    d = np.random.default_rng(0).exponential(size=(6, 20))  # its own: what other tests draw must not matter
-    np.testing.assert_allclose(INTERVALS["t"](d), student_interval(d), rtol=1e-12)
 
 
 def test_bootstrap_t_is_scipys_with_a_studentised_statistic(monkeypatch):
