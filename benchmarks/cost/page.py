@@ -167,7 +167,7 @@ mantissa, so that each factor of a product is off by up to 2^-11 of its size.
 
 
 def growth_text(inputs: study.Inputs) -> str:
-    """Cases side by side, the formula, its study.coefficients."""
+    """Cases side by side, the formula, its coefficients."""
     large, rows, first = MODELS[1], list[list[str]](), list[float]()
     for name, model, work, how in _cases(inputs):
         by_cell = [inputs.hours(model, cell, work, **how) for cell in study.CELLS]
