@@ -148,7 +148,7 @@ def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_
         (["words"], "is no key=value"),
     ],
 )
-def test_errors_are_one_line(words, part, representation_words, monkeypatch):
+def test_errors_are_one_line(words, part, representation_words):
     with pytest.raises(UserError, match=part) as caught:
         main([*(() if words[0].startswith(("run", "tasks")) else representation_words), *words])
     assert "\n" not in str(caught.value)
