@@ -27,11 +27,8 @@ METHODS = (
 
 MOST_UNASKED = 1000  # pairs; beyond them a verdict is given without the test over sources, unless cluster= asks
 OF_TASKS = ("difference", "hodges_lehmann", "ahead", "p", "p_adjusted")
-SIZED = {
-    "hodges_lehmann_tasks": "_tasks",
-    "hodges_lehmann_clusters": "",
-    "difference_tasks": "_flip",
-}  # p columns' ends
+# column of a difference -> ending of the columns of its test (p, p_adjusted, reachable)
+SIZED = {"hodges_lehmann_tasks": "_tasks", "hodges_lehmann_clusters": "", "difference_tasks": "_flip"}
 
 
 def answer(material: Material) -> Answer | None:

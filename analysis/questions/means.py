@@ -53,9 +53,8 @@ def type_grid(material: Material) -> Grid:
         costs = cost_texts(material.designs[str(design)], kinds) if costly else []
         cells = [Cell(score(value), styles[column].get(str(design), "")) for column, value in values.items()]
         rows.append([*map(Cell, [str(design), *costs]), *cells])
-    caption = "Mean score by task type (n tasks each). Best and second best of each column are set off." + memory_note(
-        kinds
-    )
+    caption = "Mean score by task type (n tasks each). Best and second best of each column are set off."
+    caption += memory_note(kinds)
     header = ["Design", *(cost_header(kinds) if costly else []), *heads(material)]
     rest = f"The {shown} highest of {len(means)} designs; by_type.csv has all." if len(means) > shown else ""
     return Grid("by-type", caption, header, rows, rest=rest, title="Scores by task type")
