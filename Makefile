@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin/python
+# Python compiles a module when it is first imported; to compile all 20,000 beforehand takes longer than all else here.
+INSTALL = $(RUN) -m pip install --quiet --no-compile --constraint constraints.txt
 # One more than cores, at most four: a test that waits for a process leaves its core to another.
 TESTERS = $(shell n=$$(( $(CORES) + 1 )); echo $$(( n < 4 ? n : 4 )))
 PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
@@ -71,10 +73,10 @@ $(NUMBERS:%=designs-%): designs-%:
 	$(RUN) evaluate.py run=[$(call own,,$*),$(call own,$(comma)[!o]*,$*),$(call own,$(comma)objective.*,$*)] benchmark=docs \
 	    results="$$RUNS/designs/scores" progress=false
 
-test: $(VENV)/.installed ## all tests, offline, in one session, which imports and makes what they share once
+test: $(VENV)/.tools ## all tests, offline, in one session, which imports and makes what they share once
 	$(PYTEST)
 
-unit: $(VENV)/.installed ## the unit tests alone: those that start no processes and train no whole runs
+unit: $(VENV)/.tools ## the unit tests alone: those that start no processes and train no whole runs
 	$(PYTEST) -m "not slow"
 
 # A venv beside the usual one, with the lowest version of each direct dependency, taken from pyproject.toml itself.
@@ -89,7 +91,7 @@ $(FLOORS)/.installed: pyproject.toml tests/floors.py
 	$(FLOORS)/bin/python -m pip install --quiet --requirement $(FLOORS)/floors.txt
 	touch $@
 
-lint: $(VENV)/.installed ## style and types
+lint: $(VENV)/.tools ## style and types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
@@ -105,5 +107,10 @@ bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits,
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --constraint constraints.txt ".[dev]"
+	$(INSTALL) .
+	touch $@
+
+# What tests and lint need beside; a study does without.
+$(VENV)/.tools: $(VENV)/.installed
+	$(INSTALL) ".[dev]"
 	touch $@
