@@ -116,7 +116,7 @@ def run(cfg: Config) -> list[Outcome]:
     check_limits(cfg, LIMITS, ENCODER_WORDS)
     readings = check_readings(cfg["readings"])
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
-    found = read_by(found, readings) if readings else share_starts(found)
+    found = read_by(found, readings) if readings else found
     check_mode(cfg["embeddings"])
     import torch
 
@@ -130,6 +130,7 @@ def run(cfg: Config) -> list[Outcome]:
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     tasks = task_set(cfg)
+    found = found if readings else share_starts(found)
     with quiet():
         plan = make_plan(found, tasks, cfg)
     print(plan.text, flush=True)

@@ -106,9 +106,12 @@ def share_starts(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _states(config: Config) -> str:
-    """Digest of all that an untrained encoder's states depend on, and of how they are computed."""
+    """Digest of all that an untrained encoder's states depend on, and of how they are computed: padding takes another
+    kernel."""
+    from poolers.shared.registry import reads_padding
+
     how = [config.get(key) for key in ("lineage", "stages", "padding_side", "token_budget", "accelerator")]
-    return of_value([of_states(config), how])
+    return of_value([of_states(config), how, reads_padding(config["pooler"])])
 
 
 def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCandidate:
