@@ -31,12 +31,12 @@ def parts_of(tasks: Sequence[Any]) -> list[Any]:
     return [part for task in tasks for part in (getattr(task.metadata, "tasks", None) or [task])]
 
 
-def of_languages(task: Any, split: str) -> list[dict[str, Any]]:
+def of_languages(task: Any, split: str, strict: bool = True) -> list[dict[str, Any]]:
     """Return mteb's statistics of a split: of each language that is scored, or of the split where there is but one.
-    Languages that mteb did not count are left out. Raises `LookupError` where it has nothing of the split."""
+    Raises `LookupError` where it has nothing of the split or, if `strict`, of one of the languages."""
     statistics = task.metadata.descriptive_stats[split]
     each = statistics.get("hf_subset_descriptive_stats")
-    return [each[name] for name in task.hf_subsets if name in each] if each else [statistics]
+    return [each[name] for name in task.hf_subsets if strict or name in each] if each else [statistics]
 
 
 def text_columns(statistics: dict[str, Any]) -> dict[str, dict[str, Any]]:

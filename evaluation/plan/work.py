@@ -34,11 +34,18 @@ def columns_of(task: Any) -> list[Column] | None:
     for part in parts_of([task]):
         counted = part.metadata.descriptive_stats or {}
         splits = [split for split in (*part.eval_splits, "train") if split in counted]
-        found = [c for split in splits for each in of_languages(part, split) for c in text_columns(each).values()]
+        found = [c for split in splits for each in of_languages(part, split, strict=False) for c in _columns(each)]
         if not found:
             return None
-        columns += [Column(c["unique_texts"], c["total_text_length"]) for c in found]
+        columns += found
     return columns
+
+
+def _columns(statistics: dict[str, Any]) -> list[Column]:
+    """The columns of texts; of older statistics, which do not add up each column, all as one."""
+    columns = [Column(c["unique_texts"], c["total_text_length"]) for c in text_columns(statistics).values()]
+    whole = statistics.get("number_of_characters")
+    return columns or ([Column(statistics["num_samples"], whole)] if whole else [])
 
 
 SAMPLE = 20_000  # texts of one instruction that are tokenised to count; of more of them, evenly spaced ones

@@ -7,6 +7,7 @@ import pytest
 
 from evaluation.instructions import Instructions, read_instructions
 from evaluation.plan.text_volume import Volume, text_volumes, tokens_of
+from evaluation.plan.work import Column, columns_of
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,19 @@ def test_instructions_and_cutting_count():
     )
     told = tokens_of([Volume("STS12", "STS", "query", 1, 40.0)], [task], table, characters_a_token=4.0, max_length=512)
     assert told == plain + (18 + len(table.of(metadata, "query"))) / 4
+
+
+def test_a_language_that_mteb_did_not_count_is_not_passed_over():
+    """The names of EPBench's subsets are others in mteb's statistics: without the check it would cost nothing."""
+    task = mteb.get_task("EPBench")
+    with pytest.raises(LookupError, match="default_claude_long__Entities"):
+        text_volumes([task])
+    assert columns_of(task) is None
+
+
+def test_statistics_that_do_not_add_up_each_column_count_as_one():
+    columns = columns_of(mteb.get_task("SynPerTextToneClassification"))
+    assert columns == [Column(2928, 648_514), Column(16_587, 3_664_508)]  # the test split, the training split
 
 
 def test_a_task_without_statistics_is_named():
