@@ -12,7 +12,7 @@ from cli.errors import UserError
 from cli.limits import check_dims
 from encoders.templates import DEFAULT, Template
 from evaluation.candidates.moee_readings import moee_word
-from evaluation.candidates.shared import Prefix, Siblings
+from evaluation.candidates.shared import Prefix, Siblings, let_go
 from evaluation.embeddings.store import Encoder, Store, open_store
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
@@ -74,6 +74,7 @@ class Candidate:
             return self.siblings.load(self.dim, replace(self, dim=None).load)
         from encoders import loading
 
+        let_go()
         if self.folder is not None:
             return loading.load_run(self.folder, self.manifest["config"])
         return loading.untrained(self.manifest["config"])

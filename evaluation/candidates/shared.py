@@ -113,6 +113,13 @@ class ReadingEncoder:
 _current: dict[str, ReadingGroup] = {}  # the group that is being scored: its readings follow one another
 
 
+def let_go() -> None:
+    """Give up the group that was scored last, so that its model leaves room for another."""
+    for group in _current.values():
+        group.encoders.clear()  # they and the group hold one another
+    _current.clear()
+
+
 def group_of(folder: Path | None, config: Config, poolers: dict[str, Config], seeds: dict[str, int]) -> ReadingGroup:
     """Return the group of a checkpoint's readings, loaded with the first of them; the one before it is let go.
 
@@ -122,6 +129,6 @@ def group_of(folder: Path | None, config: Config, poolers: dict[str, Config], se
     if key not in _current:
         from encoders.loading import load_readings
 
-        _current.clear()
+        let_go()
         _current[key] = ReadingGroup(load_readings(config, folder, poolers, seeds))
     return _current[key]

@@ -185,6 +185,8 @@ def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
     second = two[0].load()
     assert second.group is not first.group
     assert list(shared._current.values()) == [second.group]
+    candidates(cfg)[0].load()
+    assert not shared._current, "an encoder that shares with no one is loaded into their place"
 
 
 def _vectors(encoder, texts) -> np.ndarray:
@@ -210,8 +212,8 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
     assert [(c.title, c.manifest) for c in found] == [(c.title, c.manifest) for c in each]
     texts = [f"a text {'of words ' * n}{n}" for n in range(12)]
     groups: dict[str, list] = {}
-    for alone, together in zip(each, found, strict=True):
-        one, two = alone.load(), together.load()
+    for one, together in zip([alone.load() for alone in each], found, strict=True):
+        two = together.load()
         assert one.fingerprint == two.fingerprint
         assert _vectors(one, texts).tobytes() == _vectors(two, texts).tobytes()
         groups.setdefault(together.checkpoint, []).append(together.title)
