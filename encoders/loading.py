@@ -21,6 +21,7 @@ from encoders.encoder import Encoder, Reading, Readings
 from encoders.fast.fused_lora import fuse_lora
 from encoders.fast.same_numbers import spare_gates, spare_norms
 from encoders.identity import base_fingerprints, deciding
+from encoders.jit_layer import use_kernels
 from encoders.merge_stages import merge_stages
 from encoders.precision import (
     Precision,
@@ -67,6 +68,7 @@ def build_encoder(
     rounding = merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     spare_norms(backbone, precision.compute)
+    use_kernels(backbone, precision.compute)
     pattern = pattern_of(cfg["attn"])
     set_attention(backbone, pattern)
     probe(backbone, pattern, round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"])))

@@ -88,6 +88,13 @@ class Group:
         places = (first + within).flatten().to(device)
         return Group(places, numbers, None if bias is None else bias.to(device), len(starts), len(column))
 
+    @cached_property
+    def real_places(self) -> Tensor:
+        """[b * t] `places`, with -1 at padding."""
+        if self.real is None:
+            return self.places
+        return torch.full_like(self.places, -1).index_copy_(0, self.real, self.places[self.real])
+
     def block(self, x: Tensor, shared: int, real_only: bool = False) -> Tensor:
         """[s, b, g * t, d] of x: [H, N, d], the g = H / s heads of a key head together. real_only: padding is zero."""
         heads, _, width = x.shape

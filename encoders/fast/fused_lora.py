@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 
+from encoders.fast.compile_once import kernels
 from encoders.fast.dropout import draw_kept
 
 TOGETHER = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))  # read one input, one after another
@@ -127,7 +129,8 @@ class _FusedLora(torch.autograd.Function):
                 of_a, of_b = of_z.T @ _masked(flat, mask), (g.T @ z).to(ctx.adapter).mul_(ctx.scale)
                 of_tensors += [None, None, None, of_a.to(ctx.adapter), of_b]
                 if ctx.needs_input_grad[0]:
-                    part = _masked(of_z @ lora_a, mask).addmm_(g, w)
+                    part = of_z @ lora_a
+                    part = _masked(part, mask, part).addmm_(g, w)
                     of_x = part.to(ctx.input[0]) if of_x is None else of_x.add_(part)
         return (None if of_x is None else of_x.view(ctx.input[1]), None, None, *of_tensors)
 
@@ -141,13 +144,25 @@ def _factor(keep: Tensor | None, x: Tensor) -> Tensor | None:
     """The mask as `_masked` takes it for x: of 16-bit numbers on a CPU as bits, all ones where an entry is kept.
 
     In a product torch widens each byte by itself; widened at once and applied by `and` it takes half the time or less.
+    A compiled kernel reads the bytes as they are.
     """
-    if keep is None or keep.dtype is not torch.uint8 or x.itemsize != 2 or x.device.type != "cpu":
+    if keep is None or not _has_bits(x, keep) or kernels() is not None:
         return keep
     return keep.view(torch.int8).to(torch.int16).neg_()
 
 
-def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
+def _masked(x: Tensor, mask: Tensor | None, out: Tensor | None = None) -> Tensor:
+    """Zeros where `mask` drops an entry of x. out: memory that may be written, x itself or other."""
     if mask is None:
         return x
-    return (x.view(torch.int16) & mask).view(x.dtype) if mask.dtype is torch.int16 else x * mask
+    if not _has_bits(x, mask):
+        return (x.view(torch.int16) & mask).view(x.dtype) if mask.dtype is torch.int16 else x * mask
+    x, out = x.contiguous(), torch.empty(x.shape, dtype=x.dtype) if out is None else out
+    bits, of_out = (t.view(-1).view(torch.uint16).numpy() for t in (x, out))
+    kernels().mask(bits, mask.view(-1).numpy(), of_out)
+    return out
+
+
+def _has_bits(x: Tensor, mask: Tensor) -> bool:
+    """Return whether x holds 16-bit numbers in a CPU's memory, and `mask` a byte for each."""
+    return mask.dtype is torch.uint8 and x.itemsize == 2 and x.device.type == "cpu" and not isinstance(x, FakeTensor)
