@@ -14,6 +14,7 @@ from transformers.utils import cached_file
 from encoders.attention.pattern import pattern_of
 from encoders.backbone import model_path
 from encoders.encoder import Encoder
+from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from poolers.shared.base import Pooler
 from poolers.shared.registry import pooler_names
@@ -82,8 +83,9 @@ def rounding(backbone: PreTrainedModel) -> Config:
 
 
 def execution(backbone: PreTrainedModel) -> Config:
-    """Return kernel, type of device and number of threads."""
+    """Return kernel, what computes element-wise passes, type of device and number of threads."""
     return {
+        "elementwise": elementwise(backbone),
         "kernel": backbone.config._attn_implementation,
         "device": next(backbone.parameters()).device.type,
         "threads": torch.get_num_threads(),

@@ -11,6 +11,7 @@ from cli.errors import UserError
 from corpora.docstrings import package_versions
 from corpora.triples import Triple, described
 from encoders.identity import base_fingerprints
+from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.code import modules_of
 from records.identity import BASE
@@ -24,7 +25,7 @@ SAME = {"data.sha256": "training data", **BASE}
 # Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
 ROOTS = ("training.run", *sorted(f"poolers.shared.{module.name}" for module in iter_modules(poolers.shared.__path__)))
 ABSENT = "absent"
-MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "device", "precision", "dtypes")
+MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "elementwise", "device", "precision", "dtypes")
 
 
 def opening_manifest(config: Config, module: StepModule, triples: list[Triple], precision: Precision) -> Config:
@@ -53,6 +54,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         },
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "kernel": encoder.backbone.config._attn_implementation,
+        "elementwise": elementwise(encoder.backbone),
         "parameters": {
             "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
             "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),

@@ -9,7 +9,7 @@ from cli.errors import UserError, nearest
 from records.fingerprint import of_value
 from records.identity import BASE, BOOKKEEPING, MEANT, below
 
-SINGLE = (*BASE, "precision", "kernel", "device", "threads", "batch_order_sha256", "steps")
+SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
@@ -31,8 +31,8 @@ MOVES = {
     "evaluation.autocast": ("evaluation.encoder",),
     "evaluation.max_length_share": ("evaluation.max_length",),
     "evaluation.instructions": ("evaluation.instructions", "evaluation.inputs"),
-    "precision": ("precision", "dtypes", "evaluation.encoder"),
-    "accelerator": ("device", "kernel", "precision", "dtypes", "evaluation.encoder"),
+    "precision": ("precision", "elementwise", "dtypes", "evaluation.encoder"),
+    "accelerator": ("device", "kernel", "elementwise", "precision", "dtypes", "evaluation.encoder"),
     "max_length": ("evaluation.max_length",),
 }
 

@@ -32,7 +32,7 @@ def manifest(pooler: str, attn: str, seed: int = 0, **changes: Any) -> dict[str,
         "config": config, "data": {"sha256": of_value("data"), "triples": 1000, "trained_on": 900, "packages": {}},
         "base_weights_sha256": of_value("base"), "tokenizer_sha256": of_value("tokenizer"), "precision": "mixed",
         "dtypes": {"weights": "float32", "compute": "bfloat16", "head": "float32" if own else None},
-        "kernel": "eager", "device": "cpu", "threads": 4,
+        "kernel": "eager", "elementwise": "torch", "device": "cpu", "threads": 4,
         "parameters": {"adapter": 590_000, "head": 10_000 if own else 0, "base": 6_800_000},
         "seeds": {s: int(of_value([s, seed])[:8], 16) for s in ("data", "dropout", "adapter", "head", "evaluation")},
         "code": {"commit": "abc", "dirty": False, "modules": {

@@ -24,6 +24,8 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("temperature", {"objective__temperature": 0.02}, ["objective.temperature"]),
     ("code", {"_code__modules__encoders.encoder": "c" * 64}, ["code.modules.encoders.encoder"]),
     ("threads", {"_threads": 2, "trainer__threads": 2}, ["threads"]),
+    ("element-wise passes", {"_elementwise": "numba 0.68.1"}, ["elementwise"]),
+    ("an older version's passes", {"_elementwise": None}, ["elementwise"]),
     ("stream", {"_seeds__adapter": 1}, ["seeds.adapter"]),
     ("steps", {"_steps": 39}, ["steps"]),
     ("version", {"_versions__torch": "2.8.0"}, ["versions.torch"]),
