@@ -1,6 +1,7 @@
 """Decoder layers whose element-wise passes numba compiles (encoders/fast/jit_kernels.py): each reads and writes once.
 
-Products stay torch's. Taken on a CPU, under autocast to bf16 with a float32 residual stream, for texts in one row.
+Products stay torch's. Taken by one thread of a CPU, under autocast to bf16 with a float32 residual stream, for texts in
+one row: as the runs of a study are, side by side. With more threads torch shares its passes out; a kernel does not.
 """
 
 from functools import partial
@@ -30,7 +31,7 @@ def use_kernels(backbone: Any, compute: torch.dtype) -> int:
     layers, _ = parts(backbone)
     known = backbone.config.model_type in FAMILIES and backbone.config._attn_implementation == UNPADDED
     fits = known and compute is HALF and next(backbone.parameters()).device.type == "cpu"
-    if not fits or kernels() is None:
+    if not fits or torch.get_num_threads() > 1 or kernels() is None:
         return 0
     fast: list[Any] = [layer for layer in layers if _is_plain(layer)]
     for layer in fast:

@@ -146,7 +146,7 @@ def _factor(keep: Tensor | None, x: Tensor) -> Tensor | None:
     In a product torch widens each byte by itself; widened at once and applied by `and` it takes half the time or less.
     A compiled kernel reads the bytes as they are.
     """
-    if keep is None or not _has_bits(x, keep) or kernels() is not None:
+    if keep is None or not _has_bits(x, keep) or _compiled():
         return keep
     return keep.view(torch.int8).to(torch.int16).neg_()
 
@@ -155,12 +155,17 @@ def _masked(x: Tensor, mask: Tensor | None, out: Tensor | None = None) -> Tensor
     """Zeros where `mask` drops an entry of x. out: memory that may be written, x itself or other."""
     if mask is None:
         return x
-    if not _has_bits(x, mask):
+    if not (_has_bits(x, mask) and _compiled()):
         return (x.view(torch.int16) & mask).view(x.dtype) if mask.dtype is torch.int16 else x * mask
     x, out = x.contiguous(), torch.empty(x.shape, dtype=x.dtype) if out is None else out
     bits, of_out = (t.view(-1).view(torch.uint16).numpy() for t in (x, out))
     kernels().mask(bits, mask.view(-1).numpy(), of_out)
     return out
+
+
+def _compiled() -> bool:
+    """Return whether a kernel is there, and no slower for being one thread's."""
+    return torch.get_num_threads() == 1 and kernels() is not None
 
 
 def _has_bits(x: Tensor, mask: Tensor) -> bool:

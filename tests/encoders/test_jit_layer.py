@@ -31,6 +31,14 @@ LORA = {"r": 4, "alpha": 8, "targets": ["q_proj", "k_proj", "v_proj", "o_proj", 
 FAST = sorted(jit_layer.FAMILIES)
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(usual)
+
+
 def bits(x):
     return x.view(torch.uint16).numpy()
 
@@ -194,6 +202,9 @@ def test_other_kernels_and_formats_stay_as_they_are(monkeypatch):
     assert use_kernels(decoder("llama", kernel="eager"), HALF) == 0
     model = decoder("llama")
     assert use_kernels(model, torch.float32) == 0
+    torch.set_num_threads(2)  # torch shares its passes out
+    assert use_kernels(model, HALF) == 0
+    torch.set_num_threads(1)
     monkeypatch.setattr(jit_layer, "kernels", lambda: None)  # as without numba
     assert use_kernels(model, HALF) == 0
 
