@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from analysis.statistics.arrays import Floats, Ints, blocks, rounded
+from analysis.statistics.arrays import Floats, Ints, blocks, length, rounded
 
 # 2^1000 patterns still are a float, so every count keeps its relative precision, and one pair takes half a second.
 EXACT_UP_TO = 1000
@@ -109,12 +109,54 @@ def lower_tail(ranks: Ints, at: Ints) -> Floats:
     above = 2 * at > total  # W is symmetric about half the sum of the ranks
     place = np.where(above, total - at - 1, at)
     patterns = np.sort(ranks, axis=1)
+    order = np.lexsort(patterns.T[::-1])  # patterns that begin alike follow each other
+    order = order[place[order] >= 0]
     p = np.zeros(len(ranks))
-    for k in np.lexsort(patterns.T):  # like patterns follow each other, so the memory need not hold them all
-        if place[k] >= 0:
-            pattern = patterns[k][patterns[k] > 0]
-            p[k] = null_lower_tail(tuple(pattern.tolist()))[place[k]]
+    if len(order):
+        counts = _counted(patterns[order], place[order], _empty(place.max()))
+        p[order] = np.ldexp(counts, -(patterns[order] > 0).sum(axis=1))
     return np.where(above, 1.0 - p, p)
+
+
+def _counted(patterns: Ints, at: Ints, counts: Floats, done: int = 0, reached: int = 0) -> Floats:
+    """Return the number of sign patterns with 2 W+ <= at [P] for ascending rows [P, n] in lexical order.
+
+    counts: those of every sum of the first `done` ranks, which the rows share, up to the largest of `at` and beyond;
+    reached: the largest such sum. What the rows share is counted once. `counts` is spent.
+    """
+    counts = counts[: at.max() + 1]
+    alike = patterns[0] == patterns[-1]
+    alike[:done] = True
+    shared = len(alike) if alike.all() else int(alike.argmin())
+    reached = _add_ranks(counts, patterns[0, done:shared].tolist(), reached)
+    if shared == len(alike) or patterns[0, shared] >= len(counts):  # ranks above `at` are in no such sum
+        return np.cumsum(counts)[at]
+    column = patterns[:, shared]
+    edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
+    branches = sorted(map(slice, edges[:-1], edges[1:]), key=length)  # the longest last: few copies at a time
+    found = np.empty(len(at))
+    for rows in branches:
+        own = counts if rows is branches[-1] else counts[: at[rows].max() + 1].copy()
+        found[rows] = _counted(patterns[rows], at[rows], own, shared, reached)
+    return found
+
+
+def _empty(largest: int) -> Floats:
+    """Return the counts of the sums 0 to `largest` of no ranks: the sum 0, once."""
+    counts = np.zeros(largest + 1)
+    counts[0] = 1.0
+    return counts
+
+
+def _add_ranks(counts: Floats, ranks: list[int], reached: int) -> int:
+    """Add ascending ranks to the counts of sums from 0 up to `reached`, the largest so far; return the largest then."""
+    for rank in ranks:
+        if rank >= len(counts):
+            break
+        if rank:
+            reached = min(len(counts) - 1, reached + rank)
+            counts[rank : reached + 1] += counts[: reached + 1 - rank].copy()
+    return reached
 
 
 @lru_cache(maxsize=64)
@@ -123,13 +165,8 @@ def null_lower_tail(doubled: tuple[int, ...]) -> Floats:
 
     The sign patterns are counted, and divided by 2^n at the end: up to 53 tasks every digit is exact.
     """
-    half, reached = sum(doubled) // 2, 0  # reached: the largest sum so far; what lies above it is zero
-    counts = np.zeros(half + 1)
-    counts[0] = 1.0
-    for rank in sorted(doubled):
-        reached = min(half, reached + rank)
-        if rank <= half:  # a larger one cannot belong to the lower half
-            counts[rank : reached + 1] += counts[: reached + 1 - rank].copy()
+    counts = _empty(sum(doubled) // 2)
+    _add_ranks(counts, sorted(doubled), 0)
     return np.ldexp(np.cumsum(counts), -len(doubled))
 
 
