@@ -13,7 +13,7 @@ from analysis.statistics.correction import passes
 from analysis.statistics.wilcoxon import EXACT_UP_TO, SignedRank, largest_within
 
 NOISE = 1e-12  # of the largest difference: a smaller spread is what rounding leaves of equal values
-AVERAGES_AT_ONCE = 4_000_000
+AVERAGES_AT_ONCE = 500_000
 FEW = 4  # averages per value that are laid out, beyond EXACT_UP_TO values
 
 
@@ -72,11 +72,11 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
         for row, values in enumerate(differences):
             found[row] = walsh_averages_at(values, places)
     else:
-        i, j = np.triu_indices(n)
-        for rows in blocks(count, AVERAGES_AT_ONCE // len(i)):
-            averages = (differences[rows][:, i] + differences[rows][:, j]) / 2
-            averages.partition(places, axis=1)
-            found[rows] = averages[:, places]
+        ordered = np.sort(differences, axis=1)  # of sorted differences the averages are parted in half the time
+        for rows in blocks(count, AVERAGES_AT_ONCE // total):
+            doubled = np.concatenate([ordered[rows, k:] + ordered[rows, k : k + 1] for k in range(n)], axis=1)
+            doubled.partition(places, axis=1)
+            found[rows] = doubled[:, places] / 2
     low, high = (found[:, 2], found[:, 3]) if outside >= 0 else (np.full(count, -np.inf), np.full(count, np.inf))
     return HodgesLehmann((found[:, 0] + found[:, 1]) / 2, low, high, np.full(count, 1.0 - 2.0 * below))
 
