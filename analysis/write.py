@@ -1,11 +1,11 @@
 """The files of one analysis, each written whole or not at all, and what is printed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from analysis.analyse import Result
 from analysis.drawings.drawing import Drawing, drawn, write_figures
-from analysis.grids.csv import csv_text
+from analysis.grids.csv import csv_blocks
 from analysis.grids.grid import Grid
 from analysis.grids.latex import latex_grid
 from analysis.grids.markdown import escape, markdown_grid
@@ -30,15 +30,15 @@ def output_folder(settings: Settings) -> Path:
 def write_files(result: Result, folder: Path) -> list[Path]:
     """Write the tables to `folder` and return their paths. Raises UserError where the folder cannot be written."""
     first = result.grids()[0]
-    texts = {
+    texts: dict[str, str | Iterable[str]] = {
         "table.md": document(result),
         "table.tex": latex_document(result),
         "by_type.md": markdown_grid(first),
         "by_type.tex": latex_grid(first),
     }
     for answer in result.answers:
-        texts |= {f"{name}.csv": csv_text(table) for name, table in (answer.frames | answer.csv).items()}
-    texts["scores.csv"] = csv_text(scores_for_file(result.material.whole_frame))
+        texts |= {f"{name}.csv": csv_blocks(table) for name, table in (answer.frames | answer.csv).items()}
+    texts["scores.csv"] = csv_blocks(scores_for_file(result.material.whole_frame))
     texts["result.json"] = result_json(result)
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:

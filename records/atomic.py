@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_IMODE
@@ -77,10 +77,10 @@ def _open_to_umask(draft: Path) -> None:
             path.chmod(mode)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` in one step."""
-    with replacing(path) as draft:
-        draft.write_text(text, encoding="utf-8")
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Write `text`, or its parts one after the other, to `path` in one step."""
+    with replacing(path) as draft, draft.open("w", encoding="utf-8") as file:
+        file.writelines([text] if isinstance(text, str) else text)
 
 
 def write_json(path: Path, value: Any) -> None:

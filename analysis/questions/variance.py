@@ -41,9 +41,9 @@ def answer(material: Material) -> Answer | None:
 def _trained_once(material: Material) -> dict[tuple[str, str], str]:
     """A sentence for the verdict on each pair of our own runs that stand on one seed each."""
     once = {label for label, design in material.designs.items() if len({run.seed for run in design.runs}) == 1}
-    pairs = set(zip(material.pairs["first"], material.pairs["second"], strict=True))
+    pairs = material.pairs_on(material.last)
     sentence = "Each was trained once, so this is said of two runs, not of the designs trained with another seed."
-    return {pair: sentence for pair in pairs if once.issuperset(pair)}
+    return {pair: sentence for pair in zip(pairs["first"], pairs["second"], strict=True) if once.issuperset(pair)}
 
 
 def _components(kind: str, tasks: list[str], table: SeedTable) -> pd.DataFrame:
