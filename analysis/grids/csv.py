@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 ROWS_AT_ONCE = 10_000
 
@@ -34,7 +35,8 @@ def _zeros_alike(column: pd.Series) -> pd.Series:
 
 def _words(column: pd.Series) -> list[str]:
     codes, values = pd.factorize(column, use_na_sentinel=True)
-    words = np.array([*map(_word, values.tolist()), ""], dtype=object)  # the last for a gap
+    word = str if is_numeric_dtype(column) else _word
+    words = np.array([*map(word, values.tolist()), ""], dtype=object)  # the last for a gap
     return words[codes].tolist()
 
 

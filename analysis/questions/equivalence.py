@@ -24,6 +24,7 @@ METHODS = (
 
 TOLD, EQUIVALENT, NOT_TOLD = "told apart", "equivalent", "not told"  # a text adds the margin to the second
 SURE = 0.95
+SAID = ["first", "second", "told_apart", "within_margin", "reachable", "p_adjusted", "p_min_adjusted"]  # in sentences
 FEWEST = 6  # tasks: below it a probability is never bold
 
 
@@ -37,7 +38,7 @@ def answer(material: Material) -> Answer:
         grids=[equivalence_grid(last, settings)],
         frames={"equivalence": _for_file(table, settings)},
         notes=_notes(last, settings),
-        about={(row["first"], row["second"]): _sentence(row, settings) for row in last.to_dict("records")},
+        about={(row["first"], row["second"]): _sentence(row, settings) for row in last[SAID].to_dict("records")},
     )
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from analysis.statistics.arrays import Floats, Ints, blocks, length, rounded
@@ -70,7 +71,7 @@ def _ranks(d: Floats, zeros: str) -> tuple[Ints, Ints]:
     ranks = doubled_midranks(np.abs(d))
     n_zero = (d == 0).sum(axis=1)
     if zeros == "wilcox":
-        ranks = ranks - 2 * n_zero[:, None]  # zeros hold the lowest ranks, so dropping them lowers all others alike
+        ranks -= 2 * n_zero[:, None]  # zeros hold the lowest ranks, so dropping them lowers all others alike
     ranks[d == 0] = 0
     return ranks, n_zero
 
@@ -108,37 +109,37 @@ def lower_tail(ranks: Ints, at: Ints) -> Floats:
     total = ranks.sum(axis=1)
     above = 2 * at > total  # W is symmetric about half the sum of the ranks
     place = np.where(above, total - at - 1, at)
-    patterns = np.sort(ranks, axis=1)
+    patterns = np.sort(ranks.astype(np.int16), axis=1)  # at most 2 EXACT_UP_TO
     order = np.lexsort(patterns.T[::-1])  # patterns that begin alike follow each other
     order = order[place[order] >= 0]
-    p = np.zeros(len(ranks))
+    p, patterns = np.zeros(len(ranks)), patterns[order]
     if len(order):
-        counts = _counted(patterns[order], place[order], _empty(place.max()))
-        p[order] = np.ldexp(counts, -(patterns[order] > 0).sum(axis=1))
+        counts = _counted(patterns, place[order], _empty(place.max()))
+        p[order] = np.ldexp(counts, -(patterns > 0).sum(axis=1))
     return np.where(above, 1.0 - p, p)
 
 
-def _counted(patterns: Ints, at: Ints, counts: Floats, done: int = 0, reached: int = 0) -> Floats:
+def _counted(patterns: NDArray[np.int16], at: Ints, counts: Floats, done: int = 0, reached: int = 0) -> Floats:
     """Return the number of sign patterns with 2 W+ <= at [P] for ascending rows [P, n] in lexical order.
 
-    counts: those of every sum of the first `done` ranks, which the rows share, up to the largest of `at` and beyond;
-    reached: the largest such sum. What the rows share is counted once. `counts` is spent.
+    counts: those of every sum of the first `done` ranks, which the rows share, up to the largest of `at` at least;
+    reached: the largest such sum. What rows share is counted once, for the most of them without a copy.
     """
-    counts = counts[: at.max() + 1]
-    alike = patterns[0] == patterns[-1]
-    alike[:done] = True
-    shared = len(alike) if alike.all() else int(alike.argmin())
-    reached = _add_ranks(counts, patterns[0, done:shared].tolist(), reached)
-    if shared == len(alike) or patterns[0, shared] >= len(counts):  # ranks above `at` are in no such sum
-        return np.cumsum(counts)[at]
-    column = patterns[:, shared]
-    edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
-    branches = sorted(map(slice, edges[:-1], edges[1:]), key=length)  # the longest last: few copies at a time
-    found = np.empty(len(at))
-    for rows in branches:
-        own = counts if rows is branches[-1] else counts[: at[rows].max() + 1].copy()
-        found[rows] = _counted(patterns[rows], at[rows], own, shared, reached)
-    return found
+    found, rows, counts = np.empty(len(at)), slice(0, len(at)), counts[: at.max() + 1].copy()
+    while True:
+        first = patterns[rows.start]
+        parted = np.flatnonzero(first != patterns[rows.stop - 1])
+        shared = int(parted[0]) if len(parted) else len(first)
+        reached = _add_ranks(counts, first[done:shared].tolist(), reached)
+        if shared == len(first) or first[shared] >= len(counts):  # ranks above `at` are in no such sum
+            found[rows] = counts.cumsum()[at[rows]]
+            return found
+        new = np.flatnonzero(np.diff(patterns[rows, shared])) + 1
+        edges = [rows.start, *(rows.start + new).tolist(), rows.stop]
+        *others, rows = sorted(map(slice, edges[:-1], edges[1:]), key=length)
+        for few in others:
+            found[few] = _counted(patterns[few], at[few], counts, shared, reached)
+        counts, done = counts[: at[rows].max() + 1], shared
 
 
 def _empty(largest: int) -> Floats:
