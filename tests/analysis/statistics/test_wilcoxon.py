@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis.statistics import wilcoxon
-from analysis.statistics.wilcoxon import doubled_midranks, null_lower_tail, signed_rank
+from analysis.statistics.wilcoxon import _ranks, doubled_midranks, null_lower_tail, signed_rank
 
 RULES = ("wilcox", "pratt", "zsplit")
 
@@ -156,6 +156,27 @@ def test_swapping_the_designs_changes_the_sign_only():
 def test_midranks_equal_scipy_across_blocks():
     values = np.random.default_rng(1).integers(0, 40, size=(300, 150)).astype(float)  # two blocks
     np.testing.assert_array_equal(doubled_midranks(values), 2 * stats.rankdata(values, axis=1))
+
+
+@pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
+@pytest.mark.parametrize(("rows", "tasks", "decimals"), [(300, 17, 1), (200, 60, 2), (40, 300, 2)])
+def test_patterns_that_begin_alike_have_the_p_of_each_alone(zeros, rows, tasks, decimals):
+    """Every bit: common ranks are added once, in the order in which one pattern adds them."""
+    rng = np.random.default_rng(tasks)
+    d = np.round(rng.normal(size=(rows, tasks)) + rng.normal(size=(rows, 1)), decimals)
+    ranks, _ = _ranks(d, zeros)
+    smaller = np.minimum((ranks * (d > 0)).sum(axis=1), (ranks * (d < 0)).sum(axis=1))
+    alone = [null_lower_tail(tuple(row[row > 0].tolist()))[at] for row, at in zip(ranks, smaller, strict=True)]
+    np.testing.assert_array_equal(signed_rank(d, zeros).p, np.minimum(1.0, 2 * np.array(alone)))
+
+
+def test_hundreds_of_patterns_that_part_at_every_task():
+    """Pairs k and k + 1 tie in row k, so each row leaves the others at another task: no deep recursion."""
+    sizes = np.tile(np.arange(1.0, 901.0), (900, 1))
+    sizes[np.arange(899), np.arange(1, 900)] -= 1
+    p = signed_rank(sizes * np.where(np.arange(900) < 60, -1, 1)).p
+    assert np.isfinite(p).all()
+    assert p[-1] == signed_rank(sizes[-1:] * np.where(np.arange(900) < 60, -1, 1)).p[0]
 
 
 def test_null_of_many_tasks_keeps_its_precision():

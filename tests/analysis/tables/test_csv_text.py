@@ -27,6 +27,14 @@ def test_it_equals_to_csv():
     assert csv_text(double, index=True) == double.to_csv()
 
 
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    zeros = pd.DataFrame({"x": [1.0, -0.0, 2.0, 0.0, 0.5]})
+    whole = csv_text(TABLE), csv_text(zeros)
+    monkeypatch.setattr("analysis.grids.csv.ROWS_AT_ONCE", 2)
+    assert (csv_text(TABLE), csv_text(zeros)) == whole
+    assert whole[1].split() == ["x", "1.0", "-0.0", "2.0", "-0.0", "0.5"]  # all zeros have the sign of the first
+
+
 def test_every_float_comes_back():
     values = pd.DataFrame({"x": np.random.default_rng(0).normal(size=2000) ** 9})
     back = pd.read_csv(StringIO(csv_text(values)), float_precision="round_trip")
