@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin/python
-# Python compiles a module when it is first imported; to compile all 20,000 beforehand takes longer than all else here.
+# pip compiles 20,000 modules one after another, which takes longer than all else here; some are templates, no modules.
 INSTALL = $(RUN) -m pip install --quiet --no-compile --constraint constraints.txt
+COMPILE = $(RUN) -m compileall -qq -j $(CORES) $(VENV)/lib || true
 # One more than cores, at most four: a test that waits for a process leaves its core to another.
 TESTERS = $(shell n=$$(( $(CORES) + 1 )); echo $$(( n < 4 ? n : 4 )))
 PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
@@ -108,9 +109,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) .
+	@$(COMPILE)
 	touch $@
 
 # What tests and lint need beside; a study does without.
 $(VENV)/.tools: $(VENV)/.installed
 	$(INSTALL) ".[dev]"
+	@$(COMPILE)
 	touch $@
