@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from cli.errors import UserError
+from encoders import chunking
 from encoders.chunking import is_out_of_memory
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import PRECISIONS
@@ -24,6 +25,12 @@ def host_error() -> RuntimeError:
     except RuntimeError as error:
         return error
     raise AssertionError("a petabyte was allocated")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_to_free(monkeypatch):
+    """Memory is never short here: to go through all objects at every halving takes most of the time of these tests."""
+    monkeypatch.setattr(chunking.gc, "collect", lambda: 0)
 
 
 @pytest.fixture
