@@ -104,17 +104,21 @@ def _adapted(cfg_json: str) -> tuple[Encoder, PeftModel]:
 @pytest.fixture(scope="session")
 def encoder_of(cell) -> Callable[..., tuple[Encoder, TextTokenizer]]:
     """An awake encoder without LoRA and its tokenizer, built once for all tests: not to be changed."""
+    backbones: dict[tuple, Any] = {}
     passes: dict[tuple, dict[tuple, Any]] = {}
 
     @cache
     def build(pooler: str, attn: str, precision: str = "fp32", kernel: str = "eager"):
         cfg = cell(pooler, attn, {"precision": precision, "model.attn_implementation": kernel})
-        backbone = cfg["model"]["path"], attn, precision, kernel
+        kind = cfg["model"]["path"], attn, precision, kernel
         with pytest.MonkeyPatch.context() as patch:
-            if backbone in passes:  # its attention is proved
+            if kind in backbones:  # its attention is proved, and its norms are tried
+                patch.setattr(loading, "load_backbone", lambda *_: backbones[kind])
                 patch.setattr(loading, "probe", lambda *_: None)
+                patch.setattr(loading, "spare_norms", lambda *_: None)
             encoder = build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
-        share_passes(encoder, passes.setdefault(backbone, {}))
+        backbones[kind] = encoder.backbone
+        share_passes(encoder, passes.setdefault(kind, {}))
         return awake(encoder).eval(), build_tokenizer(cfg, 128)
 
     return build
