@@ -51,6 +51,7 @@ def test_floors_are_the_lowest_allowed():
         assert not allowed.contains(f"{version}.dev0", prereleases=True), name
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_floors_installs_them_and_runs_the_contract(tmp_path):
     words = ["make", "--dry-run", "floors", f"FLOORS={tmp_path / 'venv'}"]

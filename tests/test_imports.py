@@ -78,6 +78,7 @@ def test_rooms_import_one_way(package):
     assert circle(arrows) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     ["analysis.__main__", "analysis.control.__main__", "train", "evaluate", "study", "representation.__main__"],
@@ -88,6 +89,7 @@ def test_entry_points_import_nothing_heavy(module):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", ["--help", "--info all", "--cfg all", "--cfg job"])
 def test_what_hydra_alone_can_print_needs_no_torch(flags):
     heavy = "{'torch', 'mteb', 'transformers', 'pandas'}"
@@ -100,6 +102,7 @@ def test_what_hydra_alone_can_print_needs_no_torch(flags):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_root_evaluate_does_nothing_when_imported():
     """A root evaluate.py shadows the PyPI package of that name, which libraries import."""
     done = subprocess.run(

@@ -32,6 +32,7 @@ def wide(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     here = tmp_path / "cwd"
     here.mkdir()
@@ -68,6 +69,7 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     assert len(pd.read_csv(out / "scores.csv")) == 24
 
 
+@pytest.mark.slow
 def test_errors_are_one_line_and_leave_nothing(wide, tmp_path):
     done = run(f"scores={wide}", "modles=[a,b]", cwd=tmp_path)
     assert done.returncode == 2
@@ -77,6 +79,7 @@ def test_errors_are_one_line_and_leave_nothing(wide, tmp_path):
     assert not (wide.parent / "wide-analysis").exists()
 
 
+@pytest.mark.slow
 def test_help_needs_no_heavy_import(tmp_path):
     code = (
         "import sys; sys.argv = ['analysis', '--help']\n"

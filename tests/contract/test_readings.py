@@ -10,6 +10,7 @@ from poolers.shared.base import Pooler
 from tests.contract.conftest import TEXTS
 
 
+@pytest.mark.slow
 def test_readings_of_a_trained_run_use_its_adapter(run_of, cell):
     """The reading with the run's own pooler is the run; another pooler on the same run is another encoder."""
     run = run_of("mean", "bi")

@@ -37,6 +37,7 @@ def test_the_switch_goes_on_and_off_with_the_configuration(compose_cell):
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == WORKSPACES[0], "set by the first, and harmless to the other"
 
 
+@pytest.mark.slow
 def test_a_run_of_it(compose_cell, tmp_path, monkeypatch):
     """It is on in every step and in the manifest; on a CPU the numbers are those without."""
     data = write_triples(tmp_path / "triples.jsonl")

@@ -94,6 +94,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
     assert len(scores) == 5
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_slow() -> None:
     slow = "sorted({'mteb', 'torch', 'datasets'} & set(sys.modules))"
     code = f"import sys, evaluation.command as c; c.main(['--help']); print({slow})"
@@ -102,6 +103,7 @@ def test_help_imports_nothing_slow() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_an_error_is_one_line_with_exit_code_2() -> None:
     done = subprocess.run(
         [sys.executable, "evaluate.py", "run=nowhere"], cwd=CONF.parent, capture_output=True, text=True, check=False

@@ -101,6 +101,7 @@ def test_all_five_use_the_texts_of_the_same_documents(tasks: dict, documents: li
     assert contents <= texts
 
 
+@pytest.mark.slow  # reads the whole corpus
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_held_out_package_gives_four_classes_and_full_corpora(package: str, docstring_cache: Path) -> None:
     found = select(read_docstrings([package], docstring_cache), Sizes())

@@ -160,6 +160,7 @@ print(encoder.done, vectors[:, 0].tolist() == list(range(100)))
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_no_whole_shard(tmp_path) -> None:
     def run(after: int) -> subprocess.CompletedProcess:
         words = [sys.executable, "-c", KILLED, str(tmp_path), str(after)]

@@ -222,6 +222,7 @@ def test_the_published_stages_compose(name):
     assert json.dumps(cfg)
 
 
+@pytest.mark.slow
 def test_a_stage_with_half_an_adapter_is_refused(stages, model, tmp_path):
     """Without B of one layer, without a whole layer, or with one that the decoder has not: refused by name."""
     folder = tmp_path / "s" / "mean-bi" / "seed=0"

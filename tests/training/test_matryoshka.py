@@ -60,6 +60,7 @@ def cfg(compose_cell, tmp_path):
     return compose_cell("mean", "causal", *words)
 
 
+@pytest.mark.slow
 def test_training_uses_it(cfg, tmp_path):
     losses = []
     for number, dims in enumerate([None, [32], [8, 16, 32]]):

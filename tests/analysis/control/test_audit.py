@@ -238,6 +238,7 @@ def test_words():
             read_words(words)
 
 
+@pytest.mark.slow
 def test_the_command_is_quick_to_load_and_ends_with_2(runs):
     code = (
         "import sys; sys.argv = ['control', sys.argv[1]]\n"
