@@ -5,8 +5,9 @@ RUN    := $(VENV)/bin/python
 # pip compiles 20,000 modules one after another, which takes longer than all else here; some are templates, no modules.
 INSTALL = $(RUN) -m pip install --quiet --no-compile --constraint constraints.txt
 COMPILE = $(RUN) -m compileall -qq -j $(CORES) $(VENV)/lib || true
-# One more than cores, at most four: a test that waits for a process leaves its core to another.
-TESTERS = $(shell n=$$(( $(CORES) + 1 )); echo $$(( n < 4 ? n : 4 )))
+# One more than cores, at most four: a test that waits for a process leaves its core to another. Unit tests wait for none.
+SPARE   = 1
+TESTERS = $(shell n=$$(( $(CORES) + $(SPARE) )); echo $$(( n < 4 ? n : 4 )))
 PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
 SEEDS  ?= 1
 RUNS   ?= runs
@@ -77,6 +78,7 @@ $(NUMBERS:%=designs-%): designs-%:
 test: $(VENV)/.tools ## all tests, offline, in one session, which imports and makes what they share once
 	$(PYTEST)
 
+unit: SPARE = 0
 unit: $(VENV)/.tools ## the unit tests alone: those that start no processes and train no whole runs
 	$(PYTEST) -m "not slow"
 
