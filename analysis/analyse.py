@@ -84,7 +84,7 @@ def analyse(settings: Settings) -> Result:
         blocks,
         frame[frame["design"].isin(designs)],
         matrix,
-        compare_pairs(matrix, blocks, settings, control),
+        compare_pairs(matrix, blocks, settings, control, frame),
         odd=odd_scores(_like(designs, read, scores.designs), designs, tasks),
         means=type_means(matrix, types),
         gain=gain,

@@ -15,6 +15,7 @@ from analysis.questions.compared_pairs import BETWEEN, compare_pairs, pairs_amon
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import after_correction, tasks_text
 from analysis.settings import Settings
+from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
 
 FEWEST_TASKS = 2
 TASKS_NAMED = 4  # of those that turn the mean round
@@ -35,7 +36,8 @@ def verdict(material: Material, found: Sequence[Answer] = ()) -> str:
     if len(rest) < FEWEST_TASKS:
         return f"{sentence} Without the {which} {len(rest)} would be left, too few for a verdict."
     blocks = {kind: [task for task in block if task in rest.index] for kind, block in material.blocks.items()}
-    pairs = compare_pairs(rest, {kind: block for kind, block in blocks.items() if block}, settings, control)
+    kept = {kind: block for kind, block in blocks.items() if block}
+    pairs = compare_pairs(rest, kept, settings, control, material.frame)
     return f"{sentence} Without the {which}: {paragraph(rest, pairs, settings, control)}"
 
 
@@ -110,8 +112,16 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
             f"{what} cannot be shown to be more than chance with so few tasks{differ}{after}:"
             f" the smallest p they allow is {floor}; p {equals(pair['p'])} before any correction."
         )
-    word = "is" if pair["significant"] else "is not"
+    over_tasks = f"p {equals(pair['p_adjusted'])}{after}{raw}"
+    least, seeds = f"the smallest p that so many tasks allow is {floor}", int(pair["n_seeds"])
+    if seeds < FEWEST_SEEDS:
+        each, (apart, of) = f"{seeds} seeds" if seeds > 1 else "One run", SAME_DESIGN
+        return (
+            f"{what} between these runs: {over_tasks}; {least}. {each} each: no claim about designs, since two runs of"
+            f" one design differ too (p at most .05 in {apart} of {of} pairs of the embedded study)."
+        )
+    word = "is" if pair["told"] else "is not"
     return (
-        f"{what} {word} significant at {fraction(settings.alpha)}{after}: p {equals(pair['p_adjusted'])}{raw};"
-        f" the smallest p that so many tasks allow is {floor}."
+        f"{what} {word} told of the designs: over tasks {over_tasks}; over tasks and the {seeds} seeds"
+        f" p {equals(pair['p_seeds_adjusted'])}{after}; {least}."
     )

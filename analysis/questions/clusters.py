@@ -10,10 +10,21 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
-from analysis.questions.tables import PAIR, Row, after_correction, filled, p_cell, pair_name, tasks_text
+from analysis.questions.tables import (
+    NO_CLAIM,
+    PAIR,
+    Row,
+    after_correction,
+    claims,
+    filled,
+    p_cell,
+    pair_name,
+    tasks_text,
+)
 from analysis.scores.task_types import clusters_of
 from analysis.settings import Settings
 from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
+from analysis.statistics.correction import passes
 from analysis.statistics.intervals import direction, student_interval
 from analysis.statistics.sign_flip import EXACT_UP_TO
 
@@ -27,6 +38,7 @@ METHODS = (
 
 MOST_UNASKED = 1000  # pairs; beyond them a verdict is given without the test over sources, unless cluster= asks
 OF_TASKS = ("difference", "hodges_lehmann", "ahead", "p", "p_adjusted")
+OF_SEEDS = ("n_seeds", "p_seeds")
 # column of a difference -> ending of the columns of its test (p, p_adjusted, reachable)
 SIZED = {"hodges_lehmann_tasks": "_tasks", "hodges_lehmann_clusters": "", "difference_tasks": "_flip"}
 
@@ -77,6 +89,7 @@ def _tests(material: Material, shared: dict[str, int], labels: dict[str, str], i
         columns = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
         columns |= {"n_tasks": len(tasks), "n_clusters": members.shape[0]}
         columns |= {f"{name}_tasks": rows[name].to_numpy() for name in OF_TASKS}
+        columns |= {name: rows[name].to_numpy() for name in OF_SEEDS}
         columns |= {"difference_clusters": tested.difference, "hodges_lehmann_clusters": typical.estimate}
         columns |= {"hl_low_clusters": typical.low, "hl_high_clusters": typical.high}
         columns |= {"ahead": direction(typical.estimate, ranks, settings.alpha).astype(int)}
@@ -97,7 +110,8 @@ def _grid(rows: pd.DataFrame, settings: Settings) -> Grid:
     """One row per pair; each p stands behind the difference that it belongs to."""
 
     def cells(row: Row) -> list[Cell]:
-        sized = [(Cell(signed(row[name])), p_cell(row, settings, ending)) for name, ending in SIZED.items()]
+        star = bool(passes(row["p_seeds_adjusted"], settings.alpha))
+        sized = [(Cell(signed(row[name])), p_cell(row, settings, ending, star)) for name, ending in SIZED.items()]
         return [Cell(pair_name(row)), *chain(*sized), Cell(ends(row, "tasks")), Cell(ends(row, "clusters"))]
 
     n, units, level = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], percent(settings.alpha)
@@ -109,6 +123,9 @@ def _grid(rows: pd.DataFrame, settings: Settings) -> Grid:
 
 def _caption(rows: pd.DataFrame, settings: Settings) -> str:
     n, units, after = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], after_correction(settings)
+    alpha, star = fraction(settings.alpha), f"No star: {NO_CLAIM}"
+    if claims(rows):
+        star = f"* = at most {alpha}{' after the correction' if after else ''}, here and over tasks and seeds"
     what = tasks_text(rows["type"].iloc[0], n, every="all ")
     how = "all" if rows["flips_exact"].iloc[0] else f"{rows['flips'].iloc[0]:,} random"
     corrected_by = f", in brackets{after}" if after else ""
@@ -119,8 +136,7 @@ def _caption(rows: pd.DataFrame, settings: Settings) -> str:
         f" whole clusters ({how} patterns; exact up to {EXACT_UP_TO} clusters){corrected_by};"
         f" {percent(settings.alpha)} intervals of the mean over tasks: Student's t with tasks as units, as for the"
         " pairs, and with clusters as units (error and degrees of freedom of Bell and McCaffrey)."
-        f" * = at most {fraction(settings.alpha)}{' after the correction' if after else ''};"
-        " n.a. = so few clusters that it cannot be reached."
+        f" {star}; n.a. = so few clusters that {alpha} cannot be reached."
     )
 
 
@@ -128,12 +144,11 @@ def _about(rows: pd.DataFrame, settings: Settings, units: str) -> dict[tuple[str
     """A sentence a pair: the test with clusters as units, since tasks that share texts are no independent witnesses."""
     after, sentences = after_correction(settings), {}
     for row in rows.to_dict("records"):
-        head, floor = f"With the {row['n_clusters']} {units} as units", fraction(row["p_min_adjusted"])
+        head, floor = f"With the {row['n_clusters']} {units} as units:", fraction(row["p_min_adjusted"])
         if row["reachable"] == "yes":
-            word = "is" if row["significant"] else "is not"
-            result = f"it {word} significant: p {equals(row['p_adjusted'])}{after}; the smallest possible is {floor}."
+            result = f"p {equals(row['p_adjusted'])}{after}; the smallest possible is {floor}."
         else:
-            result = f"it cannot be shown: the smallest p possible{after} is {floor}."
+            result = f"no difference can be shown; the smallest p possible{after} is {floor}."
         if row["ahead"] * row["ahead_tasks"] < 0:
             ahead = row["second"] if row["ahead"] > 0 else row["first"]
             result = f"{ahead} is ahead (Hodges-Lehmann {score(abs(row['hodges_lehmann_clusters']))}); {result}"

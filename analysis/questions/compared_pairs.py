@@ -12,6 +12,7 @@ from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.correction import CORRECTIONS, passes
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
+from analysis.statistics.seeds import seed_means, two_sided
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 ALL = "All"
@@ -20,17 +21,22 @@ BETWEEN = "; "  # the tasks of `mean_tipped_by`
 
 
 def compare_pairs(
-    matrix: pd.DataFrame, blocks: dict[str, list[str]], settings: Settings, control: str = ""
+    matrix: pd.DataFrame,
+    blocks: dict[str, list[str]],
+    settings: Settings,
+    control: str = "",
+    frame: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return one row per (type, pair); with a `control` only the pairs that hold it.
 
-    matrix: tasks x designs, designs in config order; blocks: type -> its tasks. `difference` is the mean over tasks
-    of second minus first; the columns of the test follow, those of `_typical`, which belong to it, then those of
-    `cross_checks` and of `corrected`. Intervals have the level 1 - alpha.
+    matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed.
+    `difference` is the mean over tasks of second minus first; the columns of the test follow, those of `_typical`,
+    which belong to it, those of `cross_checks`, of `seed_means` and of `corrected`. Intervals have the level 1 - alpha.
+    A pair is `told` where the corrected tests over tasks and over tasks and seeds both pass, and point the same way.
     """
     names = np.array(matrix.columns, dtype=object)
     first, second = pair_places(names, control)
-    tables = []
+    cube, tables = seed_cube(frame, matrix), []
     for kind, tasks in blocks.items():
         values = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
         differences, means = values[second] - values[first], values.mean(axis=1)
@@ -39,8 +45,23 @@ def compare_pairs(
         columns |= {"mean_first": means[first], "mean_second": means[second], "difference": differences.mean(axis=1)}
         columns |= vars(test) | _typical(differences, test, tasks, settings)
         columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
-        tables.append(pd.DataFrame(columns))
-    return corrected(pd.concat(tables, ignore_index=True), settings)
+        seeds = seed_means(cube[:, matrix.index.get_indexer(tasks)], first, second)
+        tables.append(pd.DataFrame(columns | vars(seeds) | {"p_seeds": two_sided(seeds)}))
+    tests = corrected(pd.concat(tables, ignore_index=True), settings)
+    return tests.assign(told=tests["told"] & (tests["ahead"] == np.sign(tests["mean_seeds"])))
+
+
+def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
+    """Return the scores [designs, tasks, seeds] of a long frame in the order of `matrix`; nan where there is none."""
+    known = pd.DataFrame() if frame is None else frame[frame["seed"] != ""]
+    if known.empty:
+        return np.empty((matrix.shape[1], matrix.shape[0], 0))
+    seeds, names = pd.factorize(known["seed"])
+    cube = np.full((matrix.shape[1], matrix.shape[0], len(names)), np.nan)
+    designs, tasks = matrix.columns.get_indexer(known["design"]), matrix.index.get_indexer(known["task"])
+    shown = (designs >= 0) & (tasks >= 0)
+    cube[designs[shown], tasks[shown], seeds[shown]] = known["score"].to_numpy()[shown]
+    return cube
 
 
 def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> tuple[Ints, Ints]:
@@ -74,10 +95,12 @@ def _typical(differences: Floats, test: SignedRank, tasks: list[str], settings: 
 
 
 def corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the tests (columns type, p, p_min; one row per test) with the columns of the correction.
+    """Return the tests (columns type, p, p_min, perhaps p_seeds; one row per test) with those of the correction.
 
     `family_size`; `p_holm` and `p_bh`; `p_adjusted` and `p_min_adjusted` by the correction that `settings` names,
-    each over the family; `significant`; `reachable`: yes, uncorrected (p could pass, the corrected p could not), or no.
+    each over the family; `significant`, of the runs at hand; `told`, of the designs: significant, and p_seeds passes
+    after the same correction, where unknown p counts as 1. `reachable`: yes, uncorrected (p could pass, the corrected p
+    could not), or no.
     The corrected values of Holm and of Benjamini-Hochberg only grow with any p of the family, so no data with so many
     tasks can go below the corrected `p_min`.
     """
@@ -93,11 +116,18 @@ def corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
     adjusted, floor = within(p, settings.correction), within(p_min, settings.correction)
     raw_only = np.where(passes(p_min, settings.alpha), "uncorrected", "no")
+    significant = passes(adjusted, settings.alpha)
+    over_seeds = tests["p_seeds"].to_numpy(dtype=np.float64) if "p_seeds" in tests else np.full(len(tests), np.nan)
+    seeds_adjusted = np.where(
+        np.isnan(over_seeds), np.nan, within(np.nan_to_num(over_seeds, nan=1.0), settings.correction)
+    )
     return tests.assign(
         family_size=pd.Series(families, tests.index).groupby(families).transform("size"),
         **{f"p_{name}": within(p, name) for name in ALWAYS},
         p_adjusted=adjusted,
         p_min_adjusted=floor,
-        significant=passes(adjusted, settings.alpha),
+        significant=significant,
+        p_seeds_adjusted=seeds_adjusted,
+        told=significant & passes(seeds_adjusted, settings.alpha),
         reachable=np.where(passes(floor, settings.alpha), "yes", raw_only),
     )

@@ -10,7 +10,7 @@ from analysis.questions.crossings import factor_table
 from analysis.questions.pair_texts import correction_text, mend, smallest_p
 from analysis.questions.pairs import for_file
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import Row, marked_cell, rest_text, star_legend
+from analysis.questions.tables import Row, claims, marked_cell, rest_text, star_legend
 from analysis.questions.tested_effects import Factorial, factorial_effects
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
@@ -24,7 +24,8 @@ ENDINGS = {"": "", "-wide": " over more designs"}
 def answer(material: Material) -> Answer:
     """Return the tests and marginal means of every complete crossing, at most two."""
     settings = material.settings
-    effects, notes = factorial_effects(material.matrix, factor_table(material.designs), material.blocks, settings)
+    factors = factor_table(material.designs)
+    effects, notes = factorial_effects(material.matrix, factors, material.blocks, settings, material.frame)
     tables = effects_for_file(effects)
     return Answer(
         "effects",
@@ -85,14 +86,16 @@ def _heads(table: pd.DataFrame) -> list[str]:
 
 def effects_caption(factorial: Factorial, settings: Settings) -> str:
     """Name the design, the statistic, the test, the correction and the marks."""
-    tests, crossing, legend = factorial.tests, factorial.crossing, star_legend(settings)
+    tests, crossing, legend = factorial.tests, factorial.crossing, star_legend(factorial.tests, settings)
+    if claims(tests) and (tests["df"] > 1).any():
+        legend += "; an effect with more than one degree of freedom has no test over seeds, and no star"
     if (tests["reachable"] != "yes").any():
         legend += f"; n.a. = so few tasks that {fraction(settings.alpha)} cannot be reached, whatever the scores"
     return (
         f"Main effects and interactions in {crossing.name}, {len(crossing.designs)} designs{_held(factorial)}: F of"
         " the repeated-measures analysis (error: effect x task, df x (n - 1)), partial eta squared, and p of the"
-        f" sign-flip permutation test, which takes F as its statistic, so that a star belongs to F; the unit is the"
-        f" task; {correction_text(tests, settings, 'effects')}. {legend}."
+        " sign-flip permutation test, which takes F as its statistic; the unit is the task;"
+        f" {correction_text(tests, settings, 'effects')}. {legend}."
     )
 
 

@@ -10,16 +10,17 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.pair_texts import family_text
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, after_correction, filled, p_cell, pair_name
+from analysis.questions.tables import PAIR, Row, after_correction, claims, filled, p_cell, pair_name
 from analysis.settings import Settings
 from analysis.statistics.equivalence import equivalence, mean_posterior
+from analysis.statistics.seeds import FEWEST_SEEDS, SeedMeans, outside
 
 PLACE = 140
 METHODS = (
     "Two designs were called equivalent within {rope:g} where two one-sided signed-rank tests [@schuirmann1987] of"
-    " their differences, shifted by that margin either way, were both significant after the same correction; pairs that"
-    " were neither told apart nor equivalent are not told. The posterior of a mean difference is Student's, with the"
-    " prior of Jeffreys [@box1973]."
+    " their differences, shifted by that margin either way, both passed after the same correction, and two of the mean"
+    " over tasks and seeds did; pairs neither told apart nor equivalent are not told. The posterior of a mean"
+    " difference is Student's, with the prior of Jeffreys [@box1973]."
 )
 
 TOLD, EQUIVALENT, NOT_TOLD = "told apart", "equivalent", "not told"  # a text adds the margin to the second
@@ -50,18 +51,21 @@ def within(settings: Settings) -> str:
 def equivalence_table(material: Material) -> pd.DataFrame:
     """Return one row per (type, pair): the tests of equivalence, corrected as those of the pairs are, and `outcome`.
 
-    `outcome`: told apart where the test of the difference passes after the correction, else equivalent where both
-    tests at the margin do, else not told. `within_margin` says the latter also of pairs that are told apart.
+    `outcome`: told apart where the difference is `told` of the designs, else equivalent where both tests at the margin
+    pass over tasks and over tasks and seeds, else not told. `within_margin` says the latter of pairs told apart, too.
     """
     settings, parts = material.settings, []
     for kind, tasks in material.blocks.items():
         rows, differences = material.pairs_on(kind), material.differences(kind)
         columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
-        columns |= {"n_tasks": len(tasks), "margin": settings.rope, "told_apart": rows["significant"].to_numpy()}
+        columns |= {"n_tasks": len(tasks), "margin": settings.rope, "told_apart": rows["told"].to_numpy()}
         columns |= vars(equivalence(differences, settings.rope, settings.alpha, settings.zeros, settings.decimals))
         columns |= mean_posterior(differences, settings.rope, settings.decimals)
+        seeds = SeedMeans(*(rows[name].to_numpy() for name in SeedMeans.__dataclass_fields__))
+        columns |= {"n_seeds": seeds.n_seeds, "p_seeds": outside(seeds, settings.rope)}
         parts.append(pd.DataFrame(columns))
-    table = corrected(pd.concat(parts, ignore_index=True), settings).rename(columns={"significant": "within_margin"})
+    table = corrected(pd.concat(parts, ignore_index=True), settings).drop(columns="significant")
+    table = table.rename(columns={"told": "within_margin"})
     outcomes = np.where(table["within_margin"], EQUIVALENT, NOT_TOLD)
     return table.assign(outcome=np.where(table["told_apart"], TOLD, outcomes))
 
@@ -75,8 +79,11 @@ def _for_file(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 def _sentence(row: Row, settings: Settings) -> str:
     """Return the sentence that the tests of equivalence add to the verdict on one pair."""
+    if row["n_seeds"] < FEWEST_SEEDS:
+        return ""  # nothing is claimed of the designs, which the verdict has said
     after = after_correction(settings)
-    tests = f"two one-sided signed-rank tests, p {equals(row['p_adjusted'])}{after}"
+    both = f"over tasks and seeds p {equals(row['p_seeds_adjusted'])}"
+    tests = f"two one-sided signed-rank tests, p {equals(row['p_adjusted'])}{after}; {both}"
     if row["told_apart"]:
         return f"The pair is {TOLD}, and yet {within(settings)} ({tests})." if row["within_margin"] else ""
     if row["within_margin"]:
@@ -95,7 +102,8 @@ def _notes(last: pd.DataFrame, settings: Settings) -> list[str]:
     return [
         f"Of {len(last):,} {pairs} on {last['type'].iloc[0]}: {TOLD} {counts[TOLD]:,}{yet}, {within(settings)}"
         f" {counts[EQUIVALENT]:,}, {NOT_TOLD} {counts[NOT_TOLD]:,} (rope={settings.rope:g} is the margin; what is"
-        f" {NOT_TOLD} is neither shown to differ nor to be {EQUIVALENT})."
+        f" {NOT_TOLD} is neither shown to differ nor to be {EQUIVALENT}"
+        f"{'' if claims(last) else f', as nothing is of designs that share fewer than {FEWEST_SEEDS} seeds'})."
     ]
 
 
@@ -125,9 +133,10 @@ def _caption(table: pd.DataFrame, kind: str, n: int, settings: Settings) -> str:
     over, below = (f" over {family_text(table, settings)}", ", below it corrected") if after else ("", "")
     closed = " n.a.: so few tasks that it cannot be reached." if (table["reachable"] != "yes").any() else ""
     return (
-        f"Pairs on {kind} (n = {n}), second minus first. Outcome: {TOLD}, where the signed-rank test of the table of"
-        f" pairs is significant; {within(settings)}, where two one-sided signed-rank tests, of the differences shifted"
-        f" by the margin {margin} (rope=) upwards and downwards, both pass at {alpha}{after}{over}; else {NOT_TOLD}. p"
+        f"Pairs on {kind} (n = {n}), second minus first. Outcome: {TOLD}, where the table of pairs has a star;"
+        f" {within(settings)}, where two one-sided signed-rank tests, of the differences shifted by the margin {margin}"
+        f" (rope=) upwards and downwards, both pass at {alpha}{after}{over}, and so do two of the mean over tasks and"
+        f" {FEWEST_SEEDS} seeds or more; else {NOT_TOLD}. p"
         f" equivalent: the larger p of the two{below}.{closed} HL: the {percent(2 * settings.alpha)} Hodges-Lehmann"
         " interval, which lies within the margin where both pass uncorrected. Worse, equivalent, better: posterior"
         f" probability that the mean difference is below -{margin}, within the margin, above {margin} (Student's t"

@@ -15,7 +15,6 @@ from analysis.questions.seeds import ends
 from analysis.questions.tables import PAIR, Row, after_correction, filled, pair_name
 from analysis.scores.items import Items, read_items
 from analysis.settings import Settings
-from analysis.statistics.correction import passes
 from analysis.statistics.items import ItemTest, compare_items
 
 PLACE = 180
@@ -108,11 +107,10 @@ def _frame(tested: list[_Tested], settings: Settings) -> pd.DataFrame:
 
 def _grid(frame: pd.DataFrame, tested: list[_Tested], settings: Settings) -> Grid:
     def cells(row: Row) -> list[Cell]:
-        mark = "*" if row["significant"] else "(*)" if passes(row["p"], settings.alpha) else ""
         below = () if settings.correction == "none" else (fraction(row["p_adjusted"]),)
         texts = [row["task"], pair_name(row), row["statistic"], str(row["n_items"])]
         texts += [signed(row["difference"]), ends(row, "items")]
-        return [*map(Cell, texts), Cell(fraction(row["p"]), mark=mark, below=below)]
+        return [*map(Cell, texts), Cell(fraction(row["p"]), below=below)]
 
     header = ["Task", PAIR, "Score", "Items", "Difference", f"{percent(settings.alpha)} items", "p"]
     grid = Grid("items", _caption(tested, settings), header, left=3, title="Within one task")
@@ -128,13 +126,12 @@ def _caption(tested: list[_Tested], settings: Settings) -> str:
         tests.append(f"of a rank statistic by swapping the two designs' ranks of an item ({_draws(others)})")
     corrects = after_correction(settings)
     after = f", in brackets{corrects} over the pairs of one task" if corrects else ""
-    marked = " after the correction, (*) = only before it" if corrects else ""
     return (
         "Differences within one task, over its items (queries, pairs of texts, texts), the scores of an item averaged"
         f" over seeds: p of the two-sided paired permutation test {', '.join(tests)}{after};"
         f" {percent(settings.alpha)} percentile bootstrap"
-        " of the items. A row generalises to further items of this task, not to other tasks and not to other seeds."
-        f" * = at most {fraction(settings.alpha)}{marked}."
+        " of the items. A row generalises to further items of this task, not to other tasks and not to other seeds, so"
+        " that none has a star."
     )
 
 

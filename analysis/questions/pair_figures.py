@@ -19,18 +19,18 @@ from analysis.drawings.style import BLACK, BLUE, GREY, LINE
 from analysis.grids.formats import fraction, percent, signed
 from analysis.questions.compared_pairs import pairs_among
 from analysis.questions.question import Material
-from analysis.questions.tables import after_correction
+from analysis.questions.tables import after_correction, claims, mark_of, star_legend
 from analysis.statistics.arrays import Bools, Floats
-from analysis.statistics.correction import passes
+from analysis.statistics.seeds import FEWEST_SEEDS
 
 MINUS = "\N{MINUS SIGN}"
 MOST_PAIRS = 45
 MOST_PAIRS_BY_TYPE = 21  # all pairs of seven designs
 MOST_ON_HEAT_MAP, MOST_WITH_NUMBERS = 40, 12  # designs
-# filling: significant after the correction, before it only, not; and where alpha cannot be reached
+# filling: told of the designs, of these runs or before the correction only, not; and where alpha cannot be reached
 LOOKS: dict[str, dict[str, Any]] = {
-    "after": {"marker": "o", "color": BLUE, "markerfacecolor": BLUE},
-    "before": {"marker": "D", "color": BLUE, "markerfacecolor": "white"},
+    "told": {"marker": "o", "color": BLUE, "markerfacecolor": BLUE},
+    "runs": {"marker": "D", "color": BLUE, "markerfacecolor": "white"},
     "no": {"marker": "o", "color": BLACK, "markerfacecolor": "white"},
     "never": {"marker": "x", "color": GREY},
 }
@@ -49,7 +49,7 @@ def forest(material: Material) -> Drawing:
     best = shown.loc[shown["hodges_lehmann"].abs().idxmax()]
     alt = (
         f"Differences of {len(shown)} {'pairs' if len(shown) > 1 else 'pair'} over {material.over},"
-        f" {int(shown['significant'].sum())} significant."
+        f" {int(shown['told'].sum())} told of the designs."
         f" The largest is {signed(best['hodges_lehmann'])}, {best['second']} minus {best['first']}."
     )
     caption = _caption(material, f"over {material.over}", sentence)
@@ -71,7 +71,7 @@ def forest_by_type(material: Material) -> Drawing | None:
     for axes, kind in zip(grid, kinds, strict=False):
         shown = rows[rows["type"] == kind]
         used |= _panel(axes, material, shown, kind)
-        counts.append(f"{kind} {int(shown['significant'].sum())}")
+        counts.append(f"{kind} {int(shown['told'].sum())}")
         axes.set_title(f"{kind} (n = {len(material.types[kind])}){_reach(material, shown)}")
         axes.tick_params(labelbottom=True)
         axes.set_xlabel(f"difference (second {MINUS} first)")
@@ -110,9 +110,11 @@ def _names(rows: pd.DataFrame) -> list[str]:
 def _panel(axes: Any, material: Material, rows: pd.DataFrame, kind: str) -> set[str]:
     """Draw one block and return the looks that were used; an end that is infinite is not drawn."""
     low, high = (rows[column].where(np.isfinite(rows[column])).to_numpy() for column in ("hl_low", "hl_high"))
-    centre, alpha = rows["hodges_lehmann"].to_numpy(), material.settings.alpha
-    conditions = [rows["significant"], passes(rows["p"], alpha), rows["reachable"] == "no"]
-    looks = np.select(conditions, ["after", "before", "never"], "no")
+    centre = rows["hodges_lehmann"].to_numpy()
+    marks = [mark_of(row, material.settings) for row in rows.to_dict("records")]
+    looks = np.where(
+        rows["reachable"] == "no", "never", [{"*": "told", "(*)": "runs"}.get(mark, "no") for mark in marks]
+    )
     for look in dict.fromkeys(looks.tolist()):  # in an order that no run changes
         places = np.flatnonzero(looks == look)
         axes.hlines(places, low[places], high[places], color=LOOKS[look]["color"], linewidth=1.3)
@@ -136,10 +138,13 @@ def _reach(material: Material, rows: pd.DataFrame) -> str:
 def _legend(figure: Any, material: Material, used: set[str]) -> None:
     """Below the panels, only what occurs."""
     alpha = fraction(material.settings.alpha)
+    before = ", or before the correction" if material.settings.correction != "none" else ""
     words = {
-        "after": f"p at most {alpha}{after_correction(material.settings)}",
-        "before": f"p at most {alpha} only before the correction",
-        "no": f"p above {alpha}",
+        "told": f"told of the designs (p at most {alpha})",
+        "runs": f"of these runs alone{before}",
+        "no": f"p above {alpha}"
+        if claims(material.pairs)
+        else f"fewer than {FEWEST_SEEDS} seeds: no claim about designs",
         "never": f"{alpha} out of reach",
     }
     looks = {text: {"markersize": 5, "linewidth": 1.3, **LOOKS[look]} for look, text in words.items() if look in used}
@@ -172,14 +177,13 @@ def heat_map(material: Material) -> Drawing | None:
     axes.set_xticks(range(len(designs)), names.values(), rotation=90)
     axes.set_yticks(range(len(designs)), names.values())
     _texts(axes, values, marks, None if numbered else turned)
-    alpha, after = fraction(material.settings.alpha), after_correction(material.settings)
-    star = f"* p at most {alpha}{f'{after}; (*) only before it' if after else ''}"
+    star = star_legend(material.pairs, material.settings)
     caption = (
         f"Hodges-Lehmann difference in score over {material.over}, row minus column, designs from the highest"
         f" mean to the lowest; {star}.{_against(int(turned.sum()) // 2, numbered)} {sentence}"
     ).strip()
-    significant, total = int((marks == "*").sum()) // 2, math.comb(len(designs), 2)
-    alt = f"{significant} of {total} pairs differ significantly. By mean, from high to low: {', '.join(designs[:10])}."
+    told, total = int((marks == "*").sum()) // 2, math.comb(len(designs), 2)
+    alt = f"{told} of {total} pairs are told of the designs. By mean, from high to low: {', '.join(designs[:10])}."
     return Drawing("heat_map", "Pairwise differences", caption, alt, figure)
 
 
@@ -190,8 +194,8 @@ def _cells(material: Material, designs: list[str]) -> tuple[Floats, NDArray[np.o
     values = np.zeros((len(designs), len(designs)))
     values[second, first], values[first, second] = rows["hodges_lehmann"], -rows["hodges_lehmann"]
     marks = np.full(values.shape, "", dtype=object)
-    raw_only = np.where(passes(rows["p"], material.settings.alpha), "(*)", "")
-    marks[first, second] = marks[second, first] = np.where(rows["significant"], "*", raw_only)
+    of_rows = [mark_of(row, material.settings) for row in rows.to_dict("records")]
+    marks[first, second] = marks[second, first] = of_rows
     return values, marks
 
 

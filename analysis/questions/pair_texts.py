@@ -10,9 +10,10 @@ from analysis.grids.formats import fraction, percent, signed
 from analysis.names import by_number, listed
 from analysis.questions.compared_pairs import BETWEEN
 from analysis.questions.question import Material
-from analysis.questions.tables import after_correction, pair_name, tasks_text
+from analysis.questions.tables import after_correction, claims, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
+from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.wilcoxon import EXACT_UP_TO
 
 ZEROS = {
@@ -145,9 +146,9 @@ def opposed(pairs: pd.DataFrame) -> list[str]:
     rows = pairs[pairs["mean_tipped_by"] != ""]
     if rows.empty:
         return []
-    starred = int(rows["significant"].sum())
+    starred = int(rows["told"].sum())
     count = f"{len(rows):,} of {len(pairs):,} rows" + (f", {starred:,} of them with a star" if starred else "")
-    few = rows.sort_values(["significant", "p"], ascending=[False, True], kind="stable").head(OPPOSED_SHOWN)
+    few = rows.sort_values(["told", "p"], ascending=[False, True], kind="stable").head(OPPOSED_SHOWN)
     parts = [
         f"{row['type']}, {pair_name(row)}: mean {signed(row['difference'])}, Hodges-Lehmann"
         f" {signed(row['hodges_lehmann'])}; the mean's sign is due to {listed(row['mean_tipped_by'].split(BETWEEN), 3)}"
@@ -155,7 +156,7 @@ def opposed(pairs: pd.DataFrame) -> list[str]:
     ]
     rest = " pairs.csv names the tasks of all (mean_tipped_by)." if len(rows) > len(few) else ""
     return [
-        f"The mean and the test point opposite ways in {count}; star, sign and interval are the test's."
+        f"The mean and the test point opposite ways in {count}; sign and interval are the test's."
         f" {'. '.join(parts)}.{rest}"
     ]
 
@@ -194,7 +195,21 @@ def mend(tests: pd.DataFrame, settings: Settings, effects: bool = False) -> str:
 
 def pair_methods(material: Material) -> list[str]:
     """Return the sentences of the methods paragraph on the tests of the pairs, their correction and their sizes."""
-    return [*_tests(material), *_sizes(material)]
+    return [*_tests(material), _claim(material), *_sizes(material)]
+
+
+def _claim(material: Material) -> str:
+    """What a star takes beside the signed-rank test, or why there is none."""
+    if not claims(material.pairs):
+        return (
+            f"No claim about designs is made: that takes {FEWEST_SEEDS} seeds or more that two designs share, and tests"
+            " over tasks alone, of single runs, also tell runs of one design apart."
+        )
+    return (
+        "A difference was told of the designs where, after the same correction, its mean over tasks and seeds differs"
+        " from zero too, in a model with random tasks and seeds, paired by seed, with each pair's own variances and"
+        " Satterthwaite's degrees of freedom [@satterthwaite1946]."
+    )
 
 
 def _tests(material: Material) -> Iterator[str]:
@@ -233,7 +248,7 @@ def _sizes(material: Material) -> Iterator[str]:
     yield "The effect size is the matched-pairs rank-biserial correlation, (W+ - W-) / (W+ + W-) [@kerby2014]."
     yield (
         f"The size of a difference is its Hodges-Lehmann estimate with the exact {level} interval that inverts the"
-        f" same test{zeros} [@hodges1963]; stars and signs in tables and figures are theirs."
+        f" same test{zeros} [@hodges1963]; signs in tables and figures are theirs."
         " Mean differences stand beside them without a mark."
     )
     if pairs["mean_low"].notna().any():

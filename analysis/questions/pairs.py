@@ -23,7 +23,18 @@ from analysis.questions.pair_texts import (
     unreachable_text,
 )
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, marked_cell, pair_name, rest_text, star_legend
+from analysis.questions.tables import (
+    NO_CLAIM,
+    PAIR,
+    Row,
+    after_correction,
+    claims,
+    mark_of,
+    marked_cell,
+    pair_name,
+    rest_text,
+    star_legend,
+)
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 
@@ -67,7 +78,7 @@ def _noted(material: Material) -> pd.DataFrame:
 def pair_grid(material: Material) -> Grid:
     """One row per pair, one column per type: the difference of the test, its mark, and the corrected p below."""
     settings, reachable = material.settings, material.pairs["reachable"]
-    legend = [star_legend(settings)]
+    legend = [star_legend(material.pairs, settings)]
     if (reachable != "yes").any():
         raw = ", and p before the correction (raw)" if (reachable == "uncorrected").any() else ""
         least = f"then the smallest p that they allow is given{raw}"
@@ -110,10 +121,13 @@ def paper_grid(material: Material) -> Grid:
     """One row per pair, one column per type: the difference of the test with its stars, no p."""
     settings, pairs = material.settings, material.pairs
     levels = [f"{'*' * (k + 1)} p at most {fraction(v)}" for k, v in enumerate(star_levels(settings.alpha))]
-    corrected = settings.correction != "none"
-    legend = [", ".join(levels) + (" after the correction" if corrected else "")]
-    if corrected:
-        legend.append(f"{DAGGER} at most {fraction(settings.alpha)} only before it")
+    after = after_correction(settings)
+    legend = [", ".join(levels) + f"{after}, over tasks and over tasks and seeds: told of the designs"]
+    legend.append(
+        f"{DAGGER} at most {fraction(settings.alpha)} over tasks alone{', or only before it' if after else ''}"
+    )
+    if not claims(pairs):
+        legend = [f"none, for {NO_CLAIM}"]
     if (pairs["reachable"] != "yes").any():
         legend.append(f"n.a. {unreachable_text(pairs, settings)}")
     return _pairs_by_type(material, _starred, ", by task type. Stars: ", legend)
@@ -125,7 +139,8 @@ def star_levels(alpha: float) -> list[float]:
 
 
 def _starred(row: Row, settings: Settings) -> Cell:
-    stars = "*" * sum(bool(passes(row["p_adjusted"], level)) for level in star_levels(settings.alpha))
-    before = DAGGER if not stars and passes(row["p"], settings.alpha) else ""
+    p = max(row["p_adjusted"], row["p_seeds_adjusted"])
+    stars = "*" * sum(bool(passes(p, level)) for level in star_levels(settings.alpha)) if row["told"] else ""
+    before = DAGGER if mark_of(row, settings) == "(*)" else ""
     closed = " n.a." if row["reachable"] != "yes" else ""
     return Cell(signed(row["hodges_lehmann"]), mark=stars or ",".join(filter(None, (before, closed))))

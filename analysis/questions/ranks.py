@@ -78,19 +78,18 @@ def _rank_table(head: Row, designs: list[str], averages: Floats, *, cd: float, c
 def friedman_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row a task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD.
 
-    The star is with the p to report: of the permutations, or of F where none were made.
+    p has no star: ranks of these runs over tasks say nothing of other seeds.
     """
 
     def cells(row: Row) -> list[Cell]:
         permuted = not math.isnan(row["p_permutation"])
-        star = "*" if passes(row["p_permutation" if permuted else "p_f"], settings.alpha) else ""
         chi2 = Cell(f_value(row["chi2"]), below=(f"df {row['df']}; p {equals(row['p_chi2'])}",))
         below = (f"df {row['df1']}, {row['df2']}; p {equals(row['p_f'])}",)
-        f = Cell(f_value(row["f"]), mark="" if permuted else star, below=below)
+        f = Cell(f_value(row["f"]), below=below)
         exact = ("exact",) if row["exact"] else ()
         if row["p_min"] > settings.alpha * (1 + 1e-9):  # nan where it is not known, and then it is small
             exact = (f"n.a.: p >= {fraction(row['p_min'])}",)
-        p = Cell(fraction(row["p_permutation"]), mark=star, below=exact) if permuted else Cell("-")
+        p = Cell(fraction(row["p_permutation"]), below=exact) if permuted else Cell("-")
         sizes = map(Cell, (score(row["w"], 3), f"{row['cd']:.2f}"))
         return [Cell(row["type"]), Cell(str(row["n_tasks"])), chi2, f, p, *sizes]
 
@@ -112,15 +111,15 @@ def _friedman_caption(table: pd.DataFrame, settings: Settings) -> str:
         " corrected; F of Iman and Davenport; p by permutation of each task's ranks"
         + (f": {how}" if how else "")
         + f"; no correction over task types. Kendall's W: 0 = the tasks rank at random, 1 = all alike. CD: Nemenyi's"
-        f" critical difference of average ranks at {fraction(settings.alpha)}. * = p by permutation, or where there is"
-        f" none of F, at most {fraction(settings.alpha)}{none}."
+        f" critical difference of average ranks at {fraction(settings.alpha)}. No star: ranks of these runs say"
+        f" nothing of other seeds{none}."
     )
 
 
 def ranks_grid(table: pd.DataFrame, control: str, settings: Settings) -> Grid:
     """One row per design, the best average rank on the last block first; below a rank the letters of its groups.
 
-    `control`: the design that `against=` names, from which others may differ by a star; without one there are no stars.
+    `control`: the design that `against=` names; then below a rank p of its difference from the control's, too.
     """
     kinds = list(dict.fromkeys(table["type"]))
     blocks = {kind: table[table["type"] == kind].set_index("design") for kind in kinds}
@@ -129,7 +128,7 @@ def ranks_grid(table: pd.DataFrame, control: str, settings: Settings) -> Grid:
     levels = {kind: sorted(set(block["average_rank"]))[:2] for kind, block in blocks.items()}
     rows = []
     for name in ordered[: settings.rows_shown]:
-        cells = (_rank_cell(blocks[kind].loc[name], levels[kind], lettered, settings.alpha) for kind in kinds)
+        cells = (_rank_cell(blocks[kind].loc[name], levels[kind], lettered) for kind in kinds)
         rows.append([Cell(name), *cells])
     header = ["Design", *[f"{kind} (n = {blocks[kind]['n_tasks'].iloc[0]})" for kind in kinds]]
     rest = rest_text(len(rows), len(ordered), "designs; ranks.csv has all.", "best")
@@ -142,21 +141,22 @@ def ranks_grid(table: pd.DataFrame, control: str, settings: Settings) -> Grid:
     caption = f"Average rank over tasks (1 = best of {len(ordered)}), best first. {groups}"
     if control:
         caption += (
-            f" * = average rank differs from that of {control} at {alpha}: z of the rank difference (Demsar 2006), Holm"
-            f" over {len(ordered) - 1} comparisons with it."
+            f" p: of the difference from the average rank of {control}, z (Demsar 2006), Holm over {len(ordered) - 1}"
+            " comparisons with it."
         )
     return Grid("ranks", caption, header, rows, rest=rest, title="Average ranks")
 
 
-def _rank_cell(row: pd.Series, levels: list[float], lettered: bool, alpha: float) -> Cell:
+def _rank_cell(row: pd.Series, levels: list[float], lettered: bool) -> Cell:
     rank = row["average_rank"]
     style = ("best", "second")[levels.index(rank)] if rank in levels and len(levels) > 1 else ""
-    mark = "*" if passes(row.get("p_holm", np.nan), alpha) else ""  # nan, of the control itself, does not pass
-    return Cell(f"{rank:.2f}", style, mark, below=(row["groups"],) if lettered else ())
+    p = row.get("p_holm", np.nan)  # nan of the control itself
+    below = [row["groups"]] if lettered else []
+    return Cell(f"{rank:.2f}", style, below=(*below, *([] if np.isnan(p) else [f"p {fraction(p)}"])))
 
 
 def _notes(material: Material, table: pd.DataFrame, listed: bool) -> Iterator[str]:
-    marks = "Nemenyi's groups and Holm's marks" if material.control else "Nemenyi's groups"
+    marks = "Nemenyi's groups and Holm's p" if material.control else "Nemenyi's groups"
     yield (
         f"Average ranks compare a design with all the others in the table, so {marks} change with which designs are"
         " compared, and keep their level only where all are alike (Benavoli, Corani, Mangili 2016). For two designs the"

@@ -39,21 +39,6 @@ def answer(material: Material) -> Answer | None:
         grids=[_grid(last, table, settings)],
         frames={"seeds": frame},
         notes=_notes(last, len(table.seeds)),
-        about={(row["first"], row["second"]): _sentence(row, settings.alpha) for row in last.to_dict("records")},
-    )
-
-
-def _sentence(row: Row, alpha: float) -> str:
-    """Say whether the mean difference of a pair is shown for the designs trained with any seed, in its family.
-
-    The verdict speaks of the pair that looks best, so the interval is the one that holds for all pairs together.
-    """
-    word = "is" if row["low_together"] * row["high_together"] > 0 else "is not"
-    together = f", Bonferroni over {row['family_size']:,} pairs" if row["family_size"] > 1 else ""
-    return (
-        f"For the designs trained with any seed the mean difference ({row['second']} minus {row['first']}) {word}"
-        f" shown: over tasks and {row['n_seeds']} seeds its {percent(alpha)} interval is {ends(row, 'together')}"
-        f" (model of seeds.csv{together})."
     )
 
 
@@ -62,18 +47,19 @@ def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
     notes = []
     if seeds < FEW_SEEDS:
         notes.append(
-            f"Seeds: {seeds} seeds say little of how far a pair's seeds vary, so the interval with its own seeds is"
-            " wide, or too narrow where seeds matter much (docs/decisions/seeds.md); trust the interval with the seeds"
-            " of all designs."
+            f"Seeds: {seeds} seeds say little of how far a pair's seeds vary, so the interval with its own seeds, on"
+            " which a star rests, is wide, or too narrow where seeds matter much (docs/decisions/seeds.md). That with"
+            " the seeds of all designs takes them to be equally sensitive to the seed."
         )
     clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
-    lost = rows[clear & (rows["low_by_pooled"] * rows["high_by_pooled"] <= 0)]
+    lost = rows[clear & (rows["low_by_model"] * rows["high_by_model"] <= 0)]
     if len(lost):
         names = listed(map(pair_name, lost.to_dict("records")), 4)
         notes.append(
-            f"The tests over tasks speak of these runs. For the designs trained again with other seeds {len(lost)} of"
+            f"Tests over tasks alone speak of these runs. For the designs trained again with other seeds {len(lost)} of"
             f" {int(clear.sum())} differences whose interval over tasks leaves out 0"
-            f" {'is' if len(lost) == 1 else 'are'} not shown, since the model's interval holds 0: {names}."
+            f" {'is' if len(lost) == 1 else 'are'} not shown, since the interval with the pair's own seeds holds 0:"
+            f" {names}."
         )
     return notes
 
@@ -87,7 +73,7 @@ def _frame(
     for kind, tasks in blocks.items():
         scores = table.block(tasks)
         intervals = seed_pairs(scores, first, second, level)
-        together = model_intervals(scores, first, second, 1 - settings.alpha / family)[2]
+        together = model_intervals(scores, first, second, 1 - settings.alpha / family)[0]
         columns = {"type": kind, "first": names[first], "second": names[second], "n_tasks": len(tasks)}
         columns |= {"n_seeds": len(table.seeds), "difference": intervals.difference}
         for name in ("over_tasks", "by_model", "by_pooled"):
@@ -129,13 +115,13 @@ def _caption(rows: pd.DataFrame, table: SeedTable, level: str) -> str:
     over = tasks_text(rows["type"].iloc[0], rows["n_tasks"].iloc[0], "", "all ")
     family, quoted = rows["family_size"].iloc[0], ""
     if family > 1:
-        quoted = f", and that for all {family:,} pairs together (Bonferroni), which the verdict quotes"
+        quoted = f", and, with the pair's own, that for all {family:,} pairs together (Bonferroni)"
     return (
         f"Mean differences over {over} and {len(table.seeds)} seeds with {level} intervals: Student's t over tasks, as"
         " for the pairs; over tasks and seeds by the two-way random model (a seed counts for all tasks and for both"
         " designs, which share its batches) with Satterthwaite's degrees of freedom, once with the pair's own seeds,"
-        f" once with design x seed pooled over the {len(table.designs)} designs{quoted}. No star: all are of"
-        " the mean, the stars of the pairs belong to the signed-rank test. From"
+        f" once with design x seed pooled over the {len(table.designs)} designs{quoted}. A star of the table of"
+        " pairs takes the signed-rank test and the model with the pair's own seeds, after the correction. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."
     )

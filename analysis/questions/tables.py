@@ -1,5 +1,6 @@
 """What the tables of questions share: the rows that are shown, cells of tests, and words for pairs and tasks."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,8 +12,13 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import ALL
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
+from analysis.statistics.seeds import FEWEST_SEEDS
 
 PAIR = "Pair (second - first)"  # heads the column of pair names
+NO_CLAIM = (
+    f"it would be a claim about designs, which takes {FEWEST_SEEDS} seeds or more that both have; p speaks of these"
+    " runs on these tasks"
+)
 Row = dict[Any, Any]  # column -> value
 
 
@@ -45,17 +51,25 @@ def tasks_text(kind: str, n: int, one: str = "the ", every: str = "the ") -> str
 
 
 def marked_cell(text: str, row: Row, settings: Settings, size: str = "", fewer: str = "") -> Cell:
-    """Return the cell of what a test is about: its mark, and below it `size` and the corrected p.
+    """Return the cell of what a test is about: its mark, and below it `size` and the corrected p, then that over seeds.
 
     Where alpha is out of reach it has the smallest p that so many tasks allow instead; fewer: follows that p.
     """
-    raw_only = "(*)" if passes(row["p"], settings.alpha) else ""
-    mark, below = "*" if row["significant"] else raw_only, [fraction(row["p_adjusted"])]
+    below = [fraction(row["p_adjusted"])]
     if row["reachable"] == "no":
-        mark, below = "", [f"n.a.: p >= {fraction(row['p_min'])}{fewer}"]
+        below = [f"n.a.: p >= {fraction(row['p_min'])}{fewer}"]
     elif row["reachable"] == "uncorrected":
-        mark, below = raw_only, [f"n.a.: p >= {fraction(row['p_min_adjusted'])}{fewer}", f"raw {fraction(row['p'])}"]
-    return Cell(text, mark=mark, below=tuple(filter(None, [size, *below])))
+        below = [f"n.a.: p >= {fraction(row['p_min_adjusted'])}{fewer}", f"raw {fraction(row['p'])}"]
+    elif not math.isnan(row["p_seeds_adjusted"]):
+        below += [f"seeds {fraction(row['p_seeds_adjusted'])}"]
+    return Cell(text, mark=mark_of(row, settings), below=tuple(filter(None, [size, *below])))
+
+
+def mark_of(row: Row, settings: Settings) -> str:
+    """Return the mark of a test, "*", "(*)" or "", as `star_legend` explains them: none where seeds are too few."""
+    if row["n_seeds"] < FEWEST_SEEDS or row["reachable"] == "no":
+        return ""
+    return "*" if row["told"] else "(*)" if passes(row["p"], settings.alpha) else ""
 
 
 def p_cell(row: Row, settings: Settings, ending: str = "", star: bool = True) -> Cell:
@@ -70,9 +84,18 @@ def p_cell(row: Row, settings: Settings, ending: str = "", star: bool = True) ->
     return Cell(p, mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
 
 
-def star_legend(settings: Settings) -> str:
-    """Return "* = p at most .05 after the correction; (*) = at most .05 only before it"."""
-    alpha = fraction(settings.alpha)
-    if settings.correction == "none":
-        return f"* = p at most {alpha}"
-    return f"* = p at most {alpha} after the correction; (*) = at most {alpha} only before it"
+def claims(tests: pd.DataFrame) -> bool:
+    """Tell whether any of the tests has the seeds that a claim about designs needs."""
+    return bool((tests["n_seeds"] >= FEWEST_SEEDS).any())
+
+
+def star_legend(tests: pd.DataFrame, settings: Settings) -> str:
+    """Return what the marks of `mark_of` mean, or why there are none."""
+    if not claims(tests):
+        return f"No star: {NO_CLAIM}"
+    before = ", or only before the correction" if settings.correction != "none" else ""
+    return (
+        f"* = told of the designs: p at most {fraction(settings.alpha)}{after_correction(settings)}, over tasks, and of"
+        " the mean over tasks and seeds, both random (the p after the word seeds); (*) = of these runs"
+        f" alone{before}"
+    )

@@ -6,11 +6,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from analysis.questions.compared_pairs import corrected
+from analysis.questions.compared_pairs import corrected, seed_cube
 from analysis.questions.crossings import Crossing, crossings
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
+from analysis.statistics.seeds import seed_means, two_sided
 from analysis.statistics.sign_flip import sign_flip
 
 
@@ -27,34 +28,48 @@ class Factorial:
 
 
 def factorial_effects(
-    matrix: pd.DataFrame, factors: pd.DataFrame, blocks: dict[str, list[str]], settings: Settings
+    matrix: pd.DataFrame,
+    factors: pd.DataFrame,
+    blocks: dict[str, list[str]],
+    settings: Settings,
+    frame: pd.DataFrame | None = None,
 ) -> tuple[list[Factorial], list[str]]:
     """Return the effects over every complete crossing (none, one or two) and the notes on what these leave out.
 
-    matrix: tasks x designs, scores, mean over seeds; factors: designs x factors, texts; blocks: type -> its tasks.
+    matrix: tasks x designs, scores, mean over seeds; factors: designs x factors, texts; blocks: type -> its tasks;
+    frame: long, the scores by seed.
     """
     complete, notes = crossings(factors.loc[list(matrix.columns)])
     factorials = []
     for crossing in complete:
         cells = matrix[crossing.designs]
         scores = {kind: cells.loc[tasks].to_numpy(dtype=np.float64) for kind, tasks in blocks.items()}
-        tests = effect_tests(scores, crossing, settings)
+        cube = seed_cube(frame, cells)
+        by_seed = {kind: cube[:, cells.index.get_indexer(tasks)] for kind, tasks in blocks.items()}
+        tests = effect_tests(scores, crossing, settings, by_seed)
         factorials.append(Factorial(crossing, tests, marginal_means(scores, crossing, 1 - settings.alpha)))
     return factorials, notes
 
 
-def effect_tests(scores: dict[str, Floats], crossing: Crossing, settings: Settings) -> pd.DataFrame:
+def effect_tests(
+    scores: dict[str, Floats], crossing: Crossing, settings: Settings, by_seed: dict[str, Floats] | None = None
+) -> pd.DataFrame:
     """Return one row per (type, effect): F of the repeated-measures analysis, its sign-flip p, and the correction.
 
-    scores: type -> [n tasks, cells]. Columns: type, effect, n_tasks, n_zero (tasks without any difference), df,
-    df_error, F, partial_eta_squared, p, p_min (smallest that so many tasks allow), flips, exact, and those of
-    `corrected`; the family is the effects of one crossing within a type (or within the table).
+    scores: type -> [n tasks, cells]; by_seed: type -> [cells, n tasks, seeds]. Columns: type, effect, n_tasks, n_zero
+    (tasks without any difference), df, df_error, F, partial_eta_squared, p, p_min (smallest that so many tasks allow),
+    flips, exact, n_seeds, p_seeds (of an effect of one degree of freedom, as that of a pair), and those of `corrected`;
+    the family is the effects of one crossing within a type (or within the table).
     """
     contrasts = effect_contrasts({name: len(levels) for name, levels in crossing.levels.items()})
     rows = []
     for kind, values in scores.items():
         for effect, columns in contrasts.items():
             row = effect_test(values @ columns, settings.decimals)
+            of_seeds = np.empty((len(columns), len(values), 0)) if by_seed is None else by_seed[kind]
+            contrasted = np.tensordot(columns[:, 0], of_seeds, 1)
+            seeds = seed_means(np.stack([np.zeros_like(contrasted), contrasted]), np.array([0]), np.array([1]))
+            row |= {"n_seeds": int(seeds.n_seeds[0]), "p_seeds": two_sided(seeds)[0] if row["df"] == 1 else np.nan}
             rows.append({"type": kind, "effect": " x ".join(effect), **row})
     return corrected(pd.DataFrame(rows), settings)
 

@@ -31,19 +31,11 @@ def answer(material: Material) -> Answer | None:
     """Return the components of variance of every block, or one note that they are not known."""
     table = seed_table(material.frame, list(material.designs), material.tasks)
     if table is None:
-        return Answer("variance", notes=[UNKNOWN], about=_trained_once(material))
+        return Answer("variance", notes=[UNKNOWN])
     blocks = {kind: tasks for kind, tasks in material.blocks.items() if len(tasks) > 1}
     frame = pd.concat([_components(kind, tasks, table) for kind, tasks in blocks.items()], ignore_index=True)
     notes = _notes(frame, table)
     return Answer("variance", methods=[METHODS], grids=[_grid(frame, table)], frames={"variance": frame}, notes=notes)
-
-
-def _trained_once(material: Material) -> dict[tuple[str, str], str]:
-    """A sentence for the verdict on each pair of our own runs that stand on one seed each."""
-    once = {label for label, design in material.designs.items() if len({run.seed for run in design.runs}) == 1}
-    pairs = material.pairs_on(material.last)
-    sentence = "Each was trained once, so this is said of two runs, not of the designs trained with another seed."
-    return {pair: sentence for pair in zip(pairs["first"], pairs["second"], strict=True) if once.issuperset(pair)}
 
 
 def _components(kind: str, tasks: list[str], table: SeedTable) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Intervals of the mean difference of a pair over tasks and seeds, and the share of the seeds in its error."""
+"""The mean difference of a pair over tasks and seeds: its test, its intervals, and the seeds' share in its error."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,10 @@ from analysis.names import by_number, listed
 from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.variance import NOISE, REST, mean_squares
+
+FEWEST_SEEDS = 3  # for a claim about designs: with two the test rejects up to 11 % (docs/decisions/seeds.md)
+SAME_DESIGN = (6, 15)  # pairs of runs of one design with p <= .05 over 40 tasks, of all (docs/study.md)
+AT_ONCE = 2_000_000  # differences held in memory
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,64 @@ def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) ->
     parts = [f"{listed(single, 4)} with fewer than two seeds left out"] if single else []
     parts += [f"further seeds of {listed(more, 4)} not used"] if more else []
     return f"only the seeds {', '.join(shared)}, which the designs share: {'; '.join(parts)}" if parts else ""
+
+
+@dataclass(frozen=True)
+class SeedMeans:
+    """Of P pairs the seeds that both designs have, `n_seeds`, and what they say; the others are nan below FEWEST_SEEDS.
+
+    `mean_seeds`: mean difference over tasks and these seeds; `error_seeds`: its standard error where tasks and seeds
+    are random; `df_seeds`: its degrees of freedom.
+    """
+
+    n_seeds: Ints
+    mean_seeds: Floats
+    error_seeds: Floats
+    df_seeds: Floats
+
+
+def seed_means(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
+    """Return what the seeds say of designs `second` minus `first` [P]. cube: [designs, tasks, seeds], nan: no such run.
+
+    Two-way random model, paired by seed, since both designs saw the same batches; each pair has its own variances, so
+    that designs may differ in how far they vary with the seed. SE^2 = (MS_task + MS_seed - MS_rest) / (T S), never less
+    than its largest part, with Satterthwaite's (1946) degrees of freedom.
+    """
+    has = ~np.isnan(cube).any(axis=1)  # designs x seeds
+    kinds, kind = np.unique(has, axis=0, return_inverse=True)
+    of_pairs = kind.reshape(-1)[first] * len(kinds) + kind.reshape(-1)[second]
+    count, tasks = np.zeros(len(first), dtype=np.int64), cube.shape[1]
+    result = np.full((3, len(first)), np.nan)
+    for code in np.unique(of_pairs).tolist():
+        shared, places = kinds[code // len(kinds)] & kinds[code % len(kinds)], np.flatnonzero(of_pairs == code)
+        count[places] = seeds = int(shared.sum())
+        if seeds < FEWEST_SEEDS or tasks < 2:
+            continue
+        scores, df = cube[:, :, shared], np.array([tasks - 1, seeds - 1, (tasks - 1) * (seeds - 1)], dtype=np.float64)
+        for some in np.array_split(places, -(-len(places) * tasks * seeds // AT_ONCE)):
+            differences = scores[second[some]] - scores[first[some]]
+            total, freedom, _ = _error(_pair_mean_squares(differences), df)
+            result[:, some] = differences.mean(axis=(1, 2)), np.sqrt(total / (tasks * seeds)), freedom
+    return SeedMeans(count, *result)
+
+
+def two_sided(of: SeedMeans) -> Floats:
+    """Return p [P] of a mean difference of zero; nan where seeds are too few, 1 where all scores are equal."""
+    return np.minimum(1.0, 2 * _below(-np.abs(of.mean_seeds), of))
+
+
+def outside(of: SeedMeans, margin: float) -> Floats:
+    """Return p [P] of a mean difference of at least `margin` either way: the larger of two one-sided tests."""
+    return np.maximum(_below(-margin - of.mean_seeds, of), _below(of.mean_seeds - margin, of))
+
+
+def _below(distance: Floats, of: SeedMeans) -> Floats:
+    """The probability that Student's t is below distance / error; 1 or 0 where there is no error."""
+    from scipy.special import stdtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.asarray(stdtr(of.df_seeds, distance / of.error_seeds))
+    return np.where(of.error_seeds == 0, np.where(distance >= -np.sqrt(NOISE), 1.0, 0.0), spread)
 
 
 def _pair_mean_squares(differences: Floats) -> Floats:
@@ -118,10 +180,16 @@ def _interval(mean: Floats, ms: Floats, df: Floats, size: int, level: float) -> 
     MS_task + MS_seed - MS_rest is without bias where tasks, seeds and rest are random; it is never taken to be less
     than its largest part. Degrees of freedom of the sum by Satterthwaite (1946).
     """
+    total, freedom, share = _error(ms, df)
+    reach = student_reach(np.sqrt(total / size), freedom, level)
+    return np.stack([mean - reach, mean + reach], axis=1), share
+
+
+def _error(ms: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return T S times the squared standard error, its degrees of freedom and the seeds' share, each [P]."""
     unbiased, largest = ms[0] + ms[1] - ms[2], ms.max(axis=0)
     total, plain = np.maximum(unbiased, largest), unbiased >= largest
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = np.where(plain, total**2 / (ms**2 / df[:, None]).sum(axis=0), df[ms.argmax(axis=0)])
-        reach = student_reach(np.sqrt(total / size), np.maximum(freedom, 1.0), level)
         share = np.where(total > 0, np.minimum(1.0, ms[1] / total), 0.0)
-    return np.stack([mean - reach, mean + reach], axis=1), share
+    return total, np.maximum(freedom, 1.0), share
