@@ -1,0 +1,128 @@
+"""What a claim about designs takes beside the test over tasks: the mean over tasks and seeds, each pair by itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
+
+from analysis.questions.same_design import splits
+from analysis.statistics.seeds import SeedMeans, model_intervals, outside, seed_means, two_sided
+from analysis.statistics.wilcoxon import signed_rank
+
+FIRST, SECOND = np.array([0]), np.array([1])
+
+
+def drawn(tasks=9, seeds=4, designs=2, draw=0):
+    rng = np.random.default_rng(draw)
+    parts = [rng.normal(0, sd, shape) for sd, shape in ((1, (tasks, 1)), (0.7, (1, seeds)), (1, (tasks, seeds)))]
+    return rng.normal(0, 1, (designs, tasks, seeds)) + sum(parts)
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_the_error_is_that_of_an_analysis_of_variance_by_statsmodels(draw):
+    cube = drawn(draw=draw)
+    _, tasks, seeds = cube.shape
+    difference = cube[1] - cube[0]
+    task, seed = np.indices(difference.shape)
+    table = pd.DataFrame({"y": difference.ravel(), "task": task.ravel(), "seed": seed.ravel()})
+    squares = anova_lm(ols("y ~ C(task) + C(seed)", table).fit())["sum_sq"].to_numpy()
+    df = np.array([tasks - 1, seeds - 1, (tasks - 1) * (seeds - 1)])
+    ms = squares / df
+    whole = max(ms[0] + ms[1] - ms[2], *ms)
+    freedom = whole**2 / (ms**2 / df).sum() if whole == ms[0] + ms[1] - ms[2] else df[ms.argmax()]
+    error = np.sqrt(whole / (tasks * seeds))
+    of = seed_means(cube, FIRST, SECOND)
+    np.testing.assert_allclose([of.mean_seeds[0], of.error_seeds[0]], [difference.mean(), error], rtol=1e-10)
+    np.testing.assert_allclose(of.df_seeds, freedom, rtol=1e-9)
+    t = difference.mean() / error
+    np.testing.assert_allclose(two_sided(of), 2 * stats.t.sf(abs(t), freedom), rtol=1e-9)
+    margin = 0.4
+    ends = [
+        stats.t.sf((difference.mean() + margin) / error, freedom),
+        stats.t.cdf((difference.mean() - margin) / error, freedom),
+    ]
+    np.testing.assert_allclose(outside(of, margin), max(ends), rtol=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_p_passes_exactly_where_the_interval_with_own_seeds_leaves_out_0(level):
+    rng = np.random.default_rng(1)
+    cube = drawn(tasks=6, seeds=3, designs=60) + rng.normal(0, 1, (60, 1, 1))
+    first, second = np.arange(0, 60, 2), np.arange(1, 60, 2)
+    low, high = model_intervals(cube, first, second, level)[0].T
+    p = two_sided(seed_means(cube, first, second))
+    assert ((p <= 1 - level) == (low * high > 0)).all()
+    assert 0 < (p <= 1 - level).sum() < len(p)
+
+
+def test_a_pair_takes_the_seeds_that_both_have_and_none_below_three():
+    cube = drawn(seeds=6, designs=4)
+    cube[1, :, 0] = cube[2, :, :3] = np.nan  # seeds 1-5; 3-5
+    cube[3, :, 2:] = np.nan  # seeds 0-1
+    first, second = np.array([0, 0, 1, 0]), np.array([1, 2, 2, 3])
+    of = seed_means(cube, first, second)
+    assert of.n_seeds.tolist() == [5, 3, 3, 2]
+    for k, seeds in enumerate((slice(1, 6), slice(3, 6), slice(3, 6))):
+        alone = seed_means(cube[[first[k], second[k]]][:, :, seeds], FIRST, SECOND)
+        for name in ("mean_seeds", "error_seeds", "df_seeds"):
+            assert getattr(of, name)[k] == getattr(alone, name)[0]
+    assert np.isnan(two_sided(of)[3])
+    assert np.isnan(outside(of, 0.1)[3])
+
+
+def test_many_pairs_at_once_are_those_one_by_one(monkeypatch):
+    cube = drawn(seeds=3, designs=12)
+    first, second = np.triu_indices(12, k=1)
+    whole = seed_means(cube, first, second)
+    monkeypatch.setattr("analysis.statistics.seeds.AT_ONCE", 5 * cube[0].size)
+    for name in SeedMeans.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(seed_means(cube, first, second), name), getattr(whole, name))
+
+
+def test_equal_scores_are_told_of_no_design_and_within_any_margin():
+    of = seed_means(np.full((2, 5, 3), 0.4), FIRST, SECOND)
+    assert two_sided(of) == [1.0]
+    assert outside(of, 0.001) == [0.0]
+    assert outside(of, 0.0) == [1.0]
+    shifted = np.full((2, 5, 3), 0.4) + np.array([0, 0.01])[:, None, None]
+    assert two_sided(seed_means(shifted, FIRST, SECOND)) == [0.0]
+
+
+def test_one_task_says_nothing_of_others():
+    assert np.isnan(two_sided(seed_means(drawn(tasks=1), FIRST, SECOND))).all()
+
+
+# sd of task, seed and rest in a pair's difference; the seed's spread of the second design is four times the first's
+@pytest.mark.parametrize(("seeds", "most"), [(3, 0.075), (5, 0.065)])
+@pytest.mark.parametrize("spread", [(0.02, 0.0, 0.01), (0.02, 0.003, 0.01), (0.02, 0.01, 0.01)])
+def test_the_rule_keeps_its_level_where_designs_differ_in_how_much_a_seed_matters(seeds, most, spread):
+    """3,000 pairs without a difference; standard error .004. The test over tasks alone rejects up to 31 %."""
+    rng, tasks, pairs = np.random.default_rng(5), 40, 3000
+    shapes = ((tasks, 1), (1, seeds), (tasks, seeds))
+    shares = np.sqrt([[0.5, 1 / 17, 0.5], [0.5, 16 / 17, 0.5]])
+    cube = np.concatenate(
+        [
+            sum(
+                share * sd * rng.normal(size=(pairs, *shape))
+                for share, sd, shape in zip(of, spread, shapes, strict=True)
+            )
+            for of in shares
+        ]
+    )
+    first, second = np.arange(pairs), np.arange(pairs, 2 * pairs)
+    over_tasks = signed_rank((cube[second] - cube[first]).mean(axis=2)).p <= 0.05
+    told = over_tasks & (two_sided(seed_means(cube, first, second)) <= 0.05)
+    assert told.mean() <= most
+    assert (over_tasks.mean() > 0.2) == (spread[1] > 0.005), "without the rule the seeds are taken for designs"
+
+
+def test_splits_are_all_and_each_once():
+    assert splits(3, 1).tolist() == [[[0], [1]], [[0], [2]], [[1], [2]]]
+    of_six = splits(6, 3)
+    assert of_six.shape == (10, 2, 3)
+    assert len({frozenset(map(frozenset, pair)) for pair in of_six.tolist()}) == 10
+    many = splits(12, 5)
+    assert many.shape == (500, 2, 5)
+    assert all(len(set(np.ravel(pair))) == 10 for pair in many)
