@@ -1,11 +1,12 @@
-"""Coverage of the intervals of a pair's mean difference over tasks and seeds.
+"""Coverage of the intervals of a pair's mean difference over tasks and seeds, and the level of a star.
 
     python -m benchmarks.calibrate.seed_coverage sets=2000
 
 Five designs; the difference of any two has a part for each task, one for each seed (alike on all tasks) and a rest,
 with the standard deviations shown; its true mean is 0. The parts are normal, skewed (1.4), or normal with spreads over
 tasks that differ by a factor of ten. Printed: the share of data sets whose 95 % interval of the first pair holds 0, and
-the median widths. The two percentile intervals are for comparison. docs/decisions/seeds.md quotes it.
+the median widths; then, of as many pairs, the share that the signed-rank test over tasks rejects and the share that
+gets a star. The two percentile intervals are for comparison. docs/decisions/seeds.md quotes it.
 """
 
 from collections.abc import Callable
@@ -14,8 +15,10 @@ from itertools import product
 import numpy as np
 
 from analysis.statistics.arrays import Floats
-from analysis.statistics.seeds import seed_pairs
+from analysis.statistics.correction import passes
+from analysis.statistics.seeds import seed_means, seed_pairs, two_sided
 from analysis.statistics.sign_flip import SEED, bootstrap_counts, percentile_interval
+from analysis.statistics.wilcoxon import signed_rank
 from benchmarks.arguments import only
 from benchmarks.calibrate.null_worlds import DESIGNS, RATIO
 from benchmarks.calibrate.tables import coverage_cells, print_row
@@ -52,11 +55,28 @@ PARTS: dict[str, Part] = {
 def main() -> None:
     """Print one row per (parts, tasks, seeds, spread)."""
     sets, rng = only("sets", 2000), np.random.default_rng(1)
-    print_row("parts", "tasks", "seeds", "sd task, seed, rest", *NAMES, "median widths")
-    print("|---|---:|---:|---" + "|---:" * len(NAMES) + "|---|")
+    print_row("parts", "tasks", "seeds", "sd task, seed, rest", *NAMES, "median widths", "rejected, tasks", "star")
+    print("|---|---:|---:|---" + "|---:" * len(NAMES) + "|---|---:|---:|")
     for name, tasks, seeds, spread in product(PARTS, (8, 40), (2, 3, 5, 10), SPREADS):
         ends = np.stack([intervals(PARTS[name], tasks, seeds, spread, rng) for _ in range(sets)])
-        print_row(name, tasks, seeds, ", ".join(map(str, spread)), *coverage_cells(ends))
+        levels = (f"{100 * share:.1f}" for share in star_levels(PARTS[name], tasks, seeds, spread, pairs=sets, rng=rng))
+        print_row(name, tasks, seeds, ", ".join(map(str, spread)), *coverage_cells(ends), *levels)
+
+
+def star_levels(
+    part: Part, tasks: int, seeds: int, spread: tuple[float, ...], *, pairs: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the shares of `pairs` pairs without a difference that the test over tasks rejects, and that get a star.
+
+    Of a pair's two designs the second's seed effect has four times the spread of the first's.
+    """
+    uneven = np.sqrt(np.where(np.arange(2 * pairs) % 2, 32 / 17, 2 / 17))[:, None, None]
+    parts = [part(rng, (2 * pairs, *shape)) for shape in ((tasks, 1), (1, seeds), (tasks, seeds))]
+    task, seed, rest = (sd / np.sqrt(2) * one for sd, one in zip(spread, parts, strict=True))
+    scores = task + uneven * seed + rest
+    rejected = passes(signed_rank((scores[1::2] - scores[::2]).mean(axis=2)).p, 0.05)
+    over_both = two_sided(seed_means(scores, np.arange(0, 2 * pairs, 2), np.arange(1, 2 * pairs, 2)))
+    return float(rejected.mean()), float((rejected & passes(over_both, 0.05)).mean())
 
 
 def intervals(part: Part, tasks: int, seeds: int, spread: tuple[float, ...], rng: np.random.Generator) -> Floats:
