@@ -9,7 +9,8 @@ COMPILE = $(RUN) -m compileall -qq -j $(CORES) $(VENV)/lib || true
 SPARE   = 1
 TESTERS = $(shell n=$$(( $(CORES) + $(SPARE) )); echo $$(( n < 4 ? n : 4 )))
 PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
-SEEDS  ?= 1
+# With fewer than three no table makes a claim about designs (docs/decisions/seeds.md).
+SEEDS  ?= $(if $(filter llm2vec designs,$(MAKECMDGOALS)),1,3)
 RUNS   ?= runs
 CORES  := $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 JOBS   ?= $(CORES)

@@ -42,7 +42,7 @@ def started(calls, program):
     return sum(" ".join(call).startswith(program) for call in calls)
 
 
-@pytest.mark.parametrize(("words", "seeds"), [((), "[0]"), (("SEEDS=3", "JOBS=1"), "[0,1,2]")])
+@pytest.mark.parametrize(("words", "seeds"), [((), "[0,1,2]"), (("SEEDS=1", "JOBS=1"), "[0]")])
 def test_five_designs_with_each_seed(study, words, seeds):
     done, calls = study(*words)
     assert done.returncode == 0, done.stderr

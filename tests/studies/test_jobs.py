@@ -31,10 +31,11 @@ def test_each_design_is_trained_with_each_seed_before_anything_is_scored(tmp_pat
     assert starts.after == ("train model1 seed 0", "train model1 seed 2")
 
 
-def test_the_default_is_the_five_designs_of_the_paper():
+def test_the_default_is_the_five_designs_of_the_paper_with_three_seeds():
     listed = jobs("untrained=false")
     cells = ["eos-causal", "lastlayer-causal", "lastlayer-bi", "multilayer-causal", "multilayer-bi"]
-    assert [job.name for job in listed] == [f"{kind} {cell} seed 0" for kind in ("train", "score") for cell in cells]
+    runs = [f"{cell} seed {seed}" for cell in cells for seed in range(3)]
+    assert [job.name for job in listed] == [f"{kind} {run}" for kind in ("train", "score") for run in runs]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_what_is_wrong_is_said_before_anything_runs(word, message):
 def test_a_failed_job_is_named_at_the_end(monkeypatch, tmp_path):
     """What is finished is kept, and the exit code is that of an error."""
     monkeypatch.setenv("TQDM_DISABLE", "1")  # as main sets it
-    monkeypatch.setattr("sys.argv", ["study.py", "designs=[eos-causal,mean-bi]", f"runs_dir={tmp_path}"])
+    monkeypatch.setattr("sys.argv", ["study.py", "designs=[eos-causal,mean-bi]", "seeds=[0]", f"runs_dir={tmp_path}"])
     codes = {"train eos-causal seed 0": 2, "train mean-bi seed 0": 0}
     monkeypatch.setattr("studies.workers.run_jobs", lambda *_: codes)
     with pytest.raises(UserError, match=r"1 of 6 jobs failed \(train eos-causal seed 0\).* the same command goes on"):
