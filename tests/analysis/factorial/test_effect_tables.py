@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from analysis.grids.formats import fraction
 from analysis.grids.latex import latex_grid
 from analysis.grids.markdown import markdown_grid
+from analysis.questions.compared_pairs import compare_pairs
 from analysis.questions.crossings import Crossing
 from analysis.questions.effects import effect_grids, effects_for_file, effects_grid, marginals_grid
 from analysis.questions.tested_effects import (
@@ -19,6 +21,7 @@ from analysis.questions.tested_effects import (
 )
 from analysis.settings import Settings
 from analysis.write import document, write_files
+from tests.analysis.three_seeds import by_seed, long_frame, run_seeds
 
 TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])
 VALUES = np.array([[0.1, 0.2, 0.3, 0.6], [0.2, 0.2, 0.4, 0.5], [0.1, 0.3, 0.2, 0.6]])
@@ -29,9 +32,9 @@ def crossings_of(result):
     return next(answer for answer in result.answers if answer.name == "effects").facts["crossings"]
 
 
-def two_by_two(values=VALUES):
-    scores = {"STS": values}
-    return Factorial(TWO, effect_tests(scores, TWO, SETTINGS), marginal_means(scores, TWO))
+def two_by_two(values=VALUES, seeds=1):
+    scores, cube = {"STS": values}, by_seed(values.T, seeds)
+    return Factorial(TWO, effect_tests(scores, TWO, SETTINGS, {"STS": cube}), marginal_means(scores, TWO))
 
 
 def test_marginal_means_and_their_interval():
@@ -75,15 +78,65 @@ def test_grids_print_in_both_formats():
     assert r"$\geq$" in latex
 
 
-def test_marks_follow_the_corrected_p():
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("draw", range(4))
+def test_marks_follow_the_corrected_p(draw):
+    rng = np.random.default_rng(draw)
     values = rng.uniform(0.3, 0.5, (9, 1)) + np.array([0, 0, 0.1, 0.1]) + rng.normal(0, 0.01, (9, 4))
-    factorial = two_by_two(values)
-    cells = {row[0].text: row[2] for row in effects_grid(factorial, SETTINGS).rows}
-    p = factorial.tests.set_index("effect")["p_adjusted"]
-    assert cells["pooler"].mark == "*"
-    assert cells["pooler"].below[1] == ".0117" == f"{p['pooler']:.3g}"[1:]  # 3 x 2 / 2^9
-    assert cells["attn"].mark == ("*" if p["attn"] <= 0.05 else "")
+    for seeds in (1, 2, 3):
+        factorial = two_by_two(values, seeds)
+        grid = effects_grid(factorial, SETTINGS)
+        cells = {row[0].text: row[2] for row in grid.rows}
+        tests = factorial.tests.set_index("effect")
+        p, over_seeds = tests["p_adjusted"], tests["p_seeds_adjusted"]
+        assert cells["pooler"].below[1] == ".0117" == f"{p['pooler']:.3g}"[1:]  # 3 x 2 / 2^9
+        assert tests.loc["pooler", "significant"], "of these runs, whatever the seeds"
+        assert (tests["n_seeds"] == seeds).all()
+        if seeds < 3:
+            assert {cell.mark for cell in cells.values()} == {""}
+            assert len(cells["pooler"].below) == 2
+            assert over_seeds.isna().all()
+            assert not tests["told"].any()
+            assert "No star: it would be a claim about designs" in grid.caption
+            assert "* =" not in grid.caption
+            continue
+        assert cells["pooler"].mark == "*"
+        for effect, cell in cells.items():
+            told = p[effect] <= 0.05 and over_seeds[effect] <= 0.05
+            assert cell.mark == ("*" if told else "(*)" if tests.loc[effect, "p"] <= 0.05 else "")
+            assert cell.below[2] == f"seeds {fraction(over_seeds[effect])}"
+        assert "* = told of the designs: p at most .05 after Holm" in grid.caption
+
+
+def test_p_over_seeds_of_an_effect_is_that_of_the_pair_of_its_levels():
+    """Both over the same seeds: the mean of two designs less that of the other two, as if each were a design."""
+    values = np.random.default_rng(3).uniform(0.3, 0.5, (9, 4)) + np.array([0, 0, 0.05, 0.05])
+    cube = by_seed(values.T, 4, sd=0.05)
+    tests = effect_tests({"STS": values}, TWO, SETTINGS, {"STS": cube}).set_index("effect")
+    for effect, first, second in (("pooler", [0, 1], [2, 3]), ("attn", [0, 2], [1, 3])):
+        levels = np.stack([cube[first].mean(axis=0), cube[second].mean(axis=0)])
+        tasks = [f"t{k}" for k in range(9)]
+        matrix = pd.DataFrame(levels.mean(axis=2).T, index=tasks, columns=["first", "second"])
+        pair = compare_pairs(matrix, {"STS": tasks}, SETTINGS, frame=long_frame(levels, ["first", "second"], tasks))
+        assert tests.loc[effect, "p_seeds"] == pytest.approx(pair["p_seeds"].iloc[0], rel=1e-9)
+        assert 0 < tests.loc[effect, "p_seeds"] < 1
+
+
+def test_an_effect_of_two_degrees_of_freedom_has_no_star():
+    """Three poolers far apart, three seeds: p over tasks stands, no test over seeds is made; it is said."""
+    three = Crossing({"pooler": ["a", "b", "c"], "attn": ["causal", "bi"]}, {}, list("abcdef"))
+    rng = np.random.default_rng(0)
+    values = rng.uniform(0.3, 0.5, (9, 1)) + np.repeat([0, 0.1, 0.2], 2) + np.tile([0, 0.05], 3)
+    values += rng.normal(0, 0.01, (9, 6))
+    for seeds, marks in ((1, ["", ""]), (3, ["(*)", "*"])):
+        tests = effect_tests({"STS": values}, three, SETTINGS, {"STS": by_seed(values.T, seeds)})
+        assert tests["df"].tolist() == [2, 1, 2]
+        assert tests["significant"].tolist()[:2] == [True, True]
+        assert tests["p_seeds"].notna().tolist() == [False, seeds == 3, False]
+        grid = effects_grid(Factorial(three, tests, marginal_means({"STS": values}, three)), SETTINGS)
+        assert [row[2].mark for row in grid.rows[:2]] == marks
+        assert not any("nan" in part for row in grid.rows for cell in row for part in cell.below)
+        said = "an effect with more than one degree of freedom has no test over seeds, and no star"
+        assert (said in grid.caption) == (seeds == 3)
 
 
 def test_both_crossings_have_tables_with_titles_of_their_own():
@@ -135,6 +188,23 @@ def test_from_results_to_files(crossed, analyse_words, tmp_path):
     assert "## Main effects and interactions" in text
     assert "## Marginal means" in text
     assert r"\label{tab:marginals}" in files["table.tex"].read_text()
+
+
+def test_the_seeds_of_the_results_are_those_of_the_effects(study, spread_scores, analyse_words, tmp_path):
+    """A pooler that lifts every task is told with three seeds, and not with the first alone."""
+    rng = np.random.default_rng(1)
+    for k, design in enumerate(("lastlayer-causal", "lastlayer-bi", "multilayer-causal", "multilayer-bi")):
+        lift = {task: score + 0.1 * (k // 2) + rng.normal(0, 0.004) for task, score in spread_scores(0.4).items()}
+        run_seeds(study, design, lift, 3)
+    for words, seeds in ((["seeds=[0]"], 1), ([], 3)):
+        result = analyse_words(f"scores={study.root}", *words)
+        rows = pd.read_csv({path.name: path for path in write_files(result, tmp_path / str(seeds))}["effects.csv"])
+        assert (rows["n_seeds"] == seeds).all()
+        pooler = rows[rows["effect"] == "pooler"]
+        assert pooler["significant"].all()
+        assert (pooler["told"] == (seeds == 3)).all()
+        (grid,) = [grid for grid in result.grids(main=True) if grid.name == "effects"]
+        assert {cell.mark for cell in grid.rows[0][2:]} == ({"*"} if seeds == 3 else {""})
 
 
 def test_without_a_crossing_there_is_no_table(study, analyse_words, spread_scores, tmp_path):

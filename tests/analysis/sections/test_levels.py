@@ -6,6 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from analysis.grids.formats import interval
+from analysis.questions.compared_pairs import pairs_among
+from tests.analysis.three_seeds import run_seeds
+
 DESIGNS = ("eos-causal", "eos-bi", "lastlayer-causal", "lastlayer-bi")
 
 
@@ -59,8 +63,36 @@ def test_so_are_the_marginal_means_and_the_verdict(usual_and_strict):
         next(a for a in result.answers if a.name == "effects").frames["marginal_means"] for result in (usual, strict)
     )
     assert (after["high"] - after["low"] > before["high"] - before["low"]).all()
-    assert "its 95 % interval is" in usual.verdict
-    assert "its 99 % interval is" in strict.verdict
+    for result, level in ((usual, "95 %"), (strict, "99 %")):
+        pairs = result.material.pairs
+        best, second = result.material.matrix.mean().nlargest(2).index
+        (pair,) = pairs_among(pairs[pairs["type"] == "All"], [best, second]).to_dict("records")
+        ends = sorted([pair["hl_low"], pair["hl_high"]])
+        either = [interval(*ends), interval(-ends[1], -ends[0])]
+        assert any(f"Hodges-Lehmann, {level} interval {text}" in result.verdict for text in either)
+        assert "2 seeds each: no claim about designs" in result.verdict
+    assert "99 %" not in usual.verdict
+    assert "95 %" not in strict.verdict
+
+
+def test_a_claim_is_of_the_level_too(new_study, spread_scores, analyse_words):
+    """A pair between the levels: told at .05 and not at .01, and never of the first seed alone."""
+    study, rng = new_study(), np.random.default_rng(5)
+    for k, design in enumerate(DESIGNS[:2]):
+        lift = {task: value + 0.01 * k + rng.normal(0, 0.01) for task, value in spread_scores(0.3).items()}
+        run_seeds(study, design, lift, 3)
+    for alpha, said, star in (("0.05", "is told of the designs", "*"), ("0.01", "is not told of the designs", "")):
+        result = analyse_words(f"scores={study.root}", f"alpha={alpha}")
+        row = result.material.pairs.iloc[-1]
+        assert 0.01 < row["p_adjusted"] <= 0.05
+        assert row["told"] == (star == "*")
+        assert f"The difference {said}: over tasks p = " in result.verdict
+        (grid,) = [grid for grid in result.grids(main=True) if grid.name == "pairs"]
+        assert grid.rows[0][-1].mark == star
+        once = analyse_words(f"scores={study.root}", f"alpha={alpha}", "seeds=[0]")
+        assert "One run each: no claim about designs" in once.verdict
+        (grid,) = [grid for grid in once.grids(main=True) if grid.name == "pairs"]
+        assert {cell.mark for cell in grid.rows[0]} == {""}
 
 
 def test_below_six_units_there_are_intervals_too(words, analyse_words):

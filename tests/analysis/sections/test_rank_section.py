@@ -6,7 +6,9 @@ import re
 import numpy as np
 import pytest
 
+from analysis.grids.formats import fraction
 from analysis.write import document, latex_document, write_files
+from tests.analysis.three_seeds import write_long
 
 
 def write_csv(path, values, types=None, names=None):
@@ -25,12 +27,28 @@ def sections(result):
     return {section.name: section for section in result.answers}
 
 
+def marks(found):
+    """The marks in the tables of the ranks, those of `borda` and of `equivalence`."""
+    grids = [grid for name in ("ranks", "borda", "equivalence") for grid in found[name].grids]
+    return [cell.mark for grid in grids for row in grid.rows for cell in row if cell.mark]
+
+
+def clear_scores():
+    rng = np.random.default_rng(0)
+    return np.round(0.5 + np.array([0, 0.001, -0.1, 0.1]) + rng.normal(0, 0.01, (18, 4)), 4)
+
+
 @pytest.fixture
 def clear(tmp_path):
     """Four designs on 12 tasks of one type and 6 of another: m0 and m1 are close, m2 far behind, m3 far ahead."""
-    rng = np.random.default_rng(0)
-    values = np.round(0.5 + np.array([0, 0.001, -0.1, 0.1]) + rng.normal(0, 0.01, (18, 4)), 4)
-    return write_csv(tmp_path / "clear.csv", values, ["Retrieval"] * 12 + ["STS"] * 6)
+    return write_csv(tmp_path / "clear.csv", clear_scores(), ["Retrieval"] * 12 + ["STS"] * 6)
+
+
+@pytest.fixture
+def clear_by_seed(tmp_path):
+    """The same as means of three seeds."""
+    types = {f"task{k:02}": "Retrieval" if k < 12 else "STS" for k in range(18)}
+    return write_long(tmp_path / "by_seed.csv", clear_scores().T, ["m0", "m1", "m2", "m3"], types, 3)
 
 
 def test_tables_and_files(clear, analyse_words, tmp_path):
@@ -46,7 +64,10 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
         grid.rows for name in ("ranks", "borda", "equivalence") for grid in found[name].grids
     )
     assert [row[0].text for row in tests] == ["Retrieval", "STS", "All"]
-    assert all(row[4].mark == "*" for row in tests)
+    assert all(float(row[4].text.replace("<", "")) <= 0.05 for row in tests)
+    assert found["ranks"].frames["friedman"]["p_permutation"].max() <= 0.05
+    assert not marks(found), "ranks of these runs say nothing of other seeds"
+    assert "No star: ranks of these runs say nothing of other seeds." in found["ranks"].grids[0].caption
     assert [row[0].text for row in ranks][::3] == ["m3", "m2"]
     assert ranks[0][3].below == ("a",)
     assert [row[1].text for row in borda][::3] == ["1", "4"]
@@ -62,15 +83,36 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
     assert any("Benavoli, Corani, Mangili 2016" in note for note in result.notes)
 
 
-def test_stars_are_for_differences_from_the_design_that_against_names(clear, analyse_words):
-    result = analyse_words(f"scores={clear}", "against=m2")
-    table = sections(result)["ranks"].frames["ranks"]
+@pytest.mark.parametrize("scores", ["clear", "clear_by_seed"])
+def test_p_is_of_differences_from_the_design_that_against_names(scores, request, analyse_words):
+    """Printed, and without a star: also with three seeds ranks of these runs say nothing of other seeds."""
+    result = analyse_words(f"scores={request.getfixturevalue(scores)}", "against=m2")
+    found = sections(result)
+    table = found["ranks"].frames["ranks"]
     assert set(table["control"]) == {"m2"}
     assert table.loc[table["p_holm"].isna(), "design"].unique().tolist() == ["m2"]
-    assert "average rank differs from that of m2 at .05" in document(result)
-    (ranks,) = [grid for grid in sections(result)["ranks"].grids if grid.name == "ranks"]
-    stars = {row[0].text: row[3].mark for row in ranks.rows}
-    assert (stars["m3"], stars["m2"]) == ("*", "")
+    said = "p: of the difference from the average rank of m2, z (Demsar 2006), Holm over 3 comparisons with it."
+    assert said in document(result)
+    (ranks,) = [grid for grid in found["ranks"].grids if grid.name == "ranks"]
+    p = table[table["type"] == "All"].set_index("design")["p_holm"]
+    shown = {row[0].text: row[3].below for row in ranks.rows}
+    for design in ("m0", "m1", "m3"):
+        assert shown[design][-1] == f"p {fraction(p[design])}"
+    assert p["m3"] <= 0.05
+    assert not any(text.startswith("p ") for text in shown["m2"])
+    assert not marks(found)
+
+
+def test_three_seeds_give_ranks_no_star_and_pairs_one(clear, clear_by_seed, analyse_words):
+    for path, starred in ((clear, False), (clear_by_seed, True)):
+        result = analyse_words(f"scores={path}")
+        assert not marks(sections(result))
+        (pairs,) = [grid for grid in result.grids(main=True) if grid.name == "pairs"]
+        stars = {row[0].text: row[-1].mark for row in pairs.rows}
+        assert stars["m3 - m2"] == ("*" if starred else "")
+        assert any(stars.values()) == starred
+        outcomes = set(sections(result)["equivalence"].frames["equivalence"]["outcome"])
+        assert ("told apart" in outcomes) == starred
 
 
 def test_without_against_no_design_is_a_control_because_it_stands_first(clear, analyse_words):

@@ -9,6 +9,7 @@ from scipy import stats
 from analysis.statistics.equivalence import equivalence, mean_posterior
 from analysis.statistics.intervals import student_interval
 from cli.errors import UserError
+from tests.analysis.three_seeds import write_long
 from tests.analysis.two_designs import write_pairs
 
 MARGIN = 0.005
@@ -94,12 +95,32 @@ def test_the_posterior_turns_round_and_has_edges():
     assert np.isnan(mean_posterior(np.ones((1, 1)), 0.1)["better"]).all()
 
 
+def of_one_run(tmp_path, analyse_words, n, shift, **how):
+    """The result and the table of the same designs trained once: the tests over tasks are there, and no claim is."""
+    for name, seeds in (("wide.csv", 0), ("one.csv", 1)):
+        result = analyse_words(f"scores={write_pairs(tmp_path / name, n, shift, seeds=seeds, **how)}")
+        (section,) = [section for section in result.answers if section.name == "equivalence"]
+        table = section.frames["equivalence"]
+        assert table["outcome"].tolist() == ["not told"]
+        assert table["within_margin"].tolist() == [False]
+        assert table["p_seeds"].isna().all()
+        assert [cell.mark for cell in section.grids[0].rows[0]] == [""] * 7
+        assert "nan" not in " ".join(part for cell in section.grids[0].rows[0] for part in (cell.text, *cell.below))
+        assert "not told 1 (rope=0.005 is the margin; " in section.notes[0]
+        assert "as nothing is of designs that share fewer than 3 seeds" in section.notes[0]
+        assert "The pair is" not in result.verdict
+        assert "equivalent" not in result.verdict
+    return result, table
+
+
 def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
     wanted = {0.0: "equivalent within .005", 0.006: "told apart", 0.0015: "not told"}
     for shift, outcome in wanted.items():
         n = 60 if outcome == "not told" else 480
-        result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', n, shift)}")
+        _, alone = of_one_run(tmp_path, analyse_words, n, shift)
+        result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', n, shift, seeds=3)}")
         (section,) = [section for section in result.answers if section.name == "equivalence"]
+        assert section.frames["equivalence"]["p"].tolist() == alone["p"].tolist()
         assert section.frames["equivalence"]["outcome"].tolist() == [outcome]
         (grid,) = section.grids
         assert grid.rows[0][1].text == outcome
@@ -114,21 +135,31 @@ def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
 
 
 def test_told_apart_by_less_than_the_margin_is_said(tmp_path, analyse_words):
-    result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 60, 0.002, sd=0.003)}")
+    of_one_run(tmp_path, analyse_words, 60, 0.002, sd=0.003)
+    result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 60, 0.002, sd=0.003, seeds=3)}")
     (section,) = [section for section in result.answers if section.name == "equivalence"]
     row = section.frames["equivalence"].iloc[0]
     assert (row["outcome"], row["within_margin"]) == ("told apart", True)
     assert section.grids[0].rows[0][1].below == ("equivalent within .005",)
     assert "The pair is told apart, and yet equivalent within .005" in result.verdict
     assert "told apart 1 (1 of them equivalent within .005 all the same)" in section.notes[0]
+    assert "share fewer than 3 seeds" not in section.notes[0]
 
 
-def test_claims_are_corrected_over_the_family(tmp_path, analyse_words):
-    values = 0.5 + np.random.default_rng(5).normal(0, 0.008, (3, 24))
-    rows = [f"m{k},t{task},STS,{score}" for k, row in enumerate(values) for task, score in enumerate(row)]
-    path = tmp_path / "x.csv"
-    path.write_text("\n".join(["model,task,type,score", *rows]))
-    found = {}
+@pytest.mark.parametrize("sd", [0.008, 0.004])
+def test_claims_are_corrected_over_the_family(tmp_path, analyse_words, sd):
+    values = 0.5 + np.random.default_rng(5).normal(0, sd, (3, 24))
+    types = dict.fromkeys((f"t{task}" for task in range(24)), "STS")
+    path, found = tmp_path / "x.csv", {}
+    write_long(path, values, ["m0", "m1", "m2"], types)
+    for correction in ("holm", "none"):  # one run each: p is there, and nothing is claimed
+        result = analyse_words(f"scores={path}", f"correction={correction}", "missing=fail")
+        (section,) = [section for section in result.answers if section.name == "equivalence"]
+        assert not section.frames["equivalence"]["within_margin"].any()
+        found[correction] = section.frames["equivalence"]
+    assert (found["holm"]["p_holm"] <= 0.05).any() == (sd == 0.004), "what three seeds below turn into a claim"
+    once = found["holm"]
+    write_long(path, values, ["m0", "m1", "m2"], types, 3)
     for correction in ("holm", "none"):
         result = analyse_words(f"scores={path}", f"correction={correction}", "missing=fail")
         (section,) = [section for section in result.answers if section.name == "equivalence"]
@@ -137,12 +168,20 @@ def test_claims_are_corrected_over_the_family(tmp_path, analyse_words):
     order = np.argsort(holm["p"].to_numpy())
     steps = np.maximum.accumulate(holm["p"].to_numpy()[order] * [3, 2, 1])
     np.testing.assert_allclose(holm["p_holm"].to_numpy()[order], np.minimum(1, steps))
-    assert (holm["within_margin"] == (holm["p_holm"] <= 0.05)).all()
-    assert (found["none"]["within_margin"] == (found["none"]["p"] <= 0.05)).all()
+    np.testing.assert_allclose(holm["p"], once["p"], rtol=1e-9)
+    over_seeds = holm["p_seeds"].to_numpy()
+    steps = np.maximum.accumulate(over_seeds[np.argsort(over_seeds)] * [3, 2, 1])
+    np.testing.assert_allclose(holm["p_seeds_adjusted"].to_numpy()[np.argsort(over_seeds)], np.minimum(1, steps))
+    both = (holm["p_holm"] <= 0.05) & (holm["p_seeds_adjusted"] <= 0.05)
+    assert (holm["within_margin"] == both).all()
+    assert both.any() == (sd == 0.004)
+    plain = found["none"]
+    assert (plain["within_margin"] == ((plain["p"] <= 0.05) & (plain["p_seeds"] <= 0.05))).all()
 
 
 def test_so_few_tasks_cannot_show_equivalence(tmp_path, analyse_words):
-    result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 4, 0.0, sd=0.0001)}")
+    of_one_run(tmp_path, analyse_words, 4, 0.0, sd=0.0001)
+    result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 4, 0.0, sd=0.0001, seeds=3)}")
     assert "so few tasks cannot show it to be equivalent within .005 either" in result.verdict
     (section,) = [section for section in result.answers if section.name == "equivalence"]
     assert section.grids[0].rows[0][3].below == ("n.a.: p >= .0625",)
@@ -150,7 +189,8 @@ def test_so_few_tasks_cannot_show_equivalence(tmp_path, analyse_words):
 
 
 def test_the_margin_is_checked_and_used(tmp_path, analyse_words):
-    path = write_pairs(tmp_path / "x.csv", 40, 0.01, sd=0.004)
+    path = write_pairs(tmp_path / "x.csv", 40, 0.01, sd=0.004, seeds=3)
+    of_one_run(tmp_path, analyse_words, 40, 0.01, sd=0.004)
     for margin, within in ((0.005, False), (0.02, True)):
         result = analyse_words(f"scores={path}", f"rope={margin}")
         (section,) = [section for section in result.answers if section.name == "equivalence"]

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from analysis.grids.formats import fraction
 from analysis.questions.compared_pairs import compare_pairs
 from analysis.settings import Settings
+from tests.analysis.three_seeds import by_seed, long_frame, write_long
 
 RULES = ("wilcox", "pratt", "zsplit")
 
@@ -100,47 +102,81 @@ def test_the_tasks_that_turn_the_mean_are_the_fewest():
 
 
 @pytest.fixture
-def torn(tmp_path):
-    """`steady` is a little ahead on 21 tasks, `lucky` far ahead on three, and has the higher mean."""
+def torn_by(tmp_path):
+    """Return a function that writes so many seeds: `steady` is a little ahead on 21 tasks, `lucky` far ahead on three,
+    and has the higher mean."""
     rng = np.random.default_rng(1)
     base, lift = rng.uniform(0.4, 0.5, 24), rng.uniform(0.01, 0.03, 24)
     lucky = base.copy()
     steady = base + lift
     for task, by in ((4, 0.25), (9, 0.2), (17, 0.3)):
         lucky[task] = steady[task] + by
-    lines = ["model,task,type,score"]
-    for name, scores in (("steady", steady), ("lucky", lucky), ("low", base - 0.2)):
-        lines += [f"{name},STS{k:02},STS,{score:.4f}" for k, score in enumerate(scores)]
-    path = tmp_path / "torn.csv"
-    path.write_text("\n".join(lines))
-    return path
+    types = {f"STS{k:02}": "STS" for k in range(24)}
+    scores = np.round([steady, lucky, base - 0.2], 4)
+    return lambda seeds: write_long(tmp_path / f"{seeds}.csv", scores, ["steady", "lucky", "low"], types, seeds)
 
 
+@pytest.mark.parametrize("seeds", [1, 3])
 @pytest.mark.parametrize("layout", ["grid", "paper"])
-def test_a_star_stands_on_the_difference_of_the_test_and_the_mean_beside_it(torn, analyse_words, layout):
-    result = analyse_words(f"scores={torn}", f"layout={layout}")
-    row = result.material.pairs.iloc[0]  # lucky - steady
-    assert row["difference"] > 0 > row["hodges_lehmann"]
-    assert row["significant"]
+def test_a_star_stands_on_the_difference_of_the_test_and_the_mean_beside_it(torn_by, analyse_words, layout, seeds):
+    """All three pairs pass over tasks; where the mean has the other sign, over seeds too, the star is withheld."""
+    result = analyse_words(f"scores={torn_by(seeds)}", f"layout={layout}")
+    rows = result.material.pairs  # lucky - steady, low - steady, low - lucky
+    assert rows["difference"].iloc[0] > 0 > rows["hodges_lehmann"].iloc[0]
+    assert rows["significant"].all()
     (grid,) = [grid for grid in result.grids(main=True) if grid.name == "pairs"]
-    place = grid.header.index("Mean")
-    mean, tested = grid.rows[0][place], grid.rows[0][place + 1]
-    assert (mean.text[0], mean.mark, mean.below) == ("+", "", ())
-    assert tested.text == f"{row['hodges_lehmann']:+.4f}".replace("0.", ".", 1)
-    assert tested.mark.startswith("*")
+    place, marks = grid.header.index("Mean"), []
+    for row, cells in zip(rows.to_dict("records"), grid.rows, strict=True):
+        mean, tested = cells[place], cells[place + 1]
+        assert (mean.text[0], mean.mark, mean.below) == ("+" if row["difference"] > 0 else "-", "", ())
+        assert tested.text == f"{row['hodges_lehmann']:+.4f}".replace("0.", ".", 1)
+        marks.append(tested.mark)
+    own = {"grid": ["(*)", "*", "*"], "paper": ["†", "***", "***"]}
+    assert marks == (own[layout] if seeds == 3 else [""] * 3)
     assert grid.caption.startswith("Hodges-Lehmann difference in score")
 
 
-def test_the_verdict_speaks_with_its_test_and_names_the_tasks_that_make_the_mean(torn, analyse_words):
-    result = analyse_words(f"scores={torn}")
+@pytest.mark.parametrize("gain", [0.0, 0.05])
+def test_told_takes_one_sign_of_both_tests(gain):
+    """Of two differences that both tests pass, the mean of one has the sign against which ranks speak."""
+    lift = np.array([*[-0.01 - 0.0001 * k for k in range(20)], 0.9, 0.9, 0.91, 0.92]) + gain
+    lift = lift if gain else np.tile(lift, 4)
+    scores = np.array([np.zeros(len(lift)), lift])
+    tasks = [f"t{k}" for k in range(len(lift))]
+    matrix = pd.DataFrame(scores.T, index=tasks, columns=["d0", "d1"])
+    rows = {}
+    for seeds in (1, 3):
+        frame = long_frame(by_seed(scores, seeds), ["d0", "d1"], tasks)
+        (rows[seeds],) = compare_pairs(matrix, {"STS": tasks}, Settings(scores=()), "", frame).to_dict("records")
+    assert rows[3]["mean_seeds"] == pytest.approx(lift.mean())
+    assert rows[1]["p"] == rows[3]["p"] <= 0.05
+    assert rows[3]["p_seeds_adjusted"] <= 0.05
+    assert (rows[3]["ahead"] > 0) == (gain > 0)
+    assert rows[1]["significant"]
+    assert rows[3]["significant"]
+    assert not rows[1]["told"]
+    assert rows[3]["told"] == (gain > 0)
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_verdict_speaks_with_its_test_and_names_the_tasks_that_make_the_mean(torn_by, analyse_words, seeds):
+    result = analyse_words(f"scores={torn_by(seeds)}")
     line = result.verdict
     assert line.startswith("Verdict: lucky has the highest mean over the 24 STS tasks (")
     ahead = re.search(r"On the typical task steady is (\.\d{4}) ahead of lucky \(Hodges-Lehmann, 95 % interval ", line)
     assert float(ahead[1]) == pytest.approx(-result.material.pairs.iloc[0]["hodges_lehmann"], abs=5e-5)
-    assert "The difference is significant at .05 after Holm over 3 pairs" in line
+    p = result.material.pairs.iloc[0]["p_adjusted"]
+    assert p <= 0.05
+    said = {
+        1: f"The difference between these runs: p = {fraction(p)} after Holm over 3 pairs",
+        3: f"The difference is not told of the designs: over tasks p = {fraction(p)} after Holm over 3 pairs",
+    }
+    assert said[seeds] in line
+    assert ("One run each: no claim about designs" in line) == (seeds == 1)
+    assert "signific" not in line
     assert "The means say the opposite because of " in line
     assert "STS17 (-.3000)" in line
     assert result.material.pairs.iloc[0]["mean_tipped_by"].split("; ")[0] == "STS17"
     (note,) = [note for note in result.notes if "point opposite ways" in note]
     assert "STS, lucky - steady: mean +" in note
-    assert "in 1 of 3 rows, 1 of them with a star" in note
+    assert "in 1 of 3 rows; sign and interval are the test's" in note

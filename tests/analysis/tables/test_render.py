@@ -12,24 +12,41 @@ from analysis.grids.grid import Cell, Grid
 from analysis.grids.latex import escape
 from analysis.grids.markdown import markdown_grid
 from analysis.write import document, latex_document
+from tests.analysis.three_seeds import run_seeds
 
 
-@pytest.fixture(scope="module")
-def filled(new_study):
-    """Three designs on eleven tasks, before and after training: not to be changed."""
-    study, rng = new_study(), np.random.default_rng(0)
+def fill(study, seeds=1):
+    """Three designs on eleven tasks, before and after training."""
+    rng = np.random.default_rng(0)
     tasks = [f"STS{k}" for k in range(8)] + [f"Retrieval{k}" for k in range(3)]
     for k, design in enumerate(("eos-causal", "mean-bi", "multilayer-bi")):
         for trained in (True, False):
             scores = {t: float(s) for t, s in zip(tasks, rng.uniform(0.2, 0.3, 11), strict=True)}
             lift = {t: s + (0.2 * k if trained else 0) for t, s in scores.items()}
-            study.run(design, lift, trained=trained)
+            run_seeds(study, design, lift, seeds, trained=trained)
     return study
+
+
+@pytest.fixture(scope="module")
+def filled(new_study):
+    """Trained once: not to be changed."""
+    return fill(new_study())
+
+
+@pytest.fixture(scope="module")
+def filled_by_seed(new_study):
+    """The same as means of three seeds: not to be changed."""
+    return fill(new_study(), 3)
 
 
 @pytest.fixture(scope="module")
 def result(filled, analyse_words):
     return analyse_words(f"scores={filled.root}")
+
+
+@pytest.fixture(scope="module")
+def by_three(filled_by_seed, analyse_words):
+    return analyse_words(f"scores={filled_by_seed.root}")
 
 
 def tables(markdown):
@@ -38,7 +55,7 @@ def tables(markdown):
     return [[[c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]] for line in b.splitlines()] for b in blocks]
 
 
-def test_markdown_tables(result):
+def test_markdown_tables(result, by_three):
     by_type, gain, pairs, *_ = tables(document(result))
     assert by_type[0][:5] == ["Design", "Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
     assert [row[0] for row in by_type[2:]] == ["eos-causal", "mean-bi", "multilayer-bi"]
@@ -55,8 +72,14 @@ def test_markdown_tables(result):
     assert pairs[2][1:3] == ["+0", "x 1.00"], "more trainable parameters, speed as a ratio"
     assert pairs[0][3] == "Mean"
     assert pairs[2][3] == signed(result.material.pairs.iloc[6]["difference"])
-    assert pairs[2][5] == f"{signed(result.material.pairs.iloc[3]['hodges_lehmann'])}\\* (.0234)"  # 3 x 2/2^8
+    assert pairs[2][5] == f"{signed(result.material.pairs.iloc[3]['hodges_lehmann'])} (.0234)"  # 3 x 2/2^8
     assert "(n.a.: p >= .25)" in pairs[2][4]
+    (told,) = [table for table in tables(document(by_three)) if table[0] == pairs[0]][:1]
+    row = by_three.material.pairs.iloc[3]
+    assert told[2][0] == pairs[2][0]
+    assert told[2][5] == f"{signed(row['hodges_lehmann'])}\\* (.0234, seeds {fraction(row['p_seeds_adjusted'])})"
+    assert "(n.a.: p >= .25)" in told[2][4]
+    assert not any("*" in cell for row in pairs[2:] for cell in row), "one run each"
     for table in (by_type, gain, pairs):
         assert len({len(row) for row in table}) == 1
 
@@ -68,22 +91,70 @@ def test_caption_names_test_family_and_marks(result):
     assert "Retrieval n = 3: the smallest two-sided p is .25, so .05 cannot be reached whatever the scores" in text
     assert "at least 6 tasks are needed (7 after the correction)" in text
     assert "Every design has one seed: 0." in text
+    assert "No star: it would be a claim about designs, which takes 3 seeds or more that both have; p speaks of" in text
+    assert "told of the designs" not in text
+
+
+def test_caption_says_what_a_star_takes(by_three):
+    text = document(by_three)
+    for words in ("exact Wilcoxon signed-rank", "family of 3", "Holm", "two-sided", "n.a. = so few tasks"):
+        assert words in text
+    assert (
+        "\\* = told of the designs: p at most .05 after Holm, over tasks, and of the mean over tasks and seeds" in text
+    )
+    assert "(\\*) = of these runs alone, or only before the correction" in text
+    assert "Every design has 3 seeds, of which each score is the mean: 0, 1, 2." in text
+    assert "claim about designs, which takes" not in text
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_nothing_is_printed_that_is_no_number_and_no_word_says_significant(result, by_three, several):
+    of = by_three if several else result
+    for text in (document(of), latex_document(of)):
+        assert not re.search(r"\bnan\b", text, re.IGNORECASE)
+        assert not re.search(r"\bsignificant", text, re.IGNORECASE)
 
 
 def test_verdict(result):
     assert result.verdict.startswith("Verdict: multilayer-bi has the highest mean over the 11 tasks (")
-    assert ", uncorrected). The difference is significant at .05 after Holm over 3 pairs: p = .00293" in result.verdict
-    assert "(before it p = .000977)" in result.verdict
+    said = "The difference between these runs: p = .00293 after Holm over 3 pairs (before it p = .000977)"
+    assert f", uncorrected). {said}; the smallest p" in result.verdict
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
+    once = (
+        "One run each: no claim about designs, since two runs of one design differ too (p at most .05 in 6 of 15 pairs"
+    )
+    assert f"corrected .00293. {once} of the embedded study)." in result.verdict
+    assert "signific" not in result.verdict
+    assert "told of the designs" not in result.verdict
 
 
-def test_verdict_against_a_control(filled, result, analyse_words):
+def test_verdict_of_three_seeds(result, by_three):
+    last = by_three.material.pairs.iloc[-1]
+    assert (last["first"], last["second"]) == ("mean-bi", "multilayer-bi")
+    over_seeds = fraction(last["p_seeds_adjusted"])
+    over_seeds = f"< {over_seeds[1:]}" if over_seeds.startswith("<") else f"= {over_seeds}"
+    said = (
+        "The difference is told of the designs: over tasks p = .00293 after Holm over 3 pairs (before it p = .000977);"
+        f" over tasks and the 3 seeds p {over_seeds} after Holm over 3 pairs; the smallest p that so many tasks allow"
+        " is .000977, corrected .00293."
+    )
+    assert f", uncorrected). {said}" in by_three.verdict
+    assert "no claim" not in by_three.verdict
+    assert by_three.verdict.partition(" The difference ")[0] == result.verdict.partition(" The difference ")[0]
+
+
+def test_verdict_against_a_control(filled, filled_by_seed, result, analyse_words):
     line = analyse_words(f"scores={filled.root}", "against=eos-causal").verdict
     lead = result.material.matrix.mean()["multilayer-bi"] - result.material.matrix.mean()["eos-causal"]
     assert f" and {score(lead)} above eos-causal. On the typical task multilayer-bi is " in line
     assert " ahead of eos-causal (Hodges-Lehmann, 95 % interval [+" in line
-    assert "The difference from eos-causal is significant" in line
-    assert "Holm over 2 pairs: p = .00195" in line
+    assert "The difference from eos-causal between these runs: p = .00195 after Holm over 2 pairs" in line
+    assert "One run each: no claim about designs" in line
+    line = analyse_words(f"scores={filled_by_seed.root}", "against=eos-causal").verdict
+    assert (
+        "The difference from eos-causal is told of the designs: over tasks p = .00195 after Holm over 2 pairs" in line
+    )
+    assert "no claim" not in line
 
 
 def test_verdict_where_nothing_can_be_shown(filled, analyse_words):
@@ -107,24 +178,28 @@ def test_the_rule_of_a_narrow_column_is_one_that_markdown_reads():
     assert markdown_grid(grid).splitlines()[1] == "| --------- | --: |"
 
 
-def test_raw_p_is_kept_where_the_correction_closes_the_row(filled, analyse_words):
-    text = document(analyse_words(f"scores={filled.root}", "types=[STS]", "alpha=0.01"))
+@pytest.mark.parametrize(("fixture", "mark"), [("filled", ""), ("filled_by_seed", r"\(\\\*\)")])
+def test_raw_p_is_kept_where_the_correction_closes_the_row(fixture, mark, request, analyse_words):
+    root = request.getfixturevalue(fixture).root
+    text = document(analyse_words(f"scores={root}", "types=[STS]", "alpha=0.01"))
     assert (
         "A family of 3 needs 10 tasks a type, or fewer pairs: against=\\<design>." in text
     )  # 3 x 2/2^9 > .01 > 3 x 2/2^10
-    assert re.search(r"\+\.\d{4}\(\\\*\) \(n\.a\.: p >= \.0234, raw \.00781\)", text)
+    assert re.search(r"\+\.\d{4}" + mark + r" \(n\.a\.: p >= \.0234, raw \.00781\)", text)
 
 
-def test_latex_structure(result):
-    text = latex_document(result)
+@pytest.mark.parametrize("several", [False, True])
+def test_latex_structure(result, by_three, several):
+    text = latex_document(by_three if several else result)
     found = re.findall(r"\\begin{tabular}{(\w+)}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
-    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == len(found)
+    parted = text.count(r"\medskip") if several else 0  # a table too wide for the page is set in two parts
+    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == len(found) - parted
     assert [spec for spec, _ in found[:3]] == ["lrrrrrrrr", "llrrrrrrrr", "lrrrrrr"]
     for spec, body in found:
         rows = [line for line in body.splitlines() if line != r"\midrule"]
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(spec)}
         assert all(row.endswith(r" \\") for row in rows)
-    assert r"$^{*}$" in text
+    assert (r"$^{*}$" in text) == several
     assert r"n.a.: p $\geq$ .25" in text
 
 
