@@ -81,7 +81,7 @@ def forest_by_type(material: Material) -> Drawing | None:
     for axes in grid[: len(kinds) - across]:
         axes.set_xlabel("")
     _legend(figure, material, used)
-    alt = f"One panel a task type, {len(names)} pairs each. Significant after the correction: {', '.join(counts)}."
+    alt = f"One panel a task type, {len(names)} pairs each. Told of the designs: {', '.join(counts)}."
     caption = _caption(material, "by task type", sentence)
     return Drawing("forest_by_type", "Differences by task type", caption, alt, figure)
 

@@ -127,7 +127,7 @@ def paper_grid(material: Material) -> Grid:
         f"{DAGGER} at most {fraction(settings.alpha)} over tasks alone{', or only before it' if after else ''}"
     )
     if not claims(pairs):
-        legend = [f"none, for {NO_CLAIM}"]
+        legend = [f"No star: {NO_CLAIM}"]
     if (pairs["reachable"] != "yes").any():
         legend.append(f"n.a. {unreachable_text(pairs, settings)}")
     return _pairs_by_type(material, _starred, ", by task type. Stars: ", legend)
