@@ -115,10 +115,11 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
     over_tasks = f"p {equals(pair['p_adjusted'])}{after}{raw}"
     least, seeds = f"the smallest p that so many tasks allow is {floor}", int(pair["n_seeds"])
     if seeds < FEWEST_SEEDS:
-        each, (apart, of) = f"{seeds} seeds" if seeds > 1 else "One run", SAME_DESIGN
+        apart, of = SAME_DESIGN
         return (
-            f"{what} between these runs: {over_tasks}; {least}. {each} each: no claim about designs, since two runs of"
-            f" one design differ too (p at most .05 in {apart} of {of} pairs of the embedded study)."
+            f"{what} between these runs: {over_tasks}; {least}. No claim about designs: that takes {FEWEST_SEEDS}"
+            f" seeds or more that both have, since runs of one design differ too (p at most .05 in {apart} of {of} pairs"
+            " of the embedded study)."
         )
     word = "is" if pair["told"] else "is not"
     return (

@@ -38,7 +38,7 @@ METHODS = (
 
 MOST_UNASKED = 1000  # pairs; beyond them a verdict is given without the test over sources, unless cluster= asks
 OF_TASKS = ("difference", "hodges_lehmann", "ahead", "p", "p_adjusted")
-OF_SEEDS = ("n_seeds", "p_seeds")
+OF_SEEDS = ("n_seeds", "mean_seeds", "p_seeds")
 # column of a difference -> ending of the columns of its test (p, p_adjusted, reachable)
 SIZED = {"hodges_lehmann_tasks": "_tasks", "hodges_lehmann_clusters": "", "difference_tasks": "_flip"}
 
@@ -103,15 +103,17 @@ def _tests(material: Material, shared: dict[str, int], labels: dict[str, str], i
     tests = pd.concat(parts, ignore_index=True)
     flipped = corrected(tests[["type"]].assign(p=tests["p_flip"], p_min=tests["p_min_flip"]), settings)
     names = ("p_adjusted", "p_min_adjusted", "reachable")
-    return corrected(tests, settings).assign(**{f"{name}_flip": flipped[name] for name in names})
+    table = corrected(tests, settings).assign(**{f"{name}_flip": flipped[name] for name in names})
+    return table.assign(told=table["told"] & (table["ahead"] == np.sign(table["mean_seeds"])))
 
 
 def _grid(rows: pd.DataFrame, settings: Settings) -> Grid:
     """One row per pair; each p stands behind the difference that it belongs to."""
 
     def cells(row: Row) -> list[Cell]:
-        star = bool(passes(row["p_seeds_adjusted"], settings.alpha))
-        sized = [(Cell(signed(row[name])), p_cell(row, settings, ending, star)) for name, ending in SIZED.items()]
+        told = passes(row["p_seeds_adjusted"], settings.alpha)
+        stars = {name: bool(told and row[name] * row["mean_seeds"] > 0) for name in SIZED}
+        sized = [(Cell(signed(row[name])), p_cell(row, settings, end, stars[name])) for name, end in SIZED.items()]
         return [Cell(pair_name(row)), *chain(*sized), Cell(ends(row, "tasks")), Cell(ends(row, "clusters"))]
 
     n, units, level = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], percent(settings.alpha)

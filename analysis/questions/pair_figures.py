@@ -19,7 +19,7 @@ from analysis.drawings.style import BLACK, BLUE, GREY, LINE
 from analysis.grids.formats import fraction, percent, signed
 from analysis.questions.compared_pairs import pairs_among
 from analysis.questions.question import Material
-from analysis.questions.tables import after_correction, claims, mark_of, star_legend
+from analysis.questions.tables import after_correction, mark_of, star_legend
 from analysis.statistics.arrays import Bools, Floats
 from analysis.statistics.seeds import FEWEST_SEEDS
 
@@ -27,11 +27,12 @@ MINUS = "\N{MINUS SIGN}"
 MOST_PAIRS = 45
 MOST_PAIRS_BY_TYPE = 21  # all pairs of seven designs
 MOST_ON_HEAT_MAP, MOST_WITH_NUMBERS = 40, 12  # designs
-# filling: told of the designs, of these runs or before the correction only, not; and where alpha cannot be reached
+# told of the designs, of these runs or before the correction only, not; too few seeds; and where alpha is out of reach
 LOOKS: dict[str, dict[str, Any]] = {
     "told": {"marker": "o", "color": BLUE, "markerfacecolor": BLUE},
     "runs": {"marker": "D", "color": BLUE, "markerfacecolor": "white"},
     "no": {"marker": "o", "color": BLACK, "markerfacecolor": "white"},
+    "few": {"marker": "s", "color": BLACK, "markerfacecolor": "white"},
     "never": {"marker": "x", "color": GREY},
 }
 
@@ -111,10 +112,9 @@ def _panel(axes: Any, material: Material, rows: pd.DataFrame, kind: str) -> set[
     """Draw one block and return the looks that were used; an end that is infinite is not drawn."""
     low, high = (rows[column].where(np.isfinite(rows[column])).to_numpy() for column in ("hl_low", "hl_high"))
     centre = rows["hodges_lehmann"].to_numpy()
-    marks = [mark_of(row, material.settings) for row in rows.to_dict("records")]
-    looks = np.where(
-        rows["reachable"] == "no", "never", [{"*": "told", "(*)": "runs"}.get(mark, "no") for mark in marks]
-    )
+    marks = np.array([mark_of(row, material.settings) for row in rows.to_dict("records")])
+    conditions = [rows["reachable"] == "no", rows["n_seeds"] < FEWEST_SEEDS, marks == "*", marks == "(*)"]
+    looks = np.select(conditions, ["never", "few", "told", "runs"], "no")
     for look in dict.fromkeys(looks.tolist()):  # in an order that no run changes
         places = np.flatnonzero(looks == look)
         axes.hlines(places, low[places], high[places], color=LOOKS[look]["color"], linewidth=1.3)
@@ -142,9 +142,8 @@ def _legend(figure: Any, material: Material, used: set[str]) -> None:
     words = {
         "told": f"told of the designs (p at most {alpha})",
         "runs": f"of these runs alone{before}",
-        "no": f"p above {alpha}"
-        if claims(material.pairs)
-        else f"fewer than {FEWEST_SEEDS} seeds: no claim about designs",
+        "no": f"p above {alpha}",
+        "few": f"fewer than {FEWEST_SEEDS} seeds: no claim about designs",
         "never": f"{alpha} out of reach",
     }
     looks = {text: {"markersize": 5, "linewidth": 1.3, **LOOKS[look]} for look, text in words.items() if look in used}
@@ -177,7 +176,7 @@ def heat_map(material: Material) -> Drawing | None:
     axes.set_xticks(range(len(designs)), names.values(), rotation=90)
     axes.set_yticks(range(len(designs)), names.values())
     _texts(axes, values, marks, None if numbered else turned)
-    star = star_legend(material.pairs, material.settings)
+    star = star_legend(material.pairs, material.settings, behind="")
     caption = (
         f"Hodges-Lehmann difference in score over {material.over}, row minus column, designs from the highest"
         f" mean to the lowest; {star}.{_against(int(turned.sum()) // 2, numbered)} {sentence}"

@@ -11,7 +11,7 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import PAIR, Row, filled, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Ints
-from analysis.statistics.seeds import SeedTable, model_intervals, seed_pairs, seed_table
+from analysis.statistics.seeds import FEWEST_SEEDS, SeedTable, model_intervals, seed_pairs, seed_table
 
 PLACE = 160
 METHODS = (
@@ -45,7 +45,11 @@ def answer(material: Material) -> Answer | None:
 def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
     """Notes on a pair's own seeds where they are few, and on the differences that seeds could explain."""
     notes = []
-    if seeds < FEW_SEEDS:
+    if seeds < FEWEST_SEEDS:
+        notes.append(
+            f"Seeds: {seeds} seeds hardly say how far a pair's seeds vary; a star takes {FEWEST_SEEDS} or more."
+        )
+    if FEWEST_SEEDS <= seeds < FEW_SEEDS:
         notes.append(
             f"Seeds: {seeds} seeds say little of how far a pair's seeds vary, so the interval with its own seeds, on"
             " which a star rests, is wide, or too narrow where seeds matter much (docs/decisions/seeds.md). That with"

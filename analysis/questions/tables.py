@@ -89,13 +89,14 @@ def claims(tests: pd.DataFrame) -> bool:
     return bool((tests["n_seeds"] >= FEWEST_SEEDS).any())
 
 
-def star_legend(tests: pd.DataFrame, settings: Settings) -> str:
-    """Return what the marks of `mark_of` mean, or why there are none."""
+def star_legend(tests: pd.DataFrame, settings: Settings, behind: str = " (the p after the word seeds)") -> str:
+    """Return what the marks of `mark_of` mean, or why there are none. behind: where p over tasks and seeds is shown."""
     if not claims(tests):
         return f"No star: {NO_CLAIM}"
+    few = f"; no mark with fewer than {FEWEST_SEEDS} common seeds" if (tests["n_seeds"] < FEWEST_SEEDS).any() else ""
     before = ", or only before the correction" if settings.correction != "none" else ""
     return (
         f"* = told of the designs: p at most {fraction(settings.alpha)}{after_correction(settings)}, over tasks, and of"
-        " the mean over tasks and seeds, both random (the p after the word seeds); (*) = of these runs"
-        f" alone{before}"
+        f" the mean over tasks and seeds, both random{behind}; (*) = of these runs"
+        f" alone{before}{few}"
     )

@@ -131,7 +131,7 @@ def test_with_fewer_than_three_seeds_no_figure_marks_a_pair(seeds):
         assert material.pairs["significant"].all()
         one, square = forest(material), heat_map(material)
         looks = {(line.get_marker(), line.get_markerfacecolor()) for line in one.figure.axes[0].lines[:-1]}
-        assert looks == ({("o", "#0072B2")} if marked else {("o", "white")})
+        assert looks == ({("o", "#0072B2")} if marked else {("s", "white")})
         assert f"{6 * marked} told of the designs" in one.alt
         assert f"{6 * marked} of 6 pairs are told" in square.alt
         assert ("fewer than 3 seeds: no claim about designs" in texts(one.figure)) != marked
@@ -143,7 +143,6 @@ def test_with_fewer_than_three_seeds_no_figure_marks_a_pair(seeds):
             assert "signific" not in f"{drawing.alt} {drawing.caption} {' '.join(texts(drawing.figure))}".lower()
 
 
-@pytest.mark.xfail(strict=True, reason="the legend says p above .05 of a pair without three shared seeds, p = .00195")
 def test_a_pair_with_too_few_seeds_beside_others_is_not_said_to_have_a_large_p():
     scores = 0.4 + np.random.default_rng(0).uniform(0, 0.01, (3, 10)) + 0.1 * np.arange(3)[:, None]
     whole = plain(scores, "abc", seeds=3).material
@@ -154,7 +153,6 @@ def test_a_pair_with_too_few_seeds_beside_others_is_not_said_to_have_a_large_p()
     assert "p above .05" not in texts(forest(replace(whole, frame=frame, pairs=pairs)).figure)
 
 
-@pytest.mark.xfail(strict=True, reason="star_legend names the p below a cell of the table, which the heat map has not")
 def test_the_heat_map_speaks_of_no_p_that_it_does_not_show():
     assert "the p after the word seeds" not in heat_map(plain(random(3), "abc", seeds=3).material).caption
 

@@ -70,7 +70,7 @@ def test_so_are_the_marginal_means_and_the_verdict(usual_and_strict):
         ends = sorted([pair["hl_low"], pair["hl_high"]])
         either = [interval(*ends), interval(-ends[1], -ends[0])]
         assert any(f"Hodges-Lehmann, {level} interval {text}" in result.verdict for text in either)
-        assert "2 seeds each: no claim about designs" in result.verdict
+        assert "No claim about designs: that takes 3 seeds" in result.verdict
     assert "99 %" not in usual.verdict
     assert "95 %" not in strict.verdict
 
@@ -90,7 +90,7 @@ def test_a_claim_is_of_the_level_too(new_study, spread_scores, analyse_words):
         (grid,) = [grid for grid in result.grids(main=True) if grid.name == "pairs"]
         assert grid.rows[0][-1].mark == star
         once = analyse_words(f"scores={study.root}", f"alpha={alpha}", "seeds=[0]")
-        assert "One run each: no claim about designs" in once.verdict
+        assert "No claim about designs: that takes 3 seeds" in once.verdict
         (grid,) = [grid for grid in once.grids(main=True) if grid.name == "pairs"]
         assert {cell.mark for cell in grid.rows[0]} == {""}
 

@@ -76,7 +76,7 @@ def test_the_p_of_the_verdict_is_that_of_the_family(words, m):
     assert f"; over tasks and the 3 seeds p = {fraction(over_seeds[1])}{after}; the smallest p that so many" in said
     once = verdict(material(scores[:, :, :1], **words))
     assert f" between these runs: p = {fraction(over_tasks[1])}{after}" in once
-    assert "One run each: no claim about designs" in once
+    assert "No claim about designs: that takes 3 seeds" in once
     assert "told of the designs" not in once
 
 

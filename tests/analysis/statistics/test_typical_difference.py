@@ -172,7 +172,7 @@ def test_the_verdict_speaks_with_its_test_and_names_the_tasks_that_make_the_mean
         3: f"The difference is not told of the designs: over tasks p = {fraction(p)} after Holm over 3 pairs",
     }
     assert said[seeds] in line
-    assert ("One run each: no claim about designs" in line) == (seeds == 1)
+    assert ("No claim about designs: that takes 3 seeds" in line) == (seeds == 1)
     assert "signific" not in line
     assert "The means say the opposite because of " in line
     assert "STS17 (-.3000)" in line

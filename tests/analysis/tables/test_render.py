@@ -120,9 +120,7 @@ def test_verdict(result):
     said = "The difference between these runs: p = .00293 after Holm over 3 pairs (before it p = .000977)"
     assert f", uncorrected). {said}; the smallest p" in result.verdict
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
-    once = (
-        "One run each: no claim about designs, since two runs of one design differ too (p at most .05 in 6 of 15 pairs"
-    )
+    once = "No claim about designs: that takes 3 seeds or more that both have, since runs of one design differ too (p at most .05 in 6 of 15 pairs"
     assert f"corrected .00293. {once} of the embedded study)." in result.verdict
     assert "signific" not in result.verdict
     assert "told of the designs" not in result.verdict
@@ -149,7 +147,7 @@ def test_verdict_against_a_control(filled, filled_by_seed, result, analyse_words
     assert f" and {score(lead)} above eos-causal. On the typical task multilayer-bi is " in line
     assert " ahead of eos-causal (Hodges-Lehmann, 95 % interval [+" in line
     assert "The difference from eos-causal between these runs: p = .00195 after Holm over 2 pairs" in line
-    assert "One run each: no claim about designs" in line
+    assert "No claim about designs: that takes 3 seeds" in line
     line = analyse_words(f"scores={filled_by_seed.root}", "against=eos-causal").verdict
     assert (
         "The difference from eos-causal is told of the designs: over tasks p = .00195 after Holm over 2 pairs" in line
