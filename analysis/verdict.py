@@ -118,8 +118,8 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
         apart, of = SAME_DESIGN
         return (
             f"{what} between these runs: {over_tasks}; {least}. No claim about designs: that takes {FEWEST_SEEDS}"
-            f" seeds or more that both have, since runs of one design differ too (p at most .05 in {apart} of {of} pairs"
-            " of the embedded study)."
+            f" seeds or more that both have, since runs of one design differ too (p at most .05 in {apart} of {of}"
+            " pairs of the embedded study)."
         )
     word = "is" if pair["told"] else "is not"
     return (

@@ -25,7 +25,9 @@ METHODS = (
 
 TOLD, EQUIVALENT, NOT_TOLD = "told apart", "equivalent", "not told"  # a text adds the margin to the second
 SURE = 0.95
-SAID = ["first", "second", "told_apart", "within_margin", "reachable", "p_adjusted", "p_min_adjusted"]  # in sentences
+# The columns that sentences take.
+SAID = ["first", "second", "told_apart", "within_margin", "reachable", "p_adjusted", "p_min_adjusted"]
+SAID += ["n_seeds", "p_seeds_adjusted"]
 FEWEST = 6  # tasks: below it a probability is never bold
 
 

@@ -120,8 +120,8 @@ def test_verdict(result):
     said = "The difference between these runs: p = .00293 after Holm over 3 pairs (before it p = .000977)"
     assert f", uncorrected). {said}; the smallest p" in result.verdict
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
-    once = "No claim about designs: that takes 3 seeds or more that both have, since runs of one design differ too (p at most .05 in 6 of 15 pairs"
-    assert f"corrected .00293. {once} of the embedded study)." in result.verdict
+    once = "No claim about designs: that takes 3 seeds or more that both have, since runs of one design differ too"
+    assert f"corrected .00293. {once} (p at most .05 in 6 of 15 pairs of the embedded study)." in result.verdict
     assert "signific" not in result.verdict
     assert "told of the designs" not in result.verdict
 
