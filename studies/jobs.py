@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from cli.compose import check_overrides, composed, options, own_keys, plain
@@ -36,6 +37,7 @@ def split_words(arguments: Sequence[str]) -> Words:
     Raises `UserError` for what is no key=value, or is a word that a study sets itself.
     """
     own, scoring = own_keys("study"), own_keys("evaluate")
+    of_train = {*own_keys("train"), *own_keys("encoder")}
     words = Words([], [], [])
     for argument in arguments:
         key, equals, _ = argument.partition("=")
@@ -48,6 +50,8 @@ def split_words(arguments: Sequence[str]) -> Words:
             raise UserError(f"{whole}= is set by study.py, job by job. {OF_A_JOB[whole]}")
         elif first in scoring:
             words.evaluate.append(argument)
+        elif first not in of_train and get_close_matches(first, own, n=1, cutoff=0.8):
+            raise UserError(f"There is no key '{first}'. {nearest(first, own)}")
         else:
             words.train.append(argument)
             words.evaluate.extend([argument] * (first in OF_BOTH))

@@ -12,7 +12,7 @@ from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.correction import CORRECTIONS, passes
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
-from analysis.statistics.seeds import seed_means, two_sided
+from analysis.statistics.seeds import paired_by_seed, two_sided
 from analysis.statistics.wilcoxon import SignedRank, signed_rank
 
 ALL = "All"
@@ -31,7 +31,7 @@ def compare_pairs(
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed.
     `difference` is the mean over tasks of second minus first; the columns of the test follow, those of `_typical`,
-    which belong to it, those of `cross_checks`, of `seed_means` and of `corrected`. Intervals have the level 1 - alpha.
+    which belong to it, those of `cross_checks`, `paired_by_seed` and `corrected`. Intervals have the level 1 - alpha.
     A pair is `told` where the corrected tests over tasks and over tasks and seeds both pass, and point the same way.
     """
     names = np.array(matrix.columns, dtype=object)
@@ -45,7 +45,7 @@ def compare_pairs(
         columns |= {"mean_first": means[first], "mean_second": means[second], "difference": differences.mean(axis=1)}
         columns |= vars(test) | _typical(differences, test, tasks, settings)
         columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
-        seeds = seed_means(cube[:, matrix.index.get_indexer(tasks)], first, second)
+        seeds = paired_by_seed(cube[:, matrix.index.get_indexer(tasks)], first, second)
         tables.append(pd.DataFrame(columns | vars(seeds) | {"p_seeds": two_sided(seeds)}))
     tests = corrected(pd.concat(tables, ignore_index=True), settings)
     return tests.assign(told=tests["told"] & (tests["ahead"] == np.sign(tests["mean_seeds"])))

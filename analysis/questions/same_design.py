@@ -14,7 +14,7 @@ from analysis.questions.tables import Row, filled, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.correction import passes
-from analysis.statistics.seeds import FEWEST_SEEDS, seed_means, two_sided
+from analysis.statistics.seeds import FEWEST_SEEDS, paired_by_seed, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 PLACE = 165
@@ -47,7 +47,7 @@ def _row(design: str, runs: Floats, size: int, settings: Settings) -> Row:
     rejected = passes(over_tasks.p, settings.alpha)
     cube = np.concatenate([one, other], axis=1).transpose(1, 0, 2)
     of_first = np.arange(len(sides))
-    over_seeds = two_sided(seed_means(cube, of_first, of_first + len(sides)))  # nan below the fewest seeds
+    over_seeds = two_sided(paired_by_seed(cube, of_first, of_first + len(sides)))  # nan below the fewest seeds
     told = rejected & passes(over_seeds, settings.alpha)
     counts = {"splits": len(sides), "rejected": int(rejected.sum()), "told": int(told.sum())}
     return {"design": design, "side": size, **counts}

@@ -10,7 +10,7 @@ from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.variance import NOISE, REST, mean_squares
 
-FEWEST_SEEDS = 3  # for a claim about designs: with two the test rejects up to 11 % (docs/decisions/seeds.md)
+FEWEST_SEEDS = 3  # for a claim about designs: with two the interval covers 90 % (docs/decisions/seeds.md)
 SAME_DESIGN = (6, 15)  # pairs of runs of one design with p <= .05 over 40 tasks, of all (docs/study.md)
 AT_ONCE = 2_000_000  # differences held in memory
 
@@ -69,7 +69,7 @@ class SeedMeans:
     df_seeds: Floats
 
 
-def seed_means(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
+def paired_by_seed(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
     """Return what the seeds say of designs `second` minus `first` [P]. cube: [designs, tasks, seeds], nan: no such run.
 
     Two-way random model, paired by seed, since both designs saw the same batches; each pair has its own variances, so

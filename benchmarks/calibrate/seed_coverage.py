@@ -16,7 +16,7 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import passes
-from analysis.statistics.seeds import seed_means, seed_pairs, two_sided
+from analysis.statistics.seeds import paired_by_seed, seed_pairs, two_sided
 from analysis.statistics.sign_flip import SEED, bootstrap_counts, percentile_interval
 from analysis.statistics.wilcoxon import signed_rank
 from benchmarks.arguments import only
@@ -75,7 +75,7 @@ def star_levels(
     task, seed, rest = (sd / np.sqrt(2) * one for sd, one in zip(spread, parts, strict=True))
     scores = task + uneven * seed + rest
     rejected = passes(signed_rank((scores[1::2] - scores[::2]).mean(axis=2)).p, 0.05)
-    over_both = two_sided(seed_means(scores, np.arange(0, 2 * pairs, 2), np.arange(1, 2 * pairs, 2)))
+    over_both = two_sided(paired_by_seed(scores, np.arange(0, 2 * pairs, 2), np.arange(1, 2 * pairs, 2)))
     return float(rejected.mean()), float((rejected & passes(over_both, 0.05)).mean())
 
 

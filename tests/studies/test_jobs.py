@@ -50,6 +50,7 @@ def test_the_default_is_the_five_designs_of_the_paper_with_three_seeds():
         ("seeds=[-1]", "must be a list of whole numbers"),
         ("jobs=0", "jobs=0 must be a whole number, at least 1; null: one per core"),
         ("untrained=also", "untrained=also must be true or false"),
+        ("desings=[mean-bi]", r"There is no key 'desings'\. Nearest: designs"),
         ("lora.q=8", r"There is no key 'lora\.q' in conf/train\.yaml"),
         ("benchmark.experiment=2", r"There is no key 'benchmark\.experiment' in conf/evaluate\.yaml"),
         ("seed=1", r"seed= is set by study\.py, job by job\. Give seeds="),
