@@ -18,7 +18,8 @@ JOBS   ?= $(CORES)
 $(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))
 BENCH  ?= --write
-STUDY  := eos-causal lastlayer-causal lastlayer-bi multilayer-causal multilayer-bi
+# The five designs of arXiv 2409.02727, and the plain means, which have no head to train.
+STUDY  := eos-causal lastlayer-causal lastlayer-bi multilayer-causal multilayer-bi mean-causal mean-bi
 NUMBERS := $(shell seq 0 $$(( $(SEEDS) - 1 )))
 
 # What report reads: the study's own runs of the seeds asked for, whatever else lies in $(RUNS).
@@ -31,16 +32,16 @@ export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
 .PHONY: study llm2vec designs report test unit floors lint bench
 
-study: $(VENV)/.installed ## the five designs on the embedded default: train, score, compare; one run a core
+study: $(VENV)/.installed ## five published designs and both means on the embedded default: train, score, compare; one run a core
 	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"
 	$(MAKE) --no-print-directory report
 
-report: ## tables, figures and audit of the five designs' runs with the seeds asked for (SEEDS=3: 0, 1 and 2)
+report: ## tables, figures and audit of the study's runs with the seeds asked for (SEEDS=3: 0, 1 and 2)
 	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables/all_pairs" report=true > /dev/null
 	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables" against=eos-causal report=true
 	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/embedded/tables/control.md"
 	@echo
-	@echo "Read: the five designs with $(if $(word 2,$(NUMBERS)),seeds,seed) $(NUMBERS)."
+	@echo "Read: the study's designs with $(if $(word 2,$(NUMBERS)),seeds,seed) $(NUMBERS)."
 	@echo "Open $$RUNS/embedded/tables/report.html (each design against Model 1: tables, figures, audit, methods),"
 	@echo "     $$RUNS/embedded/tables/table.md (its tables; table.tex for the paper),"
 	@echo "     $$RUNS/embedded/tables/control.md (the audit: what differs beside pooler and attention),"

@@ -39,17 +39,19 @@ def study(tmp_path):
     return run
 
 
+CELLS = "eos-causal,lastlayer-causal,lastlayer-bi,multilayer-causal,multilayer-bi,mean-causal,mean-bi"
+
+
 def started(calls, program):
     return sum(" ".join(call).startswith(program) for call in calls)
 
 
 @pytest.mark.parametrize(("words", "seeds"), [((), "[0,1,2]"), (("SEEDS=1", "JOBS=1"), "[0]")])
-def test_five_designs_with_each_seed(study, words, seeds):
+def test_each_design_with_each_seed(study, words, seeds):
     done, calls = study(*words)
     assert done.returncode == 0, done.stderr
     (call,) = [call for call in calls if call[0] == "study.py"]
-    cells = "eos-causal,lastlayer-causal,lastlayer-bi,multilayer-causal,multilayer-bi"
-    assert call[1:3] == [f"designs=[{cells}]", f"seeds={seeds}"]
+    assert call[1:3] == [f"designs=[{CELLS}]", f"seeds={seeds}"]
     assert "JOBS=1" not in words or "jobs=1" in call
     assert "tables/report.html" in done.stdout
     assert "Entering directory" not in done.stdout, "the inner make is no news"
@@ -81,14 +83,13 @@ def test_the_tables_name_the_runs_of_the_study_and_no_others(study, tmp_path, se
     done, calls = study(f"SEEDS={seeds}")
     assert done.returncode == 0, done.stderr
     assert f"with seed{'s' if ',' in numbers else ''} {numbers.replace(',', ' ')}." in done.stdout
-    cells = "eos-causal,lastlayer-causal,lastlayer-bi,multilayer-causal,multilayer-bi"
     tables = [call for call in calls if call[:2] == ["-m", "analysis"]]
     assert len(tables) == 2
     for call in tables:
-        assert call[3:5] == [f"models=[{cells}]", f"seeds=[{numbers}]"]
+        assert call[3:5] == [f"models=[{CELLS}]", f"seeds=[{numbers}]"]
     audited = only(calls, "-m", "analysis.control")[2:]
     embedded = tmp_path / "runs" / "embedded"
-    units = [(cell, seed) for seed in numbers.split(",") for cell in cells.split(",")]
+    units = [(cell, seed) for seed in numbers.split(",") for cell in CELLS.split(",")]
     own = [f"{embedded}/{cell}/seed={seed}" for cell, seed in units]
     copies = [f"{embedded}/scores/results/embedded__{cell}*/seed={seed}@*" for cell, seed in units]
     assert sorted(audited) == sorted([*own, *copies])
