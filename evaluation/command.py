@@ -89,7 +89,7 @@ LIMITS = ENCODER | {
     "threads": Limit(1, "one for each core"),
     **{f"benchmark.{key}": Limit(2) for key in ("documents", "candidates", "classes")},
     **{f"benchmark.{key}": Limit(1) for key in ("queries", "class_members", "train_per_class", "body_chars")},
-    **{f"benchmark.{key}": Limit(1) for key in ("experiments", "bootstraps")},
+    **{f"benchmark.{key}": Limit(1) for key in ("experiments", "bootstraps", "relatives", "summarized")},
 }
 
 

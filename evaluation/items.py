@@ -24,8 +24,9 @@ def write_items(folder: Path, task: Any) -> None:
     {"task", "type", "dataset_revision", "splits": {split: {subset: entry}}}; an entry has the `statistic`, its `kind`
     and, one a item in the order of `ids`:
 
-    * kind "mean", `values`: a query's nDCG or MAP (retrieval, reranking), or the share of mteb's draws of shots with
-      which a text is classified rightly; their mean is the score;
+    * kind "mean", `values`: a query's nDCG or MAP (retrieval, reranking), the share of mteb's draws of shots with
+      which a text is classified rightly, or the correlation of a text's summaries with their grades (summarization);
+      their mean is the score;
     * kind "spearman" or "average_precision", `predicted` (cosine similarity) and `truth` (grade, label) of each pair:
       the score is no mean of items. For max_ap it is the average precision of the cosine, cosine_ap.
 
@@ -52,6 +53,8 @@ def _maker(task: Any) -> Callable[[Any, Any, Any], Item] | None:
         return _queries
     if meta.type == "STS" and meta.main_score == "cosine_spearman":
         return _pairs
+    if meta.type == "Summarization" and meta.main_score == "cosine_spearman":
+        return _summaries
     if meta.type == "PairClassification" and meta.main_score.endswith("_ap"):
         return _pairs
     if meta.type == "Classification" and meta.main_score == "accuracy" and not task.is_cross_validation:
@@ -91,3 +94,15 @@ def _texts(task: Any, predicted: list[list[Any]], data: Any) -> Item:
     labels = list(data[task.label_column_name])
     right = [sum(draw[k] == label for draw in predicted) / len(predicted) for k, label in enumerate(labels)]
     return {"statistic": "accuracy", "kind": "mean", "ids": list(map(str, range(len(labels)))), "values": right}
+
+
+def _summaries(task: Any, predicted: dict[str, list[list[float]]], data: Any) -> Item:
+    """One value a text, its Spearman correlation. mteb leaves out texts whose grades are all alike, and its file of
+    predictions does not say which; it would drop one with equal cosines too, which real vectors do not give."""
+    from scipy.stats import spearmanr
+
+    varied = [k for k, grades in enumerate(data[task.relevancy_column_name]) if len(set(grades)) > 1]
+    grades, cosines = predicted["human_scores"], predicted["cosine_scores"]
+    values = [float(spearmanr(*row).statistic) for row in zip(grades, cosines, strict=True)]
+    ids = [str(k) for k, _ in zip(varied, values, strict=True)]
+    return {"statistic": "cosine_spearman", "kind": "mean", "ids": ids, "values": values}

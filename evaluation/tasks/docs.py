@@ -1,4 +1,4 @@
-"""`benchmark=docs`: five mteb tasks for each held-out package, from its docstrings, without any download."""
+"""`benchmark=docs`: seven mteb tasks for each held-out package, from its docstrings, without any download."""
 
 import hashlib
 import json
@@ -12,13 +12,14 @@ from typing import Any
 
 from corpora.docstrings import package_versions, read_docstrings
 from evaluation.tasks.docs_documents import Document, Sizes, select
+from evaluation.tasks.docs_graded import OWN, WHOLE, similarity, summarization
 from evaluation.tasks.task_data import TaskData
 from records.atomic import write_text
 from records.fingerprint import of_files, of_value
 
 RULES = (
     *("corpora.cleaning", "corpora.docstrings", "corpora.near_copies"),
-    *("evaluation.tasks.docs_documents", "evaluation.tasks.docs"),
+    *("evaluation.tasks.docs_documents", "evaluation.tasks.docs_graded", "evaluation.tasks.docs"),
 )
 
 
@@ -38,8 +39,8 @@ def _rules() -> str:
 
 
 def docs_tasks(packages: Sequence[str], sizes: Sizes, cache_dir: Path | str = "cache") -> list[TaskData]:
-    """Return Retrieval, Reranking, Classification, Clustering and PairClassification of each package, in this order.
-    All five use the same documents, so that few texts are encoded; classification reads both halves of each as one.
+    """Return the tasks of each package, one of each of `TYPES`, in this order.
+    All use the same documents, so that few texts are encoded; classification reads both halves of each as one.
     Raises `UserError` for a package not installed."""
     versions = package_versions(packages)
     return [task for package in packages for task in _tasks_of(package, versions[package], sizes, cache_dir)]
@@ -54,7 +55,7 @@ def _tasks_of(package: str, version: str, sizes: Sizes, cache_dir: Path | str) -
 
 
 def package_tasks(package: str, source: str, documents: Sequence[Document], sizes: Sizes) -> list[TaskData]:
-    """Return the five tasks of one package."""
+    """Return the tasks of one package, in the order of `TYPES`."""
 
     def task(kind: str, main_score: str, content: dict, **settings: Any) -> TaskData:
         return TaskData(f"Docs{package.capitalize()}{kind}", kind, main_score, source, content, settings=settings)
@@ -72,6 +73,8 @@ def package_tasks(package: str, source: str, documents: Sequence[Document], size
         task("Classification", "accuracy", _classes(documents, sizes), n_experiments=sizes.experiments),
         task("Clustering", "v_measure", _clusters(documents), **bootstraps),
         task("PairClassification", "max_ap", _pairs(queries, near)),
+        task("STS", "cosine_spearman", similarity(queries, documents, sizes), min_score=0, max_score=OWN),
+        task("Summarization", "cosine_spearman", summarization(queries, sizes), min_score=0, max_score=WHOLE),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Docstrings of one held-out package -> the documents of its five tasks, chosen by hash, with their subpackage."""
+"""Docstrings of one held-out package -> the documents of its tasks, chosen by hash, with their subpackage."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ class Sizes:
     """Sizes of a package's tasks; the same for all packages of a benchmark."""
 
     documents: int = 320  # of the retrieval corpus; all other tasks use texts of these documents only
-    queries: int = 160  # of retrieval, reranking and, with one true and one false pair each, pair classification
+    queries: int = 160  # whose summaries are embedded: of retrieval, reranking and the tasks of pairs
     candidates: int = 10  # documents to rerank for a query, its own among them
     classes: int = 8  # largest subpackages that are told apart
     class_members: int = 24  # smallest subpackage that makes a class
@@ -28,6 +28,8 @@ class Sizes:
     body_chars: int = 600  # documents are cut here, at a word
     experiments: int = 5  # classification: draws of 8 shots a class
     bootstraps: int = 10  # clustering: samples that are clustered
+    relatives: int = 2  # STS, Summarization: other docstrings of each grade beside a query, at most
+    summarized: int = 64  # bodies of Summarization, at most: each costs one new text, the shortened summary
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_the_whole_command(small_moe, tmp_path, capsys):
     words = [f"benchmark.{s}" for s in small] + [f"model.path={small_moe}", f"runs_dir={tmp_path}", "precision=fp32"]
     main(["alphas=0,1", "benchmark=docs_dev", *words])
     printed = capsys.readouterr().out
-    assert printed.count("encoders x 5 tasks = 10 scores") == 1
+    assert printed.count("encoders x 7 tasks = 14 scores") == 1
     main(["alphas=0,1", "benchmark=docs_dev", *words, "pooler.hidden_layers=last", f"cache_dir={tmp_path / 'cache'}"])
     assert capsys.readouterr().out.splitlines()[-5:] == printed.splitlines()[-5:]
     assert "Best on docs_dev: pooler.alpha=" in printed

@@ -53,7 +53,7 @@ def test_tasks_alone_are_not_narrowed_to_docs() -> None:
         (["benchmark=dcos"], "Nearest: docs"),
         (["tasks=[SciFct]"], "Nearest: SciFact"),
         (["benchmark=docs", "tasks_dir=x"], "Give one of them"),
-        (["benchmark=docs_smoke", "tasks=[DocsNetworkxSTS]"], "Nearest: DocsNetworkx"),
+        (["benchmark=docs_smoke", "tasks=[DocsNetworkxSST]"], "Nearest: DocsNetworkx"),
         (["threads=0"], "threads=0 must be a whole number, at least 1; null: one for each core"),
         (["threads=two"], "threads=two must be a whole number"),
         (["max_length=-5"], "max_length=-5 must be a whole number, at least 4"),
@@ -88,10 +88,10 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
     ]
     main([*words, f"cache_dir={CONF.parent / 'cache'}", "progress=false"])
     said = capsys.readouterr().out
-    assert "1 encoder x 5 tasks = 5 scores; 0 are there" in said
+    assert "1 encoder x 7 tasks = 7 scores; 0 are there" in said
     assert "tokens/s" in said
     scores = list(tmp_path.glob("embedded/scores/results/embedded__mean-causal-untrained/seed=0@*/Docs*.json"))
-    assert len(scores) == 5
+    assert len(scores) == 7
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
 from evaluation.tasks.docs import neighbours, package_tasks
 from evaluation.tasks.docs_documents import Sizes, cut, select, subpackages
+from evaluation.tasks.docs_graded import shortened
 from evaluation.tasks.task_data import texts_of_task
 
 SIZES = Sizes(documents=120, queries=50, classes=5)
@@ -95,8 +96,8 @@ def test_classification_reads_the_whole_docstring(tasks: dict, documents: list) 
         assert len({(label[t], y) for t, y in zip(part["text"], part["label"], strict=True)}) == SIZES.classes
 
 
-def test_all_five_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -> None:
-    texts = {text for d in documents for text in (d.summary, d.body, d.text)}
+def test_all_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -> None:
+    texts = {text for d in documents for text in (d.summary, d.body, d.text, shortened(d.summary))}
     contents = {text for task in tasks.values() for _, text in texts_of_task(task)}
     assert contents <= texts
 

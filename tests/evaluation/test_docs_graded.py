@@ -1,0 +1,162 @@
+"""STS and Summarization of the docs benchmark: the grade of every pair is where its docstrings stand."""
+
+import random
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from cli.compose import CONF, composed
+from cli.errors import UserError
+from corpora.docstrings import read_docstrings
+from evaluation.scoring import Options, score
+from evaluation.tasks.docs import package_tasks
+from evaluation.tasks.docs_documents import Document, Sizes, select
+from evaluation.tasks.docs_graded import graded, shortened, similarity, summarization
+from evaluation.tasks.mteb_task import mteb_task
+from evaluation.tasks.task_data import TYPES, texts_of_task
+
+SIZES = Sizes(documents=120, queries=50, classes=5, summarized=12)
+PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages
+
+
+@pytest.fixture(scope="module")
+def documents() -> list:
+    return select(read_docstrings(["networkx"], CONF.parent / "cache"), SIZES)
+
+
+@pytest.fixture(scope="module")
+def tasks(documents: list) -> dict:
+    return {task.type: task for task in package_tasks("networkx", "here", documents, SIZES)}
+
+
+def grade(one: Document, other: Document) -> int:
+    """Of a pair, from the two modules and subpackages."""
+    assert one.label
+    if one.key == other.key:
+        return 3
+    if one.module == other.module:
+        return 2
+    return int(one.label == other.label)
+
+
+def test_one_task_of_each_type(tasks: dict) -> None:
+    assert tuple(tasks) == TYPES
+    assert [tasks[kind].name for kind in TYPES[-2:]] == ["DocsNetworkxSTS", "DocsNetworkxSummarization"]
+
+
+def test_every_pair_has_the_grade_of_its_modules(tasks: dict, documents: list) -> None:
+    pairs = tasks["STS"].content["test"]
+    summary, body = {d.summary: d for d in documents}, {d.body: d for d in documents}
+    rows = list(zip(pairs["sentence1"], pairs["sentence2"], pairs["score"], strict=True))
+    assert [score for *_, score in rows] == [grade(summary[left], body[right]) for left, right, _ in rows]
+    assert len({row[:2] for row in rows}) == len(rows)
+    assert all(left != right for left, right, _ in rows)
+    assert {summary[left].key for left, *_ in rows} <= {d.key for d in documents[: SIZES.queries]}
+
+
+def test_each_summary_has_every_grade(tasks: dict) -> None:
+    pairs = tasks["STS"].content["test"]
+    for left in set(pairs["sentence1"]):
+        grades = [g for text, g in zip(pairs["sentence1"], pairs["score"], strict=True) if text == left]
+        counts = [grades.count(g) for g in (3, 2, 1, 0)]
+        assert counts[0] == 1
+        assert all(1 <= n <= SIZES.relatives for n in counts[1:])
+
+
+def test_a_body_is_summed_up_better_or_worse(tasks: dict, documents: list) -> None:
+    rows = tasks["Summarization"].content["test"]
+    assert len(rows["text"]) == SIZES.summarized
+    summary, body = {d.summary: d for d in documents}, {d.body: d for d in documents}
+    queries = {d.key for d in documents[: SIZES.queries]}
+    for text, people, machine, relevance in zip(*rows.values(), strict=True):
+        own = body[text]
+        assert people == [text]
+        assert machine[:2] == [own.summary, " ".join(own.summary.split()[: len(own.summary.split()) // 2])]
+        assert own.summary.startswith(machine[1].split()[0])
+        assert relevance == [4, 3, *(grade(own, summary[other]) for other in machine[2:])]
+        assert set(relevance) == {0, 1, 2, 3, 4}
+        assert {summary[other].key for other in machine[2:]} <= queries
+        assert len(set(machine)) == len(machine)
+
+
+def test_new_texts_are_the_shortened_summaries_alone(tasks: dict) -> None:
+    def texts(*kinds: str) -> set[str]:
+        return {text for kind in kinds for _, text in texts_of_task(tasks[kind])}
+
+    assert texts("STS") <= texts(*TYPES[:5])
+    machine = tasks["Summarization"].content["test"]["machine_summaries"]
+    assert texts("Summarization") - texts(*TYPES[:5]) == {summaries[1] for summaries in machine}
+
+
+def test_neither_order_nor_other_documents_decide_the_grade(documents: list) -> None:
+    queries = documents[: SIZES.queries]
+    shuffled = list(documents)
+    random.Random(0).shuffle(shuffled)
+    assert similarity(queries, shuffled, SIZES) == similarity(queries, documents, SIZES)
+
+
+def test_mteb_scores_what_the_vectors_say(tasks: dict, candidate, bag) -> None:
+    class Untied(bag):
+        """With a little of each text's own noise: equal cosines would be ranked by their rounding."""
+
+        def encode(self, texts, instruction="", progress=None):
+            noise = [np.random.default_rng(list(text.encode())).normal(size=self.embedding_dim) for text in texts]
+            return super().encode(texts, instruction) + 0.01 * np.array(noise, dtype=np.float32)
+
+    encoder = Untied()
+    outcome = score(candidate(encoder=Untied()), [mteb_task(tasks[kind]) for kind in TYPES[-2:]], Options())
+    found = dict(outcome.scores.values())
+
+    def cosines(left: list[str], right: list[str]) -> np.ndarray:
+        one, other = (np.asarray(encoder.encode(texts, ""), dtype=float) for texts in (left, right))
+        lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+        return (one * other).sum(axis=1) / lengths
+
+    pairs = tasks["STS"].content["test"]
+    expected = spearmanr(cosines(pairs["sentence1"], pairs["sentence2"]), pairs["score"]).statistic
+    assert found["STS"] == pytest.approx(expected, abs=1e-5)
+    rows = tasks["Summarization"].content["test"]
+    each = [
+        spearmanr(cosines(body * len(machine), machine), relevance).statistic
+        for body, machine, relevance in zip(
+            rows["human_summaries"], rows["machine_summaries"], rows["relevance"], strict=True
+        )
+    ]
+    assert found["Summarization"] == pytest.approx(np.mean(each), abs=1e-5)
+    assert all(0.1 < value < 0.95 for value in found.values())  # words that both share tell something, not all
+
+
+def test_a_package_without_relatives_is_refused() -> None:
+    apart = [Document(str(k), f"p.s{k}.m", f"p.s{k}", f"summary {k}", f"body {k}") for k in range(9)]
+    with pytest.raises(UserError, match="no docstring with others of its module"):
+        similarity(apart, apart, SIZES)
+    with pytest.raises(UserError, match=r"Raise benchmark\.documents"):
+        summarization(apart, SIZES)
+
+
+def test_no_subpackage_no_grade() -> None:
+    """A docstring of a subpackage that is too small for a class stands in another one than all classes."""
+    made = [Document(str(k), f"p.s.m{k // 3}", "p.s", f"summary {k}", f"body {k}") for k in range(6)]
+    odd = Document("odd", "p.t.m", "", "odd summary", "odd body")
+    found = graded([*made, odd], [*made, odd], 9)
+    assert [d.key for d, _ in found] == [d.key for d in made]
+    for own, others in found:
+        assert {o.key for g, o in others if g == 0} == {"odd"}
+        assert {o.key for g, o in others if g == 2} == {d.key for d in made if d.module == own.module} - {own.key}
+
+
+def test_half_of_the_words() -> None:
+    assert shortened("Compute the mean of it.") == "Compute the"
+    assert shortened("Two words") == "Two"
+
+
+@pytest.mark.slow  # reads the whole corpus
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_held_out_package_has_relatives(package: str, docstring_cache) -> None:
+    sizes = Sizes()
+    documents = select(read_docstrings([package], docstring_cache), sizes)
+    scores = similarity(documents[: sizes.queries], documents, sizes)["test"]["score"]
+    assert len(scores) >= 300
+    assert all(scores.count(g) > 1.7 * scores.count(3) for g in (0, 1, 2))
+    assert len(summarization(documents[: sizes.queries], sizes)["test"]["text"]) >= 40
