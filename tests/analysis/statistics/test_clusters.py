@@ -30,7 +30,13 @@ LABELS = ["a", "a", "b", "c", "b", "a", "d", "e"]
         ("STS22", "STS22.v2"),
         ("FEVERHardNegatives", "ClimateFEVERHardNegatives.v2", "NanoFEVERRetrieval"),
         ("ArguAna", "ArguAna-PL", "NanoArguAnaRetrieval"),
-        ("DocsScipyRetrieval", "DocsScipyReranking", "DocsScipyPairClassification", "DocsScipyClustering"),
+        (
+            "DocsScipyRetrieval",
+            "DocsScipyReranking",
+            "DocsScipyPairClassification",
+            "DocsScipySTS",
+            "DocsScipySummarization",
+        ),
     ],
 )
 def test_tasks_of_one_source(together):
