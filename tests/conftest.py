@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.hub_model import HUB_MODELS, STORIES, write_hub_model
+from tests.started import ROOT
 
 # The fixtures import torch, transformers and hydra: the process that hands out the tests reads this file too.
 
@@ -46,6 +47,34 @@ def pytest_ignore_collect(collection_path, config):
     """For `-m slow`, import no file without such a test."""
     others = config.option.markexpr == "slow" and collection_path.suffix == ".py"
     return True if others and "mark.slow" not in collection_path.read_text(encoding="utf-8") else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _in_a_folder_of_their_own(tmp_path_factory):
+    """The tests run where `cache` and `runs` are empty, so that none depends on what an earlier session left.
+
+    Docstrings and tasks alone are the checkout's: they take a minute, and their names are digests of all that decides
+    them. A test that writes elsewhere into the checkout's `cache` or `runs` fails: whatever writes makes its folder
+    first, also where it is there.
+    """
+    place, mkdir = tmp_path_factory.mktemp("place"), os.mkdir
+    shared = [ROOT / "cache" / name for name in ("docstrings", "tasks")]
+    for folder in shared:
+        folder.mkdir(parents=True, exist_ok=True)
+        (place / "cache").mkdir(exist_ok=True)
+        (place / "cache" / folder.name).symlink_to(folder)
+
+    def refused_in_the_checkout(path, *args, **kwargs):
+        real = Path(os.path.realpath(path))
+        within = {real, *real.parents}
+        outlives = within & {ROOT / "cache", ROOT / "runs"} and within.isdisjoint(shared)
+        assert not outlives, f"{real} would outlive this session, and the next one would read it"
+        mkdir(path, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setattr(os, "mkdir", refused_in_the_checkout)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

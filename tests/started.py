@@ -21,16 +21,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def start(
-    *words: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None, unread: bool = False
+    *words: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, unread: bool = False
 ) -> subprocess.CompletedProcess:
     """Run `python <words>` (a file, -m and a module, or -c and a program) to its end.
 
+    cwd: the tree whose program it is, and where it runs; None: this checkout's program, run in the current folder.
     unread: its output is a pipe whose reader has gone.
     """
     with TemporaryDirectory() as folder:
         out, err = Path(folder) / "out", Path(folder) / "err"
-        request = {"words": words, "cwd": str(cwd), "env": dict(os.environ if env is None else env)}
+        request = {"words": words, "cwd": str(cwd or Path.cwd()), "tree": str(cwd or ROOT)}
         server = _server()
+        request |= {"env": dict(os.environ if env is None else env)}
         request |= {"out": None if unread else str(out), "err": str(err)}
         print(json.dumps(request), file=server.stdin, flush=True)
         code = int(server.stdout.readline())
@@ -63,19 +65,21 @@ def become(request: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
+    multiprocessing.process.ORIGINAL_DIR = request["cwd"]  # where processes of its own will begin
     for number, path in ((1, request["out"]), (2, request["err"])):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT) if path else _unread(), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", buffering=1, closefd=False)
     kind, *words = request["words"] if request["words"][0] in ("-m", "-c") else ("", *request["words"])
     sys.argv[:] = words
-    first = request["cwd"] if kind else str(Path(words[0]).resolve().parent)
+    file = Path(request["tree"], words[0])
+    first = request["tree"] if kind else str(file.parent)
     sys.path[:1] = [first, *filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep))]
     if kind == "-c":
         exec(words[0], {"__name__": "__main__"})
     elif kind == "-m":
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
     else:
-        runpy.run_path(words[0], run_name="__main__")
+        runpy.run_path(str(file), run_name="__main__")
 
 
 def _unread() -> int:

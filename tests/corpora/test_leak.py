@@ -11,10 +11,8 @@ from cli.compose import composed, plain
 from corpora.docstrings import no_cycle_search, read_docstrings
 from corpora.near_copies import shingles
 from corpora.readers import docstring_texts, docstrings
-from records.manifest import ROOT
 
 pytestmark = pytest.mark.slow  # reads every package of the study
-CACHE = str(ROOT / "cache")
 ALIKE = 0.5  # Jaccard similarity from which a text is a near-copy
 
 
@@ -26,15 +24,15 @@ def data() -> dict:
 @pytest.fixture(scope="module")
 def held_out(data) -> set[str]:
     """Texts, summaries and bodies of the nine packages."""
-    found = read_docstrings([*data["held_out"], *data["development"]], CACHE)
+    found = read_docstrings([*data["held_out"], *data["development"]])
     return {part for d in found for part in (d.text, d.summary, d.body) if part}
 
 
 @pytest.fixture(scope="module")
 def trained_on(data) -> set[str]:
     """All that training reads: queries, positives and negatives of the triples, and the text of pretraining."""
-    texts, _, _ = docstring_texts(data, 1, CACHE)
-    triples = docstrings(data, CACHE)
+    texts, _, _ = docstring_texts(data, 1, "cache")
+    triples = docstrings(data, "cache")
     assert len(texts) > 10_000
     assert len(triples) > 5_000
     return {*texts, *(part for t in triples for part in (t.query, t.positive, *t.negatives))}

@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.compose import CONF
 from evaluation.candidates.candidates import Candidate, Measure
-
-CACHE = CONF.parent / "cache"
 
 
 @dataclass
@@ -178,8 +175,3 @@ def _write(root: Path, name: str, kind: str, files: dict[str, list[dict]]) -> No
     (root / name / "task.json").write_text(json.dumps({"name": name, "type": kind}))
     for file, rows in files.items():
         (root / name / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-@pytest.fixture
-def docstring_cache() -> Path:
-    return CACHE

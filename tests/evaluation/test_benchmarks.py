@@ -30,8 +30,8 @@ def test_a_benchmark_of_mteb_comes_whole_and_with_a_forecast(name: str, size: in
     assert sum(column.tokens(64) for column in columns) <= 64 * sum(column.texts for column in columns)
 
 
-def test_tasks_narrow_a_benchmark_down_in_the_order_given(docstring_cache) -> None:
-    cfg = plain(composed("evaluate", ["benchmark=docs_smoke", f"cache_dir='{docstring_cache}'"]))
+def test_tasks_narrow_a_benchmark_down_in_the_order_given() -> None:
+    cfg = plain(composed("evaluate", ["benchmark=docs_smoke"]))
     names = ["DocsNetworkxReranking", "DocsNetworkxRetrieval"]
     assert [t.metadata.name for t in task_set(cfg | {"tasks": names}).tasks] == names
 

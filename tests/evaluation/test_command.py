@@ -86,7 +86,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
         "benchmark=docs_smoke",
         f"runs_dir={tmp_path}",
     ]
-    main([*words, f"cache_dir={CONF.parent / 'cache'}", "progress=false"])
+    main([*words, "progress=false"])
     said = capsys.readouterr().out
     assert "1 encoder x 7 tasks = 7 scores; 0 are there" in said
     assert "tokens/s" in said

@@ -1,11 +1,10 @@
 """The docs benchmark: what its tasks hold, and that nothing but the texts decides it."""
 
 import random
-from pathlib import Path
 
 import pytest
 
-from cli.compose import CONF, composed
+from cli.compose import composed
 from cli.errors import UserError
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
@@ -20,7 +19,7 @@ PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages
 
 @pytest.fixture(scope="module")
 def docstrings() -> list:
-    return read_docstrings(["networkx"], CONF.parent / "cache")
+    return read_docstrings(["networkx"])
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +103,8 @@ def test_all_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -
 
 @pytest.mark.slow  # reads the whole corpus
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_held_out_package_gives_four_classes_and_full_corpora(package: str, docstring_cache: Path) -> None:
-    found = select(read_docstrings([package], docstring_cache), Sizes())
+def test_every_held_out_package_gives_four_classes_and_full_corpora(package: str) -> None:
+    found = select(read_docstrings([package]), Sizes())
     assert len(found) == Sizes().documents
     assert len({d.label for d in found} - {""}) >= 4
 

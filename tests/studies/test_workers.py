@@ -16,7 +16,6 @@ from tests.started import start
 from tests.triples import write_triples
 
 ROOT = Path(__file__).resolve().parents[2]
-CACHE = ROOT / "cache"  # of cleaned docstrings, as for every other command of the checkout
 SCRIPT = """
 import os, pathlib, sys
 place, name, code = sys.argv[1:]
@@ -63,12 +62,12 @@ def test_a_stop_reaches_what_runs(tmp_path):
     place, process_id = tmp_path / "long.py", tmp_path / "id"
     place.write_text(f"import os, time\nopen({str(process_id)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
     main = subprocess.Popen([sys.executable, "-c", STOPPED.format(place=str(place))], cwd=ROOT)
-    for _ in range(600):
+    for _ in range(6000):
         if process_id.exists() and process_id.read_text():
             break
         time.sleep(0.1)
     main.send_signal(signal.SIGTERM)
-    assert main.wait(30) == 128 + signal.SIGTERM
+    assert main.wait(300) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(int(process_id.read_text()), 0)
 
@@ -79,9 +78,7 @@ def test_a_study_has_the_numbers_of_its_commands(tmp_path):
     write_triples(tmp_path / "pairs.jsonl")
     words = ["data=jsonl", f"data.path={tmp_path / 'pairs.jsonl'}", "data.validation=4", "max_length=16"]
     words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "study=small", "logging.tensorboard=false"]
-    words += [f"cache_dir={CACHE}"]
     scored = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification]", "embeddings=memory"]
-    evaluated = ["progress=false", f"cache_dir={CACHE}"]
     both = tmp_path / "both", tmp_path / "alone"
     done = start(
         "study.py", "designs=[eos-causal,lastlayer-causal]", "seeds=[0,1]", *words, *scored, f"runs_dir={both[0]}"
@@ -93,7 +90,7 @@ def test_a_study_has_the_numbers_of_its_commands(tmp_path):
             cell = [f"pooler={pooler}", "attn=causal", f"seed={seed}", "trainer.progress=lines", f"runs_dir={both[1]}"]
             assert start("train.py", *cell, *words).returncode == 0
             folder = both[1] / "small" / f"{pooler}-causal" / f"seed={seed}"
-            assert start("evaluate.py", f"run={folder}", "untrained=also", *scored, *evaluated).returncode == 0
+            assert start("evaluate.py", f"run={folder}", "untrained=also", *scored, "progress=false").returncode == 0
     names = sorted(p.relative_to(both[1]) for p in both[1].rglob("*") if p.suffix in (".safetensors", ".json"))
     assert len([n for n in names if n.name == "DocsNetworkxClassification.json"]) == 8
     for name in names:
