@@ -27,7 +27,7 @@ def unread(*words):
     try:
         return subprocess.run(
             [sys.executable, *words],
-            stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=120, cwd=CONF.parent,
+            stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=600, cwd=CONF.parent,
         )  # fmt: skip
     finally:
         os.close(writing)

@@ -55,7 +55,7 @@ def test_floors_are_the_lowest_allowed():
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_floors_installs_them_and_runs_the_contract(tmp_path):
     words = ["make", "--dry-run", "floors", f"FLOORS={tmp_path / 'venv'}"]
-    plan = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
+    plan = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=600, check=True).stdout
     assert f"tests/floors.py > {tmp_path / 'venv'}/floors.txt" in plan
     assert f"--requirement {tmp_path / 'venv'}/floors.txt" in plan
     assert "-m pytest tests/contract tests/encoders tests/analysis/statistics" in plan

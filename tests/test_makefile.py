@@ -31,7 +31,7 @@ def study(tmp_path):
         words = ["make", target, f"VENV={tmp_path / 'venv'}", f"RUNS={tmp_path / 'runs'}", *words]
         clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "SEEDS", "JOBS")}
         done = subprocess.run(
-            words, cwd=ROOT, env=clean | {"FAILS": fails}, capture_output=True, text=True, timeout=60, check=False
+            words, cwd=ROOT, env=clean | {"FAILS": fails}, capture_output=True, text=True, timeout=600, check=False
         )
         lines = calls.read_text().splitlines() if calls.exists() else []
         return done, [line.rstrip("\t").split("\t") for line in lines]

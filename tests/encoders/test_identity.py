@@ -19,6 +19,7 @@ from encoders.identity import sources
 from encoders.loading import base_fingerprints, build_encoder, untrained
 from encoders.precision import PRECISIONS
 from evaluation.embeddings.store import open_store
+from records import fingerprint
 from records.lineage import Stage, check_base
 
 CPU = torch.device("cpu")
@@ -154,11 +155,12 @@ def test_an_edit_of_the_encoders_code_is_another_cache(compose_cell, other_code,
     assert states_of(compose_cell) != before[1]
 
 
-def test_a_base_is_hashed_once_by_a_process(counted, tmp_path):
+def test_a_base_is_hashed_once_by_a_process(counted, tmp_path, monkeypatch):
     """As a start with lineage= does, which asks twice. Real weights, read by nothing but their bytes."""
     (tmp_path / "config.json").write_text("{}")
     save_file({"w": np.zeros((1024, 1024), np.float32)}, tmp_path / "model.safetensors")
-    time.sleep(2.1)
+    monkeypatch.setattr(fingerprint, "SETTLED_NS", 10**8)
+    time.sleep(0.11)
     first = base_fingerprints({"path": str(tmp_path)})
     assert base_fingerprints({"path": str(tmp_path)}) == first
     assert len([size for size in counted if size > 2**20]) == 1

@@ -27,7 +27,7 @@ def states(number):
 def write_all(root, barrier):
     cache = StateCache(Path(root), {"of": "two writers"}, layers=2, width=8, dtype=torch.float32)
     for number in range(ROUNDS):
-        barrier.wait(timeout=60)
+        barrier.wait(timeout=600)
         try:
             cache.write(rows(number), states(number))
         except Exception as error:
@@ -42,7 +42,7 @@ def write_twice(root):
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(timeout=200)
+        writer.join(timeout=600)
     print(*(writer.exitcode for writer in writers))
 
 

@@ -24,11 +24,12 @@ def memory(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def large(tmp_path):
-    """A file of 3 MiB that nobody has written to for a while."""
+def large(tmp_path, monkeypatch):
+    """A file of 3 MiB that nobody has written to for as long as is waited for: here ten ticks of a slow clock."""
+    monkeypatch.setattr(fingerprint, "SETTLED_NS", 10**8)
     path = tmp_path / "model.safetensors"
     path.write_bytes(os.urandom(3 * 2**20))
-    time.sleep(2.1)
+    time.sleep(0.11)
     return path
 
 
@@ -59,7 +60,8 @@ def test_it_is_remembered_on_disk_and_never_when_the_file_changed(counted, memor
     assert of_file(large) == fresh(large)
 
 
-def test_a_file_that_may_still_be_written_is_not_remembered(counted, memory, tmp_path):
+def test_a_file_that_may_still_be_written_is_not_remembered(counted, memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprint, "SETTLED_NS", 3600 * 10**9)  # however long this test is kept waiting
     path = tmp_path / "growing"
     for _ in range(2):
         path.write_bytes(os.urandom(2**20 + 1))
@@ -90,11 +92,11 @@ def test_a_place_that_cannot_be_written_costs_the_memory_alone(large, tmp_path, 
 @pytest.mark.slow
 def test_processes_that_start_at_once_leave_one_whole_entry(large, tmp_path):
     code = (
-        "import sys; from pathlib import Path; from records.fingerprint import remember_below;"
-        "from records.fingerprint import of_file; remember_below(sys.argv[1]); print(of_file(Path(sys.argv[2])))"
+        "import sys; from pathlib import Path; from records import fingerprint; fingerprint.SETTLED_NS = 10**8;"
+        "fingerprint.remember_below(sys.argv[1]); print(fingerprint.of_file(Path(sys.argv[2])))"
     )
     words = [sys.executable, "-c", code, str(tmp_path / "cache"), str(large)]
     started = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert {process.communicate(timeout=60)[0].strip() for process in started} == {fresh(large)}
+    assert {process.communicate(timeout=600)[0].strip() for process in started} == {fresh(large)}
     (entry,) = (tmp_path / "cache" / fingerprint.FOLDER).iterdir()
     assert json.loads(entry.read_text())["digest"] == fresh(large)

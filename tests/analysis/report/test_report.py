@@ -205,7 +205,7 @@ document.title = seen.join(" / ");
     words = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]  # fmt: skip
     words = ["chromium", *words, "--dump-dom", f"file://{tmp_path / 'page.html'}"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
     before, down, up, again = re.search(r"<title>(.*?)</title>", done.stdout)[1].split(" / ")
     means = ours.material.means.iloc[:, -1].sort_values()
     assert before == again == "|".join(ours.material.designs)
