@@ -24,8 +24,10 @@ from analysis.scores.missing import complete, policy_for
 from analysis.scores.mteb_results import read_results
 from analysis.scores.task_types import read_types, sort_types
 from analysis.settings import Settings
-from analysis.verdict import verdict
+from analysis.verdict import summary, verdict
 from cli.errors import UserError
+
+MOST_NOTES = 7  # that a reader meets before any table is opened
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,23 @@ class Result:
     answers: list[Answer]  # tables, figures and files, in the order in which they are shown
     notes: list[str]
     verdict: str
+    summary: str = ""  # the verdict in two sentences
     control_notes: list[str] = field(default_factory=list)  # those of the control rule; also among `notes`
 
     def grids(self, main: bool | None = None) -> list[Grid]:
         """Return the tables of all answers, of the main ones, or of the others."""
         return [grid for answer in self.answers if main in (None, answer.main) for grid in answer.grids]
+
+    def page_notes(self) -> tuple[list[str], list[str]]:
+        """Return the notes on the whole, those of the control rule first: the first `MOST_NOTES`, and the others.
+
+        The notes of an answer with tables stand below those.
+        """
+        own = {note for answer in self.answers[1:] if answer.grids for note in answer.notes}
+        notes = sorted(
+            (note for note in self.notes if note not in own), key=lambda note: note not in self.control_notes
+        )
+        return notes[:MOST_NOTES], notes[MOST_NOTES:]
 
 
 def analyse(settings: Settings) -> Result:
@@ -96,7 +110,7 @@ def analyse(settings: Settings) -> Result:
     given = answers(material)
     notes = [*scores.notes, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
     notes += [*hole_notes, *part_notes, *whole.notes, *(note for answer in given for note in answer.notes)]
-    return Result(material, given, notes, verdict(material, given), rule.notes)
+    return Result(material, given, notes, verdict(material, given), summary(material), rule.notes)
 
 
 def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:

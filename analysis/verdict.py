@@ -1,4 +1,4 @@
-"""One paragraph: which design is ahead, by how much, and whether that is more than chance.
+"""Which design is ahead, by how much, and whether that is more than chance: in two sentences, and in a paragraph.
 
 Sign, size, interval and p are those of one statistic, the signed-rank test with its Hodges-Lehmann difference. The mean
 only chooses the two designs that are spoken of; where it has the other sign, that is said, with the tasks that do it.
@@ -19,6 +19,39 @@ from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
 
 FEWEST_TASKS = 2
 TASKS_NAMED = 4  # of those that turn the mean round
+
+
+def summary(material: Material) -> str:
+    """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests."""
+    settings = material.settings
+    means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)
+    best, where = str(means.index[0]), tasks_text(material.last, len(material.matrix))
+    ahead, behind, ends = _sides(pair, settings)
+    shared = f"{best} and {means.index[1]} share" if means.iloc[0] == means.iloc[1] else f"{best} has"
+    head = f"{shared} the highest mean of {len(means)} designs over {where} ({score(means.iloc[0])})"
+    if pair["n_zero"] == pair["n_pairs"]:
+        return f"{head}. It scores as {other} does on every task, so there is nothing to test."
+    size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
+    typical = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size
+    return f"{head}; on the typical task {typical} ({ends}). {_told(pair, settings)}"
+
+
+def _told(pair: pd.Series, settings: Settings) -> str:
+    """Say whether the difference is told of the designs, and by which tests."""
+    after, seeds, raw = after_correction(settings), int(pair["n_seeds"]), equals(pair["p_adjusted"])
+    after += f" over {int(pair['family_size']):,} pairs" if after and pair["family_size"] > 1 else ""
+    if pair["reachable"] != "yes":
+        return (
+            f"No result on so few tasks could show that this is more than chance: p {equals(pair['p'])}, and the"
+            f" smallest possible is {fraction(pair['p_min_adjusted'])}{after}."
+        )
+    if seeds < FEWEST_SEEDS:
+        return (
+            f"This speaks of these runs alone (p {raw} over tasks{after}): a claim about designs takes"
+            f" {FEWEST_SEEDS} seeds or more that both have."
+        )
+    tests = f"p {raw} over tasks and p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{after}"
+    return f"This is {'told' if pair['told'] else 'not told'} of the designs: {tests}."
 
 
 def verdict(material: Material, found: Sequence[Answer] = ()) -> str:
@@ -49,20 +82,17 @@ def paragraph(
     The design of the highest mean is tested against the next; with a `control`, against that, since no other pair was
     compared.
     """
-    means = matrix.mean().round(settings.decimals).sort_values(ascending=False, kind="stable")
+    means, other, pair = _spoken_of(matrix, pairs, settings, control)
     best, second = (str(name) for name in means.index[:2])
-    kinds = pairs["type"].unique()
-    last = pairs[pairs["type"] == kinds[-1]]
-    where, lead = tasks_text(kinds[-1], len(matrix)), means.iloc[0] - means.iloc[1]
+    where, lead = tasks_text(pair["type"], len(matrix)), means.iloc[0] - means.iloc[1]
     if lead == 0:
         head = f"{best} and {second} share the highest mean over {where} ({score(means.iloc[0])})"
     else:
         head = f"{best} has the highest mean over {where} ({score(means.iloc[0])}), {score(lead)} above {second}"
-    other, what = second, "The difference"
-    if control and control not in (best, second):
-        other, what = control, f"The difference from {control}"
-        head += f" and {score(means[best] - means[control])} above {control}"
-    pair = pairs_among(last, [best, other]).iloc[0]
+    what = "The difference"
+    if other != second:
+        what = f"The difference from {other}"
+        head += f" and {score(means[best] - means[other])} above {other}"
     if pair["n_zero"] == pair["n_pairs"]:
         return f"{head}. Their scores are equal on every task, so there is nothing to test."
     more = [answer.about.get((pair["first"], pair["second"]), "") for answer in found]
@@ -70,17 +100,33 @@ def paragraph(
     return " ".join(filter(None, [*sentences, _significance(pair, settings, what), *more]))
 
 
-def _typical(pair: pd.Series, settings: Settings) -> str:
-    """Say who is ahead by the test and how far, with the interval that leaves out 0 where the test passes."""
-    level, size = percent(settings.alpha), pair["hodges_lehmann"]
+def _spoken_of(
+    matrix: pd.DataFrame, pairs: pd.DataFrame, settings: Settings, control: str
+) -> tuple[pd.Series, str, pd.Series]:
+    """Return the means from high to low, the design that the best is tested against, and the row of their pair."""
+    means = matrix.mean().round(settings.decimals).sort_values(ascending=False, kind="stable")
+    best, second = (str(name) for name in means.index[:2])
+    other = control if control and control not in (best, second) else second
+    last = pairs[pairs["type"] == pairs["type"].iloc[-1]]
+    return means, other, pairs_among(last, [best, other]).iloc[0]
+
+
+def _sides(pair: pd.Series, settings: Settings) -> tuple[str, str, str]:
+    """Return who is ahead by the test, who is behind, and "95 % interval [+.0010, +.0210], uncorrected"."""
+    level, turned = percent(settings.alpha), pair["ahead"] < 0
     uncorrected = ", uncorrected" if settings.correction != "none" else ""
-    turned = pair["ahead"] < 0
     low, high = (-pair["hl_high"], -pair["hl_low"]) if turned else (pair["hl_low"], pair["hl_high"])
     ends = f"{level} interval {interval(low, high)}" if np.isfinite([low, high]).all() else f"no {level} interval"
-    measure = f"(Hodges-Lehmann, {ends}{uncorrected})"
+    ahead, behind = (pair["first"], pair["second"]) if turned else (pair["second"], pair["first"])
+    return ahead, behind, f"{ends}{uncorrected}"
+
+
+def _typical(pair: pd.Series, settings: Settings) -> str:
+    """Say who is ahead by the test and how far, with the interval that leaves out 0 where the test passes."""
+    (ahead, behind, ends), size = _sides(pair, settings), pair["hodges_lehmann"]
+    measure = f"(Hodges-Lehmann, {ends})"
     if pair["ahead"] == 0:
         return f"On the typical task neither {pair['first']} nor {pair['second']} is ahead {measure}."
-    ahead, behind = (pair["first"], pair["second"]) if turned else (pair["second"], pair["first"])
     if size == 0:
         return f"The typical difference is 0 {measure}; where they differ, {ahead} is ahead of {behind} by the test."
     return f"On the typical task {ahead} is {score(abs(size))} ahead of {behind} {measure}."

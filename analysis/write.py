@@ -1,6 +1,7 @@
 """The files of one analysis, each written whole or not at all, and what is printed."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from analysis.analyse import Result
@@ -10,6 +11,7 @@ from analysis.grids.grid import Grid
 from analysis.grids.latex import latex_grid
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.questions.letters import names_in
+from analysis.questions.pair_figures import LEADING
 from analysis.result_json import result_json
 from analysis.scores.long_table import scores_for_file
 from analysis.settings import Settings
@@ -29,13 +31,9 @@ def output_folder(settings: Settings) -> Path:
 
 def write_files(result: Result, folder: Path) -> list[Path]:
     """Write the tables to `folder` and return their paths. Raises UserError where the folder cannot be written."""
-    first = result.grids()[0]
-    texts: dict[str, str | Iterable[str]] = {
-        "table.md": document(result),
-        "table.tex": latex_document(result),
-        "by_type.md": markdown_grid(first),
-        "by_type.tex": latex_grid(first),
-    }
+    texts: dict[str, str | Iterable[str]] = {"table.md": document(result), "table.tex": latex_document(result)}
+    texts["by_type.md"] = markdown_grid(result.grids()[0])
+    texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
     for answer in result.answers:
         texts |= {f"{name}.csv": csv_blocks(table) for name, table in (answer.frames | answer.csv).items()}
     texts["scores.csv"] = csv_blocks(scores_for_file(result.material.whole_frame))
@@ -57,36 +55,50 @@ def write_files(result: Result, folder: Path) -> list[Path]:
 
 def draw(result: Result) -> list[Drawing]:
     """Return the figures of all answers, in the order of the tables."""
-    return drawn(names_in(result.material), lambda: [d for answer in result.answers for d in answer.draw()])
+    return drawn(
+        names_in(result.material),
+        lambda: [replace(one, of=answer.name) for answer in result.answers for one in answer.draw()],
+    )
 
 
 def printed(result: Result, folder: Path) -> str:
-    """Return what the screen shows: the main tables, the names of the others, notes, verdict."""
+    """Return what the screen shows: the main tables, the names of the others, notes, and last the verdict."""
     titles = [grid.title for grid in result.grids(main=False)]
-    more = f"## Further tables\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n" if titles else ""
-    return _document(result, result.grids(main=True), f" Folder: {folder}.", more)
+    more = [f"## Further tables\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n"] if titles else []
+    tables = [_table(grid, f" Folder: {folder}.") for grid in result.grids(main=True)]
+    return "\n".join([*tables, *more, f"## Notes\n\n{_list(result.notes, str)}", f"{result.verdict}\n"])
 
 
 def document(result: Result) -> str:
-    """Return all tables as Markdown, with the notes and the verdict."""
-    return _document(result, result.grids(), words=escape)
+    """Return the page as Markdown: the verdict in two sentences, scores, notes, then one section per answer."""
+    first, *others = result.answers
+    notes, further = result.page_notes()
+    parts = [f"## Verdict\n\n{escape(result.summary)}\n"]
+    if result.material.settings.figures:
+        parts += [f"![Differences with intervals](figures/{LEADING}.png)\n"]
+    parts += [
+        *map(_table, first.grids),
+        f"## Notes\n\n{_list(notes)}",
+        f"## The verdict in full\n\n{escape(result.verdict)}\n",
+    ]
+    for answer in others:
+        parts += map(_table, answer.grids)
+        parts += [_list(answer.notes)] if answer.grids and answer.notes else []
+    return "\n".join([*parts, *([f"## Further notes\n\n{_list(further)}"] if further else [])])
 
 
-def _document(
-    result: Result, grids: list[Grid], after_rest: str = "", more: str = "", words: Callable[[str], str] = str
-) -> str:
-    """after_rest: follows the words on a list that is cut; words: applied to notes and verdict, which a screen shows as
-    they are."""
-    parts = []
-    for grid in grids:
-        parts.append(f"## {grid.title}\n\n{markdown_grid(grid)}")
-        parts[-1] += f"\n{grid.rest}{after_rest}\n" if grid.rest else ""
-    notes = "\n".join(f"- {words(note)}" for note in result.notes)
-    return "\n".join([*parts, *filter(None, [more]), f"## Notes\n\n{notes}\n", f"{words(result.verdict)}\n"])
+def _table(grid: Grid, after_rest: str = "") -> str:
+    """after_rest: follows the words on a list that is cut."""
+    return f"## {grid.title}\n\n{markdown_grid(grid)}" + (f"\n{grid.rest}{after_rest}\n" if grid.rest else "")
+
+
+def _list(notes: list[str], words: Callable[[str], str] = escape) -> str:
+    """words: applied to each note; a screen shows it as it is."""
+    return "".join(f"- {words(note)}\n" for note in notes)
 
 
 def latex_document(result: Result) -> str:
     r"""Return all tables, ready for \input, with the notes and the verdict as comments."""
     tables = "\n".join(map(latex_grid, result.grids()))
-    comments = "\n".join("% " + " ".join(line.split()) for line in [*result.notes, result.verdict])
+    comments = "\n".join("% " + " ".join(line.split()) for line in [result.verdict, *result.notes])
     return f"% \\usepackage{{booktabs}} in the preamble\n{tables}\n{comments}\n"

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Drawing:
     """`name` is the file's name; `title` a heading; `caption` what the figure shows; `alt` its content in words, for a
-    reader who cannot see it."""
+    reader who cannot see it; `of` the answer that drew it."""
 
     name: str
     title: str
     caption: str
     alt: str
     figure: "Figure"
+    of: str = ""
 
 
 def drawn(texts: Iterable[str], make: Callable[[], list[Drawing]]) -> list[Drawing]:

@@ -8,7 +8,6 @@ import pandas as pd
 
 from analysis.grids.formats import fraction, score, signed
 from analysis.grids.grid import Cell, Grid
-from analysis.manifests.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
 from analysis.manifests.designs import Design
 from analysis.names import by_number, listed
 from analysis.questions.means import MEAN_TASKS, heads, seed_means, type_means
@@ -18,7 +17,7 @@ from analysis.settings import Settings
 from analysis.statistics.intervals import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
 
-PLACE = 20
+PLACE = 140
 STAGES = {"before": score, "after": score, "gain": signed, "typical gain": signed, "p": fraction}  # -> how it is shown
 
 
@@ -34,22 +33,18 @@ def gain_grid(material: Material, gain: pd.DataFrame) -> Grid:
     """Before, after and gain for every design with an untrained reference."""
     designs = list(gain.index.unique("design"))
     shown = designs[: material.settings.rows_shown]
-    costly, kinds = has_costs(material.designs), memory_kinds(material.designs.values())
-    cost_heads = cost_header(kinds) if costly else []
     rows = []
     for design in shown:
-        spent = cost_texts(material.designs[design], kinds) if costly else []
         for stage, show in STAGES.items():
-            costs = spent if stage == "after" else [""] * len(cost_heads)
             values = ["" if math.isnan(value) else show(value) for value in gain.loc[(design, stage)].tolist()]
-            rows.append([*map(Cell, [design if stage == "before" else "", stage, *costs, *values])])
+            rows.append([*map(Cell, [design if stage == "before" else "", stage, *values])])
     caption = (
         "Before and after training: the same design untrained (its random or plain start) and trained. Gain: of the"
         " means. Typical gain: Hodges-Lehmann difference over tasks, with p of its two-sided exact Wilcoxon signed-rank"
-        f" test, uncorrected.{memory_note(kinds)}"
+        " test, uncorrected."
     )
     rest = rest_text(len(shown), len(designs), "designs; before_after.csv has all.")
-    header = ["Design", "", *cost_heads, *heads(material)]
+    header = ["Design", "", *heads(material)]
     return Grid("before-after", caption, header, rows, left=2, rest=rest, title="Before and after training")
 
 

@@ -8,7 +8,7 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, filled
 from analysis.statistics.borda import DRAWN_UP_TO, RESAMPLES, borda
 
-PLACE = 130
+PLACE = 85
 METHODS = "Designs are also ranked by Borda count, with a bootstrap of the tasks for the rank's interval."
 
 

@@ -28,7 +28,7 @@ from analysis.statistics.correction import passes
 from analysis.statistics.intervals import direction, student_interval
 from analysis.statistics.sign_flip import EXACT_UP_TO
 
-PLACE = 170
+PLACE = 90
 METHODS = (
     "Tasks that share a source (cluster={cluster}) were also taken as one unit, whose differences flip their signs"
     " together [@winkler2015]; intervals over such units have the error and degrees of freedom of Bell and McCaffrey"

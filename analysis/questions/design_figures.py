@@ -35,7 +35,9 @@ COSTS: dict[str, Callable[[Design], float | None]] = {
 def answer(material: Material) -> Answer:
     """Return the figures alone; scores.csv has the scores, the tables of means and of pairs have the costs."""
     figures = (task_dots, before_after, cost_score)
-    return Answer("designs", draw=lambda: [drawn for make in figures if (drawn := make(material))])
+    return Answer(
+        "designs", "Designs task by task", draw=lambda: [drawn for make in figures if (drawn := make(material))]
+    )
 
 
 def task_dots(material: Material) -> Drawing | None:

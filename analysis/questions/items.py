@@ -17,7 +17,7 @@ from analysis.scores.items import Items, read_items
 from analysis.settings import Settings
 from analysis.statistics.items import ItemTest, compare_items
 
-PLACE = 180
+PLACE = 100
 METHODS = (
     "Within single tasks designs were compared over the task's items by swapping the two designs on an item"
     " [@pitman1937]."

@@ -1,11 +1,11 @@
-"""Means by task type, one row per design, with its costs."""
+"""Means by task type, one row per design."""
 
 import pandas as pd
 
 from analysis.control.rule import Footnote
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
-from analysis.manifests.cost import cost_header, cost_texts, costs, has_costs, memory_kinds, memory_note
+from analysis.manifests.cost import costs, has_costs, memory_kinds
 from analysis.questions.question import Answer, Material
 
 PLACE = 10
@@ -47,17 +47,13 @@ def type_grid(material: Material) -> Grid:
     leading = means[MEAN_TASKS if MEAN_TASKS in means else means.columns[0]]
     kept = means.loc[means.index.isin(leading.nlargest(shown).index)] if len(means) > shown else means
     styles = {column: _styles(means[column], material.settings.decimals) for column in means.columns}
-    costly, kinds = has_costs(material.designs), memory_kinds(material.designs.values())
     rows = []
     for design, values in kept.iterrows():
-        costs = cost_texts(material.designs[str(design)], kinds) if costly else []
         cells = [Cell(score(value), styles[column].get(str(design), "")) for column, value in values.items()]
-        rows.append([*map(Cell, [str(design), *costs]), *cells])
+        rows.append([Cell(str(design)), *cells])
     caption = "Mean score by task type (n tasks each). Best and second best of each column are set off."
-    caption += memory_note(kinds)
-    header = ["Design", *(cost_header(kinds) if costly else []), *heads(material)]
     rest = f"The {shown} highest of {len(means)} designs; by_type.csv has all." if len(means) > shown else ""
-    return Grid("by-type", caption, header, rows, rest=rest, title="Scores by task type")
+    return Grid("by-type", caption, ["Design", *heads(material)], rows, rest=rest, title="Scores by task type")
 
 
 def _styles(column: pd.Series, decimals: int) -> dict[str, str]:

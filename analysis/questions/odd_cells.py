@@ -10,7 +10,7 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row
 from analysis.statistics.odd_cells import FAR, LEAST, odd_cells
 
-PLACE = 200
+PLACE = 95
 SHOWN = 5  # scores that the note spells out
 
 

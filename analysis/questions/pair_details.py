@@ -13,7 +13,7 @@ from analysis.statistics.sign_flip import DRAWN_UP_TO, RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
 from analysis.statistics.wilcoxon import EXACT_UP_TO
 
-PLACE = 100
+PLACE = 120
 
 HEADER = ["W+ (W-)", "n (zeros)", "p (Holm, BH)", "Permut. (p)", "Sign (p)", "t (p)", "r"]
 

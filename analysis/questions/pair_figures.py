@@ -1,10 +1,12 @@
 """Figures of the pairs: each difference with its interval, over all tasks and by type, and all of them as a heat map.
 
-Mark, place, colour and line are of one statistic: the signed-rank test, its Hodges-Lehmann difference and its interval,
-which leaves out 0 exactly where the mark says that p is at most alpha before the correction.
+Mark, place and line are of one statistic: the signed-rank test, its Hodges-Lehmann difference and its interval, which
+leaves out 0 exactly where p is at most alpha before the correction. The grey line below is of the second test that a
+claim about designs takes, over tasks and seeds: a difference that is told has neither line on 0.
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,46 +17,81 @@ from analysis.drawings.canvas import canvas, legend, list_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
-from analysis.drawings.style import BLACK, BLUE, GREY, LINE
+from analysis.drawings.style import BLACK, BLUE, GREY, LINE, VERMILLION
 from analysis.grids.formats import fraction, percent, signed
 from analysis.questions.compared_pairs import pairs_among
 from analysis.questions.question import Material
-from analysis.questions.tables import after_correction, mark_of, star_legend
+from analysis.questions.tables import after_correction, claims, mark_of, star_legend
 from analysis.statistics.arrays import Bools, Floats
+from analysis.statistics.intervals import student_reach
 from analysis.statistics.seeds import FEWEST_SEEDS
 
 MINUS = "\N{MINUS SIGN}"
+LEADING = "forest"  # the figure that the page shows first
+MOST_FROM_ONE = 12  # designs beside the one that they are compared with
 MOST_PAIRS = 45
 MOST_PAIRS_BY_TYPE = 21  # all pairs of seven designs
 MOST_ON_HEAT_MAP, MOST_WITH_NUMBERS = 40, 12  # designs
+BELOW = 0.27  # lines: how far the interval over tasks and seeds lies below that over tasks
 # told of the designs, of these runs or before the correction only, not; too few seeds; and where alpha is out of reach
 LOOKS: dict[str, dict[str, Any]] = {
     "told": {"marker": "o", "color": BLUE, "markerfacecolor": BLUE},
-    "runs": {"marker": "D", "color": BLUE, "markerfacecolor": "white"},
-    "no": {"marker": "o", "color": BLACK, "markerfacecolor": "white"},
-    "few": {"marker": "s", "color": BLACK, "markerfacecolor": "white"},
+    "runs": {"marker": "D", "color": VERMILLION, "markerfacecolor": "white"},
+    "no": {"marker": "s", "color": BLACK, "markerfacecolor": "white"},
+    "few": {"marker": "^", "color": BLACK, "markerfacecolor": "white"},
     "never": {"marker": "x", "color": GREY},
 }
+OVER_SEEDS: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "marker": "|", "markersize": 4}
 
 
 def forest(material: Material) -> Drawing:
-    """All pairs over all tasks, or over the only type."""
-    kind = material.last
+    """Each design against the control, or against the highest mean, over all tasks or over the only type."""
+    one = material.control or str(material.matrix.mean().idxmax())
+    designs, sentence = material.highest(MOST_FROM_ONE + 1)
+    rows = pairs_among(material.pairs_on(material.last), designs)
+    rows = _minus(rows[(rows["first"] == one) | (rows["second"] == one)], one)
+    names = short_names([one, *rows["second"]])
+    labels = list(names.values())[1:]
+    caption = _caption(material, f"over {material.over}", f"each minus {one}", sentence)
+    return _forest(material, rows, labels, f"difference in score from {names[one]}", caption)
+
+
+def forest_pairs(material: Material) -> Drawing | None:
+    """All pairs over all tasks, or over the only type; None where `forest` shows them all."""
+    if material.control or material.matrix.shape[1] < 3:
+        return None
     rows, sentence = _pairs(material, MOST_PAIRS)
-    shown, names = rows[rows["type"] == kind], _names(rows)
-    figure = canvas(min(12.0, 4.2 + inches(names)), 1.25 + LINE * 1.15 * len(shown))
+    shown, label = rows[rows["type"] == material.last], f"difference in score (second {MINUS} first)"
+    caption = _caption(material, f"over {material.over}", "second minus first", sentence)
+    drawing = _forest(material, shown, _names(rows), label, caption)
+    return replace(drawing, name="forest_pairs", title="Differences of all pairs")
+
+
+def _minus(rows: pd.DataFrame, one: str) -> pd.DataFrame:
+    """Return the pairs with `one` as their first design everywhere: the difference is that of the other from it."""
+    turned, mirror = (rows["second"] == one).to_numpy(), rows.copy()
+    mirror.loc[turned, ["first", "second"]] = rows.loc[turned, ["second", "first"]].to_numpy()
+    mirror.loc[turned, ["hl_low", "hl_high"]] = -rows.loc[turned, ["hl_high", "hl_low"]].to_numpy()
+    mirror.loc[turned, ["hodges_lehmann", "mean_seeds"]] *= -1
+    return mirror
+
+
+def _forest(material: Material, rows: pd.DataFrame, names: list[str], label: str, caption: str) -> Drawing:
+    """One line per pair of `rows`. label: of the axis."""
+    width = max(3.0 + inches(names), 0.4 + inches([label]))
+    figure = canvas(min(12.0, width), 1.25 + LINE * 1.4 * len(rows))
     axes = figure.add_subplot()
-    used = _panel(axes, material, shown, kind)
-    axes.set_yticks(range(len(shown)), names)
+    used = _panel(axes, material, rows, material.last)
+    axes.set_xlabel(label, loc="right")
+    axes.set_yticks(range(len(rows)), names)
     _legend(figure, material, used)
-    best = shown.loc[shown["hodges_lehmann"].abs().idxmax()]
+    best = rows.loc[rows["hodges_lehmann"].abs().idxmax()]
     alt = (
-        f"Differences of {len(shown)} {'pairs' if len(shown) > 1 else 'pair'} over {material.over},"
-        f" {int(shown['told'].sum())} told of the designs."
+        f"Differences of {len(rows)} {'pairs' if len(rows) > 1 else 'pair'} over {material.over},"
+        f" {int(rows['told'].sum())} told of the designs."
         f" The largest is {signed(best['hodges_lehmann'])}, {best['second']} minus {best['first']}."
     )
-    caption = _caption(material, f"over {material.over}", sentence)
-    return Drawing("forest", "Differences with intervals", caption, alt, figure)
+    return Drawing(LEADING, "Differences with intervals", caption, alt, figure)
 
 
 def forest_by_type(material: Material) -> Drawing | None:
@@ -65,8 +102,8 @@ def forest_by_type(material: Material) -> Drawing | None:
     names, kinds = _names(rows), list(material.types)
     across = min(len(kinds), 4 if len(kinds) in (4, 7, 8) else 3)
     down = -(-len(kinds) // across)
-    figure = canvas(min(14.0, inches(names) + 0.4 + 1.9 * across), 0.7 + down * (0.85 + LINE * len(names)))
-    grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    figure = canvas(min(14.0, inches(names) + 0.4 + 1.9 * across), 0.7 + down * (0.85 + 1.3 * LINE * len(names)))
+    grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     used: set[str] = set()
     counts = []
     for axes, kind in zip(grid, kinds, strict=False):
@@ -74,7 +111,6 @@ def forest_by_type(material: Material) -> Drawing | None:
         used |= _panel(axes, material, shown, kind)
         counts.append(f"{kind} {int(shown['told'].sum())}")
         axes.set_title(f"{kind} (n = {len(material.types[kind])}){_reach(material, shown)}")
-        axes.tick_params(labelbottom=True)
         axes.set_xlabel(f"difference (second {MINUS} first)")
     for axes in grid[len(kinds) :]:
         axes.set_visible(False)
@@ -83,14 +119,20 @@ def forest_by_type(material: Material) -> Drawing | None:
         axes.set_xlabel("")
     _legend(figure, material, used)
     alt = f"One panel a task type, {len(names)} pairs each. Told of the designs: {', '.join(counts)}."
-    caption = _caption(material, "by task type", sentence)
+    caption = _caption(material, "by task type, each panel on its own scale", "second minus first", sentence)
     return Drawing("forest_by_type", "Differences by task type", caption, alt, figure)
 
 
-def _caption(material: Material, where: str, sentence: str) -> str:
+def _caption(material: Material, where: str, which: str, sentence: str) -> str:
+    level, few = percent(material.settings.alpha), FEWEST_SEEDS
+    seeds = f"; no interval over seeds, since no pair has {few} common seeds"
+    if claims(material.pairs):
+        seeds = (
+            f"; below it, in grey, the mean difference over tasks and seeds ({few} or more) with its {level} interval"
+        )
     return (
-        f"Hodges-Lehmann difference in score {where}, second minus first, with the {percent(material.settings.alpha)}"
-        f" interval of the signed-rank test, uncorrected (none where so few tasks have no finite one). {sentence}"
+        f"Hodges-Lehmann difference in score {where}, {which}, with the {level} interval of the signed-rank test over"
+        f" tasks (none where so few have no finite one){seeds}. Intervals are uncorrected. {sentence}"
     ).strip()
 
 
@@ -110,6 +152,11 @@ def _names(rows: pd.DataFrame) -> list[str]:
 
 def _panel(axes: Any, material: Material, rows: pd.DataFrame, kind: str) -> set[str]:
     """Draw one block and return the looks that were used; an end that is infinite is not drawn."""
+    below = np.flatnonzero(rows["mean_seeds"].notna())
+    reach = student_reach(rows["error_seeds"], rows["df_seeds"], 1 - material.settings.alpha)
+    for place in below:
+        mean, half = rows["mean_seeds"].iloc[place], reach[place]
+        axes.plot([mean - half, mean, mean + half], [place + BELOW] * 3, markevery=[1], **OVER_SEEDS)
     low, high = (rows[column].where(np.isfinite(rows[column])).to_numpy() for column in ("hl_low", "hl_high"))
     centre = rows["hodges_lehmann"].to_numpy()
     marks = np.array([mark_of(row, material.settings) for row in rows.to_dict("records")])
@@ -124,7 +171,7 @@ def _panel(axes: Any, material: Material, rows: pd.DataFrame, kind: str) -> set[
         axes.set_xlim(-0.01, 0.01)  # all equal: a scale that says so
     list_axes(axes, len(rows), 4 if kind in material.types and len(material.types) > 1 else 7)
     axes.set_xlabel(f"difference in score (second {MINUS} first)")
-    return set(looks.tolist())
+    return {*looks.tolist(), *(["seeds"] if len(below) else [])}
 
 
 def _reach(material: Material, rows: pd.DataFrame) -> str:
@@ -145,9 +192,11 @@ def _legend(figure: Any, material: Material, used: set[str]) -> None:
         "no": f"p above {alpha}",
         "few": f"fewer than {FEWEST_SEEDS} seeds: no claim about designs",
         "never": f"{alpha} out of reach",
+        "seeds": "mean over tasks and seeds",
     }
-    looks = {text: {"markersize": 5, "linewidth": 1.3, **LOOKS[look]} for look, text in words.items() if look in used}
-    legend(figure, looks, loc="outside lower center", ncols=2 if figure.get_figwidth() < 7 else 4)
+    drawn = LOOKS | {"seeds": OVER_SEEDS}
+    looks = {text: {"markersize": 5, "linewidth": 1.3, **drawn[look]} for look, text in words.items() if look in used}
+    legend(figure, looks, loc="outside lower center", ncols=min(4, max(1, int(figure.get_figwidth() / 2.4))))
 
 
 def heat_map(material: Material) -> Drawing | None:

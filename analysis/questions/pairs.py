@@ -12,7 +12,7 @@ from analysis.grids.formats import fraction, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.questions.means import footnote_keys
-from analysis.questions.pair_figures import forest, forest_by_type, heat_map
+from analysis.questions.pair_figures import forest, forest_by_type, forest_pairs, heat_map
 from analysis.questions.pair_texts import (
     correction_text,
     mean_text,
@@ -49,7 +49,7 @@ def answer(material: Material) -> Answer:
     return Answer(
         "pairs",
         grids=[paper_grid(material) if material.settings.layout == "paper" else pair_grid(material)],
-        draw=lambda: [drawn for make in (forest, forest_by_type, heat_map) if (drawn := make(material))],
+        draw=lambda: [drawn for make in (forest, forest_pairs, forest_by_type, heat_map) if (drawn := make(material))],
         csv={"pairs": for_file(_noted(material), material.settings.correction)},
         notes=pair_notes(material),
         methods=pair_methods(material),

@@ -2,7 +2,9 @@
 
 A question is a module of this folder with `PLACE`, its place among the tables, and `answer(material)`, which is None
 where the question does not apply. Nothing else names it: tables, figures, files, notes, the sentences of the verdict
-and of the methods paragraph follow from its answer.
+and of the methods paragraph follow from its answer. Places follow a reviewer: scores (10), pairs (30), effects (40),
+chance of the seed (60), equivalence (70), ranks (80), what the tests assume (90), one task's items (100), power (110),
+details (120), before training (140), costs (150), figures of all tasks (210).
 """
 
 from collections.abc import Callable, Container

@@ -19,7 +19,7 @@ from analysis.statistics.correction import passes
 from analysis.statistics.friedman import friedman
 from analysis.statistics.ranks import against_control, cliques, letters, nemenyi_distance, nemenyi_p, task_ranks
 
-PLACE = 120
+PLACE = 80
 METHODS = (
     "All designs together were compared by Friedman's test on the ranks within tasks [@friedman1937] with the F of Iman"
     " and Davenport [@iman1980]; average ranks that differ by less than Nemenyi's critical difference [@nemenyi1963;"

@@ -21,6 +21,22 @@ function sorted(rows, values, numeric, down) {
   const full = rows.filter(known).sort((a, b) => (down ? compare(b, a) : compare(a, b)));
   return [...full, ...rows.filter((row) => !known(row))]; // what has no value stays at the end
 }
+// A table that is wider than its place gets closer cells, then cards: none is cut off.
+const fitted = new ResizeObserver((boxes) => boxes.forEach(({ target }) => {
+  target.classList.remove("tight", "cards");
+  for (const look of ["tight", "cards"]) if (target.scrollWidth > target.clientWidth) target.classList.add(look);
+}));
+document.querySelectorAll(".scroll").forEach((box) => fitted.observe(box));
+// Links open the sections that they point into; printing opens all.
+const openTo = (node) => { for (let at = node; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; };
+const reveal = () => {
+  const node = document.getElementById(location.hash.slice(1));
+  openTo(node);
+  if (node) node.scrollIntoView();
+};
+addEventListener("hashchange", reveal);
+reveal();
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(openTo));
 for (const button of document.querySelectorAll(".copy")) {
   button.addEventListener("click", () => {
     const node = document.getElementById(button.dataset.of);

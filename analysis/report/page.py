@@ -6,11 +6,11 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from analysis.analyse import Result
-from analysis.drawings.drawing import Drawing, figure_words
-from analysis.grids.html import html_grid
+from analysis.drawings.drawing import Drawing
 from analysis.grids.latex import defined
+from analysis.questions.pair_figures import LEADING
 from analysis.report.methods import REFERENCES, bibtex, html, keys_of, latex, methods
-from analysis.report.parts import manifest_audit, page_figure, representation_parts
+from analysis.report.parts import answer_part, answer_parts, manifest_audit, representation_parts
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,14 +31,20 @@ def methods_latex(sentences: list[str]) -> str:
 def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:
     templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     keys = sorted(keys_of(sentences), key=lambda key: REFERENCES[key].short)
+    notes, further = result.page_notes()
+    leading = [drawing for drawing in drawings if drawing.name == LEADING]
     return templates.get_template("page.html.j2").render(
         title=f"{len(result.material.designs)} designs on {len(result.material.matrix)} tasks",
+        summary=result.summary,
         verdict=result.verdict,
-        grids=[html_grid(grid) for grid in result.grids()],
-        figures=[page_figure(figure_words(drawing)) for drawing in drawings],
-        parts=representation_parts(result.material.settings.representation),
+        first=answer_part(result.answers[0], leading),
+        notes=notes,
+        parts=[
+            *answer_parts(result.answers[1:], [drawing for drawing in drawings if drawing not in leading]),
+            *representation_parts(result.material.settings.representation),
+        ],
         audit=manifest_audit(result),
-        notes=result.notes,
+        further=further,
         methods=Markup(" ").join(map(html, sentences)),
         methods_latex=texts["methods.tex"],
         references=[(key, REFERENCES[key].full) for key in keys],

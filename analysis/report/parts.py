@@ -1,4 +1,4 @@
-"""Sections of the page: what is compared (the control rule's audit), and what `python -m representation` found."""
+"""Sections of the page: the answers, the control rule's audit, and what `python -m representation` found."""
 
 import json
 from dataclasses import dataclass, field
@@ -8,9 +8,11 @@ from typing import Any
 from analysis.analyse import Result
 from analysis.control.audit import facts, verdict
 from analysis.control.rule import Control
+from analysis.drawings.drawing import Drawing, figure_words
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.html import HtmlGrid, html_grid
 from analysis.names import listed
+from analysis.questions.question import Answer
 from cli.errors import UserError
 
 FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
@@ -20,7 +22,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Part:
-    """A heading with tables, figures and notes below it. `over`: which encoders and texts an answer is about."""
+    """A heading with tables, figures and notes below it. `name`: its anchor; `over`: what an answer is about."""
 
     title: str
     grids: list[HtmlGrid] = field(default_factory=list)
@@ -28,6 +30,19 @@ class Part:
     figures: list[dict[str, Any]] = field(default_factory=list)
     name: str = ""
     over: str = ""
+
+
+def answer_parts(answers: list[Answer], drawings: list[Drawing]) -> list[Part]:
+    """Return a section for each answer that has a table or one of the figures `drawings`."""
+    of = [[drawing for drawing in drawings if drawing.of == answer.name] for answer in answers]
+    return [answer_part(*shown) for shown in zip(answers, of, strict=True) if shown[0].grids or shown[1]]
+
+
+def answer_part(answer: Answer, drawings: list[Drawing]) -> Part:
+    """Return the section of one answer; without tables its notes stand among those on the whole."""
+    grids, notes = [html_grid(grid) for grid in answer.grids], answer.notes if answer.grids else []
+    title = answer.title or [*(grid.title for grid in grids), *(one.title for one in drawings)][0]
+    return Part(title, grids, notes, [page_figure(figure_words(one)) for one in drawings], f"section-{answer.name}")
 
 
 def manifest_audit(result: Result) -> list[Part]:
@@ -68,7 +83,7 @@ def representation_parts(folder: Path | None) -> list[Part]:
 def _part(answer: dict[str, Any], folder: Path) -> Part:
     grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
     figures = [page_figure(figure, f"{folder.name}/") for figure in answer["figures"]]
-    return Part(answer["title"], grids, answer["notes"], figures, answer["name"], answer["over"])
+    return Part(answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"])
 
 
 def _grid(stored: dict[str, Any]) -> Grid:

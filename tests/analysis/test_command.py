@@ -57,11 +57,15 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
         "pairs.csv",
         "result.json",
         "scores.csv",
+        "pairs.tex",
         "table.md",
         "table.tex",
     ]
     assert {*names, "table.md", "table.tex"} <= {p.name for p in out.iterdir()}
-    assert (out / "table.md").read_text().split("## Notes")[1].split("Verdict")[0] in done.stdout
+    assert (out / "pairs.tex").read_text() in (out / "table.tex").read_text()
+    notes = (out / "table.md").read_text().split("## Notes")[1].split("##")[0].strip().splitlines()
+    assert 1 <= len(notes) <= 7
+    assert all(note in done.stdout for note in notes)
     assert str(out / "pairs.csv") in done.stdout
     pairs = pd.read_csv(out / "pairs.csv")
     assert {"n_pairs", "n_zero", "w_plus", "w_minus", "p", "p_holm", "rank_biserial"} <= set(pairs.columns)

@@ -14,7 +14,7 @@ from analysis.drawings.fit import short_names
 from analysis.drawings.style import house_style
 from analysis.questions.compared_pairs import compare_pairs
 from analysis.questions.critical_difference import diagram
-from analysis.questions.pair_figures import forest, forest_by_type, heat_map
+from analysis.questions.pair_figures import forest, forest_by_type, forest_pairs, heat_map
 from analysis.questions.question import Material
 from analysis.settings import Settings
 from analysis.write import draw
@@ -68,7 +68,7 @@ def inside(drawing):
 
 def test_the_forest_draws_the_differences_of_the_table(three):
     result, drawings = three
-    figure = named(drawings)["forest"].figure
+    figure = named(drawings)["forest_pairs"].figure
     drawn = sorted(
         float(x) for line in figure.axes[0].lines for x in line.get_xdata() if line.get_marker() not in ("None", "")
     )
@@ -83,6 +83,12 @@ def lines(axes):
 
     segments = [s for c in axes.collections if isinstance(c, LineCollection) for s in c.get_segments()]
     return {round(float(s[0][1])): tuple(sorted(float(x) for x in s[:, 0])) for s in segments}
+
+
+def over_seeds(axes):
+    """The grey intervals over tasks and seeds: place of their pair -> (low, mean, high)."""
+    grey = [line for line in axes.lines if line.get_marker() == "|"]
+    return {float(np.floor(line.get_ydata()[0])): tuple(map(float, line.get_xdata())) for line in grey}
 
 
 def plain(values, names, seeds=1, **changes):
@@ -104,11 +110,11 @@ def test_a_line_of_the_forest_leaves_out_0_exactly_where_its_mark_says_so(seed):
     rng = np.random.default_rng(seed)
     scores = np.round(0.5 + rng.exponential(0.1, (6, 10)) * rng.choice([-1, 1], (6, 1)), 2)
     result = plain(scores, "abcdef", seeds=3, alpha=0.2)
-    drawing = forest(result.material)
+    drawing = forest_pairs(result.material)
     axes = drawing.figure.axes[0]
     drawn = lines(axes)
-    said = [float(y) for line in axes.lines for y in line.get_ydata() if line.get_marker() in {"o", "D", "x"}]
-    blue = {float(y) for line in axes.lines if line.get_color() == "#0072B2" for y in line.get_ydata()}
+    said = [float(y) for line in axes.lines for y in line.get_ydata() if line.get_marker() in {"o", "D", "s", "x"}]
+    blue = {float(y) for line in axes.lines if line.get_color() in {"#0072B2", "#D55E00"} for y in line.get_ydata()}
     assert len(said) == len(drawn) == 15
     for place, (low, high) in drawn.items():
         assert (low > 0 or high < 0) == (place in blue)
@@ -117,8 +123,31 @@ def test_a_line_of_the_forest_leaves_out_0_exactly_where_its_mark_says_so(seed):
     filled = {float(y) for line in axes.lines if line.get_markerfacecolor() == "#0072B2" for y in line.get_ydata()}
     assert filled == set(pairs.index[pairs["told"]])
     assert filled
+    assert all(min(over_seeds(axes)[place]) > 0 or max(over_seeds(axes)[place]) < 0 for place in filled)
     assert f"{len(filled)} told of the designs" in drawing.alt
     assert any(text.startswith("told of the designs (p at most .2)") for text in texts(drawing.figure))
+
+
+@pytest.mark.parametrize("control", ["", "a", "c", "d"])
+def test_the_leading_figure_is_each_design_minus_one(control):
+    """Minus the control, or the highest mean, whichever design of its pair is the second in the table."""
+    values = np.round(0.5 + np.random.default_rng(1).normal(0, 0.05, (4, 12)), 3)
+    whole = plain(values, "abcd", seeds=3).material
+    one = control or whole.matrix.mean().idxmax()
+    rows = compare_pairs(whole.matrix, whole.types, whole.settings, control, whole.frame)
+    axes = forest(replace(whole, control=control, pairs=rows)).figure.axes[0]
+    marks = [line.get_data() for line in axes.lines if line.get_marker() in {"o", "D", "s"}]
+    marked = {y: x for data in marks for x, y in zip(*data, strict=True)}
+    for place, other in enumerate(label for label in "abcd" if label != one):
+        assert axes.get_yticklabels()[place].get_text() == other
+        gaps = values["abcd".index(other)] - values["abcd".index(one)]
+        averages = [(gaps[i] + gaps[j]) / 2 for i in range(12) for j in range(i, 12)]
+        assert marked[place] == pytest.approx(np.median(averages))
+        low, high = lines(axes)[place]
+        assert low <= marked[place] <= high
+        low, mean, high = over_seeds(axes)[place]
+        assert mean == pytest.approx(gaps.mean(), abs=1e-9)
+        assert (low + high) / 2 == pytest.approx(mean)
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
@@ -129,9 +158,11 @@ def test_with_fewer_than_three_seeds_no_figure_marks_a_pair(seeds):
     for count, marked in ((seeds, False), (3, True)):
         material = plain(scores, "abcd", seeds=count).material
         assert material.pairs["significant"].all()
-        one, square = forest(material), heat_map(material)
-        looks = {(line.get_marker(), line.get_markerfacecolor()) for line in one.figure.axes[0].lines[:-1]}
-        assert looks == ({("o", "#0072B2")} if marked else {("s", "white")})
+        one, square = forest_pairs(material), heat_map(material)
+        marks = [line for line in one.figure.axes[0].lines[:-1] if line.get_marker() != "|"]
+        looks = {(line.get_marker(), line.get_markerfacecolor()) for line in marks}
+        assert looks == ({("o", "#0072B2")} if marked else {("^", "white")})
+        assert len(over_seeds(one.figure.axes[0])) == 6 * marked
         assert f"{6 * marked} told of the designs" in one.alt
         assert f"{6 * marked} of 6 pairs are told" in square.alt
         assert ("fewer than 3 seeds: no claim about designs" in texts(one.figure)) != marked
@@ -224,7 +255,8 @@ def test_bad_cases_are_drawn_within_the_page(wide, values, names):
 
 def test_hundreds_of_designs_are_cut_and_it_is_said(wide):
     drawings = named(draw(wide(random(60), [f"model-{k:02}" for k in range(60)])))
-    assert "Of 60 designs the 10 of the highest mean are drawn." in drawings["forest"].caption
+    assert "Of 60 designs the 13 of the highest mean are drawn." in drawings["forest"].caption
+    assert "Of 60 designs the 10 of the highest mean are drawn." in drawings["forest_pairs"].caption
     assert "Of 60 designs the 40 of the highest mean are drawn." in drawings["heat_map"].caption
     assert "Of 60 designs the 12 of the highest mean are drawn." in drawings["tasks"].caption
     assert "model-59" in " ".join(texts(drawings["forest"].figure))

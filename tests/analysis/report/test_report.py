@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from analysis.grids.html import number
 from analysis.questions.question import questions
@@ -94,10 +95,43 @@ def test_the_page_is_whole_and_accessible(ours):
     assert not [a for _, a in reader.tags if a.get("src", "data:").partition(":")[0] != "data"]
     assert not re.search(r"@import|url\(|<link", page)
     text = " ".join(reader.text)
-    assert page.index(ours.verdict[:40]) < page.index("<table")
+    folded = page.index("<details")
+    assert page.index(ours.summary[:40]) < page.index('id="figure-forest"') < page.index('id="table-by-type"') < folded
+    assert page.index(ours.verdict[:40]) > folded
+    assert page[:folded].count("<table") == page[:folded].count("<figure") == 1
+    assert page[:folded].count("<li>") == len(ours.page_notes()[0]) <= 7
     for note in ours.notes:
         assert note in text
     assert "Controlled: these 3 cells differ only in pooler, attn" in text
+
+
+def test_a_reviewer_meets_the_sections_in_the_order_of_the_questions(ours):
+    page = report_files(ours, draw(ours))["report.html"]
+    sections = re.findall(r'<details class="fold" id="([^"]*)"', page)
+    asked = [
+        "in-full",
+        "section-pairs",
+        "section-equivalence",
+        "section-power",
+        "section-before_after",
+        "section-costs",
+    ]
+    asked += ["section-designs", "audit", "methods", "references"]
+    assert [name for name in sections if name in asked] == asked
+    assert 'id="figure-forest_by_type"' in page.partition('id="section-pairs"')[2].partition("</details>")[0]
+    for answer in ours.answers:
+        own = page.partition(f'id="section-{answer.name}"')[2].partition("</details>")[0]
+        assert all(str(escape(note)) in own for note in answer.notes if answer.grids)
+
+
+def test_a_cell_knows_its_head(ours):
+    """A row becomes a card where its table is too wide: each cell then says what it is."""
+    page = report_files(ours, [])["report.html"]
+    table = page.partition('id="table-pairs"')[2].partition("</table>")[0]
+    labels = re.findall(r'<t[dh][^>]* data-label="([^"]*)"', table)
+    (grid,) = [grid for grid in ours.grids() if grid.name == "pairs"]
+    heads = [name.partition(" (")[0] for name in grid.header]
+    assert labels == heads * len(grid.rows)
 
 
 def test_names_are_escaped_everywhere(foreign):

@@ -42,10 +42,9 @@ def wide(tmp_path):
 def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     result = analyse_words(wide, "report=true", f"representation={folder}")
     page = report_files(result, [])["report.html"]
-    section = page.partition('<h2 id="representation-layers">')[2].partition("<h2")[0]
+    section = page.partition('id="representation-layers"><summary><h2>Layers</h2>')[2].partition("<h2")[0]
     for part in ("two encoders", 'id="table-layers-toy"', "a: a footnote", "-.1 to +.9", "A note."):
         assert part in section
-    assert '<a href="#representation-layers">Layers</a>' in page
     assert '<img src="data:image/svg+xml;base64,' in section
     assert 'width="192" height="96"' in section
     assert "why/figures/layers_line.pdf" in section

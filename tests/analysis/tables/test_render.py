@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from analysis.grids.formats import count, fraction, score, signed
+from analysis.grids.formats import count, equals, fraction, score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.latex import escape
 from analysis.grids.markdown import markdown_grid
@@ -56,18 +56,15 @@ def tables(markdown):
 
 
 def test_markdown_tables(result, by_three):
-    by_type, gain, pairs, *_ = tables(document(result))
-    assert by_type[0][:5] == ["Design", "Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
+    by_type, pairs, *_, gain, costs = tables(document(result))
     assert [row[0] for row in by_type[2:]] == ["eos-causal", "mean-bi", "multilayer-bi"]
-    assert by_type[0][5:7] == ["Retrieval (n = 3)", "STS (n = 8)"]
-    assert by_type[4][1:5] == ["600 K", "2 T", "9,000", "500"]
-    assert by_type[4][6] == f"**{score(result.material.means.loc['multilayer-bi', 'STS'])}**"
-    assert by_type[3][6] == f"*{score(result.material.means.loc['mean-bi', 'STS'])}*"
+    assert by_type[0][:3] == ["Design", "Retrieval (n = 3)", "STS (n = 8)"]
+    assert by_type[4][2] == f"**{score(result.material.means.loc['multilayer-bi', 'STS'])}**"
+    assert by_type[3][2] == f"*{score(result.material.means.loc['mean-bi', 'STS'])}*"
     assert [row[1] for row in gain[2:6]] == ["before", "after", "gain", "typical gain"]
-    assert gain[11][7] == ".00781", "eight tasks, all better: 2 / 2^8"
-    assert [row[2:6] for row in gain[2:5]] == [[""] * 4, ["590 K", "2 T", "9,000", "500"], [""] * 4], (
-        "what training cost"
-    )
+    assert gain[11][3] == ".00781", "eight tasks, all better: 2 / 2^8"
+    assert costs[0] == ["Design", "Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
+    assert [row[1:] for row in costs[2:5:2]] == [["590 K", "2 T", "9,000", "500"], ["600 K", "2 T", "9,000", "500"]]
     assert pairs[2][0] == "mean-bi - eos-causal"
     assert pairs[2][1:3] == ["+0", "x 1.00"], "more trainable parameters, speed as a ratio"
     assert pairs[0][3] == "Mean"
@@ -80,7 +77,7 @@ def test_markdown_tables(result, by_three):
     assert told[2][5] == f"{signed(row['hodges_lehmann'])}\\* (.0234, seeds {fraction(row['p_seeds_adjusted'])})"
     assert "(n.a.: p >= .25)" in told[2][4]
     assert not any("*" in cell for row in pairs[2:] for cell in row), "one run each"
-    for table in (by_type, gain, pairs):
+    for table in (by_type, gain, pairs, costs):
         assert len({len(row) for row in table}) == 1
 
 
@@ -126,6 +123,29 @@ def test_verdict(result):
     assert "told of the designs" not in result.verdict
 
 
+def test_two_sentences_come_first(result, by_three, filled, analyse_words):
+    """Who is ahead and how far, by the test; and whether that is told of the designs, with the p of both tests."""
+    pair = by_three.material.pairs.iloc[-1]
+    mean, over_seeds = result.material.means.iloc[2, 2], equals(pair["p_seeds_adjusted"])
+    head = f"multilayer-bi has the highest mean of 3 designs over the 11 tasks ({score(mean)})"
+    size = f"on the typical task multilayer-bi is {score(pair['hodges_lehmann'])} ahead of mean-bi"
+    ends = f"[{signed(pair['hl_low'])}, {signed(pair['hl_high'])}]"
+    told = f"p = .00293 over tasks and p {over_seeds} over tasks and 3 seeds"
+    sentence = f"{head}; {size} (95 % interval {ends}, uncorrected)."
+    assert by_three.summary == f"{sentence} This is told of the designs: {told} after Holm over 3 pairs."
+    assert result.summary == (
+        f"{sentence} This speaks of these runs alone (p = .00293 over tasks after Holm over 3 pairs): a claim about"
+        " designs takes 3 seeds or more that both have."
+    )
+    few = analyse_words(f"scores={filled.root}", "types=[Retrieval]").summary
+    assert "No result on so few tasks could show that this is more than chance: p = " in few
+    assert few.endswith("and the smallest possible is .75 after Holm over 3 pairs.")
+    for of in (result, by_three):
+        text = document(of)
+        assert text.startswith(f"## Verdict\n\n{of.summary}\n")
+        assert text.index("## Scores by task type") < text.index("## Notes") < text.index("## The verdict in full")
+
+
 def test_verdict_of_three_seeds(result, by_three):
     last = by_three.material.pairs.iloc[-1]
     assert (last["first"], last["second"]) == ("mean-bi", "multilayer-bi")
@@ -167,6 +187,7 @@ def test_designs_without_any_difference(study, analyse_words):
         study.run(design, {f"STS{k}": 0.1 * k for k in range(8)})
     result = analyse_words(f"scores={study.root}")
     assert result.verdict.endswith("Their scores are equal on every task, so there is nothing to test.")
+    assert result.summary.endswith("It scores as mean-bi does on every task, so there is nothing to test.")
     assert "STS n = 8: no two designs compared differ on any task, so there is nothing to test." in result.notes
     assert not any("Too few tasks" in note for note in result.notes)
 
@@ -192,7 +213,7 @@ def test_latex_structure(result, by_three, several):
     found = re.findall(r"\\begin{tabular}{(\w+)}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
     parted = text.count(r"\medskip") if several else 0  # a table too wide for the page is set in two parts
     assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == len(found) - parted
-    assert [spec for spec, _ in found[:3]] == ["lrrrrrrrr", "llrrrrrrrr", "lrrrrrr"]
+    assert [spec for spec, _ in found[:2]] == ["lrrrr", "lrrrrrr"]
     for spec, body in found:
         rows = [line for line in body.splitlines() if line != r"\midrule"]
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(spec)}
@@ -223,7 +244,7 @@ def test_latex_compiles(result, tmp_path):
 
 def test_long_lists_are_cut(filled, analyse_words):
     text = document(analyse_words(f"scores={filled.root}", "rows_shown=2"))
-    by_type, gain, pairs, details, *_ = tables(text)
+    by_type, pairs, *_, details, gain, _ = tables(text)
     assert [row[0] for row in by_type[2:]] == ["mean-bi", "multilayer-bi"]
     assert len(gain) == 2 + 10
     assert len(pairs) == len(details) == 2 + 2

@@ -1,0 +1,18 @@
+"""What each design costs, as the manifests of its runs say."""
+
+from analysis.grids.grid import Cell, Grid
+from analysis.manifests.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
+from analysis.questions.question import Answer, Material
+
+PLACE = 150
+
+
+def answer(material: Material) -> Answer | None:
+    """Return the table of costs, None where no manifest states one; by_type.csv has the numbers in full."""
+    if not has_costs(material.designs):
+        return None
+    kinds = memory_kinds(material.designs.values())
+    rows = [[*map(Cell, [label, *cost_texts(design, kinds)])] for label, design in material.designs.items()]
+    caption = "Trainable parameters, and operations, speed and peak memory of training; by_type.csv has all digits."
+    grid = Grid("costs", caption + memory_note(kinds), ["Design", *cost_header(kinds)], rows, title="Costs")
+    return Answer("costs", grids=[grid])
