@@ -1,6 +1,17 @@
 """Numbers as a table prints them."""
 
+import re
 from math import isnan
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def typeset(text: str) -> str:
+    """Return the text with a minus sign before numbers and between names, as page, figures and LaTeX have it.
+
+    Markdown, csv and the screen keep the hyphen, which one can type and search for.
+    """
+    return re.sub(r"(?<![\w.)\]])-(?=\.?\d)", MINUS, text).replace(" - ", f" {MINUS} ")
 
 
 def score(value: float, digits: int = 4) -> str:

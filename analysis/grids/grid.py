@@ -1,6 +1,6 @@
 """A table without a format: cells with their emphasis, which Markdown and LaTeX each print in their way."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -31,3 +31,29 @@ class Grid:
     rest: str = ""
     footnotes: tuple[str, ...] = ()
     title: str = ""
+
+
+NONE = "n.a."
+
+
+def said_once(grid: Grid) -> Grid:
+    """Return the grid with what every row of a column says to be n.a. in the caption; a column of nothing else goes."""
+    if len(grid.rows) < 2:
+        return grid
+    said, rows, empty = [], [list(row) for row in grid.rows], []
+    for k in range(grid.left, len(grid.header)):
+        cells = [row[k] for row in rows]
+        lines = [line for line in cells[0].below if line.startswith(NONE) and all(line in cell.below for cell in cells)]
+        marked = all(cell.mark.endswith(NONE) for cell in cells)
+        if {cell.text for cell in cells} == {NONE}:
+            empty.append(k)
+        for row in rows:
+            mark = row[k].mark.removesuffix(NONE).rstrip() if marked else row[k].mark
+            row[k] = replace(row[k], mark=mark, below=tuple(line for line in row[k].below if line not in lines))
+        reasons = [line.removeprefix(NONE).lstrip(": ") for line in lines]
+        if lines or marked or k in empty:
+            said.append(" ".join(filter(None, [grid.header[k], *reasons])))
+    kept = [k for k in range(len(grid.header)) if k not in empty]
+    caption = f"{grid.caption} {NONE} in every row: {'; '.join(said)}." if said else grid.caption
+    rows = [[row[k] for k in kept] for row in rows]
+    return replace(grid, caption=caption, header=[grid.header[k] for k in kept], rows=rows)

@@ -3,6 +3,7 @@ r"""Grids -> LaTeX that compiles as it is in a document with \usepackage{booktab
 import re
 from collections.abc import Iterable
 
+from analysis.grids.formats import typeset
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.latex_fit import BEYOND, Piece, Size, composed, fit, lines_of, set_letter, wrapped
 
@@ -108,6 +109,5 @@ def escape(text: str) -> str:
 
     Letters that pdflatex lacks: see `latex_letters`; a file that holds `\\beyond` begins with `BEYOND`.
     """
-    plain = "".join(SPECIAL.get(c, c if c.isascii() else set_letter(c)) for c in composed(text))
-    plain = plain.replace("$>$=", r"$\geq$").replace(" - ", " $-$ ")
-    return re.sub(r"^-(?=[.\d])", "$-$", plain)
+    plain = "".join(SPECIAL.get(c, c if c.isascii() else set_letter(c)) for c in composed(typeset(text)))
+    return plain.replace("$>$=", r"$\geq$")

@@ -32,7 +32,8 @@ def answer(material: Material) -> Answer:
 def gain_grid(material: Material, gain: pd.DataFrame) -> Grid:
     """Before, after and gain for every design with an untrained reference."""
     designs = list(gain.index.unique("design"))
-    shown = designs[: material.settings.rows_shown]
+    best = material.highest(material.settings.rows_shown)[0]
+    shown = [design for design in designs if design in best]
     rows = []
     for design in shown:
         for stage, show in STAGES.items():

@@ -12,6 +12,7 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
 from analysis.questions.tables import (
     NO_CLAIM,
+    OF_BEST,
     PAIR,
     Row,
     after_correction,
@@ -58,7 +59,7 @@ def answer(material: Material) -> Answer | None:
     return Answer(
         "clusters",
         methods=[METHODS.format(cluster=cluster)],
-        grids=[_grid(last, material.settings)],
+        grids=[_grid(last.iloc[material.leading(last)], material.settings)],
         frames={"clusters": frame},
         notes=_notes(material, sizes, labels),
         about=_about(last, material.settings, "clusters"),
@@ -120,7 +121,7 @@ def _grid(rows: pd.DataFrame, settings: Settings) -> Grid:
     header = [PAIR, "HL", f"p (n = {n} tasks)", "HL", f"p (n = {units} clusters)", "Mean", "p flips"]
     header += [f"{level} tasks", f"{level} clusters"]
     grid = Grid("clusters", _caption(rows, settings), header, title="Tasks and clusters")
-    return filled(grid, rows, cells, settings.rows_shown, "pairs; clusters.csv has all.")
+    return filled(grid, rows, cells, settings.rows_shown, f"{OF_BEST}; clusters.csv has all.")
 
 
 def _caption(rows: pd.DataFrame, settings: Settings) -> str:

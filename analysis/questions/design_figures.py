@@ -11,7 +11,7 @@ from analysis.drawings.canvas import canvas, legend, list_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
-from analysis.grids.formats import score, signed
+from analysis.grids.formats import score, signed, typeset
 from analysis.manifests.cost import tokens_per_second
 from analysis.manifests.designs import Design
 from analysis.questions.before_after import twins_of
@@ -87,7 +87,7 @@ def before_after(material: Material) -> Drawing | None:
         _task_axis(axes, rows, list(tasks.values()), size=6.5)
         gain = material.matrix[design] - twins[design]
         gains.append(f"{design} {signed(gain.mean())} ({int((gain < 0).sum())} of {len(gain)} tasks lose)")
-        axes.set_title(f"{names[design]}\n{signed(gain.mean())}", fontsize=7.5)
+        axes.set_title(f"{names[design]}\n{typeset(signed(gain.mean()))}", fontsize=7.5)
         axes.set_xlabel("score")
     stages = {label: {"markersize": 4, **look} for label, look in STAGES.items()}
     legend(figure, stages, loc="outside upper center", ncols=3)

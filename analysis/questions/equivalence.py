@@ -10,7 +10,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.pair_texts import family_text
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, after_correction, claims, filled, p_cell, pair_name
+from analysis.questions.tables import OF_BEST, PAIR, Row, after_correction, claims, filled, p_cell, pair_name
 from analysis.settings import Settings
 from analysis.statistics.equivalence import equivalence, mean_posterior
 from analysis.statistics.seeds import FEWEST_SEEDS, SeedMeans, outside
@@ -38,7 +38,7 @@ def answer(material: Material) -> Answer:
     return Answer(
         "equivalence",
         methods=[METHODS.format(rope=settings.rope)],
-        grids=[equivalence_grid(last, settings)],
+        grids=[equivalence_grid(last.iloc[material.leading(last)], settings)],
         frames={"equivalence": _for_file(table, settings)},
         notes=_notes(last, settings),
         about={(row["first"], row["second"]): _sentence(row, settings) for row in last[SAID].to_dict("records")},
@@ -123,7 +123,7 @@ def equivalence_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     header = [PAIR, "Outcome", f"{percent(2 * settings.alpha)} HL", "p equivalent", "worse", "equivalent", "better"]
     title = f"Practical equivalence of pairs, {kind}"
     grid = Grid("equivalence", _caption(table, kind, n, settings), header, title=title)
-    return filled(grid, table, cells, settings.rows_shown, "pairs; equivalence.csv has all.")
+    return filled(grid, table, cells, settings.rows_shown, f"{OF_BEST}; equivalence.csv has all.")
 
 
 def _probability(value: float, n: int) -> Cell:

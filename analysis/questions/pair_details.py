@@ -7,7 +7,7 @@ from analysis.grids.formats import fraction, percent, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.pair_texts import family_text, signed_rank_text
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, filled, pair_name
+from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
 from analysis.statistics.sign_flip import DRAWN_UP_TO, RANDOM_FLIPS
 from analysis.statistics.sign_flip import SEED as FLIP_SEED
@@ -24,8 +24,9 @@ def answer(material: Material) -> Answer:
     level = f"({percent(settings.alpha)} CI)"
     header = [PAIR, f"Mean {level}", f"HL {level}", *HEADER]
     grid = Grid("pair-details", _caption(material, last), header, title="Each pair in detail")
-    end = "pairs; pairs.csv has all, on every type."
-    return Answer("pair_details", grids=[filled(grid, last, _row, settings.rows_shown, end)], notes=_notes(material))
+    end = f"{OF_BEST}; pairs.csv has all, on every type."
+    grid = filled(grid, last.iloc[material.leading(last)], _row, settings.rows_shown, end)
+    return Answer("pair_details", grids=[grid], notes=_notes(material))
 
 
 def _row(row: Row) -> list[Cell]:

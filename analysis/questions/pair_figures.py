@@ -18,7 +18,7 @@ from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE, VERMILLION
-from analysis.grids.formats import fraction, percent, signed
+from analysis.grids.formats import MINUS, fraction, percent, signed, typeset
 from analysis.questions.compared_pairs import pairs_among
 from analysis.questions.question import Material
 from analysis.questions.tables import after_correction, claims, mark_of, star_legend
@@ -26,7 +26,6 @@ from analysis.statistics.arrays import Bools, Floats
 from analysis.statistics.intervals import student_reach
 from analysis.statistics.seeds import FEWEST_SEEDS
 
-MINUS = "\N{MINUS SIGN}"
 LEADING = "forest"  # the figure that the page shows first
 MOST_FROM_ONE = 12  # designs beside the one that they are compared with
 MOST_PAIRS = 45
@@ -260,7 +259,7 @@ def _texts(axes: Any, values: Floats, marks: NDArray[np.object_], turned: Bools 
     for row, column in np.argwhere(~np.eye(len(values), dtype=bool)):
         mark = marks[row, column]
         if turned is None:
-            text = f"{signed(values[row, column])}\n{mark}".strip()
+            text = f"{typeset(signed(values[row, column]))}\n{mark}".strip()
         else:
             text = f"{(MINUS if row < column else '+') if turned[row, column] else ''}{mark}"
         if text:

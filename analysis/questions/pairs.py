@@ -25,6 +25,7 @@ from analysis.questions.pair_texts import (
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import (
     NO_CLAIM,
+    OF_BEST,
     PAIR,
     Row,
     after_correction,
@@ -94,7 +95,8 @@ def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], jo
     pairs, settings = material.pairs, material.settings
     kinds = pairs["type"].unique().tolist()
     total = len(pairs) // len(kinds)  # the same pairs on every type
-    shown = [pairs.iloc[k * total :][: min(total, settings.rows_shown)].to_dict("records") for k in range(len(kinds))]
+    places = material.leading(material.pairs_on(material.last))[: settings.rows_shown]
+    shown = [pairs.iloc[k * total + places].to_dict("records") for k in range(len(kinds))]
     rows, costly = [], has_costs(material.designs)
     for records in zip(*shown, strict=True):
         last = records[-1]
@@ -107,7 +109,7 @@ def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], jo
         f"{typical_text(pairs, settings)}{joint}{signed_rank_text(pairs, settings)};"
         f" {correction_text(pairs, settings)}. {'; '.join(legend)}. {mean_text(pairs)}"
     )
-    rest = rest_text(len(rows), total, "pairs; pairs.csv has all.")
+    rest = rest_text(len(rows), total, f"{OF_BEST}; pairs.csv has all.")
     return Grid("pairs", caption, header, rows, rest=rest, title="Pairs of designs")
 
 

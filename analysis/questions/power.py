@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.grids.formats import fraction, score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, filled, pair_name
+from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 from analysis.statistics.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Shifted, detectable, power, tasks_needed
@@ -28,17 +28,18 @@ FIRST_STEP = "_first_step"  # ends the columns at alpha / family, which Holm ask
 def answer(material: Material) -> Answer:
     """Return the table of power for all tasks together; the csv holds every task type too."""
     settings, table = material.settings, power_table(material)
+    last = table[table["type"] == material.last]
     total = len(material.pairs) // len(material.blocks)
     notes = []
     if total > MOST_PAIRS:
         notes.append(
-            f"Power was simulated for the first {_simulated_of(total)} of {total:,} pairs, on all tasks together only;"
-            " choose fewer designs with models= or against= for the others and for the task types."
+            f"Power was simulated for the first {_simulated_of(total)} of {total:,} {OF_BEST}, on all tasks together"
+            " only; choose fewer designs with models= or against= for the others and for the task types."
         )
     return Answer(
         "power",
         methods=[METHODS.format(delta=settings.delta)],
-        grids=[power_grid(table[table["type"] == material.last], settings)],
+        grids=[power_grid(last.iloc[material.leading(last)], settings)],
         frames={"power": table},
         notes=notes,
     )
@@ -53,7 +54,8 @@ def power_table(material: Material) -> pd.DataFrame:
     """
     pairs = material.pairs
     if len(pairs) > MOST_PAIRS * len(material.blocks):
-        pairs = material.pairs_on(material.last).head(_simulated_of(len(pairs) // len(material.blocks)))
+        pairs = material.pairs_on(material.last)
+        pairs = pairs.iloc[material.leading(pairs)[: _simulated_of(len(pairs))]]
     matrix, settings, rows = material.matrix, material.settings, []
     for row in pairs.to_dict("records"):
         tasks = material.blocks[row["type"]]
@@ -111,7 +113,7 @@ def power_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     stated = f"Power at {score(settings.delta, 3).rstrip('0')}"
     header = [PAIR, "Smallest p", "SD", "Detectable", "Observed", "Power", "Tasks", stated, "Tasks"]
     grid = Grid("power", _caption(table, n, settings), header, title=f"What {n} tasks allow")
-    return filled(grid, table, cells, settings.rows_shown, "pairs; power.csv has all.")
+    return filled(grid, table, cells, settings.rows_shown, f"{OF_BEST}; power.csv has all.")
 
 
 def _known_score(value: float, digits: int) -> str:

@@ -16,15 +16,16 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.control.rule import Footnote
 from analysis.drawings.drawing import Drawing
-from analysis.grids.grid import Cell, Grid
+from analysis.grids.grid import Cell, Grid, said_once
 from analysis.manifests.designs import Design
 from analysis.questions.tables import tasks_text
 from analysis.settings import Settings
-from analysis.statistics.arrays import Floats
+from analysis.statistics.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,15 @@ class Material:
         sentence = f"Of {len(designs)} designs the {most} of the highest mean{also} are drawn."
         return [label for label in designs if label in kept], sentence
 
+    def leading(self, pairs: pd.DataFrame) -> Ints:
+        """Return the places of the rows of a table of pairs: those shown, of the highest means, in their order, then
+        the others from high to low."""
+        rank = self.matrix.mean().rank(ascending=False, method="first").where(self.matrix.columns != self.control, 0)
+        lower = np.maximum(pairs["first"].map(rank), pairs["second"].map(rank)).to_numpy()
+        order = np.argsort(lower, kind="stable")
+        shown = self.settings.rows_shown
+        return np.concatenate([np.sort(order[:shown]), order[shown:]])
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -119,8 +129,11 @@ def questions() -> tuple[ModuleType, ...]:
 def answers(material: Material) -> list[Answer]:
     """Return the answers of all questions that apply, their tables with the footnotes on designs."""
     given = [answer for question in questions() if (answer := question.answer(material)) is not None]
-    noted = [[footnoted(grid, material.footnotes, material.designs) for grid in answer.grids] for answer in given]
-    return [replace(a, grids=grids) if a.of_designs else a for a, grids in zip(given, noted, strict=True)]
+    return [replace(one, grids=[_finished(grid, one, material) for grid in one.grids]) for one in given]
+
+
+def _finished(grid: Grid, of: Answer, material: Material) -> Grid:
+    return footnoted(said_once(grid), material.footnotes if of.of_designs else [], material.designs)
 
 
 def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:

@@ -8,7 +8,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import pair_places
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, filled, pair_name, tasks_text
+from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Ints
 from analysis.statistics.seeds import FEWEST_SEEDS, SeedTable, model_intervals, seed_pairs, seed_table
@@ -36,7 +36,7 @@ def answer(material: Material) -> Answer | None:
     return Answer(
         "seeds",
         methods=[METHODS],
-        grids=[_grid(last, table, settings)],
+        grids=[_grid(last.iloc[material.leading(last)], table, settings)],
         frames={"seeds": frame},
         notes=_notes(last, len(table.seeds)),
     )
@@ -52,7 +52,7 @@ def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
     if FEWEST_SEEDS <= seeds < FEW_SEEDS:
         notes.append(
             f"Seeds: {seeds} seeds say little of how far a pair's seeds vary, so the interval with its own seeds, on"
-            " which a star rests, is wide, or too narrow where seeds matter much (docs/decisions/seeds.md). That with"
+            " which a star rests, is wide, or too narrow where seeds matter much. That with"
             " the seeds of all designs takes them to be equally sensitive to the seed."
         )
     clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
@@ -107,7 +107,7 @@ def _grid(rows: pd.DataFrame, table: SeedTable, settings: Settings) -> Grid:
 
     header = [PAIR, "Difference", *intervals.values(), "From seeds", "Seeds agree"]
     grid = Grid("seeds", _caption(rows, table, level), header, title="Pairs over tasks and seeds")
-    return filled(grid, rows, cells, settings.rows_shown, "pairs; seeds.csv has all.")
+    return filled(grid, rows, cells, settings.rows_shown, f"{OF_BEST}; seeds.csv has all.")
 
 
 def ends(row: Row, name: str) -> str:

@@ -14,6 +14,7 @@ from analysis.settings import Settings
 from analysis.statistics.correction import correction_name, passes
 from analysis.statistics.seeds import FEWEST_SEEDS
 
+OF_BEST = "pairs, those of the highest means"
 PAIR = "Pair (second - first)"  # heads the column of pair names
 NO_CLAIM = (
     f"it would be a claim about designs, which takes {FEWEST_SEEDS} seeds or more that both have; p speaks of these"

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from analysis.analyse import Result
 from analysis.drawings.drawing import Drawing
+from analysis.grids.formats import typeset
 from analysis.grids.latex import defined
 from analysis.questions.pair_figures import LEADING
 from analysis.report.methods import REFERENCES, bibtex, html, keys_of, latex, methods
@@ -30,6 +31,7 @@ def methods_latex(sentences: list[str]) -> str:
 
 def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: dict[str, str]) -> str:
     templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    templates.filters["minus"] = typeset
     keys = sorted(keys_of(sentences), key=lambda key: REFERENCES[key].short)
     notes, further = result.page_notes()
     leading = [drawing for drawing in drawings if drawing.name == LEADING]
@@ -45,7 +47,7 @@ def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: 
         ],
         audit=manifest_audit(result),
         further=further,
-        methods=Markup(" ").join(map(html, sentences)),
+        methods=Markup(" ").join(map(html, map(typeset, sentences))),
         methods_latex=texts["methods.tex"],
         references=[(key, REFERENCES[key].full) for key in keys],
         bibtex=texts["references.bib"],

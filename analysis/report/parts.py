@@ -73,16 +73,16 @@ def representation_parts(folder: Path | None) -> list[Part]:
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["version"] != VERSION:
             raise ValueError(f"version {stored['version']}")
-        return [_part(answer, folder) for answer in stored["answers"]]
+        return [_part(answer) for answer in stored["answers"]]
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} is not as python -m representation writes it ({type(error).__name__}: {error}). Run that again."
         ) from error
 
 
-def _part(answer: dict[str, Any], folder: Path) -> Part:
+def _part(answer: dict[str, Any]) -> Part:
     grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
-    figures = [page_figure(figure, f"{folder.name}/") for figure in answer["figures"]]
+    figures = [page_figure(figure) | {"file": ""} for figure in answer["figures"]]  # beside that folder, not this page
     return Part(answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"])
 
 
@@ -91,8 +91,8 @@ def _grid(stored: dict[str, Any]) -> Grid:
     return Grid(**{**stored, "rows": rows, "footnotes": tuple(stored["footnotes"])})
 
 
-def page_figure(words: dict[str, Any], folder: str = "") -> dict[str, Any]:
+def page_figure(words: dict[str, Any]) -> dict[str, Any]:
     """Return `figure_words` as the page shows them: the SVG within it is sharp, and its ids clash with no other's."""
     shown = {key: words[key] for key in ("name", "title", "caption", "alt", "width", "height")}
     source = f"data:image/svg+xml;base64,{words['svg']}"
-    return shown | {"source": source, "file": f"{folder}figures/{words['name']}.pdf"}
+    return shown | {"source": source, "file": f"figures/{words['name']}.pdf"}

@@ -10,7 +10,6 @@ from analysis.statistics.arrays import Floats
 
 ByTasks = dict[int, float]
 
-PAGE = "docs/calibration.md"
 
 # Coverage of the mean on differences of published models as they are; Hodges-Lehmann: of the pseudomedian.
 COVERAGE: dict[str, ByTasks] = {
@@ -65,8 +64,8 @@ def coverage_note(method: str, n: int) -> list[str]:
     held = "its centre" if method == "Hodges-Lehmann" else "the mean"
     return [
         f"The {method} interval holds {held} in about {_percent(rate)} instead of 95 % of samples (at"
-        f" {_where(COVERAGE[method], n)} on differences of published models, which have heavy tails as these have;"
-        f" {PAGE})."
+        f" {_where(COVERAGE[method], n)} on differences of published models, which have heavy tails as these"
+        " have)."
     ]
 
 
@@ -83,7 +82,7 @@ def skew_note(skewness: Floats, n: int) -> list[str]:
         " errors). The signed-rank test then asks whether the typical difference is zero, not the mean: where the mean"
         f" is zero and the skewness 2 it rejected {rate} instead of 5 %, a permutation test of the mean"
         f" {of_mean} (at {_where(SKEWED_SIGNED_RANK, n)}); the Hodges-Lehmann interval held the mean in"
-        f" {centre}, Student's t in {student} ({PAGE})."
+        f" {centre}, Student's t in {student}."
     ]
 
 
@@ -98,7 +97,7 @@ def related_note(correlation: Floats, n: int) -> list[str]:
     return [
         "Over all tasks the tests take tasks to be independent, but differences of tasks of one type resemble one"
         f" another (intraclass correlation {fraction(round(median, 2))} at the median over pairs). In blocks of four"
-        f" tasks with a correlation of {fraction(rho)} the signed-rank test rejected {rate} instead of 5 % ({PAGE})."
+        f" tasks with a correlation of {fraction(rho)} the signed-rank test rejected {rate} instead of 5 %."
     ]
 
 

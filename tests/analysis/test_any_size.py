@@ -30,7 +30,7 @@ def long_csv(path, shape, difference=0.001, sd=0.02, other_type="Retrieval"):
 def test_no_row_need_be_shown(tmp_path, analyse_words, word):
     result = analyse_words(f"scores={long_csv(tmp_path / 'x.csv', (3, 2, 12))}", "rows_shown=0", word)
     text = document(result)
-    assert "The first 0 of 3 pairs; pairs.csv has all." in text
+    assert "The first 0 of 3 pairs, those of the highest means; pairs.csv has all." in text
     assert "STS (n = 4)" in text
     assert not re.search(r"m1 - m0 +\|", text)
     assert r"\toprule" in latex_document(result)

@@ -211,7 +211,8 @@ def test_the_heat_map_holds_each_difference_with_its_sign(wide):
         place = order.index(row.second), order.index(row.first)
         assert values[place] == pytest.approx(row.hodges_lehmann)
         assert values[place[::-1]] == pytest.approx(-row.hodges_lehmann)
-        assert f"{row.hodges_lehmann:+.4f}".replace("0.", ".", 1) in " ".join(texts(figure))
+        number = f"{row.hodges_lehmann:+.4f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
+        assert number in texts(figure) or f"{number}\n" in "".join(texts(figure))
 
 
 def test_a_pair_against_the_order_of_the_means_is_marked_also_without_numbers():

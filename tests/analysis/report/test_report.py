@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
+from analysis.grids.formats import typeset
 from analysis.grids.html import number
 from analysis.questions.question import questions
 from analysis.report import methods as paragraph
@@ -101,7 +102,7 @@ def test_the_page_is_whole_and_accessible(ours):
     assert page[:folded].count("<table") == page[:folded].count("<figure") == 1
     assert page[:folded].count("<li>") == len(ours.page_notes()[0]) <= 7
     for note in ours.notes:
-        assert note in text
+        assert typeset(note) in text
     assert "Controlled: these 3 cells differ only in pooler, attn" in text
 
 
@@ -121,7 +122,7 @@ def test_a_reviewer_meets_the_sections_in_the_order_of_the_questions(ours):
     assert 'id="figure-forest_by_type"' in page.partition('id="section-pairs"')[2].partition("</details>")[0]
     for answer in ours.answers:
         own = page.partition(f'id="section-{answer.name}"')[2].partition("</details>")[0]
-        assert all(str(escape(note)) in own for note in answer.notes if answer.grids)
+        assert all(str(escape(typeset(note))) in own for note in answer.notes if answer.grids)
 
 
 def test_a_cell_knows_its_head(ours):

@@ -213,11 +213,11 @@ def test_more_tasks_than_the_exact_n_are_said():
 def test_latex_sets_stars_daggers_and_marks_upright(result, once):
     text = latex_document(result)
     assert "$^{***}$" in text
-    assert r"$^{ \mathrm{n.a.}}$" in text
+    assert "n.a. in every row: " in text
     assert r"\dag{} at most .05 over tasks alone, or only before it" in text
     assert "†" not in text
     alone = latex_document(once)
-    assert r"$^{ \mathrm{n.a.}}$" in alone
+    assert "n.a. in every row: " in alone
     assert not re.search(r"\^\{\*|\\dag|†", alone)
 
 
@@ -254,11 +254,12 @@ def test_details_say_where_no_interval_is_to_be_had(csv, analyse_words):
     assert any(note.startswith("PairClassification, Reranking: so few tasks attain no") for note in both.notes)
     few = analyse_words(f"scores={csv}", "types=[Reranking]")
     (grid,) = details(few).grids
-    assert all(row[2].below == ("n.a.",) for row in grid.rows)
+    assert "n.a. in every row: HL (95 % CI)." in grid.caption
+    assert not any(row[2].below for row in grid.rows)
     assert all(len(row[1].below) == 2 for row in grid.rows)  # Student's needs two tasks
     assert "n.a.: so few tasks attain it with no finite interval" in grid.caption
     ninety = analyse_words(f"scores={csv}", "types=[Reranking]", "alpha=0.2")  # four tasks attain 87.5 %
-    assert details(ninety).grids[0].rows[0][2].below != ("n.a.",)
+    assert details(ninety).grids[0].rows[0][2].below[0] != "n.a."
     assert "80 % CI" in details(ninety).grids[0].header[2]
 
 
@@ -268,7 +269,7 @@ def test_long_details_are_cut_and_what_is_not_resampled_is_said(csv, analyse_wor
     result = analyse_words(f"scores={csv}", "rows_shown=2")
     (grid,) = details(result).grids
     assert len(grid.rows) == 2
-    assert grid.rest == "The first 2 of 6 pairs; pairs.csv has all, on every type."
+    assert grid.rest == "The first 2 of 6 pairs, those of the highest means; pairs.csv has all, on every type."
     assert any(note.startswith("With more than 5 pairs (here 6) the permutation") for note in result.notes)
     assert grid.rows[0][6].text == "-"
     assert re.search(r"\| +- \|", document(result))

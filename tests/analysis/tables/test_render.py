@@ -3,12 +3,13 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from analysis.grids.formats import count, equals, fraction, score, signed
-from analysis.grids.grid import Cell, Grid
+from analysis.grids.grid import Cell, Grid, said_once
 from analysis.grids.latex import escape
 from analysis.grids.markdown import markdown_grid
 from analysis.write import document, latex_document
@@ -70,12 +71,13 @@ def test_markdown_tables(result, by_three):
     assert pairs[0][3] == "Mean"
     assert pairs[2][3] == signed(result.material.pairs.iloc[6]["difference"])
     assert pairs[2][5] == f"{signed(result.material.pairs.iloc[3]['hodges_lehmann'])} (.0234)"  # 3 x 2/2^8
-    assert "(n.a.: p >= .25)" in pairs[2][4]
+    assert pairs[2][4].startswith(("+", "-"))
+    assert "n.a." not in "".join(map(str, pairs)), "said once, in the caption"
+    assert "n.a. in every row: Retrieval (n = 3) p >= .25." in document(result)
     (told,) = [table for table in tables(document(by_three)) if table[0] == pairs[0]][:1]
     row = by_three.material.pairs.iloc[3]
     assert told[2][0] == pairs[2][0]
     assert told[2][5] == f"{signed(row['hodges_lehmann'])}\\* (.0234, seeds {fraction(row['p_seeds_adjusted'])})"
-    assert "(n.a.: p >= .25)" in told[2][4]
     assert not any("*" in cell for row in pairs[2:] for cell in row), "one run each"
     for table in (by_type, gain, pairs, costs):
         assert len({len(row) for row in table}) == 1
@@ -204,7 +206,8 @@ def test_raw_p_is_kept_where_the_correction_closes_the_row(fixture, mark, reques
     assert (
         "A family of 3 needs 10 tasks a type, or fewer pairs: against=\\<design>." in text
     )  # 3 x 2/2^9 > .01 > 3 x 2/2^10
-    assert re.search(r"\+\.\d{4}" + mark + r" \(n\.a\.: p >= \.0234, raw \.00781\)", text)
+    assert re.search(r"\+\.\d{4}" + mark + r" \(raw \.00781\)", text)
+    assert "n.a. in every row: STS (n = 8) p >= .0234." in text
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -219,7 +222,21 @@ def test_latex_structure(result, by_three, several):
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(spec)}
         assert all(row.endswith(r" \\") for row in rows)
     assert (r"$^{*}$" in text) == several
-    assert r"n.a.: p $\geq$ .25" in text
+    assert r"n.a. in every row: Retrieval (n = 3) p $\geq$ .25." in text
+
+
+def test_what_every_row_says_is_said_once():
+    """A column of nothing but n.a. goes; a line that one row lacks stays."""
+    gap, least = Cell("n.a."), "n.a.: p >= .25"
+    first = [Cell("1", below=(least, "raw .3")), gap, Cell("2", below=("n.a.",)), Cell("3", mark="* n.a.")]
+    other = [Cell("1", below=(least, "raw .4")), gap, Cell("2"), Cell("3", mark=" n.a.")]
+    rows = [[Cell("a"), *first], [Cell("b"), *other]]
+    once = said_once(Grid("x", "Caption.", ["Pair", "STS (n = 3)", "HL", "All", "Paper"], rows))
+    assert once.header == ["Pair", "STS (n = 3)", "All", "Paper"]
+    assert [cell.below for cell in once.rows[0]] == [(), ("raw .3",), ("n.a.",), ()]
+    assert [row[3].mark for row in once.rows] == ["*", ""]
+    assert once.caption == "Caption. n.a. in every row: STS (n = 3) p >= .25; HL; Paper."
+    assert said_once(replace(once, rows=rows[:1])).rows == rows[:1], "one row is no column"
 
 
 def test_latex_escapes():
@@ -227,6 +244,7 @@ def test_latex_escapes():
         r"a\_b \& 50\% \#1 \{x\} \textasciitilde{}\textasciicircum{}\textbackslash{} \$"
     )
     assert escape("-.0123") == "$-$.0123"
+    assert escape("bge-7 [-.01, -2], 1-2") == "bge-7 [$-$.01, $-$2], 1-2"
     assert escape("p >= .05 <.0001") == r"p $\geq$ .05 $<$.0001"
     assert escape("mean-bi - eos-causal") == "mean-bi $-$ eos-causal"
 
@@ -248,7 +266,7 @@ def test_long_lists_are_cut(filled, analyse_words):
     assert [row[0] for row in by_type[2:]] == ["mean-bi", "multilayer-bi"]
     assert len(gain) == 2 + 10
     assert len(pairs) == len(details) == 2 + 2
-    assert "The first 2 of 3 pairs; pairs.csv has all." in text
+    assert "The first 2 of 3 pairs, those of the highest means; pairs.csv has all." in text
 
 
 def test_numbers():
