@@ -1,6 +1,6 @@
 """The settings of one analysis, checked: every later step may trust them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,13 @@ from cli.errors import UserError, nearest
 
 CHOICES = {
     "missing": ("auto", "fail", "drop_tasks", "drop_models", "intersection"),
-    "correction": ("holm", "bh", "none"),
+    "correction": ("holm", "bh", "shaffer", "westfall_young", "none"),
     "family": ("type", "table"),
     "zeros": ("wilcox", "pratt", "zsplit"),
     "scale": ("auto", "1", "100"),
     "layout": ("grid", "paper"),
 }
+OF_PAIRS = ("shaffer", "westfall_young")  # corrections made for the tests of the pairs over tasks alone
 ALIASES = {"intersection": "drop_tasks"}  # its former name
 LISTS = ("models", "seeds", "types", "tasks", "subsets", "factors", "allow")
 TEXTS = ("benchmark", "split", "revision", "against", "cluster", "items")
@@ -68,6 +69,11 @@ class Settings:
     allow: tuple[str, ...] = ()
     order: dict[str, list[str]] = field(default_factory=dict)
 
+    @property
+    def of_other_tests(self) -> "Settings":
+        """The settings of tests that are not the pairs' over tasks: Holm in place of corrections made for those."""
+        return replace(self, correction="holm") if self.correction in OF_PAIRS else self
+
 
 def settings_from(values: dict[str, Any]) -> Settings:
     """Check the composed values and return them as `Settings`. Raises UserError with the mend in one line."""
@@ -77,6 +83,11 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked |= {key: "" if values[key] is None else str(values[key]) for key in TEXTS}
     if checked["benchmark"] and (checked["split"] or checked["subsets"]):
         raise UserError("benchmark= fixes splits and subsets. Leave out split= and subsets=, or benchmark=.")
+    if checked["correction"] == "shaffer" and checked["against"]:
+        raise UserError(
+            "correction=shaffer with against= is Holm's, since any of these pairs can be equal together. Write"
+            " correction=holm, or leave out against=."
+        )
     checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}
     for key, (word, is_there, kind, mend) in PLACES.items():
         if checked[key] not in ("", word) and not is_there(Path(checked[key])):

@@ -147,9 +147,11 @@ def _mean_against(pair: pd.Series, matrix: pd.DataFrame) -> str:
 
 
 def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
-    size, after, raw, floor = int(pair["family_size"]), after_correction(settings), "", fraction(pair["p_min"])
+    size, raw, floor = int(pair["family_size"]), "", fraction(pair["p_min"])
+    after, seeds_after = after_correction(settings), after_correction(settings, seeds=True)
     if after:
-        after += f" over {size:,} {'pairs' if size > 1 else 'pair'}"
+        over = f" over {size:,} {'pairs' if size > 1 else 'pair'}"
+        after, seeds_after = after + over, seeds_after + over
         floor += f", corrected {fraction(pair['p_min_adjusted'])}"
         raw = f" (before it p {equals(pair['p'])})"
     if pair["reachable"] != "yes":
@@ -170,5 +172,5 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
     word = "is" if pair["told"] else "is not"
     return (
         f"{what} {word} told of the designs: over tasks {over_tasks}; over tasks and the {seeds} seeds"
-        f" p {equals(pair['p_seeds_adjusted'])}{after}; {least}."
+        f" p {equals(pair['p_seeds_adjusted'])}{seeds_after}; {least}."
     )

@@ -59,10 +59,10 @@ def answer(material: Material) -> Answer | None:
     return Answer(
         "clusters",
         methods=[METHODS.format(cluster=cluster)],
-        grids=[_grid(last.iloc[material.leading(last)], material.settings)],
+        grids=[_grid(last.iloc[material.leading(last)], material.settings.of_other_tests)],
         frames={"clusters": frame},
         notes=_notes(material, sizes, labels),
-        about=_about(last, material.settings, "clusters"),
+        about=_about(last, material.settings.of_other_tests, "clusters"),
     )
 
 
@@ -71,7 +71,7 @@ def _unasked(material: Material, shared: dict[str, int], labels: dict[str, str])
     last, about = material.last, {}
     if last in shared and len(material.pairs) <= MOST_UNASKED * len(material.blocks):
         frame = _tests(material, {last: shared[last]}, labels, intervals=False)
-        about = _about(frame, material.settings, "sources of the tasks")
+        about = _about(frame, material.settings.of_other_tests, "sources of the tasks")
     return Answer("clusters", notes=[_sharing(material, shared, labels)], about=about)
 
 
@@ -80,7 +80,7 @@ def _tests(material: Material, shared: dict[str, int], labels: dict[str, str], i
 
     family=table is here the blocks with clusters.
     """
-    settings, parts = material.settings, []
+    settings, parts = material.settings.of_other_tests, []
     for kind in shared:
         tasks, rows = material.blocks[kind], material.pairs_on(kind)
         differences = np.ascontiguousarray(material.differences(kind))  # the order in which its means are summed

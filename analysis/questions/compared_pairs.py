@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
-from analysis.statistics.correction import CORRECTIONS, passes
+from analysis.statistics.correction import CORRECTIONS, FLOORS, RESAMPLED, Correction, Family, of_seeds, passes
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
 from analysis.statistics.seeds import paired_by_seed, two_sided
-from analysis.statistics.wilcoxon import SignedRank, signed_rank
+from analysis.statistics.wilcoxon import SignedRank, signed_rank, signed_ranks
 
 ALL = "All"
 ALWAYS = ("holm", "bh")  # both stand in the files, whichever decides
@@ -26,29 +26,39 @@ def compare_pairs(
     settings: Settings,
     control: str = "",
     frame: pd.DataFrame | None = None,
+    *,
+    sizes: bool = True,
 ) -> pd.DataFrame:
     """Return one row per (type, pair); with a `control` only the pairs that hold it.
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed.
     `difference` is the mean over tasks of second minus first; the columns of the test follow, those of `_typical`,
     which belong to it, those of `cross_checks`, `paired_by_seed` and `corrected`. Intervals have the level 1 - alpha.
+    sizes=False leaves out estimates, intervals and checks, which take most of the time.
     A pair is `told` where the corrected tests over tasks and over tasks and seeds both pass, and point the same way.
     """
     names = np.array(matrix.columns, dtype=object)
     first, second = pair_places(names, control)
-    cube, tables = seed_cube(frame, matrix), []
+    cube, tables, ranks = seed_cube(frame, matrix), [], []
     for kind, tasks in blocks.items():
         values = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
         differences, means = values[second] - values[first], values.mean(axis=1)
         test = signed_rank(differences, settings.zeros, settings.decimals)
         columns = {"type": kind, "first": names[first], "second": names[second]}
         columns |= {"mean_first": means[first], "mean_second": means[second], "difference": differences.mean(axis=1)}
-        columns |= vars(test) | _typical(differences, test, tasks, settings)
-        columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
-        seeds = paired_by_seed(cube[:, matrix.index.get_indexer(tasks)], first, second)
+        columns |= vars(test)
+        if sizes:
+            columns |= _typical(differences, test, tasks, settings)
+            columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
+        places = matrix.index.get_indexer(tasks)
+        seeds = paired_by_seed(cube[:, places], first, second)
         tables.append(pd.DataFrame(columns | vars(seeds) | {"p_seeds": two_sided(seeds)}))
-    tests = corrected(pd.concat(tables, ignore_index=True), settings)
-    return tests.assign(told=tests["told"] & (tests["ahead"] == np.sign(tests["mean_seeds"])))
+        if settings.correction == RESAMPLED:
+            ranks.append(np.zeros((len(first), len(matrix)), dtype=np.int64))
+            ranks[-1][:, places] = signed_ranks(differences, settings.zeros, settings.decimals)
+    tests = corrected(pd.concat(tables, ignore_index=True), settings, np.concatenate(ranks) if ranks else None)
+    side = np.sign(tests["w_plus"] - tests["w_minus"])  # `ahead` of a test that passes
+    return tests.assign(told=tests["told"] & (side == np.sign(tests["mean_seeds"])))
 
 
 def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
@@ -94,36 +104,42 @@ def _typical(differences: Floats, test: SignedRank, tasks: list[str], settings: 
     return columns | {"hl_confidence": typical.confidence, "ahead": ahead.astype(int), "mean_tipped_by": tipped}
 
 
-def corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def corrected(tests: pd.DataFrame, settings: Settings, ranks: Ints | None = None) -> pd.DataFrame:
     """Return the tests (columns type, p, p_min, perhaps p_seeds; one row per test) with those of the correction.
 
     `family_size`; `p_holm` and `p_bh`; `p_adjusted` and `p_min_adjusted` by the correction that `settings` names,
     each over the family; `significant`, of the runs at hand; `told`, of the designs: significant, and p_seeds passes
     after the same correction, where unknown p counts as 1. `reachable`: yes, uncorrected (p could pass, the corrected p
     could not), or no.
-    The corrected values of Holm and of Benjamini-Hochberg only grow with any p of the family, so no data with so many
-    tasks can go below the corrected `p_min`.
+    The corrected values of Holm, Shaffer and Benjamini-Hochberg only grow with any p of the family, so no data with so
+    many tasks can go below the corrected `p_min`; those of Westfall and Young, which take the signed `ranks` [tests,
+    all tasks], can be p itself. p_seeds has no such ranks and is corrected by Holm there.
     """
     families = tests["type"].to_numpy() if settings.family == "type" else np.full(len(tests), "table")
     groups = [np.flatnonzero(families == name) for name in dict.fromkeys(families)]
     p, p_min = tests["p"].to_numpy(dtype=np.float64), tests["p_min"].to_numpy(dtype=np.float64)
 
-    def within(values: Floats, correction: str) -> Floats:
+    def within(values: Floats, correct: Correction) -> Floats:
         adjusted = np.empty_like(values)
         for rows in groups:
-            adjusted[rows] = CORRECTIONS[correction](values[rows])
+            blocks, of_family = tests["type"].iloc[rows].nunique(), np.empty((0, 0)) if ranks is None else ranks[rows]
+            family = Family(blocks, of_family[:, of_family.any(axis=0)].astype(np.int64))
+            adjusted[rows] = correct(values[rows], family)
         return adjusted
 
-    adjusted, floor = within(p, settings.correction), within(p_min, settings.correction)
+    correct = CORRECTIONS[settings.correction]
+    adjusted, floor = within(p, correct), within(p_min, FLOORS.get(settings.correction, correct))
     raw_only = np.where(passes(p_min, settings.alpha), "uncorrected", "no")
     significant = passes(adjusted, settings.alpha)
     over_seeds = tests["p_seeds"].to_numpy(dtype=np.float64) if "p_seeds" in tests else np.full(len(tests), np.nan)
     seeds_adjusted = np.where(
-        np.isnan(over_seeds), np.nan, within(np.nan_to_num(over_seeds, nan=1.0), settings.correction)
+        np.isnan(over_seeds),
+        np.nan,
+        within(np.nan_to_num(over_seeds, nan=1.0), CORRECTIONS[of_seeds(settings.correction)]),
     )
     return tests.assign(
         family_size=pd.Series(families, tests.index).groupby(families).transform("size"),
-        **{f"p_{name}": within(p, name) for name in ALWAYS},
+        **{f"p_{name}": within(p, CORRECTIONS[name]) for name in ALWAYS},
         p_adjusted=adjusted,
         p_min_adjusted=floor,
         significant=significant,

@@ -23,7 +23,7 @@ ENDINGS = {"": "", "-wide": " over more designs"}
 
 def answer(material: Material) -> Answer:
     """Return the tests and marginal means of every complete crossing, at most two."""
-    settings = material.settings
+    settings = material.settings.of_other_tests
     factors = factor_table(material.designs)
     effects, notes = factorial_effects(material.matrix, factors, material.blocks, settings, material.frame)
     tables = effects_for_file(effects)

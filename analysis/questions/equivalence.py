@@ -33,7 +33,7 @@ FEWEST = 6  # tasks: below it a probability is never bold
 
 def answer(material: Material) -> Answer:
     """Return the table `equivalence` for the last block (all tasks); equivalence.csv has all."""
-    settings, table = material.settings, equivalence_table(material)
+    settings, table = material.settings.of_other_tests, equivalence_table(material)
     last = table[table["type"] == material.last]
     return Answer(
         "equivalence",
@@ -56,7 +56,7 @@ def equivalence_table(material: Material) -> pd.DataFrame:
     `outcome`: told apart where the difference is `told` of the designs, else equivalent where both tests at the margin
     pass over tasks and over tasks and seeds, else not told. `within_margin` says the latter of pairs told apart, too.
     """
-    settings, parts = material.settings, []
+    settings, parts = material.settings.of_other_tests, []  # non-equivalence of pairs knows no groups
     for kind, tasks in material.blocks.items():
         rows, differences = material.pairs_on(kind), material.differences(kind)
         columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}

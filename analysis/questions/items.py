@@ -49,8 +49,8 @@ def answer(material: Material) -> Answer | None:
     notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, material)]
     if not tested:
         return Answer("items", notes=notes) if notes else None
-    frame = _frame(tested, settings)
-    grid = _grid(frame, tested, settings)
+    frame = _frame(tested, settings.of_other_tests)
+    grid = _grid(frame, tested, settings.of_other_tests)
     return Answer("items", methods=[METHODS], grids=[grid], frames={"items": frame}, notes=notes)
 
 

@@ -12,7 +12,7 @@ from analysis.questions.compared_pairs import BETWEEN
 from analysis.questions.question import Material
 from analysis.questions.tables import after_correction, claims, pair_name, tasks_text
 from analysis.settings import Settings
-from analysis.statistics.correction import correction_name
+from analysis.statistics.correction import FIRST_STEP, correction_name
 from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.wilcoxon import EXACT_UP_TO
 
@@ -30,6 +30,10 @@ CORRECTIONS_DONE = {
     "holm": "P-values were corrected by Holm's step-down procedure [@holm1979]",
     "bh": "P-values were corrected by the procedure of Benjamini and Hochberg, which bounds the rate of false"
     " discoveries [@benjamini1995]",
+    "shaffer": "P-values were corrected by Shaffer's static step-down procedure, which counts how many pairs can be"
+    " equal together [@shaffer1986],",
+    "westfall_young": "P-values were corrected by the step-down minimum of p under flips of the signs of whole tasks"
+    " in all pairs at once [@westfall1993] (p over tasks and seeds by Holm's procedure [@holm1979])",
 }
 CHECKS = {
     "p_permutation": "the paired permutation test of the mean [@pitman1937]",
@@ -169,7 +173,7 @@ def _closed(kind: str, lowest: pd.Series, settings: Settings) -> str:
     differ = f", of which at most {lowest['n_pairs'] - lowest['n_zero']} differ" if lowest["n_zero"] else ""
     alpha, needed = fraction(settings.alpha), tasks_that_allow(settings.alpha)
     family = tasks_that_allow(settings.alpha, int(lowest["family_size"]))
-    after = "" if settings.correction != "holm" or family == needed else f" ({family} after the correction)"
+    after = "" if settings.correction not in FIRST_STEP or family == needed else f" ({family} after the correction)"
     return (
         f"Too few tasks: {head}{differ}: the smallest two-sided p is"
         f" {fraction(lowest['p_min'])}, so {alpha} cannot be reached whatever the scores; at least {needed} tasks"
@@ -184,7 +188,7 @@ def tasks_that_allow(alpha: float, family: int = 1) -> int:
 
 def mend(tests: pd.DataFrame, settings: Settings, effects: bool = False) -> str:
     """Say how many tasks a type the family of pairs, or of effects, would need."""
-    if settings.correction != "holm":
+    if settings.correction not in FIRST_STEP:
         return f"More tasks a type, or {'fewer effects' if effects else 'a smaller family'}, would mend it."
     family = int(tests["family_size"].max())
     needs = f"needs {tasks_that_allow(settings.alpha, family)} tasks a type"

@@ -60,10 +60,10 @@ def answer(material: Material) -> Answer:
 
 def for_file(tests: pd.DataFrame, correction: str) -> pd.DataFrame:
     """Leave out the column that repeats `p_holm`, `p_bh` or p, and name the floor after its correction."""
-    table = tests.drop(columns=["p_adjusted"])
     if correction == "none":
-        return table.drop(columns=["p_min_adjusted"])
-    return table.rename(columns={"p_min_adjusted": f"p_min_{correction}"})
+        return tests.drop(columns=["p_adjusted", "p_min_adjusted"])
+    kept = tests.drop(columns=["p_adjusted"]) if f"p_{correction}" in tests else tests
+    return kept.rename(columns={"p_adjusted": f"p_{correction}", "p_min_adjusted": f"p_min_{correction}"})
 
 
 def _noted(material: Material) -> pd.DataFrame:

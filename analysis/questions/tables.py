@@ -11,7 +11,7 @@ from analysis.grids.formats import fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import ALL
 from analysis.settings import Settings
-from analysis.statistics.correction import correction_name, passes
+from analysis.statistics.correction import RESAMPLED, correction_name, of_seeds, passes
 from analysis.statistics.seeds import FEWEST_SEEDS
 
 OF_BEST = "pairs, those of the highest means"
@@ -41,9 +41,10 @@ def filled(
     return replace(grid, rows=rows, rest=rest_text(len(rows), len(table), end, which))
 
 
-def after_correction(settings: Settings) -> str:
-    """Return " after Holm", or "" without a correction."""
-    return "" if settings.correction == "none" else f" after {correction_name(settings.correction)}"
+def after_correction(settings: Settings, seeds: bool = False) -> str:
+    """Return " after Holm", or "" without a correction. seeds: of p over tasks and seeds."""
+    correction = of_seeds(settings.correction) if seeds else settings.correction
+    return "" if correction == "none" else f" after {correction_name(correction)}"
 
 
 def tasks_text(kind: str, n: int, one: str = "the ", every: str = "the ") -> str:
@@ -96,6 +97,7 @@ def star_legend(tests: pd.DataFrame, settings: Settings, behind: str = " (the p 
         return f"No star: {NO_CLAIM}"
     few = f"; no mark with fewer than {FEWEST_SEEDS} common seeds" if (tests["n_seeds"] < FEWEST_SEEDS).any() else ""
     before = ", or only before the correction" if settings.correction != "none" else ""
+    behind += f",{after_correction(settings, seeds=True)}" if settings.correction == RESAMPLED else ""
     return (
         f"* = told of the designs: p at most {fraction(settings.alpha)}{after_correction(settings)}, over tasks, and of"
         f" the mean over tasks and seeds, both random{behind}; (*) = of these runs"

@@ -59,6 +59,12 @@ def signed_rank(differences: Floats, zeros: str = "wilcox", decimals: int = 12) 
     return SignedRank(n_pairs, n_zero, plus / 2, minus / 2, biserial, p, p_min)
 
 
+def signed_ranks(differences: Floats, zeros: str = "wilcox", decimals: int = 12) -> Ints:
+    """Return the doubled midranks [P, n] that the same test gives the differences, each with the sign of its own."""
+    d = rounded(differences, decimals)
+    return np.asarray(_ranks(d, zeros)[0] * np.sign(d), dtype=np.int64)
+
+
 def p_above_zero(differences: Floats, zeros: str = "wilcox", decimals: int = 12) -> Floats:
     """Return the one-sided p [P] of the same test of each row of `differences` [P, n]: is the centre above zero?"""
     d = rounded(differences, decimals)
