@@ -1,0 +1,118 @@
+"""How many tasks carry a difference that is told: one task left out, and the fewest without which the verdict turns."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.grids.formats import equals, fraction, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.names import listed
+from analysis.questions.compared_pairs import BETWEEN, compare_pairs
+from analysis.questions.question import Answer, Material
+from analysis.questions.tables import PAIR, Row, after_correction, filled, pair_name, tasks_text
+from analysis.statistics.arrays import Bools, Floats, rounded
+from analysis.statistics.correction import RESAMPLED
+from analysis.statistics.influence import carriers
+from analysis.statistics.seeds import FEWEST_SEEDS
+
+PLACE = 106
+MOST_PAIRS = 45  # all pairs of ten designs
+MOST_TASKS = 10  # left out of one pair
+SAID = 3  # tasks: where at most so many carry a difference, the verdict says so
+METHODS = (
+    "Every comparison that was told was made again without each single task, and without the tasks with the largest"
+    " differences in its favour until it turned [@broderick2020]."
+)
+
+
+def answer(material: Material) -> Answer | None:
+    """Return the table `influence` of the pairs told of the designs, or with too few seeds of these runs."""
+    pairs, settings = material.pairs_on(material.last), material.settings
+    shown = np.flatnonzero(_shown(pairs))
+    if not len(shown):
+        return None
+    if len(pairs) > MOST_PAIRS or settings.correction == RESAMPLED:
+        few = f"up to {MOST_PAIRS} pairs and a correction without resampling; models=, against= or correction= mend it"
+        return Answer("influence", notes=[f"Which tasks carry a difference is worked out for {few}."])
+    table = pd.DataFrame([_row(material, place) for place in shown.tolist()], index=shown).reset_index(drop=True)
+    return Answer(
+        "influence",
+        grids=[_grid(table, material)],
+        frames={"influence": table},
+        methods=[METHODS],
+        about={(row["first"], row["second"]): _sentence(row) for row in table.to_dict("records")},
+    )
+
+
+def _shown(pairs: pd.DataFrame) -> Bools:
+    """Tell which pairs are told of the designs, or where seeds are too few differ in these runs."""
+    return np.where(pairs["n_seeds"] >= FEWEST_SEEDS, pairs["told"], pairs["significant"]).astype(bool)
+
+
+def _larger_p(pairs: pd.DataFrame) -> Floats:
+    """Return the corrected p that decides: over tasks, or where it is larger over tasks and seeds."""
+    return pairs[["p_adjusted", "p_seeds_adjusted"]].max(axis=1).to_numpy()  # nan where seeds are too few
+
+
+def _without(material: Material, tasks: list[str]) -> pd.DataFrame:
+    """Return the pairs of the last block, compared and corrected again without these tasks."""
+    kept = {kind: [task for task in block if task not in tasks] for kind, block in material.blocks.items()}
+    alone = material.settings.family == "type"
+    blocks = {kind: block for kind, block in kept.items() if block and (kind == material.last or not alone)}
+    matrix = material.matrix.drop(index=tasks)
+    pairs = compare_pairs(matrix, blocks, material.settings, material.control, material.frame, sizes=False)
+    return pairs[pairs["type"] == material.last]
+
+
+def _row(material: Material, place: int) -> dict[str, Any]:
+    """Return the row of one pair, by its place among those of the last block."""
+    pair, tasks = material.pairs_on(material.last).iloc[[place]], material.blocks[material.last]
+    differences, side = rounded(material.differences(material.last)[place], material.settings.decimals), pair["ahead"]
+
+    def turned(places: list[int]) -> bool:
+        again = _without(material, [tasks[k] for k in places]).iloc[[place]]
+        apart = np.sign(again["w_plus"] - again["w_minus"]).to_numpy() != side.to_numpy()
+        return bool(apart[0] or not _shown(again)[0])
+
+    carried = [tasks[k] for k in carriers(differences, float(side.iloc[0]), turned, MOST_TASKS)]
+    first = tasks[int(np.argmax(differences * side.iloc[0]))]
+    row = {**pair[["first", "second", "n_seeds", "hodges_lehmann"]].iloc[0], "p": _larger_p(pair)[0]}
+    row |= {"largest_task": first, "p_without_largest": _larger_p(_without(material, [first]).iloc[[place]])[0]}
+    row |= {"n_carriers": len(carried) or np.nan, "carriers": BETWEEN.join(carried), "n_tasks": len(tasks)}
+    return row | {"p_without_carriers": _larger_p(_without(material, carried).iloc[[place]])[0] if carried else np.nan}
+
+
+def _sentence(row: Row) -> str:
+    """Say that few tasks carry the difference; "" where it takes more."""
+    if not row["n_carriers"] <= SAID:
+        return ""
+    tasks = row["carriers"].split(BETWEEN)
+    which = "this task" if len(tasks) == 1 else f"these {len(tasks)} tasks"
+    what = "told" if row["n_seeds"] >= FEWEST_SEEDS else "significant"
+    return (
+        f"The lead rests on {which} of {row['n_tasks']}: {listed(tasks)}; without {'it' if len(tasks) == 1 else 'them'}"
+        f" it is not {what} (p {equals(row['p_without_carriers'])})."
+    )
+
+
+def _grid(table: pd.DataFrame, material: Material) -> Grid:
+    def cells(row: Row) -> list[Cell]:
+        few = row["n_carriers"] == row["n_carriers"]
+        names = [row["largest_task"], fraction(row["p_without_largest"])]
+        carried = [f"{row['n_carriers']:.0f}", listed(row["carriers"].split(BETWEEN), SAID)]
+        texts = [pair_name(row), signed(row["hodges_lehmann"]), fraction(row["p"]), *names]
+        return [*map(Cell, texts), *map(Cell, carried if few else [f"> {MOST_TASKS}", ""])]
+
+    settings = material.settings
+    over = tasks_text(material.last, len(material.blocks[material.last]))
+    caption = (
+        f"Which of {over} carry each difference that is told of the designs (with fewer than {FEWEST_SEEDS} seeds: that"
+        f" is significant in these runs). p:{after_correction(settings)} over tasks, or over tasks and seeds where that"
+        " is larger, with all tasks and without the task with the largest difference in favour of the design ahead."
+        " Rests on: the fewest tasks, those with the largest differences in its favour, without which all pairs"
+        " compared again no longer tell this one. They are chosen by the scores, so that no p without them is a test."
+    )
+    header = [PAIR, "HL", "p", "Largest task", "p without it", "Rests on", "Tasks"]
+    grid = Grid("influence", caption, header, title="What the differences rest on")
+    return filled(grid, table, cells, settings.rows_shown, "pairs; influence.csv has all.")

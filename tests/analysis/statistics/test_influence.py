@@ -1,0 +1,65 @@
+"""The tasks that carry a difference against every other set of as many tasks, and the sentence of the verdict."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import wilcoxon
+
+from analysis.statistics.influence import carriers
+
+
+def p_without(differences, places):
+    return wilcoxon(np.delete(differences, list(places)), alternative="greater").pvalue
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_other_set_of_as_many_tasks_gives_a_larger_p(seed, count):
+    d = np.random.default_rng(seed).normal(0.8, 1, 9)
+    calls = []
+    assert carriers(d, 1.0, lambda places: calls.append(places) or len(places) == count, 5) == calls[-1]
+    largest = max(p_without(d, places) for places in combinations(range(9), count))
+    assert p_without(d, calls[-1]) == pytest.approx(largest)
+    assert carriers(-d, -1.0, lambda places: len(places) == count, 5) == calls[-1]
+
+
+def test_more_than_most_or_than_there_are_on_its_side_are_none():
+    assert carriers(np.arange(1.0, 10), 1.0, lambda _: False, 3) == []
+    assert carriers(np.array([3.0, -1.0, -2.0]), 1.0, lambda places: len(places) == 2, 3) == []
+
+
+def written(path, scores, kinds):
+    """A csv of designs -> scores of the tasks t0, t1, ..., whose types are `kinds`."""
+    tasks = pd.DataFrame({"task": [f"t{k}" for k in range(len(kinds))], "type": kinds})
+    pd.concat([tasks.assign(model=name, score=of) for name, of in scores.items()]).to_csv(path, index=False)
+    return path
+
+
+def test_the_verdict_names_the_tasks_that_carry_it(tmp_path, analyse_words):
+    """8 tasks, all for b: p .0078; without the largest two 2 / 2^6 = .031, without three 2 / 2^5 = .0625."""
+    rng = np.random.default_rng(0)
+    a = rng.uniform(0.3, 0.5, 8)
+    path = written(tmp_path / "s.csv", {"a": a, "b": a + np.arange(1, 9) / 100}, ["STS"] * 8)
+    result = analyse_words(f"scores={path}")
+    (answer,) = (answer for answer in result.answers if answer.name == "influence")
+    row = answer.frames["influence"].iloc[0]
+    assert (row["n_carriers"], row["carriers"]) == (3, "t7; t6; t5")
+    assert (row["p"], row["p_without_largest"], row["p_without_carriers"]) == (2 / 2**8, 2 / 2**7, 2 / 2**5)
+    assert "The lead rests on these 3 tasks of 8: t7, t6, t5; without them it is not significant" in result.verdict
+    assert "3" in [cell.text for cell in answer.grids[0].rows[0]]
+
+
+def test_one_family_of_all_types_and_pairs_that_are_not_told(tmp_path, analyse_words):
+    rng = np.random.default_rng(1)
+    scores = rng.uniform(0.3, 0.5, (40, 1)) + np.array([0, 0.05, 0.05]) + rng.normal(0, 0.01, (40, 3))
+    kinds = ["STS"] * 20 + ["Retrieval"] * 20
+    path = written(tmp_path / "s.csv", dict(zip("abc", scores.T, strict=True)), kinds)
+    for words in ((), ("family=table",)):
+        result = analyse_words(f"scores={path}", *words)
+        (answer,) = (answer for answer in result.answers if answer.name == "influence")
+        table = answer.frames["influence"]
+        assert list(zip(table["first"], table["second"], strict=True)) == [("a", "b"), ("a", "c")]
+        assert table["n_carriers"].isna().all()  # more than ten
+        assert "rests on" not in result.verdict
