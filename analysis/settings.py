@@ -67,6 +67,7 @@ class Settings:
     representation: Path | None = None
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
+    type_weights: dict[str, float] = field(default_factory=dict)
     order: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -98,6 +99,10 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked["figures"] = checked["report"] if values["figures"] is None else _switch("figures", values["figures"])
     checked["representation"] = _representation(values["representation"], checked["report"])
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
+    weights = values["type_weights"] or {}
+    if not isinstance(weights, dict):
+        raise UserError("type_weights= names types and numbers. Write type_weights='{STS: 2}'.")
+    checked["type_weights"] = {str(k): _number(f"type_weights.{k}", v, 1e-6, 1e6) for k, v in weights.items()}
     return Settings(**checked)
 
 
