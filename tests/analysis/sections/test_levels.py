@@ -41,7 +41,7 @@ def named(result):
 
 def test_intervals_are_of_the_level_that_alpha_leaves(usual_and_strict):
     usual, strict = map(named, usual_and_strict)
-    for name in ("seeds", "clusters", "borda"):
+    for name in ("seeds", "clusters", "strengths"):
         assert ("95 %" in usual[name][0], "99 %" in usual[name][0]) == (True, False), name
         assert ("95 %" in strict[name][0], "99 %" in strict[name][0]) == (False, True), name
     columns = {
@@ -53,7 +53,7 @@ def test_intervals_are_of_the_level_that_alpha_leaves(usual_and_strict):
         for column in own:
             assert (after[f"low_{column}"] < before[f"low_{column}"]).all()
             assert (after[f"high_{column}"] > before[f"high_{column}"]).all()
-    before, after = (found["borda"][1]["borda"] for found in (usual, strict))
+    before, after = (found["strengths"][1]["strengths"] for found in (usual, strict))
     assert (after["rank_high"] - after["rank_low"]).sum() > (before["rank_high"] - before["rank_low"]).sum()
 
 

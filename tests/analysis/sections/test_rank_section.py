@@ -28,8 +28,8 @@ def sections(result):
 
 
 def marks(found):
-    """The marks in the tables of the ranks, those of `borda` and of `equivalence`."""
-    grids = [grid for name in ("ranks", "borda", "equivalence") for grid in found[name].grids]
+    """The marks in the tables of the ranks, those of `strengths` and of `equivalence`."""
+    grids = [grid for name in ("ranks", "strengths", "equivalence") for grid in found[name].grids]
     return [cell.mark for grid in grids for row in grid.rows for cell in row if cell.mark]
 
 
@@ -54,14 +54,14 @@ def clear_by_seed(tmp_path):
 def test_tables_and_files(clear, analyse_words, tmp_path):
     result = analyse_words(f"scores={clear}")
     found = sections(result)
-    assert [grid.name for name in ("ranks", "borda", "equivalence") for grid in found[name].grids] == [
+    assert [grid.name for name in ("ranks", "strengths", "equivalence") for grid in found[name].grids] == [
         "friedman",
         "ranks",
-        "borda",
+        "strengths",
         "equivalence",
     ]
-    tests, ranks, borda, equivalence = (
-        grid.rows for name in ("ranks", "borda", "equivalence") for grid in found[name].grids
+    tests, ranks, order, equivalence = (
+        grid.rows for name in ("ranks", "strengths", "equivalence") for grid in found[name].grids
     )
     assert [row[0].text for row in tests] == ["Retrieval", "STS", "All"]
     assert all(float(row[4].text.replace("<", "")) <= 0.05 for row in tests)
@@ -70,7 +70,7 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
     assert "No star: ranks of these runs say nothing of other seeds." in found["ranks"].grids[0].caption
     assert [row[0].text for row in ranks][::3] == ["m3", "m2"]
     assert ranks[0][3].below == ("a",)
-    assert [row[1].text for row in borda][::3] == ["1", "4"]
+    assert [row[1].text for row in order][::3] == ["1", "4"]
     assert len(equivalence) == 6
     files = {path.name: path for path in write_files(result, tmp_path / "out")}
     rows = list(csv.DictReader(files["friedman.csv"].open()))
@@ -79,7 +79,7 @@ def test_tables_and_files(clear, analyse_words, tmp_path):
     assert [(row["first"], row["second"]) for row in pairs] == list(
         zip(result.material.pairs["first"], result.material.pairs["second"], strict=True)
     )
-    assert {"ranks.csv", "borda.csv", "equivalence.csv"} <= set(files)
+    assert {"ranks.csv", "strengths.csv", "equivalence.csv"} <= set(files)
     assert any("Benavoli, Corani, Mangili 2016" in note for note in result.notes)
 
 
@@ -130,7 +130,7 @@ def test_two_designs_have_no_friedman(tmp_path, analyse_words):
     result = analyse_words(f"scores={path}")
     assert sections(result)["ranks"].grids == []
     assert any("need three designs" in note for note in result.notes)
-    assert [row[0].text for row in sections(result)["borda"].grids[0].rows] in (["m0", "m1"], ["m1", "m0"])
+    assert [row[0].text for row in sections(result)["strengths"].grids[0].rows] in (["m0", "m1"], ["m1", "m0"])
 
 
 @pytest.mark.parametrize(

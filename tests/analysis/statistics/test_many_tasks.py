@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from analysis.statistics.borda import borda
 from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
 from analysis.statistics.power import MOST_TASKS, Shifted, critical_value, critical_values, detectable, power
 from analysis.statistics.sign_flip import RANDOM_FLIPS, flip_means, flips_drawn, random_signs
@@ -52,18 +51,6 @@ def test_random_signs_are_bounded_in_number_and_as_before_where_few():
     wanted = 1 - 2 * generator.integers(0, 2, (8192, 40), dtype=np.int8)
     np.testing.assert_array_equal(next(random_signs(40, RANDOM_FLIPS)), wanted)
     assert max(chunk.size for chunk in random_signs(50_000, 999)) <= 20_000_000
-
-
-def test_ranks_of_many_tasks_agree_with_resampled_ones(monkeypatch):
-    rng = np.random.default_rng(3)
-    scores = rng.normal(size=(1500, 4)) + np.array([0, 0.02, 0.03, 0.2])
-    scores = np.column_stack([scores, scores[:, 3]])  # two alike: they tie in every sample
-    near = borda(scores)
-    monkeypatch.setattr("analysis.statistics.borda.DRAWN_UP_TO", 2000)
-    drawn = borda(scores)
-    np.testing.assert_allclose(near.first, drawn.first, atol=0.03)
-    assert near.first[3] == near.first[4] > 0.49
-    np.testing.assert_array_equal((near.low, near.high), (drawn.low, drawn.high))
 
 
 def test_thousands_of_clusters_need_no_table_of_all_tasks():
