@@ -11,6 +11,7 @@ from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.correction import CORRECTIONS, FLOORS, RESAMPLED, Correction, Family, of_seeds, passes
 from analysis.statistics.cross_checks import cross_checks
+from analysis.statistics.effect_sizes import effect_sizes
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
 from analysis.statistics.seeds import paired_by_seed, two_sided
 from analysis.statistics.wilcoxon import SignedRank, signed_rank, signed_ranks
@@ -33,8 +34,8 @@ def compare_pairs(
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed.
     `difference` is the mean over tasks of second minus first; the columns of the test follow, those of `_typical`,
-    which belong to it, those of `cross_checks`, `paired_by_seed` and `corrected`. Intervals have the level 1 - alpha.
-    sizes=False leaves out estimates, intervals and checks, which take most of the time.
+    which belong to it, those of `cross_checks`, `effect_sizes`, `paired_by_seed` and `corrected`. Intervals have the
+    level 1 - alpha. sizes=False leaves out estimates, intervals and checks, which take most of the time.
     A pair is `told` where the corrected tests over tasks and over tasks and seeds both pass, and point the same way.
     """
     names = np.array(matrix.columns, dtype=object)
@@ -50,6 +51,7 @@ def compare_pairs(
         if sizes:
             columns |= _typical(differences, test, tasks, settings)
             columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
+            columns |= effect_sizes(differences, test, 1 - settings.alpha, settings.decimals)
         places = matrix.index.get_indexer(tasks)
         seeds = paired_by_seed(cube[:, places], first, second)
         tables.append(pd.DataFrame(columns | vars(seeds) | {"p_seeds": two_sided(seeds)}))

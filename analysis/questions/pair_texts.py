@@ -249,7 +249,11 @@ def _sizes(material: Material) -> Iterator[str]:
     pairs, level = material.pairs, percent(material.settings.alpha)
     left_out = material.settings.zeros == "wilcox" and (pairs["n_zero"] > 0).any()
     zeros = ", differences of zero left out as there" if left_out else ""
-    yield "The effect size is the matched-pairs rank-biserial correlation, (W+ - W-) / (W+ + W-) [@kerby2014]."
+    yield (
+        "The effect size is the matched-pairs rank-biserial correlation, (W+ - W-) / (W+ + W-) [@kerby2014], with"
+        f" Wilson's {level} interval for three quarters of the tasks [@wilson1927]; that of the mean is d_z, with the"
+        " interval of the noncentral t distribution [@cumming2001]."
+    )
     yield (
         f"The size of a difference is its Hodges-Lehmann estimate with the exact {level} interval that inverts the"
         f" same test{zeros} [@hodges1963]; signs in tables and figures are theirs."

@@ -5,6 +5,8 @@ intervals that hold theirs, and the rank sets that hold a design's rank (of equa
 docs/calibration.md quotes it.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from analysis.statistics.arrays import Floats
@@ -14,7 +16,7 @@ from benchmarks.calibrate.tables import print_row
 from cli.errors import guard
 
 TRUTH = 200_000
-WORLDS = {
+WORLDS: dict[str, tuple[Sequence[float], Sequence[float]]] = {
     "all equal": ([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     "steps of .3 SD": ([0, 0.3, 0.6, 0.9, 1.2], [1, 1, 1, 1, 1]),
     "two equal, spreads 1 to 3": ([0, 0, 0.5, 1, 1], [1, 3, 1, 2, 1]),
@@ -22,11 +24,11 @@ WORLDS = {
 }
 
 
-def drawn(rng: np.random.Generator, n: int, effects: list[float], spreads: list[float]) -> Floats:
+def drawn(rng: np.random.Generator, n: int, effects: Sequence[float], spreads: Sequence[float]) -> Floats:
     """Draw [n, 5]: designs 0 and 1 share half of their variance, as two readings of one base do."""
     noise = rng.normal(size=(n, 5))
     noise[:, 1] = (noise[:, 0] + noise[:, 1]) / np.sqrt(2)
-    return np.asarray(noise * spreads + effects)
+    return np.asarray(noise * np.array(spreads) + np.array(effects))
 
 
 def main() -> None:
