@@ -10,7 +10,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import BETWEEN, compare_pairs
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, after_correction, filled, pair_name, tasks_text
+from analysis.questions.tables import PAIR, Row, after_correction, claims, filled, pair_name, tasks_text
 from analysis.statistics.arrays import Bools, Floats, rounded
 from analysis.statistics.correction import RESAMPLED
 from analysis.statistics.influence import carriers
@@ -27,7 +27,7 @@ METHODS = (
 
 
 def answer(material: Material) -> Answer | None:
-    """Return the table `influence` of the pairs told of the designs, or with too few seeds of these runs."""
+    """Return the table `influence` of the pairs told of the designs, with too few seeds by p alone."""
     pairs, settings = material.pairs_on(material.last), material.settings
     shown = np.flatnonzero(_shown(pairs))
     if not len(shown):
@@ -89,30 +89,32 @@ def _sentence(row: Row) -> str:
         return ""
     tasks = row["carriers"].split(BETWEEN)
     which = "this task" if len(tasks) == 1 else f"these {len(tasks)} tasks"
-    what = "told" if row["n_seeds"] >= FEWEST_SEEDS else "significant"
+    what = "it is not told: " if row["n_seeds"] >= FEWEST_SEEDS else ""
     return (
         f"The lead rests on {which} of {row['n_tasks']}: {listed(tasks)}; without {'it' if len(tasks) == 1 else 'them'}"
-        f" it is not {what} (p {equals(row['p_without_carriers'])})."
+        f" {what}p {equals(row['p_without_carriers'])}."
     )
 
 
 def _grid(table: pd.DataFrame, material: Material) -> Grid:
     def cells(row: Row) -> list[Cell]:
-        few = row["n_carriers"] == row["n_carriers"]
-        names = [row["largest_task"], fraction(row["p_without_largest"])]
-        carried = [f"{row['n_carriers']:.0f}", listed(row["carriers"].split(BETWEEN), SAID)]
-        texts = [pair_name(row), signed(row["hodges_lehmann"]), fraction(row["p"]), *names]
-        return [*map(Cell, texts), *map(Cell, carried if few else [f"> {MOST_TASKS}", ""])]
+        without = Cell(fraction(row["p_without_largest"]), below=(row["largest_task"],))
+        carried = Cell(f"> {MOST_TASKS}")
+        if row["carriers"]:
+            names = row["carriers"].split(BETWEEN)
+            carried = Cell(str(len(names)), below=tuple(names) if len(names) <= SAID else ())
+        return [*map(Cell, (pair_name(row), signed(row["hodges_lehmann"]), fraction(row["p"]))), without, carried]
 
     settings = material.settings
+    which = "that is told of the designs" if claims(table) else f"whose p is at most {fraction(settings.alpha)}"
     over = tasks_text(material.last, len(material.blocks[material.last]))
     caption = (
-        f"Which of {over} carry each difference that is told of the designs (with fewer than {FEWEST_SEEDS} seeds: that"
-        f" is significant in these runs). p:{after_correction(settings)} over tasks, or over tasks and seeds where that"
-        " is larger, with all tasks and without the task with the largest difference in favour of the design ahead."
-        " Rests on: the fewest tasks, those with the largest differences in its favour, without which all pairs"
-        " compared again no longer tell this one. They are chosen by the scores, so that no p without them is a test."
+        f"Which of {over} carry each difference {which}. p:{after_correction(settings)} over tasks, or over tasks and"
+        " seeds where that is larger, with all tasks and without the task of the largest difference in favour of the"
+        " design ahead. Rests on: how many tasks, those of the largest differences in its favour, must go until that is"
+        f" so no more when all pairs are compared again; named up to {SAID}, all in influence.csv. They are chosen by"
+        " the scores, so that no p without them is a test."
     )
-    header = [PAIR, "HL", "p", "Largest task", "p without it", "Rests on", "Tasks"]
+    header = [PAIR, "HL", "p", "p without the largest", "Rests on"]
     grid = Grid("influence", caption, header, title="What the differences rest on")
     return filled(grid, table, cells, settings.rows_shown, "pairs; influence.csv has all.")
