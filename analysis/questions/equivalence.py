@@ -12,6 +12,7 @@ from analysis.questions.pair_texts import family_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, after_correction, claims, filled, p_cell, pair_name
 from analysis.settings import Settings
+from analysis.statistics.arrays import Floats
 from analysis.statistics.equivalence import equivalence, mean_posterior
 from analysis.statistics.seeds import FEWEST_SEEDS, SeedMeans, outside
 
@@ -25,6 +26,8 @@ METHODS = (
 
 TOLD, EQUIVALENT, NOT_TOLD = "told apart", "equivalent", "not told"  # a text adds the margin to the second
 SURE = 0.95
+STEP, WIDEST = 0.0005, 0.1  # margins tried
+MOST_PAIRS = 300  # whose smallest margin is sought
 # The columns that sentences take.
 SAID = ["first", "second", "told_apart", "within_margin", "reachable", "p_adjusted", "p_min_adjusted"]
 SAID += ["n_seeds", "p_seeds_adjusted"]
@@ -55,21 +58,49 @@ def equivalence_table(material: Material) -> pd.DataFrame:
 
     `outcome`: told apart where the difference is `told` of the designs, else equivalent where both tests at the margin
     pass over tasks and over tasks and seeds, else not told. `within_margin` says the latter of pairs told apart, too.
+    `smallest_margin`, of pairs on the last block: see `_smallest_margins`.
     """
-    settings, parts = material.settings.of_other_tests, []  # non-equivalence of pairs knows no groups
-    for kind, tasks in material.blocks.items():
-        rows, differences = material.pairs_on(kind), material.differences(kind)
-        columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
-        columns |= {"n_tasks": len(tasks), "margin": settings.rope, "told_apart": rows["told"].to_numpy()}
-        columns |= vars(equivalence(differences, settings.rope, settings.alpha, settings.zeros, settings.decimals))
-        columns |= mean_posterior(differences, settings.rope, settings.decimals)
-        seeds = SeedMeans(*(rows[name].to_numpy() for name in SeedMeans.__dataclass_fields__))
-        columns |= {"n_seeds": seeds.n_seeds, "p_seeds": outside(seeds, settings.rope)}
-        parts.append(pd.DataFrame(columns))
-    table = corrected(pd.concat(parts, ignore_index=True), settings).drop(columns="significant")
+    table = _tests(material, material.settings.rope, list(material.blocks)).drop(columns="significant")
     table = table.rename(columns={"told": "within_margin"})
+    table.loc[table["type"] == material.last, "smallest_margin"] = _smallest_margins(material)
     outcomes = np.where(table["within_margin"], EQUIVALENT, NOT_TOLD)
     return table.assign(outcome=np.where(table["told_apart"], TOLD, outcomes))
+
+
+def _smallest_margins(material: Material) -> Floats:
+    """Return for each pair of the last block the smallest multiple of STEP at which it would be equivalent.
+
+    It is nan where WIDEST is not enough, or pairs are too many; with fewer than three seeds the tests over tasks decide
+    alone. All p of the family fall with the margin, so margins are halved towards each pair's.
+    """
+    alone, count, most = material.settings.family == "type", len(material.pairs_on(material.last)), round(WIDEST / STEP)
+    if count > MOST_PAIRS:
+        return np.full(count, np.nan)
+    low, high = np.zeros(count, dtype=np.int64), np.full(count, most + 1)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        for steps in np.unique(middle[high - low > 1]).tolist():
+            tests = _tests(material, steps * STEP, [material.last] if alone else list(material.blocks))
+            tests = tests[tests["type"] == material.last]
+            passed = np.where(tests["n_seeds"] >= FEWEST_SEEDS, tests["told"], tests["significant"]).astype(bool)
+            here = (middle == steps) & (high - low > 1)
+            high[here & passed], low[here & ~passed] = steps, steps
+    return np.where(high <= most, high * STEP, np.nan)
+
+
+def _tests(material: Material, margin: float, kinds: list[str]) -> pd.DataFrame:
+    """Return the corrected tests of equivalence within a margin, one row per (type, pair)."""
+    settings, parts = material.settings.of_other_tests, []  # of non-equivalent pairs any number can be together
+    for kind in kinds:
+        rows, differences = material.pairs_on(kind), material.differences(kind)
+        columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
+        columns |= {"n_tasks": len(material.blocks[kind]), "margin": margin, "told_apart": rows["told"].to_numpy()}
+        columns |= vars(equivalence(differences, margin, settings.alpha, settings.zeros, settings.decimals))
+        columns |= mean_posterior(differences, margin, settings.decimals)
+        seeds = SeedMeans(*(rows[name].to_numpy() for name in SeedMeans.__dataclass_fields__))
+        columns |= {"n_seeds": seeds.n_seeds, "p_seeds": outside(seeds, margin)}
+        parts.append(pd.DataFrame(columns))
+    return corrected(pd.concat(parts, ignore_index=True), settings)
 
 
 def _for_file(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -118,9 +149,20 @@ def equivalence_grid(table: pd.DataFrame, settings: Settings) -> Grid:
         both = (within(settings),) if row["told_apart"] and row["within_margin"] else ()
         ends = Cell("n.a." if np.isinf(row["low"]) else interval(row["low"], row["high"]))
         probabilities = [_probability(row[name], n) for name in ("worse", "equivalent", "better")]
-        return [Cell(pair_name(row)), Cell(word, below=both), ends, p_cell(row, settings, star=False), *probabilities]
+        margin = Cell("n.a." if np.isnan(row["smallest_margin"]) else score(row["smallest_margin"]))
+        p = p_cell(row, settings, star=False)
+        return [Cell(pair_name(row)), Cell(word, below=both), ends, margin, p, *probabilities]
 
-    header = [PAIR, "Outcome", f"{percent(2 * settings.alpha)} HL", "p equivalent", "worse", "equivalent", "better"]
+    header = [
+        PAIR,
+        "Outcome",
+        f"{percent(2 * settings.alpha)} HL",
+        "Least margin",
+        "p equivalent",
+        "worse",
+        "equivalent",
+        "better",
+    ]
     title = f"Practical equivalence of pairs, {kind}"
     grid = Grid("equivalence", _caption(table, kind, n, settings), header, title=title)
     return filled(grid, table, cells, settings.rows_shown, f"{OF_BEST}; equivalence.csv has all.")
@@ -140,7 +182,8 @@ def _caption(table: pd.DataFrame, kind: str, n: int, settings: Settings) -> str:
         f" (rope=) upwards and downwards, both pass at {alpha}{after}{over}, and so do two of the mean over tasks and"
         f" {FEWEST_SEEDS} seeds or more; else {NOT_TOLD}. p"
         f" equivalent: the larger p of the two{below}.{closed} HL: the {percent(2 * settings.alpha)} Hodges-Lehmann"
-        " interval, which lies within the margin where both pass uncorrected. Worse, equivalent, better: posterior"
+        " interval, which lies within the margin where both pass uncorrected. Least margin: at which the pair would be"
+        f" equivalent, in steps of {STEP:g} (n.a.: beyond {WIDEST:g}). Worse, equivalent, better: posterior"
         f" probability that the mean difference is below -{margin}, within the margin, above {margin} (Student's t"
         f" about the mean, prior of Jeffreys), bold from {fraction(SURE)} on"
         f"{f', with fewer than {FEWEST} tasks never' if n < FEWEST else ''}; these are no p-values and not corrected."

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.questions.equivalence import STEP
 from analysis.statistics.equivalence import equivalence, mean_posterior
 from analysis.statistics.intervals import student_interval
 from cli.errors import UserError
@@ -104,7 +105,7 @@ def of_one_run(tmp_path, analyse_words, n, shift, **how):
         assert table["outcome"].tolist() == ["not told"]
         assert table["within_margin"].tolist() == [False]
         assert table["p_seeds"].isna().all()
-        assert [cell.mark for cell in section.grids[0].rows[0]] == [""] * 7
+        assert [cell.mark for cell in section.grids[0].rows[0]] == [""] * 8
         assert "nan" not in " ".join(part for cell in section.grids[0].rows[0] for part in (cell.text, *cell.below))
         assert "not told 1 (rope=0.005 is the margin; " in section.notes[0]
         assert "as nothing is of designs that share fewer than 3 seeds" in section.notes[0]
@@ -184,8 +185,8 @@ def test_so_few_tasks_cannot_show_equivalence(tmp_path, analyse_words):
     result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', 4, 0.0, sd=0.0001, seeds=3)}")
     assert "so few tasks cannot show it to be equivalent within .005 either" in result.verdict
     (section,) = [section for section in result.answers if section.name == "equivalence"]
-    assert section.grids[0].rows[0][3].below == ("n.a.: p >= .0625",)
-    assert {cell.style for cell in section.grids[0].rows[0][4:]} == {""}  # below six tasks nothing is bold
+    assert section.grids[0].rows[0][4].below == ("n.a.: p >= .0625",)
+    assert {cell.style for cell in section.grids[0].rows[0][5:]} == {""}  # below six tasks nothing is bold
 
 
 def test_the_margin_is_checked_and_used(tmp_path, analyse_words):
@@ -197,5 +198,11 @@ def test_the_margin_is_checked_and_used(tmp_path, analyse_words):
         table = section.frames["equivalence"]
         assert table["within_margin"].tolist() == [within]
         assert (table["margin"] == margin).all()
+    least = section.frames["equivalence"]["smallest_margin"].iloc[0]
+    for margin, outcome in ((least, True), (least - STEP, False)):
+        again = analyse_words(f"scores={path}", f"rope={margin:.4f}")
+        (section,) = [section for section in again.answers if section.name == "equivalence"]
+        assert section.frames["equivalence"]["within_margin"].tolist() == [outcome]
+        assert section.frames["equivalence"]["smallest_margin"].tolist() == [least]
     with pytest.raises(UserError, match="rope=2 is out of range"):
         analyse_words(f"scores={path}", "rope=2")
