@@ -14,7 +14,7 @@ from analysis.statistics.cross_checks import RESAMPLED_PAIRS
 from analysis.statistics.stratified import stratified
 from cli.errors import UserError, nearest
 
-PLACE = 102
+PLACE = 36
 METHODS = (
     "The mean over task types was tested by flipping the signs of differences within types [@pitman1937]; its interval"
     " is that of stratified sampling [@cochran1977] with Satterthwaite's degrees of freedom [@satterthwaite1946]."

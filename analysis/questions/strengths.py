@@ -9,7 +9,7 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, filled
 from analysis.statistics.bradley_terry import strengths
 
-PLACE = 130
+PLACE = 85
 RARE = 0.02  # share of comparisons won, or lost: below it a strength is hardly known
 METHODS = (
     "Designs were ordered by the strengths of the Bradley-Terry model [@bradley1952] with Davidson's ties"
