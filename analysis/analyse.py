@@ -110,7 +110,7 @@ def analyse(settings: Settings) -> Result:
     given = answers(material)
     notes = [*scores.notes, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
     notes += [*hole_notes, *part_notes, *whole.notes, *(note for answer in given for note in answer.notes)]
-    return Result(material, given, notes, verdict(material, given), summary(material), rule.notes)
+    return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
 
 
 def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:

@@ -15,14 +15,17 @@ from analysis.questions.compared_pairs import BETWEEN, compare_pairs, pairs_amon
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import after_correction, tasks_text
 from analysis.settings import Settings
+from analysis.statistics.correction import RESAMPLED
 from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
 
 FEWEST_TASKS = 2
 TASKS_NAMED = 4  # of those that turn the mean round
+INFLUENCE = "influence"  # the question whose sentence belongs to the first screen
 
 
-def summary(material: Material) -> str:
-    """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests."""
+def summary(material: Material, found: Sequence[Answer] = ()) -> str:
+    """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests. A third
+    follows where few tasks carry it."""
     settings = material.settings
     means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)
     best, where = str(means.index[0]), tasks_text(material.last, len(material.matrix))
@@ -33,7 +36,9 @@ def summary(material: Material) -> str:
         return f"{head}. It scores as {other} does on every task, so there is nothing to test."
     size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
     typical = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size
-    return f"{head}; on the typical task {typical} ({ends}). {_told(pair, settings)}"
+    rests = [of.about.get((pair["first"], pair["second"]), "") for of in found if of.name == INFLUENCE]
+    sentences = [f"{head}; on the typical task {typical} ({ends}).", _told(pair, settings), *rests]
+    return " ".join(filter(None, sentences))
 
 
 def _told(pair: pd.Series, settings: Settings) -> str:
@@ -50,7 +55,10 @@ def _told(pair: pd.Series, settings: Settings) -> str:
             f"This speaks of these runs alone (p {raw} over tasks{after}): a claim about designs takes"
             f" {FEWEST_SEEDS} seeds or more that both have."
         )
-    tests = f"p {raw} over tasks and p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{after}"
+    differ = settings.correction == RESAMPLED
+    over_tasks, after = (after, after_correction(settings, seeds=True)) if differ else ("", after)
+    over_seeds = f"p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{after}"
+    tests = f"p {raw} over tasks{over_tasks} and {over_seeds}"
     return f"This is {'told' if pair['told'] else 'not told'} of the designs: {tests}."
 
 

@@ -48,6 +48,7 @@ def test_the_verdict_names_the_tasks_that_carry_it(tmp_path, analyse_words):
     assert (row["n_carriers"], row["carriers"]) == (3, "t7; t6; t5")
     assert (row["p"], row["p_without_largest"], row["p_without_carriers"]) == (2 / 2**8, 2 / 2**7, 2 / 2**5)
     assert "The lead rests on these 3 tasks of 8: t7, t6, t5; without them p = .0625." in result.verdict
+    assert "The lead rests on these 3 tasks of 8" in result.summary
     assert (answer.grids[0].rows[0][-1].text, answer.grids[0].rows[0][-1].below) == ("3", ("t7", "t6", "t5"))
 
 
