@@ -113,7 +113,7 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     tables = sum(len(answer.grids) for answer in result.answers)
     assert text.count(f"a: {note.text}") == tables
     assert not re.search(r"^\| \**lastlayer-bi\** +\|", text, re.MULTILINE)
-    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)) == 3  # by type, ranks, strengths
+    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)) == 4  # by type, ranks, strengths, costs
     assert text.count("| lastlayer-bi - eos-causal [a]") >= 2  # pairs, each pair in detail
     assert "| multilayer-causal - eos-causal  " in text
     latex = latex_document(result)
@@ -225,7 +225,8 @@ def test_untrained_references_are_held_to_what_both_state(planted, study, analys
 
 def test_costs_are_a_mean_and_a_maximum_over_seeds(planted, analyse_words, tmp_path):
     result = analyse_words(f"scores={planted(seeds=(0, 1)).root}")
-    line = next(line for line in document(result).splitlines() if line.startswith("| eos-causal"))
+    costs = document(result).partition("\n## Costs")[2]
+    line = next(line for line in costs.splitlines() if line.startswith("| eos-causal"))
     assert [cell.strip() for cell in line.split("|")[2:6]] == ["590 K", "2 T", "9,500", "501"]
     write_files(result, tmp_path / "out")
     head, first = (tmp_path / "out" / "by_type.csv").read_text().splitlines()[:2]
