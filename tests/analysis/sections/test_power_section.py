@@ -89,7 +89,16 @@ def test_many_designs_are_restricted_and_that_is_said(scores, analyse_words):
     assert len(section.frames["power"]) == MOST_PAIRS
     assert set(section.frames["power"]["type"]) == {"All"}
     assert len(section.grids[0].rows) == 10
-    assert any(re.search(r"first 45 of 55 pairs, on all tasks together only", note) for note in result.notes)
+    best = set(result.material.matrix.mean().nlargest(5).index)
+    kept = section.frames["power"].iloc[result.material.leading(section.frames["power"])[:10]]
+    assert {*kept["first"], *kept["second"]} == best, "ten pairs are all pairs of the best five"
+    assert [row[0].text for row in section.grids[0].rows] == [
+        f"{b} - {a}" for a, b in zip(kept["first"], kept["second"], strict=True)
+    ]
+    assert any(
+        re.search(r"first 45 of 55 pairs, those of the highest means, on all tasks together only", note)
+        for note in result.notes
+    )
 
 
 def test_delta_out_of_range(scores, analyse_words):
