@@ -59,14 +59,8 @@ class Result:
 
 def analyse(settings: Settings) -> Result:
     """Read, check, choose, test. Raises UserError for anything in the input that the user can mend."""
-    own_types = read_types(settings.task_types) if settings.task_types else {}
     benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
-    readings = [within(_read(path, settings, own_types, benchmark), benchmark) for path in settings.scores]
-    check_seeds(readings, settings.seeds)
-    readings = [normalise(reading, settings.scale) for reading in readings if reading.rows]
-    if benchmark and not readings:
-        raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
-    scores = join(readings, own_types, settings.allow)
+    scores = read_scores(settings, benchmark)
     designs = choose_designs(scores.designs, settings.models, settings.order)
     if "seed" not in settings.allow:
         check_every_seed(scores.frame, designs, settings.seeds)
@@ -111,6 +105,33 @@ def analyse(settings: Settings) -> Result:
     notes = [*scores.notes, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
     notes += [*hole_notes, *part_notes, *whole.notes, *(note for answer in given for note in answer.notes)]
     return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
+
+
+def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
+    """Return the scores of all sources, of the benchmark's tasks and the seeds asked for, as one table."""
+    own_types = read_types(settings.task_types) if settings.task_types else {}
+    readings = [within(_read(path, settings, own_types, benchmark), benchmark) for path in settings.scores]
+    check_seeds(readings, settings.seeds)
+    readings = [normalise(reading, settings.scale) for reading in readings if reading.rows]
+    if benchmark and not readings:
+        raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
+    return join(readings, own_types, settings.allow)
+
+
+def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, list[str], list[str], list[str]]:
+    """Return the long table, designs, tasks and notes where each design is compared with itself alone.
+
+    One design will do, with any seeds, and the control rule has nothing to hold; the rest is as in `analyse`.
+    """
+    benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
+    scores = read_scores(settings, benchmark)
+    designs = choose_designs(scores.designs, settings.models, settings.order, fewest=1)
+    policy = policy_for(settings.missing, (scores.designs[label] for label in designs))
+    frame = keep_tasks(scores, settings.types, settings.tasks).frame
+    frame, hole_notes = without_holes(frame[frame["design"].isin(designs)], scores.rows, policy)
+    frame, part_notes = without_parts(frame, designs)
+    whole = complete(frame, designs, policy)
+    return frame, whole.designs, whole.tasks, [*scores.notes, *hole_notes, *part_notes, *whole.notes]
 
 
 def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:

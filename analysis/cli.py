@@ -1,5 +1,7 @@
 """The command line: Hydra's override words over conf/analysis.yaml, without Hydra's own folders and logs."""
 
+from collections.abc import Container
+
 from analysis.settings import Settings, settings_from
 from cli.errors import UserError, nearest
 from cli.remarks import key_remarks
@@ -48,15 +50,21 @@ exit code: 0 done, 2 something in the input that you can mend (one line says wha
 
 def help_page() -> str:
     """Return the manual; the meaning of every key is its remark in conf/analysis.yaml."""
-    lines = [USAGE, "keys (default):"]
+    return "\n".join([USAGE, "keys (default):", *key_lines(), "", MORE])
+
+
+def key_lines(keys: Container[str] | None = None) -> list[str]:
+    """Return one line per key of conf/analysis.yaml, or of those among `keys`: its name, default and meaning."""
+    lines = []
     for key, default, meaning in key_remarks("analysis"):
         shown = "required" if default == "???" else default
-        lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
-    return "\n".join([*lines, "", MORE])
+        if keys is None or key in keys:
+            lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
+    return lines
 
 
-def read_arguments(arguments: list[str]) -> Settings:
-    """Compose the settings from `key=value` words.
+def read_arguments(arguments: list[str], keys: Container[str] | None = None) -> Settings:
+    """Compose the settings from `key=value` words. keys: those that a command takes; None: all.
 
     Raises UserError for a word that is no override, an unknown key (with the nearest names), or a bad value.
     """
@@ -65,7 +73,7 @@ def read_arguments(arguments: list[str]) -> Settings:
 
     from cli.compose import composer, plain
 
-    valid = [key for key, _, _ in key_remarks("analysis")]
+    valid = [key for key, _, _ in key_remarks("analysis") if keys is None or key in keys]
     names = [word.partition("=")[2].strip("'\"") for word in arguments if word.startswith(OF_A_GROUP)]
     words = [_checked(word, valid) for word in arguments if not word.startswith(OF_A_GROUP)]
     try:

@@ -174,11 +174,12 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
         apart, of = SAME_DESIGN
         return (
             f"{what} between these runs: {over_tasks}; {least}. No claim about designs: that takes {FEWEST_SEEDS}"
-            f" seeds or more that both have, since runs of one design differ too (p at most .05 in {apart} of {of}"
+            f" seeds or more of each, since runs of one design differ too (p at most .05 in {apart} of {of}"
             " pairs of the embedded study)."
         )
     word = "is" if pair["told"] else "is not"
+    runs = f"the {seeds} seeds" if pair["seeds_paired"] else f"all runs, unpaired, {seeds} or more of each,"
     return (
-        f"{what} {word} told of the designs: over tasks {over_tasks}; over tasks and the {seeds} seeds"
+        f"{what} {word} told of the designs: over tasks {over_tasks}; over tasks and {runs}"
         f" p {equals(pair['p_seeds_adjusted'])}{seeds_after}; {least}."
     )

@@ -1,6 +1,6 @@
 """The files of one analysis, each written whole or not at all, and what is printed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,10 +43,17 @@ def write_files(result: Result, folder: Path) -> list[Path]:
         from analysis.report.page import report_files  # jinja2, for reports alone
 
         texts |= report_files(result, drawings)
+    return write_whole(folder, texts, drawings)
+
+
+def write_whole(
+    folder: Path, texts: Mapping[str, str | Iterable[str]], drawings: list[Drawing] | None = None
+) -> list[Path]:
+    """Write texts by file name, and figures, and return their paths. Raises UserError where that is not possible."""
     try:
         for name, text in texts.items():
             write_text(folder / name, text)
-        pictures = write_figures(drawings, folder / "figures")
+        pictures = write_figures(drawings or [], folder / "figures")
     except OSError as error:
         mend = "Name another folder with out=<folder>."
         raise UserError(f"Cannot write to {folder}: {error.strerror}. {mend}") from error

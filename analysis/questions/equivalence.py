@@ -136,7 +136,7 @@ def _notes(last: pd.DataFrame, settings: Settings) -> list[str]:
         f"Of {len(last):,} {pairs} on {last['type'].iloc[0]}: {TOLD} {counts[TOLD]:,}{yet}, {within(settings)}"
         f" {counts[EQUIVALENT]:,}, {NOT_TOLD} {counts[NOT_TOLD]:,} (rope={settings.rope:g} is the margin; what is"
         f" {NOT_TOLD} is neither shown to differ nor to be {EQUIVALENT}"
-        f"{'' if claims(last) else f', as nothing is of designs that share fewer than {FEWEST_SEEDS} seeds'})."
+        f"{'' if claims(last) else f', as nothing is of designs with fewer than {FEWEST_SEEDS} seeds'})."
     ]
 
 

@@ -92,7 +92,18 @@ def pair_notes(material: Material) -> list[str]:
     pairs, settings = material.pairs, material.settings
     rounding = f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank."
     seeds = seed_notes(material.frame, list(material.designs))
-    return [*seeds, rounding, *attainable(pairs, settings), *opposed(pairs)]
+    return [*seeds, *_unpaired(pairs), rounding, *attainable(pairs, settings), *opposed(pairs)]
+
+
+def _unpaired(pairs: pd.DataFrame) -> list[str]:
+    """Name the pairs that share too few seeds to be paired by them."""
+    apart = pairs[~pairs["seeds_paired"]].drop_duplicates(["first", "second"])
+    names = listed(map(pair_name, apart.to_dict("records")), 4)
+    note = (
+        f"Fewer than {FEWEST_SEEDS} seeds are common to the two designs of {names}: over tasks and seeds all runs of"
+        " the one were compared with all of the other, unpaired. Common seeds tell more."
+    )
+    return [note] if len(apart) else []
 
 
 def seed_notes(frame: pd.DataFrame, designs: list[str]) -> list[str]:
@@ -206,12 +217,15 @@ def _claim(material: Material) -> str:
     """What a star takes beside the signed-rank test, or why there is none."""
     if not claims(material.pairs):
         return (
-            f"No claim about designs is made: that takes {FEWEST_SEEDS} seeds or more that two designs share, and tests"
+            f"No claim about designs is made: that takes {FEWEST_SEEDS} seeds or more of each of two, and tests"
             " over tasks alone, of single runs, also tell runs of one design apart."
         )
+    paired = "paired by seed"
+    if not material.pairs["seeds_paired"].all():
+        paired += f" where two designs share {FEWEST_SEEDS} seeds or more, else all runs of either"
     return (
         "A difference was told of the designs where, after the same correction, its mean over tasks and seeds differs"
-        " from zero too, in a model with random tasks and seeds, paired by seed, with each pair's own variances and"
+        f" from zero too, in a model with random tasks and seeds, {paired}, with each pair's own variances and"
         " Satterthwaite's degrees of freedom [@satterthwaite1946]."
     )
 

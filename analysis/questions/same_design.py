@@ -1,4 +1,7 @@
-"""Runs of one design compared as if they were two designs: how often chance alone tells them apart."""
+"""Runs of one design compared as if they were two designs: how often chance alone tells them apart.
+
+Also what `python -m analysis.aa` prints.
+"""
 
 from itertools import combinations
 from math import comb
@@ -12,78 +15,130 @@ from analysis.questions.compared_pairs import seed_cube
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, filled, tasks_text
 from analysis.settings import Settings
-from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.correction import passes
 from analysis.statistics.seeds import FEWEST_SEEDS, paired_by_seed, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 PLACE = 65
-SIDES = (1, 2, 3, 5)  # runs of a side
-MOST, DRAW = 500, 0  # splits of a design's runs; beyond them so many at random, with this seed
+SIDES = ((1, 1), (2, 2), (3, 3), (5, 5), (3, 7))  # runs of the two sides
+MOST, DRAW = 2500, 0  # splits of a design's runs; beyond them so many at random, with this seed
 ANY = "all designs"
+SHARES = ("rejected", "told_paired", "told_unpaired")
 
 
 def answer(material: Material) -> Answer | None:
     """Return how many splits of one design's runs the tests tell apart; None without two runs of any design."""
-    settings, tasks = material.settings, material.blocks[material.last]
-    matrix = material.matrix.loc[tasks]
-    cube, rows = seed_cube(material.frame, matrix), list[Row]()
-    for design, scores in zip(map(str, matrix.columns), cube, strict=True):
-        runs = scores[:, ~np.isnan(scores).any(axis=0)]
-        rows += [_row(design, runs, size, settings) for size in SIDES if 2 * size <= runs.shape[1]]
-    if not rows:
+    tasks = material.blocks[material.last]
+    frame = same_design(material.frame, list(material.designs), tasks, material.settings)
+    if frame.empty:
         return None
-    frame = pd.DataFrame(rows)
-    together = frame.groupby("side")[["splits", "rejected", "told"]].sum().reset_index().assign(design=ANY)
-    frame = pd.concat([together, frame], ignore_index=True)[frame.columns]
-    return Answer("same_design", grids=[_grid(frame, material)], frames={"same_design": frame})
+    over = tasks_text(material.last, len(tasks), "", "all ")
+    return Answer("same_design", grids=[split_grid(frame, over, material.settings)], frames={"same_design": frame})
 
 
-def _row(design: str, runs: Floats, size: int, settings: Settings) -> Row:
-    """Count what two sides of `size` runs each give. runs: [tasks, seeds]."""
-    sides = splits(runs.shape[1], size)
-    one, other = runs[:, sides[:, 0]], runs[:, sides[:, 1]]  # [tasks, splits, size]
-    over_tasks = signed_rank((other - one).mean(axis=2).T, settings.zeros, settings.decimals)
-    rejected = passes(over_tasks.p, settings.alpha)
-    cube = np.concatenate([one, other], axis=1).transpose(1, 0, 2)
-    of_first = np.arange(len(sides))
-    over_seeds = two_sided(paired_by_seed(cube, of_first, of_first + len(sides)))  # nan below the fewest seeds
-    told = rejected & passes(over_seeds, settings.alpha)
-    counts = {"splits": len(sides), "rejected": int(rejected.sum()), "told": int(told.sum())}
-    return {"design": design, "side": size, **counts}
+def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], settings: Settings) -> pd.DataFrame:
+    """Return one row per (design, runs of the sides), those of all designs first; empty without two runs of any.
+
+    frame: long, with design, seed, task, score. `splits`; the shares of them that are `rejected` by the signed-rank
+    test over tasks alone, and `told_paired`, `told_unpaired` by the rule for a star, nan where it does not apply;
+    `se_` before each: its standard error by `jackknife`, that of all designs from those of each.
+    """
+    cube, rows = seed_cube(frame, pd.DataFrame(index=tasks, columns=designs)), list[Row]()
+    for design, scores in zip(designs, cube, strict=True):
+        runs = scores[:, ~np.isnan(scores).any(axis=0)]
+        rows += [{"design": design, **_row(runs, *sides, settings)} for sides in SIDES if sum(sides) <= runs.shape[1]]
+    sizes = [[row for row in rows if (row["side"], row["other_side"]) == sides] for sides in SIDES]
+    return pd.DataFrame([*map(_pooled, filter(None, sizes)), *rows])
 
 
-def splits(runs: int, size: int) -> Ints:
-    """Return [splits, 2, size]: all ways to take two sides of `size` out of `runs` runs, or `MOST` at random."""
-    if comb(runs, size) * comb(runs - size, size) // 2 > MOST:
+def _pooled(rows: list[Row]) -> Row:
+    """Return the row of all designs, each with the weight of its splits."""
+    weights = np.array([row["splits"] for row in rows])
+    pooled: Row = {"design": ANY, **{name: rows[0][name] for name in ("side", "other_side")}, "splits": weights.sum()}
+    for name in SHARES:
+        shares, errors = (np.array([row[key] for row in rows]) for key in (name, f"se_{name}"))
+        pooled[name] = np.average(shares, weights=weights)
+        pooled[f"se_{name}"] = np.sqrt(((weights * errors) ** 2).sum()) / weights.sum()
+    return pooled
+
+
+def _row(runs: Floats, one: int, other: int, settings: Settings) -> Row:
+    """Return what all splits into sides of so many runs give. runs: [tasks, seeds]."""
+    sides = splits(runs.shape[1], one, other)
+    scores = runs.T[sides]  # splits, runs of both sides, tasks
+    first, second = scores[:, :one].mean(axis=1), scores[:, one:].mean(axis=1)
+    over_tasks = signed_rank(second - first, settings.zeros, settings.decimals)
+    ahead = np.sign(over_tasks.w_plus - over_tasks.w_minus)
+    marks = {"rejected": passes(over_tasks.p, settings.alpha)}
+    of_first, shifts = np.arange(len(sides)), {"unpaired": one}
+    shifts |= {"paired": 0} if one == other else {}  # run k of either side has one place
+    for kind, shift in shifts.items() if one >= FEWEST_SEEDS else ():
+        cube = np.full((2, len(sides), runs.shape[0], shift + other), np.nan)
+        cube[0, ..., :one] = scores[:, :one].swapaxes(1, 2)
+        cube[1, ..., shift:] = scores[:, one:].swapaxes(1, 2)
+        seeds = paired_by_seed(cube.reshape(-1, *cube.shape[2:]), of_first, of_first + len(sides))
+        alike = ahead == np.sign(seeds.mean_seeds)
+        marks[f"told_{kind}"] = marks["rejected"] & passes(two_sided(seeds), settings.alpha) & alike
+    row: Row = {"side": one, "other_side": other, "splits": len(sides)}
+    row |= {name: marks[name].mean() if name in marks else np.nan for name in SHARES}
+    errors = {name: jackknife(marked, sides, runs.shape[1]) for name, marked in marks.items()}
+    return row | {f"se_{name}": errors.get(name, np.nan) for name in SHARES}
+
+
+def jackknife(marks: Bools, sides: Ints, runs: int) -> float:
+    """Return the standard error of the share of marked splits: each run left out, with all splits that hold it.
+
+    sides: [splits, runs of both sides]. Splits of the same runs are no independent trials; runs are. Jackknife of Efron
+    and Stein 1981, Ann. Stat. 9, on average too large, never too small; nan where every split holds some run.
+    """
+    without = np.array([(sides != run).all(axis=1) for run in range(runs)])
+    if not without.any(axis=1).all():
+        return float("nan")
+    shares = without.astype(np.float64) @ marks / without.sum(axis=1)
+    return float(np.sqrt((runs - 1) * shares.var()))
+
+
+def splits(runs: int, one: int, other: int) -> Ints:
+    """Return [splits, one + other]: all ways to take two sides out of `runs` runs, or `MOST` of them at random."""
+    if comb(runs, one) * comb(runs - one, other) // (1 + (one == other)) > MOST:
         draw = np.random.default_rng(DRAW)
-        return np.stack([draw.permutation(runs)[: 2 * size].reshape(2, size) for _ in range(MOST)])
-    every = combinations(range(runs), size)
-    pairs = [(one, other) for one, other in combinations(every, 2) if not set(one) & set(other)]
-    return np.array(pairs).reshape(-1, 2, size)
+        return np.stack([draw.permutation(runs)[: one + other] for _ in range(MOST)])
+    every = [
+        (*first, *second)
+        for first in combinations(range(runs), one)
+        for second in combinations(sorted(set(range(runs)) - set(first)), other)
+        if one != other or first < second
+    ]
+    return np.array(every).reshape(-1, one + other)
 
 
-def _grid(frame: pd.DataFrame, material: Material) -> Grid:
-    settings = material.settings
+def split_grid(frame: pd.DataFrame, over: str, settings: Settings) -> Grid:
+    """Return the table of `same_design`. over: "all 40 tasks"."""
     alpha = fraction(settings.alpha)
 
     def cells(row: Row) -> list[Cell]:
-        told = _share(row["told"], row["splits"]) if row["side"] >= FEWEST_SEEDS else "no claim"
-        texts = [row["design"], str(row["side"]), f"{row['splits']:,}", _share(row["rejected"], row["splits"]), told]
-        return list(map(Cell, texts))
+        one, other = row["side"], row["other_side"]
+        sides = str(one) if one == other else f"{one} and {other}"
+        shares = [_share(row, name) for name in SHARES]
+        return list(map(Cell, [row["design"], sides, f"{row['splits']:,}", *shares]))
 
-    over = tasks_text(material.last, len(material.blocks[material.last]), "", "all ")
     caption = (
         "Runs of one design with other seeds, dealt to two sides and compared as two designs would be, over"
         f" {over}: nothing but the seed differs, so {percent(1 - settings.alpha)} at most should be told apart. p: of"
         " the signed-rank test over tasks, each side the mean of its runs. Told: by the rule for a star, which takes"
-        f" {FEWEST_SEEDS} runs per side or more. No correction; splits of the same runs are no independent trials. Two"
-        " designs with common seeds saw the same batches, so chance parts them less than two sides here."
+        f" {FEWEST_SEEDS} runs per side or more; paired: run k of a side against run k of the other; unpaired: all"
+        " against all. No correction. After +-: standard error, a jackknife over runs, since splits of the same runs"
+        " are no independent trials; none where a split takes all runs. Two designs with common seeds saw the same"
+        " batches, so chance parts them less than two sides here."
     )
-    header = ["Design", "Runs per side", "Splits", f"p at most {alpha}", "Told"]
+    header = ["Design", "Runs per side", "Splits", f"p at most {alpha}", "Told, paired", "Told, unpaired"]
     grid = Grid("same-design", caption, header, title="Runs of one design against each other")
     return filled(grid, frame, cells, settings.rows_shown, "rows; same_design.csv has all.")
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} ({100 * part / whole:.0f} %)"
+def _share(row: Row, name: str) -> str:
+    share, error = 100 * row[name], 100 * row[f"se_{name}"]
+    if np.isnan(share):
+        return "no claim" if row["side"] < FEWEST_SEEDS else "-"
+    return f"{share:.1f}{'' if np.isnan(error) else f' +- {error:.1f}'} %"

@@ -17,7 +17,7 @@ from analysis.statistics.seeds import FEWEST_SEEDS
 OF_BEST = "pairs, those of the highest means"
 PAIR = "Pair (second - first)"  # heads the column of pair names
 NO_CLAIM = (
-    f"it would be a claim about designs, which takes {FEWEST_SEEDS} seeds or more that both have; p speaks of these"
+    f"it would be a claim about designs, which takes {FEWEST_SEEDS} seeds or more of each; p speaks of these"
     " runs on these tasks"
 )
 Row = dict[Any, Any]  # column -> value
@@ -95,7 +95,7 @@ def star_legend(tests: pd.DataFrame, settings: Settings, behind: str = " (the p 
     """Return what the marks of `mark_of` mean, or why there are none. behind: where p over tasks and seeds is shown."""
     if not claims(tests):
         return f"No star: {NO_CLAIM}"
-    few = f"; no mark with fewer than {FEWEST_SEEDS} common seeds" if (tests["n_seeds"] < FEWEST_SEEDS).any() else ""
+    few = f"; no mark with fewer than {FEWEST_SEEDS} seeds of either" if (tests["n_seeds"] < FEWEST_SEEDS).any() else ""
     before = ", or only before the correction" if settings.correction != "none" else ""
     behind += f",{after_correction(settings, seeds=True)}" if settings.correction == RESAMPLED else ""
     return (

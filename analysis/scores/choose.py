@@ -43,12 +43,14 @@ def check_every_seed(frame: pd.DataFrame, designs: list[str], wanted: tuple[str,
         raise UserError(f"{listed(lines, 4)}. Train and score it, or leave the seed out of seeds=.")
 
 
-def choose_designs(designs: dict[str, Design], patterns: tuple[str, ...], order: dict[str, list[str]]) -> list[str]:
+def choose_designs(
+    designs: dict[str, Design], patterns: tuple[str, ...], order: dict[str, list[str]], fewest: int = 2
+) -> list[str]:
     """Return the labels to compare.
 
     Without patterns: all trained designs (or all, where none is trained), in config order. With patterns: in the
     order given, the matches of a glob in config order; a glob takes untrained references only if it says "untrained".
-    Raises UserError for a pattern without a match, or fewer than two designs.
+    Raises UserError for a pattern without a match, or fewer designs than `fewest`, 1 or 2.
     """
     ordered = config_order(designs, order)
     chosen = [label for label in ordered if designs[label].trained] or ordered
@@ -60,7 +62,7 @@ def choose_designs(designs: dict[str, Design], patterns: tuple[str, ...], order:
                 every = {name for label in ordered for name in names_of(label, designs[label])}
                 raise UserError(f"models= names {pattern!r}, which is not among the scores. {suggest(pattern, every)}")
             chosen += [label for label in matches if label not in chosen]
-    if len(chosen) < 2:
+    if len(chosen) < fewest:
         raise UserError(f"Only one design to compare: {chosen[0]}. A paired test needs two; widen models= or scores=.")
     return chosen
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.names import by_number, listed
-from analysis.statistics.arrays import Floats, Ints
+from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.variance import NOISE, REST, mean_squares
 
@@ -57,41 +57,62 @@ def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) ->
 
 @dataclass(frozen=True)
 class SeedMeans:
-    """Of P pairs the seeds that both designs have, `n_seeds`, and what they say; the others are nan below FEWEST_SEEDS.
+    """Of P pairs how many seeds their claim rests on, and what they say; the floats are nan below FEWEST_SEEDS.
 
-    `mean_seeds`: mean difference over tasks and these seeds; `error_seeds`: its standard error where tasks and seeds
+    `n_seeds`: seeds that both designs have, or, where `seeds_paired` is false, runs of the design with fewer.
+    `mean_seeds`: mean difference over tasks and these runs; `error_seeds`: its standard error where tasks and seeds
     are random; `df_seeds`: its degrees of freedom.
     """
 
     n_seeds: Ints
+    seeds_paired: Bools
     mean_seeds: Floats
     error_seeds: Floats
     df_seeds: Floats
 
 
 def paired_by_seed(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
-    """Return what the seeds say of designs `second` minus `first` [P]. cube: [designs, tasks, seeds], nan: no such run.
+    """Return what the runs say of designs `second` minus `first` [P]. cube: [designs, tasks, seeds], nan: no such run.
 
-    Two-way random model, paired by seed, since both designs saw the same batches; each pair has its own variances, so
-    that designs may differ in how far they vary with the seed. SE^2 = (MS_task + MS_seed - MS_rest) / (T S), never less
-    than its largest part, with Satterthwaite's (1946) degrees of freedom.
+    Two-way random model of tasks and seeds; each pair has its own variances, so that designs may differ in how far
+    they vary with the seed. Paired by seed where both designs share FEWEST_SEEDS or more, since those saw the same
+    batches; else, where each has as many, all its runs against all of the other. See `_parts` and `_error`.
     """
-    has = ~np.isnan(cube).any(axis=1)  # designs x seeds
-    kinds, kind = np.unique(has, axis=0, return_inverse=True)
+    kinds, kind = np.unique(~np.isnan(cube).any(axis=1), axis=0, return_inverse=True)  # which seeds a design has
     of_pairs = kind.reshape(-1)[first] * len(kinds) + kind.reshape(-1)[second]
-    count, tasks = np.zeros(len(first), dtype=np.int64), cube.shape[1]
+    count, paired = np.zeros(len(first), dtype=np.int64), np.ones(len(first), dtype=np.bool_)
     result = np.full((3, len(first)), np.nan)
     for code in np.unique(of_pairs).tolist():
-        shared, places = kinds[code // len(kinds)] & kinds[code % len(kinds)], np.flatnonzero(of_pairs == code)
-        count[places] = seeds = int(shared.sum())
-        if seeds < FEWEST_SEEDS or tasks < 2:
+        one, other = kinds[code // len(kinds)], kinds[code % len(kinds)]
+        places, shared = np.flatnonzero(of_pairs == code), one & other
+        fewer = int(min(one.sum(), other.sum()))
+        apart = shared.sum() < FEWEST_SEEDS <= fewer
+        count[places], paired[places] = fewer if apart else shared.sum(), not apart
+        if count[places[0]] < FEWEST_SEEDS or cube.shape[1] < 2:
             continue
-        scores, df = cube[:, :, shared], np.array([tasks - 1, seeds - 1, (tasks - 1) * (seeds - 1)], dtype=np.float64)
-        for some in np.array_split(places, -(-len(places) * tasks * seeds // AT_ONCE)):
-            differences = scores[second[some]] - scores[first[some]]
-            total, freedom, _ = _error(_pair_mean_squares(differences), df)
-            result[:, some] = differences.mean(axis=(1, 2)), np.sqrt(total / (tasks * seeds)), freedom
-    return SeedMeans(count, *result)
+        for some in np.array_split(places, -(-len(places) * cube[0].size // AT_ONCE)):
+            runs = cube[second[some]], -cube[first[some]]
+            tables = [runs[0][..., other], runs[1][..., one]] if apart else [(runs[0] + runs[1])[..., shared]]
+            squared, freedom, _ = _error(*_parts(tables))
+            result[:, some] = sum(table.mean(axis=(1, 2)) for table in tables), np.sqrt(squared), freedom
+    return SeedMeans(count, paired, *result)
+
+
+def _parts(tables: list[Floats]) -> tuple[Floats, Floats]:
+    """Return the parts of the squared error of a mean difference [task, then seed and rest of each table; P], and df.
+
+    tables: [P, T tasks, S seeds] each, whose means over seeds add up to the differences of a pair by task: the
+    differences paired by seed, or the scores of one design and those of the other, negative. The tasks' part is the
+    variance of that sum over T; the others are MS_seed / (T S) and MS_rest / (T S) of each table.
+    """
+    tasks = tables[0].shape[1]
+    of_task = np.var(sum(table.mean(axis=2) for table in tables), axis=1, ddof=1) / tasks
+    parts, df = [np.where(of_task * tasks < NOISE, 0.0, of_task)], [tasks - 1]
+    for table in tables:
+        seeds = table.shape[2]
+        parts += list(_pair_mean_squares(table)[1:] / (tasks * seeds))
+        df += [seeds - 1, (tasks - 1) * (seeds - 1)]
+    return np.stack(parts), np.array(df, dtype=np.float64)
 
 
 def two_sided(of: SeedMeans) -> Floats:
@@ -170,26 +191,25 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
     intervals: list[Floats] = []
     for ms, free in ((of_pair, 1), (pooled, designs - 1)):
         df = np.array([tasks - 1, free * (seeds - 1), free * (tasks - 1) * (seeds - 1)], dtype=np.float64)
-        intervals += _interval(mean, ms, df, tasks * seeds, level)
+        squared, freedom, share = _error(ms / (tasks * seeds), df)
+        reach = student_reach(np.sqrt(squared), freedom, level)
+        intervals += [np.stack([mean - reach, mean + reach], axis=1), share]
     return tuple(intervals)
 
 
-def _interval(mean: Floats, ms: Floats, df: Floats, size: int, level: float) -> tuple[Floats, Floats]:
-    """Return the intervals [P, 2] and the seeds' share [P] from mean squares `ms` [3, P] with `df` [3].
+def _error(parts: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the squared standard error, its degrees of freedom and the seeds' share, each [P], from `_parts`.
 
-    MS_task + MS_seed - MS_rest is without bias where tasks, seeds and rest are random; it is never taken to be less
-    than its largest part. Degrees of freedom of the sum by Satterthwaite (1946).
+    Tasks + seeds - rest is without bias where all three are random (both others hold the rest); it is never taken to
+    be less than the largest of the three. Degrees of freedom of the sum by Satterthwaite (1946).
     """
-    total, freedom, share = _error(ms, df)
-    reach = student_reach(np.sqrt(total / size), freedom, level)
-    return np.stack([mean - reach, mean + reach], axis=1), share
-
-
-def _error(ms: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return T S times the squared standard error, its degrees of freedom and the seeds' share, each [P]."""
-    unbiased, largest = ms[0] + ms[1] - ms[2], ms.max(axis=0)
-    total, plain = np.maximum(unbiased, largest), unbiased >= largest
+    kinds = np.stack([parts[0], parts[1::2].sum(axis=0), parts[2::2].sum(axis=0)])  # tasks, seeds, rest
+    doubt = parts**2 / df[:, None]
+    doubts = np.stack([doubt[0], doubt[1::2].sum(axis=0), doubt[2::2].sum(axis=0)])
+    unbiased, largest = kinds[0] + kinds[1] - kinds[2], kinds.max(axis=0)
+    squared, plain = np.maximum(unbiased, largest), unbiased >= largest
+    of_largest = np.take_along_axis(doubts, kinds.argmax(axis=0)[None], axis=0)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = np.where(plain, total**2 / (ms**2 / df[:, None]).sum(axis=0), df[ms.argmax(axis=0)])
-        share = np.where(total > 0, np.minimum(1.0, ms[1] / total), 0.0)
-    return total, np.maximum(freedom, 1.0), share
+        freedom = squared**2 / np.where(plain, doubts.sum(axis=0), of_largest)
+        share = np.where(squared > 0, np.minimum(1.0, kinds[1] / squared), 0.0)
+    return squared, np.maximum(freedom, 1.0), share

@@ -1,21 +1,28 @@
-"""Runs of one design against each other: every split counted by scipy's test."""
+"""Runs of one design against each other: every split counted by scipy's test, and `python -m analysis.aa`."""
 
+import sys
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import wilcoxon
+import pytest
+from scipy.stats import ttest_1samp, ttest_ind, wilcoxon
 
+from analysis.aa import KEYS, main
 from analysis.analyse import analyse
+from analysis.questions.same_design import jackknife, same_design, splits
 from analysis.settings import Settings
+from cli.errors import UserError
+from tests.analysis.three_seeds import long_frame
 
 TASKS = [f"t{k}" for k in range(12)]
 
 
-def found(tmp_path, seeds):
-    """The answer's table for designs with so many seeds each, and the scores {design: [tasks, seeds]}."""
+def written(tmp_path, seeds):
+    """A csv of designs with so many seeds each, and the scores {design: [tasks, seeds]}."""
     rng = np.random.default_rng(2)
-    scores = {d: rng.normal(0.5, 0.02, (12, n)) + rng.normal(0, 0.02, (1, n)) for d, n in seeds.items()}
+    scores = {d: rng.normal(0.5, 0.02, (12, 1)) + rng.normal(0, 0.02, (12, n)) for d, n in seeds.items()}
+    scores = {d: values + rng.normal(0, 0.02, (1, values.shape[1])) for d, values in scores.items()}
     rows = [
         {"model": d, "task": t, "type": "STS", "seed": s, "score": values[k, s]}
         for d, values in scores.items()
@@ -24,40 +31,145 @@ def found(tmp_path, seeds):
     ]
     path = tmp_path / "scores.csv"
     pd.DataFrame(rows).to_csv(path, index=False)
+    return path, scores
+
+
+def found(tmp_path, seeds):
+    """The answer's table, and the scores."""
+    path, scores = written(tmp_path, seeds)
     answers = {answer.name: answer for answer in analyse(Settings(scores=(path,))).answers}
     return answers.get("same_design"), scores
+
+
+def rejects(one, other):
+    return wilcoxon(other.mean(axis=1) - one.mean(axis=1), method="exact").pvalue <= 0.05
 
 
 def test_every_split_is_counted(tmp_path):
     answer, scores = found(tmp_path, {"a": 4, "b": 2, "c": 1})
     frame = answer.frames["same_design"].set_index(["design", "side"])
-
-    def rejected(one, other):
-        return wilcoxon((one - other).mean(axis=1), method="exact").pvalue <= 0.05
-
     singles = {
-        d: [rejected(v[:, [i]], v[:, [j]]) for i, j in combinations(range(v.shape[1]), 2)] for d, v in scores.items()
+        d: [rejects(v[:, [i]], v[:, [j]]) for i, j in combinations(range(v.shape[1]), 2)] for d, v in scores.items()
     }
     a = scores["a"]
-    twos = [rejected(a[:, list(one)], a[:, list({0, 1, 2, 3} - set(one))]) for one in ((0, 1), (0, 2), (0, 3))]
-    assert frame.loc[("a", 1), ["splits", "rejected"]].tolist() == [6, sum(singles["a"])]
-    assert frame.loc[("a", 2), ["splits", "rejected"]].tolist() == [3, sum(twos)]
+    twos = [rejects(a[:, list(one)], a[:, list({0, 1, 2, 3} - set(one))]) for one in ((0, 1), (0, 2), (0, 3))]
+    assert frame.loc[("a", 1), ["splits", "rejected"]].tolist() == [6, pytest.approx(np.mean(singles["a"]))]
+    assert frame.loc[("a", 2), ["splits", "rejected"]].tolist() == [3, pytest.approx(np.mean(twos))]
     assert frame.loc[("b", 1), ["splits", "rejected"]].tolist() == [1, sum(singles["b"])]
-    assert frame.loc[("all designs", 1), ["splits", "rejected"]].tolist() == [7, sum(singles["a"] + singles["b"])]
+    both = np.mean(singles["a"] + singles["b"])
+    assert frame.loc[("all designs", 1), ["splits", "rejected"]].tolist() == [7, pytest.approx(both)]
     assert "c" not in frame.index.get_level_values("design")
     assert sum(singles["a"]) > 0, "a spread over seeds that nothing shows would test nothing"
     texts = [[cell.text for cell in row] for row in answer.grids[0].rows]
-    assert [row[-1] for row in texts] == ["no claim"] * len(texts)
+    assert [row[-2:] for row in texts] == [["no claim", "no claim"]] * len(texts)
 
 
-def test_with_six_runs_the_rule_is_tried_too(tmp_path):
-    answer, _ = found(tmp_path, {"a": 6, "b": 6})
-    frame = answer.frames["same_design"].set_index(["design", "side"])
-    assert frame.loc[("a", 3), "splits"] == 10
-    assert (frame["told"] <= frame["rejected"]).all()
-    row = next(row for row in answer.grids[0].rows if [cell.text for cell in row[:2]] == ["a", "3"])
-    assert row[-1].text == f"{frame.loc[('a', 3), 'told']} ({10 * frame.loc[('a', 3), 'told']:.0f} %)"
+def test_with_six_runs_the_rule_is_tried_too():
+    """The tasks of a design are the same, so without a rest the test over seeds is Student's over the seeds' means."""
+    seeds = np.array([0, 0.1, 0.001, 0.11, 0.03, 0.12, 0.06])
+    scores = np.random.default_rng(2).normal(0.5, 0.02, (12, 1)) + seeds
+    frame = long_frame(scores[None], ["a"], TASKS)
+    row = same_design(frame, ["a"], TASKS, Settings(scores=())).set_index(["design", "side"]).loc[("a", 3)]
+    paired, unpaired = [], []
+    for one in combinations(range(7), 3):
+        for other in combinations(sorted({*range(7)} - {*one}), 3):
+            if one < other:
+                first, second = scores[:, one], scores[:, other]
+                means, over_tasks = (first.mean(axis=0), second.mean(axis=0)), rejects(first, second)
+                paired.append(over_tasks and ttest_1samp(means[1] - means[0], 0).pvalue <= 0.05)
+                unpaired.append(over_tasks and ttest_ind(*means, equal_var=False).pvalue <= 0.05)
+    assert row["splits"] == len(paired) == 70
+    assert row["told_paired"] == pytest.approx(np.mean(paired))
+    assert row["told_unpaired"] == pytest.approx(np.mean(unpaired))
+    assert 0 < np.mean(unpaired) < row["rejected"]
+    assert np.mean(paired) != np.mean(unpaired)
+
+
+def test_ten_runs_are_dealt_unevenly_too(tmp_path):
+    answer, _ = found(tmp_path, {"a": 10, "b": 2})
+    frame = answer.frames["same_design"].set_index(["design", "side", "other_side"])
+    row = frame.loc[("a", 3, 7)]
+    assert row["splits"] == 120
+    assert np.isnan(row["told_paired"])
+    assert 0 <= row["told_unpaired"] <= row["rejected"]
+    texts = {(row[0].text, row[1].text): [cell.text for cell in row[2:]] for row in answer.grids[0].rows}
+    assert texts["a", "3 and 7"][-2] == "-"
+    assert texts["a", "3"][-1].startswith(f"{100 * frame.loc[('a', 3, 3), 'told_unpaired']:.1f} +- ")
+    assert "+-" not in texts["a", "5"][-1], "every split takes all runs"
 
 
 def test_one_run_each_has_nothing_to_compare(tmp_path):
     assert found(tmp_path, {"a": 1, "b": 1})[0] is None
+
+
+def test_splits_are_all_and_each_once():
+    assert splits(3, 1, 1).tolist() == [[0, 1], [0, 2], [1, 2]]
+    for runs, one, other, count in ((6, 3, 3, 10), (10, 3, 3, 2100), (10, 3, 7, 120)):
+        some = splits(runs, one, other)
+        assert some.shape == (count, one + other)
+        sides = [(frozenset(row[:one]), frozenset(row[one:])) for row in some.tolist()]
+        assert len(set(map(frozenset, sides)) if one == other else set(sides)) == count
+        assert all(len(first | second) == one + other for first, second in sides)
+    many = splits(16, 5, 5)
+    assert many.shape == (2500, 10)
+    assert all(len(set(row)) == 10 for row in many.tolist())
+
+
+def test_the_jackknife_is_the_usual_error_where_each_split_is_a_run():
+    marks = np.array([True, False, False, True, True, False, False, False])
+    error = np.sqrt(marks.mean() * (1 - marks.mean()) / 7)
+    assert jackknife(marks, np.arange(8)[:, None], 8) == pytest.approx(error)
+    assert np.isnan(jackknife(np.array([True, False, True]), splits(4, 2, 2), 4))
+
+
+def test_the_jackknife_is_the_spread_of_the_share_over_runs_drawn_again():
+    """Splits of 8 runs into pairs, marked where they are far apart; 600 sets: 3 % of a standard deviation."""
+    rng, sides = np.random.default_rng(0), splits(8, 1, 1)
+    runs = rng.normal(size=(600, 8))
+    marks = np.abs(runs[:, sides[:, 0]] - runs[:, sides[:, 1]]) > 1.5
+    errors = np.array([jackknife(of, sides, 8) for of in marks])
+    spread = marks.mean(axis=1).std()
+    assert spread < np.sqrt((errors**2).mean()) < 1.25 * spread
+    assert spread > 1.3 * np.sqrt(marks.mean() * (1 - marks.mean()) / len(sides)), "splits are not independent"
+
+
+def command(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["aa", *map(str, words)])
+    main()
+
+
+def test_the_command_prints_the_table_of_the_report_and_writes_it(tmp_path, monkeypatch, capsys):
+    answer, _ = found(tmp_path, {"a": 6, "b": 3})
+    command(monkeypatch, f"scores={tmp_path / 'scores.csv'}", f"out={tmp_path / 'out'}")
+    printed = capsys.readouterr().out
+    for row in answer.grids[0].rows:
+        assert any(all(cell.text in line for cell in row) for line in printed.splitlines())
+    back = pd.read_csv(tmp_path / "out" / "same_design.csv")
+    pd.testing.assert_frame_equal(back, answer.frames["same_design"], check_exact=True, check_dtype=False)
+    assert (tmp_path / "out" / "same_design.md").read_text() in printed
+    assert "tabular" in (tmp_path / "out" / "same_design.tex").read_text()
+
+
+def test_one_design_will_do(tmp_path, monkeypatch, capsys):
+    path, _ = written(tmp_path, {"a": 4, "b": 3})
+    command(monkeypatch, f"scores={path}", "models=[a]", "seeds=[0,1,2]")
+    lines = [line.split("|")[1:4] for line in capsys.readouterr().out.splitlines() if line.startswith("| a ")]
+    assert [[text.strip() for text in line] for line in lines] == [["a", "1", "3"]]
+    assert not (tmp_path / "scores-analysis").exists()
+
+
+def test_single_runs_are_refused_in_one_line(tmp_path, monkeypatch):
+    path, _ = written(tmp_path, {"a": 1, "b": 1})
+    with pytest.raises(UserError, match=r"None of the 2 designs has two runs.*seed=0,1,2"):
+        command(monkeypatch, f"scores={path}")
+    with pytest.raises(UserError, match="There is no key 'report'"):
+        command(monkeypatch, f"scores={path}", "report=true")
+    with pytest.raises(UserError, match="scores= is missing"):
+        command(monkeypatch)
+
+
+def test_the_help_has_the_keys_that_it_takes(monkeypatch, capsys):
+    command(monkeypatch, "--help")
+    text = capsys.readouterr().out
+    assert all(f"\n  {key} " in text for key in KEYS)
+    assert "\n  report " not in text

@@ -199,7 +199,7 @@ def test_the_verdict_says_what_the_sources_as_units_say_without_being_asked(stud
         3: "The difference is told of the designs: over tasks p = .00781 after Holm over 1 pair",
     }
     assert said[seeds] in result.verdict
-    once = "No claim about designs: that takes 3 seeds or more that both have, since runs of one design differ too"
+    once = "No claim about designs: that takes 3 seeds or more of each, since runs of one design differ too"
     assert (once in result.verdict) == (seeds == 1)
     assert ("over tasks and the 3 seeds p " in result.verdict) == (seeds == 3)
     assert "signific" not in result.verdict

@@ -108,7 +108,7 @@ def of_one_run(tmp_path, analyse_words, n, shift, **how):
         assert [cell.mark for cell in section.grids[0].rows[0]] == [""] * 8
         assert "nan" not in " ".join(part for cell in section.grids[0].rows[0] for part in (cell.text, *cell.below))
         assert "not told 1 (rope=0.005 is the margin; " in section.notes[0]
-        assert "as nothing is of designs that share fewer than 3 seeds" in section.notes[0]
+        assert "as nothing is of designs with fewer than 3 seeds" in section.notes[0]
         assert "The pair is" not in result.verdict
         assert "equivalent" not in result.verdict
     return result, table
@@ -144,7 +144,7 @@ def test_told_apart_by_less_than_the_margin_is_said(tmp_path, analyse_words):
     assert section.grids[0].rows[0][1].below == ("equivalent within .005",)
     assert "The pair is told apart, and yet equivalent within .005" in result.verdict
     assert "told apart 1 (1 of them equivalent within .005 all the same)" in section.notes[0]
-    assert "share fewer than 3 seeds" not in section.notes[0]
+    assert "fewer than 3 seeds" not in section.notes[0]
 
 
 @pytest.mark.parametrize("sd", [0.008, 0.004])

@@ -7,7 +7,6 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from analysis.questions.same_design import splits
 from analysis.statistics.seeds import SeedMeans, model_intervals, outside, paired_by_seed, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
@@ -64,6 +63,7 @@ def test_a_pair_takes_the_seeds_that_both_have_and_none_below_three():
     first, second = np.array([0, 0, 1, 0]), np.array([1, 2, 2, 3])
     of = paired_by_seed(cube, first, second)
     assert of.n_seeds.tolist() == [5, 3, 3, 2]
+    assert of.seeds_paired.all()
     for k, seeds in enumerate((slice(1, 6), slice(3, 6), slice(3, 6))):
         alone = paired_by_seed(cube[[first[k], second[k]]][:, :, seeds], FIRST, SECOND)
         for name in ("mean_seeds", "error_seeds", "df_seeds"):
@@ -72,8 +72,72 @@ def test_a_pair_takes_the_seeds_that_both_have_and_none_below_three():
     assert np.isnan(outside(of, 0.1)[3])
 
 
+def apart(one, other):
+    """[designs, tasks, seeds] of two designs that share no seed. one, other: [..., tasks, their seeds]."""
+    gaps = [np.full_like(scores, np.nan) for scores in (one, other)]
+    return np.stack([np.concatenate([one, gaps[1]], axis=-1), np.concatenate([gaps[0], other], axis=-1)])
+
+
+def test_runs_without_three_common_seeds_are_compared_unpaired():
+    cube = drawn(seeds=7, designs=3)
+    cube[0, :, 3:] = cube[1, :, :1] = cube[1, :, 5:] = cube[2, :, :5] = np.nan  # seeds 0-2; 1-4; 5 and 6
+    of = paired_by_seed(cube, np.array([0, 0, 1]), np.array([1, 2, 2]))
+    assert of.n_seeds.tolist() == [3, 0, 0]
+    assert of.seeds_paired.tolist() == [False, True, True]
+    alone = paired_by_seed(apart(cube[0, :, :3], cube[1, :, 1:5]), FIRST, SECOND)
+    assert two_sided(of)[0] == two_sided(alone)[0] < 1
+    assert np.isnan(two_sided(of)[1:]).all()
+    assert of.mean_seeds[0] == pytest.approx(cube[1, :, 1:5].mean() - cube[0, :, :3].mean())
+
+
+@pytest.mark.parametrize("seeds", [(3, 3), (3, 10), (6, 4)])
+def test_unpaired_is_welch_over_seeds_without_a_rest_and_student_over_tasks_without_seeds(seeds):
+    rng, tasks = np.random.default_rng(3), 12
+    common = rng.normal(size=(tasks, 1))
+    one, other = (common + sd * rng.normal(size=(1, n)) for sd, n in zip((1, 4), seeds, strict=True))
+    p = two_sided(paired_by_seed(apart(one, other), FIRST, SECOND))
+    welch = stats.ttest_ind(other.mean(axis=0), one.mean(axis=0), equal_var=False).pvalue
+    np.testing.assert_allclose(p, welch, rtol=1e-9)
+    one, other = (rng.normal(0.2 * k, 1, (tasks, 1)).repeat(n, axis=1) for k, n in enumerate(seeds))
+    p = two_sided(paired_by_seed(apart(one, other), FIRST, SECOND))
+    np.testing.assert_allclose(p, stats.ttest_rel(other[:, 0], one[:, 0]).pvalue, rtol=1e-9)
+
+
+def test_the_unpaired_error_is_that_of_an_analysis_of_variance_per_design_by_statsmodels():
+    rng, tasks = np.random.default_rng(4), 9
+    tables = [sum(rng.normal(size=shape) for shape in ((tasks, 1), (1, n), (tasks, n))) for n in (3, 5)]
+    differences = tables[1].mean(axis=1) - tables[0].mean(axis=1)
+    parts, whole = [(differences.var(ddof=1) / tasks, tasks - 1)], differences.var(ddof=1) / tasks
+    for table in tables:
+        task, seed = np.indices(table.shape)
+        long = pd.DataFrame({"y": table.ravel(), "task": task.ravel(), "seed": seed.ravel()})
+        anova = anova_lm(ols("y ~ C(task) + C(seed)", long).fit())
+        of_seed, rest = anova["mean_sq"].iloc[1:].to_numpy() / table.size
+        parts += [(of_seed, anova["df"].iloc[1]), (rest, anova["df"].iloc[2])]
+        whole += of_seed - rest
+    assert whole > max(parts[0][0], parts[1][0] + parts[3][0]), "no part may be larger than the whole"
+    of = paired_by_seed(apart(*tables), FIRST, SECOND)
+    np.testing.assert_allclose(of.error_seeds, np.sqrt(whole), rtol=1e-9)
+    np.testing.assert_allclose(of.df_seeds, whole**2 / sum(part**2 / df for part, df in parts), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seeds", [(3, 10), (5, 3)])
+def test_the_unpaired_error_is_the_spread_of_differences_drawn_again(seeds):
+    """20,000 pairs; what is known of a variance from as many: 1 %, twice that allowed."""
+    rng, tasks, pairs = np.random.default_rng(6), 10, 20_000
+    tables = [
+        sum(s * rng.normal(size=(pairs, *shape)) for s, shape in zip(sd, ((tasks, 1), (1, n), (tasks, n)), strict=True))
+        for sd, n in zip(((0.2, 0.3, 0.2), (0.5, 1.2, 0.4)), seeds, strict=True)
+    ]
+    cube = apart(*tables).reshape(2 * pairs, tasks, -1)
+    of = paired_by_seed(cube, np.arange(pairs), np.arange(pairs) + pairs)
+    assert (of.error_seeds**2).mean() == pytest.approx(of.mean_seeds.var(), rel=0.03)
+
+
 def test_many_pairs_at_once_are_those_one_by_one(monkeypatch):
     cube = drawn(seeds=3, designs=12)
+    cube[::3, :, :1] = np.nan
+    cube = np.concatenate([cube, np.where(np.isnan(cube), 0.1, np.nan), drawn(seeds=3, designs=12, draw=1)], axis=2)
     first, second = np.triu_indices(12, k=1)
     whole = paired_by_seed(cube, first, second)
     monkeypatch.setattr("analysis.statistics.seeds.AT_ONCE", 5 * cube[0].size)
@@ -134,11 +198,21 @@ def test_pooled_seeds_are_too_narrow_for_a_design_that_varies_more(seeds):
     assert pooled / 500 < 0.87
 
 
-def test_splits_are_all_and_each_once():
-    assert splits(3, 1).tolist() == [[[0], [1]], [[0], [2]], [[1], [2]]]
-    of_six = splits(6, 3)
-    assert of_six.shape == (10, 2, 3)
-    assert len({frozenset(map(frozenset, pair)) for pair in of_six.tolist()}) == 10
-    many = splits(12, 5)
-    assert many.shape == (500, 2, 5)
-    assert all(len(set(np.ravel(pair))) == 10 for pair in many)
+@pytest.mark.parametrize(("seeds", "most"), [((3, 3), 0.08), ((3, 10), 0.065), ((10, 3), 0.085), ((5, 5), 0.065)])
+@pytest.mark.parametrize("spread", [(0.02, 0.003, 0.01), (0.02, 0.01, 0.01)])
+def test_the_rule_keeps_its_level_unpaired(seeds, most, spread):
+    """2,000 pairs without a difference, the second's spread over seeds four times the first's; standard error .005."""
+    rng, tasks, pairs = np.random.default_rng(7), 40, 2000
+    shares = np.sqrt([[0.5, 1 / 17, 0.5], [0.5, 16 / 17, 0.5]])
+    one, other = (
+        sum(
+            share * sd * rng.normal(size=(pairs, *shape))
+            for share, sd, shape in zip(of, spread, ((tasks, 1), (1, n), (tasks, n)), strict=True)
+        )
+        for of, n in zip(shares, seeds, strict=True)
+    )
+    over_tasks = signed_rank(other.mean(axis=2) - one.mean(axis=2)).p <= 0.05
+    cube = apart(one, other).reshape(2 * pairs, tasks, -1)
+    p = two_sided(paired_by_seed(cube, np.arange(pairs), np.arange(pairs) + pairs))
+    assert (over_tasks & (p <= 0.05)).mean() <= most
+    assert (over_tasks.mean() > 0.12) == (spread[1] > 0.005)

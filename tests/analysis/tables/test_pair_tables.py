@@ -83,7 +83,7 @@ def test_with_one_seed_no_cell_has_a_star_or_a_dagger(result, once):
     found = cells(once)
     assert {cell.mark for cell in found.values()} == {"", " n.a."}
     caption = paper_grid(once.material).caption
-    assert ". No star: it would be a claim about designs, which takes 3 seeds or more that both have; p" in caption
+    assert ". No star: it would be a claim about designs, which takes 3 seeds or more of each; p" in caption
     assert "†" not in caption
     grid = pair_grid(once.material)
     assert {cell.mark for row in grid.rows for cell in row} == {""}
@@ -114,14 +114,19 @@ def test_a_star_takes_the_seeds_that_both_have(csvs, analyse_words, tmp_path):
 
 
 @pytest.mark.parametrize("other", [3, 1])  # seeds 0-2 against 3-5, 1-3: none and two are shared
-def test_seeds_that_are_not_shared_are_runs_all_the_same(csvs, analyse_words, tmp_path, other):
+def test_three_runs_each_that_share_fewer_seeds_are_compared_unpaired(csvs, analyse_words, tmp_path, other):
     frame = pd.read_csv(csvs[3])
     frame.loc[frame["model"] == "d", "seed"] += other
     frame.to_csv(tmp_path / "x.csv", index=False)
-    line = analyse_words(f"scores={tmp_path / 'x.csv'}", "types=[STS]").verdict
-    assert "No claim about designs" in line
-    assert "One run each" not in line
-    assert "2 seeds each" not in line
+    found = analyse_words(f"scores={tmp_path / 'x.csv'}", "types=[STS]")
+    pairs = found.material.pairs
+    assert (pairs["seeds_paired"] == (pairs["second"] != "d")).all()
+    assert (pairs["n_seeds"] == 3).all()
+    assert pairs.loc[pairs["second"] == "d", "told"].all()
+    assert "told of the designs: over tasks p" in found.verdict
+    assert "over tasks and all runs, unpaired, 3 or more of each, p" in found.verdict
+    (note,) = [note for note in found.notes if "unpaired" in note]
+    assert "common to the two designs of d - a, d - b, d - c: over tasks" in note
 
 
 def test_the_note_on_two_seeds_promises_no_star(csvs, analyse_words):

@@ -90,7 +90,7 @@ def test_caption_names_test_family_and_marks(result):
     assert "Retrieval n = 3: the smallest two-sided p is .25, so .05 cannot be reached whatever the scores" in text
     assert "at least 6 tasks are needed (7 after the correction)" in text
     assert "Every design has one seed: 0." in text
-    assert "No star: it would be a claim about designs, which takes 3 seeds or more that both have; p speaks of" in text
+    assert "No star: it would be a claim about designs, which takes 3 seeds or more of each; p speaks of" in text
     assert "told of the designs" not in text
 
 
@@ -119,7 +119,7 @@ def test_verdict(result):
     said = "The difference between these runs: p = .00293 after Holm over 3 pairs (before it p = .000977)"
     assert f", uncorrected). {said}; the smallest p" in result.verdict
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
-    once = "No claim about designs: that takes 3 seeds or more that both have, since runs of one design differ too"
+    once = "No claim about designs: that takes 3 seeds or more of each, since runs of one design differ too"
     assert f"corrected .00293. {once} (p at most .05 in 6 of 15 pairs of the embedded study)." in result.verdict
     assert "signific" not in result.verdict
     assert "told of the designs" not in result.verdict
