@@ -15,6 +15,7 @@ ENTRY_POINTS = {
     "evaluate.py": ["evaluate.py"],
     "analysis": ["-m", "analysis"],
     "analysis.control": ["-m", "analysis.control"],
+    "analysis.aa": ["-m", "analysis.aa"],
     "representation": ["-m", "representation"],
     "evaluation.alpha": ["-m", "evaluation.alpha"],
 }

@@ -81,7 +81,15 @@ def test_rooms_import_one_way(package):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
-    ["analysis.__main__", "analysis.control.__main__", "train", "evaluate", "study", "representation.__main__"],
+    [
+        "analysis.__main__",
+        "analysis.control.__main__",
+        "analysis.aa",
+        "train",
+        "evaluate",
+        "study",
+        "representation.__main__",
+    ],
 )
 def test_entry_points_import_nothing_heavy(module):
     code = f"import sys, {module}; print(sorted({{'torch', 'mteb', 'transformers', 'pandas'}} & sys.modules.keys()))"

@@ -17,7 +17,7 @@ from analysis.questions.tables import Row, filled, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.correction import passes
-from analysis.statistics.seeds import FEWEST_SEEDS, paired_by_seed, two_sided
+from analysis.statistics.seeds import FEWEST_SEEDS, compare_runs, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 PLACE = 65
@@ -38,7 +38,7 @@ def answer(material: Material) -> Answer | None:
 
 
 def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], settings: Settings) -> pd.DataFrame:
-    """Return one row per (design, runs of the sides), those of all designs first; empty without two runs of any.
+    """Return one row per (design, runs of the sides), first of all designs; empty where none has two runs.
 
     frame: long, with design, seed, task, score. `splits`; the shares of them that are `rejected` by the signed-rank
     test over tasks alone, and `told_paired`, `told_unpaired` by the rule for a star, nan where it does not apply;
@@ -49,7 +49,8 @@ def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], setti
         runs = scores[:, ~np.isnan(scores).any(axis=0)]
         rows += [{"design": design, **_row(runs, *sides, settings)} for sides in SIDES if sum(sides) <= runs.shape[1]]
     sizes = [[row for row in rows if (row["side"], row["other_side"]) == sides] for sides in SIDES]
-    return pd.DataFrame([*map(_pooled, filter(None, sizes)), *rows])
+    several = len({row["design"] for row in rows}) > 1
+    return pd.DataFrame([*(map(_pooled, filter(None, sizes)) if several else ()), *rows])
 
 
 def _pooled(rows: list[Row]) -> Row:
@@ -71,15 +72,12 @@ def _row(runs: Floats, one: int, other: int, settings: Settings) -> Row:
     over_tasks = signed_rank(second - first, settings.zeros, settings.decimals)
     ahead = np.sign(over_tasks.w_plus - over_tasks.w_minus)
     marks = {"rejected": passes(over_tasks.p, settings.alpha)}
-    of_first, shifts = np.arange(len(sides)), {"unpaired": one}
-    shifts |= {"paired": 0} if one == other else {}  # run k of either side has one place
-    for kind, shift in shifts.items() if one >= FEWEST_SEEDS else ():
-        cube = np.full((2, len(sides), runs.shape[0], shift + other), np.nan)
-        cube[0, ..., :one] = scores[:, :one].swapaxes(1, 2)
-        cube[1, ..., shift:] = scores[:, one:].swapaxes(1, 2)
-        seeds = paired_by_seed(cube.reshape(-1, *cube.shape[2:]), of_first, of_first + len(sides))
-        alike = ahead == np.sign(seeds.mean_seeds)
-        marks[f"told_{kind}"] = marks["rejected"] & passes(two_sided(seeds), settings.alpha) & alike
+    for kind in ("paired", "unpaired") if one == other else ("unpaired",):
+        if one >= FEWEST_SEEDS:
+            by_task = scores.swapaxes(1, 2)
+            seeds = compare_runs(by_task[..., :one], by_task[..., one:], paired=kind == "paired")
+            alike = ahead == np.sign(seeds.mean_seeds)
+            marks[f"told_{kind}"] = marks["rejected"] & passes(two_sided(seeds), settings.alpha) & alike
     row: Row = {"side": one, "other_side": other, "splits": len(sides)}
     row |= {name: marks[name].mean() if name in marks else np.nan for name in SHARES}
     errors = {name: jackknife(marked, sides, runs.shape[1]) for name, marked in marks.items()}

@@ -98,6 +98,15 @@ def paired_by_seed(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
     return SeedMeans(count, paired, *result)
 
 
+def compare_runs(one: Floats, other: Floats, paired: bool) -> SeedMeans:
+    """Return `paired_by_seed` of runs `other` minus `one` [P, T tasks, runs]: run k with run k, or all with all."""
+    shift = 0 if paired else one.shape[2]  # where seeds are to be paired they have one place
+    cube = np.full((2, *one.shape[:2], shift + other.shape[2]), np.nan)
+    cube[0, ..., : one.shape[2]], cube[1, ..., shift:] = one, other
+    of_one = np.arange(len(one))
+    return paired_by_seed(cube.reshape(-1, *cube.shape[2:]), of_one, of_one + len(one))
+
+
 def _parts(tables: list[Floats]) -> tuple[Floats, Floats]:
     """Return the parts of the squared error of a mean difference [task, then seed and rest of each table; P], and df.
 

@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from analysis.statistics.seeds import SeedMeans, model_intervals, outside, paired_by_seed, two_sided
+from analysis.statistics.seeds import SeedMeans, compare_runs, model_intervals, outside, paired_by_seed, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 FIRST, SECOND = np.array([0]), np.array([1])
@@ -72,19 +72,13 @@ def test_a_pair_takes_the_seeds_that_both_have_and_none_below_three():
     assert np.isnan(outside(of, 0.1)[3])
 
 
-def apart(one, other):
-    """[designs, tasks, seeds] of two designs that share no seed. one, other: [..., tasks, their seeds]."""
-    gaps = [np.full_like(scores, np.nan) for scores in (one, other)]
-    return np.stack([np.concatenate([one, gaps[1]], axis=-1), np.concatenate([gaps[0], other], axis=-1)])
-
-
 def test_runs_without_three_common_seeds_are_compared_unpaired():
     cube = drawn(seeds=7, designs=3)
     cube[0, :, 3:] = cube[1, :, :1] = cube[1, :, 5:] = cube[2, :, :5] = np.nan  # seeds 0-2; 1-4; 5 and 6
     of = paired_by_seed(cube, np.array([0, 0, 1]), np.array([1, 2, 2]))
     assert of.n_seeds.tolist() == [3, 0, 0]
     assert of.seeds_paired.tolist() == [False, True, True]
-    alone = paired_by_seed(apart(cube[0, :, :3], cube[1, :, 1:5]), FIRST, SECOND)
+    alone = compare_runs(cube[:1, :, :3], cube[1:2, :, 1:5], paired=False)
     assert two_sided(of)[0] == two_sided(alone)[0] < 1
     assert np.isnan(two_sided(of)[1:]).all()
     assert of.mean_seeds[0] == pytest.approx(cube[1, :, 1:5].mean() - cube[0, :, :3].mean())
@@ -95,11 +89,11 @@ def test_unpaired_is_welch_over_seeds_without_a_rest_and_student_over_tasks_with
     rng, tasks = np.random.default_rng(3), 12
     common = rng.normal(size=(tasks, 1))
     one, other = (common + sd * rng.normal(size=(1, n)) for sd, n in zip((1, 4), seeds, strict=True))
-    p = two_sided(paired_by_seed(apart(one, other), FIRST, SECOND))
+    p = two_sided(compare_runs(one[None], other[None], paired=False))
     welch = stats.ttest_ind(other.mean(axis=0), one.mean(axis=0), equal_var=False).pvalue
     np.testing.assert_allclose(p, welch, rtol=1e-9)
     one, other = (rng.normal(0.2 * k, 1, (tasks, 1)).repeat(n, axis=1) for k, n in enumerate(seeds))
-    p = two_sided(paired_by_seed(apart(one, other), FIRST, SECOND))
+    p = two_sided(compare_runs(one[None], other[None], paired=False))
     np.testing.assert_allclose(p, stats.ttest_rel(other[:, 0], one[:, 0]).pvalue, rtol=1e-9)
 
 
@@ -116,7 +110,7 @@ def test_the_unpaired_error_is_that_of_an_analysis_of_variance_per_design_by_sta
         parts += [(of_seed, anova["df"].iloc[1]), (rest, anova["df"].iloc[2])]
         whole += of_seed - rest
     assert whole > max(parts[0][0], parts[1][0] + parts[3][0]), "no part may be larger than the whole"
-    of = paired_by_seed(apart(*tables), FIRST, SECOND)
+    of = compare_runs(tables[0][None], tables[1][None], paired=False)
     np.testing.assert_allclose(of.error_seeds, np.sqrt(whole), rtol=1e-9)
     np.testing.assert_allclose(of.df_seeds, whole**2 / sum(part**2 / df for part, df in parts), rtol=1e-9)
 
@@ -129,8 +123,7 @@ def test_the_unpaired_error_is_the_spread_of_differences_drawn_again(seeds):
         sum(s * rng.normal(size=(pairs, *shape)) for s, shape in zip(sd, ((tasks, 1), (1, n), (tasks, n)), strict=True))
         for sd, n in zip(((0.2, 0.3, 0.2), (0.5, 1.2, 0.4)), seeds, strict=True)
     ]
-    cube = apart(*tables).reshape(2 * pairs, tasks, -1)
-    of = paired_by_seed(cube, np.arange(pairs), np.arange(pairs) + pairs)
+    of = compare_runs(*tables, paired=False)
     assert (of.error_seeds**2).mean() == pytest.approx(of.mean_seeds.var(), rel=0.03)
 
 
@@ -212,7 +205,6 @@ def test_the_rule_keeps_its_level_unpaired(seeds, most, spread):
         for of, n in zip(shares, seeds, strict=True)
     )
     over_tasks = signed_rank(other.mean(axis=2) - one.mean(axis=2)).p <= 0.05
-    cube = apart(one, other).reshape(2 * pairs, tasks, -1)
-    p = two_sided(paired_by_seed(cube, np.arange(pairs), np.arange(pairs) + pairs))
+    p = two_sided(compare_runs(one, other, paired=False))
     assert (over_tasks & (p <= 0.05)).mean() <= most
     assert (over_tasks.mean() > 0.12) == (spread[1] > 0.005)
