@@ -175,7 +175,7 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
         return (
             f"{what} between these runs: {over_tasks}; {least}. No claim about designs: that takes {FEWEST_SEEDS}"
             f" seeds or more of each, since runs of one design differ too (p at most .05 in {apart} of {of}"
-            " pairs of the embedded study)."
+            " pairs of such runs, ten seeds of four designs)."
         )
     word = "is" if pair["told"] else "is not"
     runs = f"the {seeds} seeds" if pair["seeds_paired"] else f"all runs, unpaired, {seeds} or more of each,"

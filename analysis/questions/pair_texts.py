@@ -101,7 +101,7 @@ def _unpaired(pairs: pd.DataFrame) -> list[str]:
     names = listed(map(pair_name, apart.to_dict("records")), 4)
     note = (
         f"Fewer than {FEWEST_SEEDS} seeds are common to the two designs of {names}: over tasks and seeds all runs of"
-        " the one were compared with all of the other, unpaired. Common seeds tell more."
+        " the one were compared with all of the other, unpaired."
     )
     return [note] if len(apart) else []
 

@@ -127,8 +127,7 @@ def split_grid(frame: pd.DataFrame, over: str, settings: Settings) -> Grid:
         " the signed-rank test over tasks, each side the mean of its runs. Told: by the rule for a star, which takes"
         f" {FEWEST_SEEDS} runs per side or more; paired: run k of a side against run k of the other; unpaired: all"
         " against all. No correction. After +-: standard error, a jackknife over runs, since splits of the same runs"
-        " are no independent trials; none where a split takes all runs. Two designs with common seeds saw the same"
-        " batches, so chance parts them less than two sides here."
+        " are no independent trials; none where a split takes all runs."
     )
     header = ["Design", "Runs per side", "Splits", f"p at most {alpha}", "Told, paired", "Told, unpaired"]
     grid = Grid("same-design", caption, header, title="Runs of one design against each other")

@@ -120,7 +120,10 @@ def test_verdict(result):
     assert f", uncorrected). {said}; the smallest p" in result.verdict
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
     once = "No claim about designs: that takes 3 seeds or more of each, since runs of one design differ too"
-    assert f"corrected .00293. {once} (p at most .05 in 6 of 15 pairs of the embedded study)." in result.verdict
+    assert (
+        f"corrected .00293. {once} (p at most .05 in 46 of 180 pairs of such runs, ten seeds of four designs)."
+        in result.verdict
+    )
     assert "signific" not in result.verdict
     assert "told of the designs" not in result.verdict
 
