@@ -53,7 +53,7 @@ def _told(pair: pd.Series, settings: Settings) -> str:
     if seeds < FEWEST_SEEDS:
         return (
             f"This speaks of these runs alone (p {raw} over tasks{after}): a claim about designs takes"
-            f" {FEWEST_SEEDS} seeds or more that both have."
+            f" {FEWEST_SEEDS} seeds or more of each."
         )
     differ = settings.correction == RESAMPLED
     over_tasks, after = (after, after_correction(settings, seeds=True)) if differ else ("", after)

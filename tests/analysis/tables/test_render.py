@@ -140,7 +140,7 @@ def test_two_sentences_come_first(result, by_three, filled, analyse_words):
     assert by_three.summary == f"{sentence} This is told of the designs: {told} after Holm over 3 pairs."
     assert result.summary == (
         f"{sentence} This speaks of these runs alone (p = .00293 over tasks after Holm over 3 pairs): a claim about"
-        " designs takes 3 seeds or more that both have."
+        " designs takes 3 seeds or more of each."
     )
     few = analyse_words(f"scores={filled.root}", "types=[Retrieval]").summary
     assert "No result on so few tasks could show that this is more than chance: p = " in few
