@@ -57,7 +57,8 @@ def _told(pair: pd.Series, settings: Settings) -> str:
         )
     differ = settings.correction == RESAMPLED
     over_tasks, after = (after, after_correction(settings, seeds=True)) if differ else ("", after)
-    over_seeds = f"p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{after}"
+    runs = "" if pair["seeds_paired"] else " or more of each, unpaired"
+    over_seeds = f"p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{runs}{after}"
     tests = f"p {raw} over tasks{over_tasks} and {over_seeds}"
     return f"This is {'told' if pair['told'] else 'not told'} of the designs: {tests}."
 

@@ -124,7 +124,7 @@ def forest_by_type(material: Material) -> Drawing | None:
 
 def _caption(material: Material, where: str, which: str, sentence: str) -> str:
     level, few = percent(material.settings.alpha), FEWEST_SEEDS
-    seeds = f"; no interval over seeds, since no pair has {few} common seeds"
+    seeds = f"; no interval over seeds, which takes {few} of each design"
     if claims(material.pairs):
         seeds = (
             f"; below it, in grey, the mean difference over tasks and seeds ({few} or more) with its {level} interval"
