@@ -1,0 +1,209 @@
+"""Design x type: do the differences between designs depend on the type of task, and how large are they on each?
+
+docs/decisions/design-by-type.md says why these tests.
+"""
+
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.drawings.canvas import canvas, list_axes
+from analysis.drawings.drawing import Drawing
+from analysis.drawings.fit import inches, short_names
+from analysis.drawings.style import BLACK, BLUE, LINE, MOST_DESIGNS
+from analysis.grids.formats import equals, fraction, interval, percent, score, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.names import listed
+from analysis.questions.compared_pairs import corrected, pairs_among, seed_cube
+from analysis.questions.pair_texts import correction_text
+from analysis.questions.question import Answer, Material
+from analysis.questions.tables import Row, claims, mark_of, marked_cell, star_legend
+from analysis.settings import Settings
+from analysis.statistics.arrays import rounded
+from analysis.statistics.contrasts import helmert
+from analysis.statistics.correction import passes
+from analysis.statistics.interaction import over_seeds, permuted
+from analysis.statistics.intervals import mean_and_error, student_reach
+from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.sign_flip import SEED
+
+PLACE = 45
+METHODS = (
+    "Whether differences between designs depend on the type of task was tested with Welch's statistic [@welch1951] over"
+    " within-task contrasts, by permutation of what each task leaves of its type's mean, and over seeds by F with"
+    " Satterthwaite's [@satterthwaite1946] degrees of freedom, times Box's epsilon [@greenhouse1959]."
+)
+Types = dict[str, list[str]]
+
+
+def answer(material: Material) -> Answer | None:
+    """Return the test and the differences by type; None below two types of two tasks."""
+    types = types_tested(material)
+    if len(types) < 2:
+        return None
+    designs, sentence = material.highest(MOST_DESIGNS)
+    settings = replace(material.settings, family="table")  # all types are corrected together
+    matrix = material.matrix[designs]
+    test = _interaction(material, designs, types)
+    simple = simple_effects(pairs_among(material.pairs, designs), matrix, types, settings)
+    reference = material.control or str(matrix.mean().idxmax())
+    shown, said = _from(simple, reference), _verdict(test) + _turned(simple)
+    compared = sentence.replace("are drawn", "are compared")
+    asked = zip(material.pairs["first"], material.pairs["second"], strict=True)
+    return Answer(
+        "design_by_type",
+        grids=[_grid(shown, reference, types, settings, f"{said} {compared}".strip())],
+        draw=lambda: [_figure(shown, reference, types, settings, sentence)],
+        frames={"simple_effects": simple},
+        notes=[_note(test)],
+        about=dict.fromkeys(asked, said),
+        methods=[METHODS],
+        facts={"design_by_type": test},
+    )
+
+
+def types_tested(material: Material) -> Types:
+    """Return the types that have two tasks or more, and their tasks."""
+    return {kind: tasks for kind, tasks in material.types.items() if len(tasks) > 1}
+
+
+def _interaction(material: Material, designs: list[str], types: Types) -> dict[str, Any]:
+    """Return both tests of design x type, and whether it is told."""
+    settings, sizes = material.settings, [len(tasks) for tasks in types.values()]
+    matrix, contrasts = material.matrix.loc[list(chain(*types.values())), designs], helmert(len(designs))
+    tasks = permuted(rounded(matrix.to_numpy(dtype=np.float64) @ contrasts, settings.decimals), sizes)
+    cube = seed_cube(material.frame, matrix)
+    cube = cube[:, :, ~np.isnan(cube).any(axis=(0, 1))]
+    seeds = over_seeds(rounded(np.einsum("dts,dk->tks", cube, contrasts), settings.decimals), sizes)
+    told = seeds.n_seeds >= FEWEST_SEEDS and bool(passes(np.array([tasks.p, seeds.p]), settings.alpha).all())
+    sized = {"n_designs": len(designs), "n_types": len(types), "n_tasks": sum(sizes)}
+    return sized | vars(tasks) | {f"{name}_seeds": value for name, value in vars(seeds).items()} | {"told": told}
+
+
+def simple_effects(pairs: pd.DataFrame, matrix: pd.DataFrame, types: Types, settings: Settings) -> pd.DataFrame:
+    """Return the pairs [one row per (type, pair)] corrected over all types together.
+
+    `mean`: mean difference, over tasks and the common seeds where these are enough, else over tasks; `low`, `high`: its
+    interval; `low_together`, `high_together`: with all rows together (Bonferroni). settings: of the family "table".
+    """
+    tests = corrected(pairs[pairs["type"].isin(list(types))], settings)
+    tests = tests.assign(told=tests["told"] & (tests["ahead"] == np.sign(tests["mean_seeds"])))
+    rows = zip(tests["type"], tests["first"], tests["second"], strict=True)
+    differences = [(matrix.loc[types[kind], two] - matrix.loc[types[kind], one]).to_numpy() for kind, one, two in rows]
+    of_tasks = np.array([np.ravel(mean_and_error(each[None])) for each in differences])
+    over_seeds = tests[["mean_seeds", "error_seeds", "df_seeds"]].to_numpy(dtype=np.float64)
+    over_tasks = np.column_stack([of_tasks, [max(1, len(each) - 1) for each in differences]])
+    mean, error, df = np.where(np.isnan(over_seeds), over_tasks, over_seeds).T
+    columns = {"mean": mean}
+    for ending, tails in (("", 1), ("_together", 1 if settings.correction == "none" else len(tests))):
+        reach = student_reach(error, df, 1 - settings.alpha / tails)
+        columns |= {f"low{ending}": mean - reach, f"high{ending}": mean + reach}
+    return tests.assign(**columns)
+
+
+def _from(simple: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Return the rows that hold the reference, turned to design minus reference; `design`: the other one."""
+    rows = simple[(simple["first"] == reference) | (simple["second"] == reference)]
+    side = np.where(rows["first"] == reference, 1, -1)
+    columns = {"design": rows["second"].where(side > 0, rows["first"]), "mean": rows["mean"] * side}
+    for end in ("", "_together"):
+        low, high = rows[f"low{end}"], rows[f"high{end}"]
+        columns |= {f"low{end}": low.where(side > 0, -high), f"high{end}": high.where(side > 0, -low)}
+    return rows.assign(**columns)
+
+
+def _verdict(test: dict[str, Any]) -> str:
+    """Return whether designs differ by type, in one sentence."""
+    over = f"p {equals(test['p'])} over tasks"
+    if test["n_seeds_seeds"] < FEWEST_SEEDS:
+        return f"Design x type: {over}; no claim about designs."
+    told, seeds = "are told" if test["told"] else "are not told", f"over tasks and the {test['n_seeds_seeds']} seeds"
+    return (
+        f"The differences between designs {told} to depend on the type of task: {over}, p {equals(test['p_seeds'])}"
+        f" {seeds}."
+    )
+
+
+def _note(test: dict[str, Any]) -> str:
+    """Return the numbers behind it."""
+    how = "all orders counted" if test["exact"] else f"{test['draws']:,} random orders (seed {SEED}), error of p"
+    how += "" if test["exact"] else f" {fraction(test['p_error'])}"
+    text = f"Design x type ({test['n_designs']} designs, {test['n_types']} types): {score(test['statistic'], 2)}, {how}"
+    if test["n_seeds_seeds"] >= FEWEST_SEEDS:
+        dfs = f"{test['df_seeds']:.1f}, {test['df_error_seeds']:.1f}"
+        text += f"; over seeds F({dfs}) = {score(test['F_seeds'], 2)}"
+    return f"{text}."
+
+
+def _turned(simple: pd.DataFrame) -> str:
+    """Name the pairs that are told one way on one type and the other way on another."""
+    told = simple[simple["told"]]
+    turned = [f"{b} - {a}" for (a, b), rows in told.groupby(["first", "second"]) if rows["ahead"].nunique() > 1]
+    return f" Told one way on one type and the other way on another: {listed(turned, 4)}." if turned else ""
+
+
+def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings, said: str) -> Grid:
+    """One row per design, one column per type: mean difference from the reference, interval and p."""
+    rows = []
+    for design, of_types in shown.groupby("design", sort=False):
+        records = of_types.set_index("type").loc[list(types)].to_dict("records")
+        cells = [marked_cell(signed(row["mean"]), row, settings, _ends(row)) for row in records]
+        rows.append([Cell(str(design)), *cells])
+    together = "" if settings.correction == "none" else f", the {shown['family_size'].iloc[0]:,} tested together"
+    caption = (
+        f"Mean difference from {reference} on each type, its {percent(settings.alpha)} interval {_over(shown)}"
+        f"{together} (none where wider than 1), and p of the two-sided signed-rank test;"
+        f" {correction_text(shown, settings)}. {star_legend(shown, settings)}. {said}"
+    )
+    header = ["Design", *(f"{kind} (n = {len(tasks)})" for kind, tasks in types.items())]
+    kept = rows[: settings.rows_shown]
+    return Grid("design-by-type", caption, header, kept, title="Designs by type of task")
+
+
+def _ends(row: Row) -> str:
+    """Return the interval, or nothing where two or three tasks leave it wider than all scores."""
+    low, high = row["low_together"], row["high_together"]
+    return interval(low, high) if high - low < 1 else ""
+
+
+def _over(shown: pd.DataFrame) -> str:
+    enough = shown["n_seeds"] >= FEWEST_SEEDS
+    return f"over tasks{' and seeds' if enough.all() else ', and seeds where enough' if enough.any() else ''}"
+
+
+def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Settings, sentence: str) -> Drawing:
+    """One panel per type, each with its own scale: difference from the reference with its interval."""
+    names = short_names(shown["design"].unique())
+    across = min(len(types), 4 if len(types) in (4, 7, 8) else 3)
+    down = -(-len(types) // across)
+    figure = canvas(inches(names.values()) + 0.4 + 1.9 * across, 0.7 + down * (0.75 + LINE * 1.15 * len(names)))
+    grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    looks = {"*": BLUE, "(*)": "white", "": "white"}
+    for axes, kind in zip(grid, types, strict=False):
+        rows = shown[shown["type"] == kind].to_dict("records")
+        for place, row in enumerate(rows):
+            mark = mark_of(row, settings)
+            axes.hlines(place, row["low"], row["high"], color=BLUE if mark else BLACK, linewidth=1.3)
+            axes.plot(row["mean"], place, "o", color=BLUE if mark else BLACK, markerfacecolor=looks[mark], markersize=5)
+        axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
+        list_axes(axes, len(rows), 4)
+        axes.set_title(f"{kind} (n = {len(types[kind])})")
+    for axes in grid[len(types) :]:
+        axes.set_visible(False)
+    grid[0].set_yticks(range(len(names)), names.values())
+    figure.supxlabel(f"mean difference from {short_names([reference])[reference]}", fontsize=8)
+    counts = [f"{kind} {int(rows['told'].sum())}" for kind, rows in shown.groupby("type", sort=False)]
+    alt = f"Differences of {len(names)} designs from {reference} on {len(types)} types. Told: {', '.join(counts)}."
+    filled = (
+        "filled: told of the designs; blue: of these runs"
+        if claims(shown)
+        else "none is filled: no claim about designs"
+    )
+    caption = (
+        f"Mean difference from {reference} on each type of task with its {percent(settings.alpha)} interval"
+        f" {_over(shown)}, uncorrected; each panel has its own scale; {filled}. {sentence}"
+    ).strip()
+    return Drawing("design_by_type", "Designs by type of task", caption, alt, figure)

@@ -1,0 +1,158 @@
+"""Design x type: does the vector of design effects differ between types of task? Over tasks, and over tasks and seeds.
+
+Tasks are units within types; a task's own level is taken out by contrasts of its scores over designs. The statistic is
+Welch's (1951), whose weights are the types' own spreads, summed over the contrasts (for distances: Hamidi et al. 2019).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import factorial, prod
+
+import numpy as np
+
+from analysis.statistics.arrays import Floats, Ints, blocks, length
+from analysis.statistics.sign_flip import CELLS, SEED, counted_p
+
+DRAWS = 9_999
+FEWEST_DRAWS = 999
+DRAWN = 20_000_000  # tasks put into an order at most, but for the fewest draws
+LEAST_SPREAD = 1e-3  # of the pooled one: two tasks that happen to agree are no proof of a type without spread
+NOISE = 1e-24
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """`statistic`, its `p`, the standard error of p from the draws (0 where all are counted), the number of draws."""
+
+    statistic: float
+    p: float
+    p_error: float
+    draws: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """F with `df` and `df_error` degrees of freedom over `n_seeds` seeds; all nan below two seeds."""
+
+    n_seeds: int
+    F: float = np.nan
+    df: float = np.nan
+    df_error: float = np.nan
+    p: float = np.nan
+
+
+def welch(sums: Floats, squares: Floats, sizes: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the statistic [...], its degrees of freedom of error [...], and weights and their shares [..., G].
+
+    sums: [..., G, k] of each type's vectors; squares: [..., G] of all their entries; sizes: [G] tasks. With m_g the
+    mean vector, s_g^2 the variance within a type per contrast, w_g = n_g / s_g^2 and m the mean weighed by w: sum_g w_g
+    |m_g - m|^2 / (k (G - 1)), over Welch's 1 + 2 (G - 2) / (G^2 - 1) sum_g (1 - w_g / w)^2 / (k (n_g - 1)).
+    """
+    groups, k = sums.shape[-2:]
+    mean = sums / sizes[:, None]
+    within = np.maximum(squares - sizes * (mean**2).sum(axis=-1), 0.0)
+    pooled = within.sum(axis=-1, keepdims=True) / (sizes - 1).sum()
+    weights = k * sizes / np.maximum(within / (sizes - 1), LEAST_SPREAD * pooled + NOISE)
+    shares = weights / weights.sum(axis=-1, keepdims=True)
+    apart = mean - (shares[..., None] * mean).sum(axis=-2, keepdims=True)
+    between = (weights * (apart**2).sum(axis=-1)).sum(axis=-1) / (k * (groups - 1))
+    lack = ((1 - shares) ** 2 / (k * (sizes - 1))).sum(axis=-1)
+    scale = 1 + 2 * (groups - 2) / (groups**2 - 1) * lack
+    return between / scale, (groups**2 - 1) / (3 * lack), weights / scale[..., None], shares
+
+
+def permuted(vectors: Floats, sizes: Sequence[int], draws: int = DRAWS) -> Permuted:
+    """Test vectors [n, k], type by type, of types of these sizes (two or more each): is the mean vector the same?
+
+    What is left of a task without its type's mean, over its type's spread, is dealt out to the types in another order
+    and takes their spreads: types may differ in spread, and only the shape of what is left is taken to be alike. Raw
+    vectors in another order, exact where all types are distributed alike, reject far more than they should where
+    spreads differ (docs/decisions/design-by-type.md). All orders are counted where there are at most `draws`, else
+    random ones (seed 0); p = (b + 1) / (m + 1) counts the observed one.
+    """
+    n, k = vectors.shape
+    counts, starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])
+    of = np.repeat(np.arange(len(sizes)), counts)
+    sums, squares = _sums(vectors[None], starts)
+    statistic = welch(sums, squares, counts)[0]
+    left = vectors - (sums[0] / counts[:, None])[of]
+    spread = np.sqrt(np.add.reduceat((left**2).sum(axis=1), starts) / (k * counts))  # over n: that of what is left
+    left = left / np.where(spread > 0, spread, 1.0)[of, None]
+    spread = spread * np.sqrt(counts / (counts - 1))
+    possible = factorial(n) // prod(map(factorial, sizes))
+    exact = possible <= draws
+    total = possible if exact else max(FEWEST_DRAWS, min(draws, DRAWN // n))
+    least = statistic[0] * (1 - 1e-10) - 1e-9  # equal but for rounding must tie
+    as_large = 0
+    for orders in _all_orders(n, sizes) if exact else _random_orders(n, total, CELLS // (n * (k + 1))):
+        again, again_squares = _sums(left[orders], starts)
+        null = welch(again * spread[:, None], again_squares * spread**2, counts)[0]
+        as_large += int((null >= least).sum())
+    p = float(counted_p(as_large, total, exact=False))
+    return Permuted(float(statistic[0]), p, 0.0 if exact else float(np.sqrt(p * (1 - p) / total)), total, exact)
+
+
+def over_seeds(vectors: Floats, sizes: Sequence[int]) -> OverSeeds:
+    """Test the same where tasks and seeds are random. vectors: [n, k, S], type by type, of seeds that all designs have.
+
+    F is the statistic over tasks, whose error is 1, over 1 + seeds - rest, never less than the larger of the first two.
+    seeds: the types' mean vectors by seed around their mean, what all types share with a seed taken out; rest: design x
+    task x seed, which both hold. Degrees of freedom of the sum by Satterthwaite (1946), and all times Box's epsilon
+    (Greenhouse and Geisser 1959), since designs may differ in how far they vary with task and seed.
+    """
+    from scipy.stats import f
+
+    n, k, seeds = vectors.shape
+    if seeds < 2:
+        return OverSeeds(seeds)
+    counts, starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])
+    of, free = np.repeat(np.arange(len(sizes)), counts), k * (len(sizes) - 1)
+    tasks = vectors.mean(axis=2)
+    statistic, df_tasks, weights, shares = (part[0] for part in welch(*_sums(tasks[None], starts), counts))
+    by_seed = np.add.reduceat(vectors, starts, axis=0) / counts[:, None, None]
+    apart = by_seed - by_seed.mean(axis=2, keepdims=True)
+    left = vectors - tasks[:, :, None] - apart[of]
+    rests = np.add.reduceat((left**2).sum(axis=(1, 2)), starts) / ((counts - 1) * (seeds - 1))
+    apart = apart - (shares[:, None, None] * apart).sum(axis=0)
+    with_seed = np.einsum("gks,gls,g->kl", apart, apart, weights) / (seeds * (seeds - 1))
+    within = tasks - by_seed.mean(axis=2)[of]
+    with_task = (within * (weights * (1 - shares) / (counts * (counts - 1)))[of, None]).T @ within
+    parts = np.array([1.0, np.trace(with_seed), (weights * (1 - shares) * rests / (counts * seeds)).sum()])
+    parts[1:] /= free
+    df = np.array([df_tasks, free * (seeds - 1), k * (n - len(sizes)) * (seeds - 1)])
+    unbiased, larger = parts[0] + parts[1] - parts[2], parts[:2].argmax()
+    error = max(unbiased, parts[larger])
+    df_error = error**2 / (parts**2 / df).sum() if unbiased >= parts[larger] else df[larger]
+    covariance = with_task + with_seed
+    squares = float((covariance**2).sum())
+    epsilon = np.trace(covariance) ** 2 / (k * squares) if squares else 1.0
+    dfs = float(epsilon * free), float(epsilon * df_error)
+    return OverSeeds(seeds, float(statistic / error), *dfs, float(f.sf(statistic / error, *dfs)))
+
+
+def _sums(vectors: Floats, starts: Ints) -> tuple[Floats, Floats]:
+    """Return the sums [b, G, k] of vectors [b, n, k] and of all their squares [b, G] by type."""
+    return np.add.reduceat(vectors, starts, axis=1), np.add.reduceat((vectors**2).sum(axis=2), starts, axis=1)
+
+
+def _all_orders(n: int, sizes: Sequence[int]) -> Iterator[Ints]:
+    """Yield every way of dealing n tasks out to types of these sizes, as orders [1, n]."""
+
+    def dealt(rest: tuple[int, ...], sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        if not sizes:
+            yield ()
+            return
+        for hand in combinations(rest, sizes[0]):
+            for others in dealt(tuple(place for place in rest if place not in hand), sizes[1:]):
+                yield hand + others
+
+    yield np.array(list(dealt(tuple(range(n)), sizes)))
+
+
+def _random_orders(n: int, count: int, at_once: int) -> Iterator[Ints]:
+    """Yield `count` random orders of n tasks, in chunks [orders, n]; the same ones at every call."""
+    generator = np.random.default_rng(SEED)
+    for block in blocks(count, at_once):
+        yield generator.permuted(np.tile(np.arange(n), (length(block), 1)), axis=1)
