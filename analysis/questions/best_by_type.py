@@ -17,7 +17,7 @@ from analysis.questions.design_by_type import Types, types_tested
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import NO_CLAIM, Row, after_correction, claims, marked_cell
 from analysis.settings import Settings
-from analysis.statistics.correction import CORRECTIONS, passes
+from analysis.statistics.correction import CORRECTIONS, Family, of_seeds, passes
 from analysis.statistics.seeds import FEWEST_SEEDS
 
 PLACE = 46
@@ -33,7 +33,9 @@ def answer(material: Material) -> Answer | None:
     if len(types) < 2:
         return None
     designs, sentence = material.highest(MOST_DESIGNS)
-    settings, matrix = replace(material.settings, family="table"), material.matrix[designs]
+    correction = of_seeds(material.settings.correction)  # over types there is nothing to resample
+    settings = replace(material.settings, family="table", correction=correction)
+    matrix = material.matrix[designs]
     pairs = pairs_among(material.pairs, designs)
     if material.control:  # pairs without it were not compared
         pairs = compare_pairs(matrix, types, settings, frame=material.frame)
@@ -80,7 +82,9 @@ def _not_behind(table: pd.DataFrame, place: int, others: pd.DataFrame, settings:
     def told(column: str, value: float) -> bool:
         p = table[column].fillna(1.0).to_numpy(dtype=np.float64).copy()
         p[place] = value
-        return np.isnan(value) or bool(passes(CORRECTIONS[settings.correction](p)[place], settings.alpha))
+        return np.isnan(value) or bool(
+            passes(CORRECTIONS[settings.correction](p, Family(len(p)))[place], settings.alpha)
+        )
 
     rows = others.to_dict("records")
     return [row["name"] for row in rows if not (told("p", row["p"]) and told("p_seeds", row["p_seeds"]))]

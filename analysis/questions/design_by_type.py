@@ -17,7 +17,7 @@ from analysis.drawings.style import BLACK, BLUE, LINE, MOST_DESIGNS
 from analysis.grids.formats import equals, fraction, interval, percent, score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
-from analysis.questions.compared_pairs import corrected, pairs_among, seed_cube
+from analysis.questions.compared_pairs import compare_pairs, seed_cube
 from analysis.questions.pair_texts import correction_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, claims, mark_of, marked_cell, star_legend
@@ -48,7 +48,8 @@ def answer(material: Material) -> Answer | None:
     settings = replace(material.settings, family="table")  # all types are corrected together
     matrix = material.matrix[designs]
     test = _interaction(material, designs, types)
-    simple = simple_effects(pairs_among(material.pairs, designs), matrix, types, settings)
+    tests = compare_pairs(matrix, types, settings, material.control, material.frame)
+    simple = simple_effects(tests, matrix, types, settings)
     reference = material.control or str(matrix.mean().idxmax())
     shown, said = _from(simple, reference), _verdict(test) + _turned(simple)
     compared = sentence.replace("are drawn", "are compared")
@@ -83,14 +84,12 @@ def _interaction(material: Material, designs: list[str], types: Types) -> dict[s
     return sized | vars(tasks) | {f"{name}_seeds": value for name, value in vars(seeds).items()} | {"told": told}
 
 
-def simple_effects(pairs: pd.DataFrame, matrix: pd.DataFrame, types: Types, settings: Settings) -> pd.DataFrame:
-    """Return the pairs [one row per (type, pair)] corrected over all types together.
+def simple_effects(tests: pd.DataFrame, matrix: pd.DataFrame, types: Types, settings: Settings) -> pd.DataFrame:
+    """Return the pairs [one row per (type, pair)], which were corrected over all types together, with intervals.
 
     `mean`: mean difference, over tasks and the common seeds where these are enough, else over tasks; `low`, `high`: its
-    interval; `low_together`, `high_together`: with all rows together (Bonferroni). settings: of the family "table".
+    interval; `low_together`, `high_together`: with all rows together (Bonferroni).
     """
-    tests = corrected(pairs[pairs["type"].isin(list(types))], settings)
-    tests = tests.assign(told=tests["told"] & (tests["ahead"] == np.sign(tests["mean_seeds"])))
     rows = zip(tests["type"], tests["first"], tests["second"], strict=True)
     differences = [(matrix.loc[types[kind], two] - matrix.loc[types[kind], one]).to_numpy() for kind, one, two in rows]
     of_tasks = np.array([np.ravel(mean_and_error(each[None])) for each in differences])
