@@ -157,6 +157,9 @@ def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings,
         f"{together} (none where wider than 1), and p of the two-sided signed-rank test;"
         f" {correction_text(shown, settings)}. {star_legend(shown, settings)}. {said}"
     )
+    if (shown["reachable"] == "uncorrected").any():
+        least = f"{fraction(shown['p_min_adjusted'].max())} is the smallest that the fewest tasks allow after it"
+        caption += f" raw = p before the correction, which no such difference can pass: {least}."
     header = ["Design", *(f"{kind} (n = {len(tasks)})" for kind, tasks in types.items())]
     kept = rows[: settings.rows_shown]
     return Grid("design-by-type", caption, header, kept, title="Designs by type of task")
