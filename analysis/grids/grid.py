@@ -52,7 +52,8 @@ def said_once(grid: Grid) -> Grid:
             row[k] = replace(row[k], mark=mark, below=tuple(line for line in row[k].below if line not in lines))
         reasons = [line.removeprefix(NONE).lstrip(": ") for line in lines]
         if lines or marked or k in empty:
-            said.append(" ".join(filter(None, [grid.header[k], *reasons])))
+            named = bool(reasons) and reasons[0].startswith(f"{grid.header[k]} ")  # p of the column p
+            said.append(" ".join(filter(None, ["" if named else grid.header[k], *reasons])))
     kept = [k for k in range(len(grid.header)) if k not in empty]
     caption = f"{grid.caption} {NONE} in every row: {'; '.join(said)}." if said else grid.caption
     rows = [[row[k] for k in kept] for row in rows]

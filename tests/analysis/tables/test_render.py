@@ -240,6 +240,10 @@ def test_what_every_row_says_is_said_once():
     assert [row[3].mark for row in once.rows] == ["*", ""]
     assert once.caption == "Caption. n.a. in every row: STS (n = 3) p >= .25; HL; Paper."
     assert said_once(replace(once, rows=rows[:1])).rows == rows[:1], "one row is no column"
+    of_p = said_once(
+        Grid("x", "Caption.", ["Type", "p"], [[Cell(kind), Cell("1", below=("n.a.: p >= .05",))] for kind in "ab"])
+    )
+    assert of_p.caption == "Caption. n.a. in every row: p >= .05."
 
 
 def test_latex_escapes():
