@@ -117,7 +117,7 @@ def of_one_run(tmp_path, analyse_words, n, shift, **how):
 def test_the_three_outcomes_are_said_with_the_margin(tmp_path, analyse_words):
     wanted = {0.0: "equivalent within .005", 0.006: "told apart", 0.0015: "not told"}
     for shift, outcome in wanted.items():
-        n = 60 if outcome == "not told" else 480
+        n = 60 if outcome == "not told" else 120
         _, alone = of_one_run(tmp_path, analyse_words, n, shift)
         result = analyse_words(f"scores={write_pairs(tmp_path / 'x.csv', n, shift, seeds=3)}")
         (section,) = [section for section in result.answers if section.name == "equivalence"]
