@@ -20,7 +20,7 @@ WRONG = [
     ("calibrate.rank_level", "sets=-5", "sets=-5 must be a whole number above 0"),
     ("calibrate.effect_level", "set=5", "There is no argument 'set=5'. Nearest: sets. Write sets=2000."),
     ("calibrate.seed_coverage", "sets=", "sets= must be a whole number above 0"),
-    ("calibrate.calibration", "pyproject.toml", "is no csv with a column model"),
+    ("calibrate.calibration", str(ROOT / "pyproject.toml"), "is no csv with a column model"),
     ("speed.startup", "--rounds=0", "argument --rounds: 0 must be a whole number above 0"),
     ("speed.encoding_speed", "--threads=two", "argument --threads: two must be a whole number above 0"),
     ("speed.training_speed", "--dropout=1.5", "argument --dropout: 1.5 must be a number from 0 to below 1"),
