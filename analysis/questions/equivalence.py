@@ -13,7 +13,7 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, after_correction, claims, filled, p_cell, pair_name
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
-from analysis.statistics.equivalence import equivalence, mean_posterior
+from analysis.statistics.equivalence import equivalence, mean_posterior, one_sided
 from analysis.statistics.seeds import FEWEST_SEEDS, SeedMeans, outside
 
 PLACE = 70
@@ -80,7 +80,8 @@ def _smallest_margins(material: Material) -> Floats:
     while (high - low > 1).any():
         middle = (low + high) // 2
         for steps in np.unique(middle[high - low > 1]).tolist():
-            tests = _tests(material, steps * STEP, [material.last] if alone else list(material.blocks))
+            kinds = [material.last] if alone else list(material.blocks)
+            tests = _tests(material, steps * STEP, kinds, sizes=False)
             tests = tests[tests["type"] == material.last]
             passed = np.where(tests["n_seeds"] >= FEWEST_SEEDS, tests["told"], tests["significant"]).astype(bool)
             here = (middle == steps) & (high - low > 1)
@@ -88,15 +89,19 @@ def _smallest_margins(material: Material) -> Floats:
     return np.where(high <= most, high * STEP, np.nan)
 
 
-def _tests(material: Material, margin: float, kinds: list[str]) -> pd.DataFrame:
-    """Return the corrected tests of equivalence within a margin, one row per (type, pair)."""
+def _tests(material: Material, margin: float, kinds: list[str], *, sizes: bool = True) -> pd.DataFrame:
+    """Return the corrected tests of equivalence within a margin, one row per (type, pair). sizes=False: p alone."""
     settings, parts = material.settings.of_other_tests, []  # of non-equivalent pairs any number can be together
     for kind in kinds:
         rows, differences = material.pairs_on(kind), material.differences(kind)
         columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
         columns |= {"n_tasks": len(material.blocks[kind]), "margin": margin, "told_apart": rows["told"].to_numpy()}
-        columns |= vars(equivalence(differences, margin, settings.alpha, settings.zeros, settings.decimals))
-        columns |= mean_posterior(differences, margin, settings.decimals)
+        if sizes:
+            columns |= vars(equivalence(differences, margin, settings.alpha, settings.zeros, settings.decimals))
+            columns |= mean_posterior(differences, margin, settings.decimals)
+        else:
+            both = one_sided(differences, margin, settings.zeros, settings.decimals)
+            columns |= {"p": np.maximum(*both), "p_min": 0.0}
         seeds = SeedMeans(*(rows[name].to_numpy() for name in SeedMeans.__dataclass_fields__))
         columns |= {"n_seeds": seeds.n_seeds, "p_seeds": outside(seeds, margin)}
         parts.append(pd.DataFrame(columns))

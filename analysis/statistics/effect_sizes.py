@@ -7,6 +7,8 @@ from analysis.statistics.arrays import Floats, rounded
 from analysis.statistics.intervals import mean_and_error
 from analysis.statistics.wilcoxon import SignedRank
 
+LARGEST = 1000.0  # t: scipy's inverse does not end at 1e6, and from here on the ends grow with t
+
 
 def effect_sizes(differences: Floats, test: SignedRank, level: float = 0.95, decimals: int = 12) -> dict[str, Floats]:
     """Return column -> values [P]: the ends of the test's `rank_biserial`, and `d_z` of [P, n] with its ends.
@@ -24,7 +26,9 @@ def effect_sizes(differences: Floats, test: SignedRank, level: float = 0.95, dec
     mean, error = mean_and_error(rounded(differences, decimals))
     n = differences.shape[1]
     t = np.divide(mean, error, out=np.full(len(mean), np.nan), where=error > 0)
-    near, far = (np.asarray(nctdtrinc(n - 1, tail, np.abs(t))) for tail in ((1 + level) / 2, (1 - level) / 2))
+    times = np.maximum(1.0, np.abs(t) / LARGEST)
+    tails = ((1 + level) / 2, (1 - level) / 2)
+    near, far = (times * np.asarray(nctdtrinc(n - 1, tail, np.abs(t) / times)) for tail in tails)
     low, high = np.where(t < 0, -far, near), np.where(t < 0, -near, far)
     sizes = {"d_z": t, "d_z_low": low, "d_z_high": high}
     scaled = {name: values / np.sqrt(n) for name, values in sizes.items()}

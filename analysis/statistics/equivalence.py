@@ -42,10 +42,16 @@ def equivalence(
     1 - 2 alpha lies within the margin.
     """
     d = rounded(differences, decimals)
-    above, below = (p_above_zero(shifted, zeros, decimals) for shifted in (d + margin, margin - d))
+    above, below = one_sided(d, margin, zeros, decimals)
     p_min = np.full(len(d), 2.0 ** -d.shape[1] if margin > 0 else 1.0)
     centre = hodges_lehmann(d, max(0.0, 1 - 2 * alpha))
     return Equivalence(above, below, np.maximum(above, below), p_min, centre.low, centre.high, centre.confidence)
+
+
+def one_sided(differences: Floats, margin: float, zeros: str = "wilcox", decimals: int = 12) -> tuple[Floats, Floats]:
+    """Return p [P] of the tests that the centre of each row is above -margin, and that it is below the margin."""
+    d = rounded(differences, decimals)
+    return p_above_zero(d + margin, zeros, decimals), p_above_zero(margin - d, zeros, decimals)
 
 
 def mean_posterior(differences: Floats, margin: float, decimals: int = 12) -> dict[str, Floats]:

@@ -45,6 +45,14 @@ def test_the_interval_of_rank_biserial_holds_its_expectation(n, draw):
     assert ((found["rank_biserial_low"] <= true) & (true <= found["rank_biserial_high"])).mean() > 0.935
 
 
+def test_differences_that_hardly_vary_have_ends_and_take_no_time():
+    """d_z of 1e6: then t is the noncentrality over the root of chi-square over its degrees of freedom."""
+    d = 1 + np.random.default_rng(2).normal(0, 1e-6, (1, 8))
+    found = effect_sizes(d, signed_rank(d))
+    wanted = found["d_z"] * np.sqrt(chi2.ppf([0.025, 0.975], 7) / 7)
+    assert np.concatenate([found["d_z_low"], found["d_z_high"]]) == pytest.approx(wanted, rel=1e-3)
+
+
 def test_nothing_to_tell_is_nan():
     d = np.array([np.zeros(5), np.full(5, 0.1)])
     found = effect_sizes(d, signed_rank(d))
