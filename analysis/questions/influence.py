@@ -15,6 +15,7 @@ from analysis.statistics.arrays import Bools, Floats, rounded
 from analysis.statistics.correction import RESAMPLED
 from analysis.statistics.influence import carriers
 from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.wilcoxon import EXACT_UP_TO
 
 PLACE = 72
 MOST_PAIRS = 45  # all pairs of ten designs
@@ -32,8 +33,8 @@ def answer(material: Material) -> Answer | None:
     shown = np.flatnonzero(_shown(pairs))
     if not len(shown):
         return None
-    if len(pairs) > MOST_PAIRS or settings.correction == RESAMPLED:
-        few = f"up to {MOST_PAIRS} pairs and a correction without resampling; models=, against= or correction= mend it"
+    if len(pairs) > MOST_PAIRS or len(material.matrix) > EXACT_UP_TO or settings.correction == RESAMPLED:
+        few = f"up to {MOST_PAIRS} pairs and {EXACT_UP_TO:,} tasks, and a correction without resampling"
         return Answer("influence", notes=[f"Which tasks carry a difference is worked out for {few}."])
     table = pd.DataFrame([_row(material, place) for place in shown.tolist()], index=shown).reset_index(drop=True)
     return Answer(

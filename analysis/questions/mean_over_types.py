@@ -29,8 +29,8 @@ def answer(material: Material) -> Answer | None:
         return None
     if len(pairs) > RESAMPLED_PAIRS:
         return Answer("mean_over_types", notes=[f"The mean over types is tested for up to {RESAMPLED_PAIRS} pairs."])
-    block = material.blocks[material.last]
-    strata = [np.array([block.index(task) for task in tasks]) for tasks in material.types.values()]
+    block = pd.Index(material.blocks[material.last])
+    strata = [block.get_indexer(tasks) for tasks in material.types.values()]
     differences = rounded(material.differences(material.last), settings.decimals)
     tested = stratified(differences, strata, np.array(list(weights.values())), 1 - settings.alpha)
     table = pairs[["first", "second"]].assign(
