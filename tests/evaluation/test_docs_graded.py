@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from cli.compose import CONF, composed
+from cli.compose import composed
 from cli.errors import UserError
 from corpora.docstrings import read_docstrings
 from evaluation.scoring import Options, score
@@ -22,7 +22,7 @@ PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages
 
 @pytest.fixture(scope="module")
 def documents() -> list:
-    return select(read_docstrings(["networkx"], CONF.parent / "cache"), SIZES)
+    return select(read_docstrings(["networkx"]), SIZES)
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +153,9 @@ def test_half_of_the_words() -> None:
 
 @pytest.mark.slow  # reads the whole corpus
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_held_out_package_has_relatives(package: str, docstring_cache) -> None:
+def test_every_held_out_package_has_relatives(package: str) -> None:
     sizes = Sizes()
-    documents = select(read_docstrings([package], docstring_cache), sizes)
+    documents = select(read_docstrings([package]), sizes)
     scores = similarity(documents[: sizes.queries], documents, sizes)["test"]["score"]
     assert len(scores) >= 300
     assert all(scores.count(g) > 1.7 * scores.count(3) for g in (0, 1, 2))
