@@ -47,7 +47,6 @@ def answer(material: Material) -> Answer | None:
         frames={"best_by_type": best},
         notes=_claimed(material, pairs, types, settings),
         about=dict.fromkeys(asked, _told(best)),
-        of_designs=False,
     )
 
 
