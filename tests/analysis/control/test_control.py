@@ -113,7 +113,8 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     tables = sum(len(answer.grids) for answer in result.answers)
     assert text.count(f"a: {note.text}") == tables
     assert not re.search(r"^\| \**lastlayer-bi\** +\|", text, re.MULTILINE)
-    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)) == 5  # by type twice, ranks, strengths, costs
+    rows = re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)
+    assert len(rows) == 5  # two tables by type, ranks, strengths, costs
     assert text.count("| lastlayer-bi - eos-causal [a]") >= 2  # pairs, each pair in detail
     assert "| multilayer-causal - eos-causal  " in text
     latex = latex_document(result)
