@@ -24,6 +24,7 @@ from encoders.lora import add_lora
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 from tests.encoders.test_families import FAMILIES, SIZES
+from tests.started import ROOT
 
 pytest.importorskip("numba")
 LENGTHS = (7, 40, 1, 22, 39)
@@ -242,17 +243,15 @@ caching.CacheImpl._locator_classes = [caching.UserProvidedCacheLocator]  # neith
 from encoders.fast.compile_once import kernels
 assert kernels().mask
 """
-    assert (
-        subprocess.run([sys.executable, "-c", code], env={**os.environ, "NUMBA_CACHE_DIR": ""}, check=False).returncode
-        == 0
-    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": ""}
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, check=False).returncode == 0
 
 
 @pytest.mark.slow
 def test_processes_that_start_together_share_what_one_compiled(tmp_path):
     code = "from encoders.fast.compile_once import kernels; assert kernels().mask"
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    both = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(2)]
+    both = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=env) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     written = [file.name.partition("-")[0] for file in tmp_path.rglob("*.nbc")]
     assert len(written) == len(set(written)) > 10, "each kernel once"

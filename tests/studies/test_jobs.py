@@ -31,9 +31,10 @@ def test_each_design_is_trained_with_each_seed_before_anything_is_scored(tmp_pat
     assert starts.after == ("train model1 seed 0", "train model1 seed 2")
 
 
-def test_the_default_is_the_five_designs_of_the_paper_with_three_seeds():
+def test_the_default_is_the_paper_s_five_designs_and_both_means_with_three_seeds():
     listed = jobs("untrained=false")
     cells = ["eos-causal", "lastlayer-causal", "lastlayer-bi", "multilayer-causal", "multilayer-bi"]
+    cells += ["mean-causal", "mean-bi"]
     runs = [f"{cell} seed {seed}" for cell in cells for seed in range(3)]
     assert [job.name for job in listed] == [f"{kind} {run}" for kind in ("train", "score") for run in runs]
 
