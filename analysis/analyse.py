@@ -38,7 +38,7 @@ class Result:
     answers: list[Answer]  # tables, figures and files, in the order in which they are shown
     notes: list[str]
     verdict: str
-    summary: str = ""  # the verdict in two sentences
+    summary: str = ""  # the verdict in two sentences, or three where few tasks carry it
     control_notes: list[str] = field(default_factory=list)  # those of the control rule; also among `notes`
 
     def grids(self, main: bool | None = None) -> list[Grid]:

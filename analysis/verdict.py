@@ -1,4 +1,4 @@
-"""Which design is ahead, by how much, and whether that is more than chance: in two sentences, and in a paragraph.
+"""Which design is ahead, by how much, and whether that is more than chance: in two or three sentences, and a paragraph.
 
 Sign, size, interval and p are those of one statistic, the signed-rank test with its Hodges-Lehmann difference. The mean
 only chooses the two designs that are spoken of; where it has the other sign, that is said, with the tasks that do it.

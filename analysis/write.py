@@ -77,7 +77,7 @@ def printed(result: Result, folder: Path) -> str:
 
 
 def document(result: Result) -> str:
-    """Return the page as Markdown: the verdict in two sentences, scores, notes, then one section per answer."""
+    """Return the page as Markdown: the short verdict, scores, notes, then one section per answer."""
     first, *others = result.answers
     notes, further = result.page_notes()
     parts = [f"## Verdict\n\n{escape(result.summary)}\n"]

@@ -13,7 +13,7 @@ from analysis.statistics.correction import CORRECTIONS, FLOORS, RESAMPLED, Corre
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.effect_sizes import effect_sizes
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
-from analysis.statistics.seeds import paired_by_seed, two_sided
+from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
 from analysis.statistics.wilcoxon import SignedRank, signed_rank, signed_ranks
 
 ALL = "All"
@@ -34,8 +34,8 @@ def compare_pairs(
 
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed.
     `difference` is the mean over tasks of second minus first; the columns of the test follow, those of `_typical`,
-    which belong to it, those of `cross_checks`, `effect_sizes`, `paired_by_seed` and `corrected`. Intervals have the
-    level 1 - alpha. sizes=False leaves out estimates, intervals and checks, which take most of the time.
+    which belong to it, those of `cross_checks`, `effect_sizes`, `over_tasks_and_seeds` and `corrected`. Intervals have
+    the level 1 - alpha. sizes=False leaves out estimates, intervals and checks, which take most of the time.
     A pair is `told` where the corrected tests over tasks and over tasks and seeds both pass, and point the same way.
     """
     names = np.array(matrix.columns, dtype=object)
@@ -53,7 +53,7 @@ def compare_pairs(
             columns |= cross_checks(differences, settings.decimals, 1 - settings.alpha)
             columns |= effect_sizes(differences, test, 1 - settings.alpha, settings.decimals)
         places = matrix.index.get_indexer(tasks)
-        seeds = paired_by_seed(cube[:, places], first, second)
+        seeds = over_tasks_and_seeds(cube[:, places], first, second)
         tables.append(pd.DataFrame(columns | vars(seeds) | {"p_seeds": two_sided(seeds)}))
         if settings.correction == RESAMPLED:
             ranks.append(np.zeros((len(first), len(matrix)), dtype=np.int64))

@@ -88,7 +88,8 @@ def jackknife(marks: Bools, sides: Ints, runs: int) -> float:
     """Return the standard error of the share of marked splits: each run left out, with all splits that hold it.
 
     sides: [splits, runs of both sides]. Splits of the same runs are no independent trials; runs are. Jackknife of Efron
-    and Stein 1981, Ann. Stat. 9, on average too large, never too small; nan where every split holds some run.
+    and Stein 1981, Ann. Stat. 9: on average not too small, but 0 where no split is marked; nan where every split holds
+    some run.
     """
     without = np.array([(sides != run).all(axis=1) for run in range(runs)])
     if not without.any(axis=1).all():

@@ -11,7 +11,7 @@ from analysis.questions.crossings import Crossing, crossings
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
-from analysis.statistics.seeds import paired_by_seed, two_sided
+from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
 from analysis.statistics.sign_flip import sign_flip
 
 
@@ -68,7 +68,9 @@ def effect_tests(
             row = effect_test(values @ columns, settings.decimals)
             of_seeds = np.empty((len(columns), len(values), 0)) if by_seed is None else by_seed[kind]
             contrasted = np.tensordot(columns[:, 0], of_seeds, 1)
-            seeds = paired_by_seed(np.stack([np.zeros_like(contrasted), contrasted]), np.array([0]), np.array([1]))
+            seeds = over_tasks_and_seeds(
+                np.stack([np.zeros_like(contrasted), contrasted]), np.array([0]), np.array([1])
+            )
             row |= {"n_seeds": int(seeds.n_seeds[0]), "p_seeds": two_sided(seeds)[0] if row["df"] == 1 else np.nan}
             rows.append({"type": kind, "effect": " x ".join(effect), **row})
     return corrected(pd.DataFrame(rows), settings)

@@ -71,7 +71,7 @@ class SeedMeans:
     df_seeds: Floats
 
 
-def paired_by_seed(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
+def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
     """Return what the runs say of designs `second` minus `first` [P]. cube: [designs, tasks, seeds], nan: no such run.
 
     Two-way random model of tasks and seeds; each pair has its own variances, so that designs may differ in how far
@@ -99,12 +99,12 @@ def paired_by_seed(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
 
 
 def compare_runs(one: Floats, other: Floats, paired: bool) -> SeedMeans:
-    """Return `paired_by_seed` of runs `other` minus `one` [P, T tasks, runs]: run k with run k, or all with all."""
+    """Return `over_tasks_and_seeds` of runs `other` - `one` [P, T tasks, runs]: run k with run k, or all with all."""
     shift = 0 if paired else one.shape[2]  # where seeds are to be paired they have one place
     cube = np.full((2, *one.shape[:2], shift + other.shape[2]), np.nan)
     cube[0, ..., : one.shape[2]], cube[1, ..., shift:] = one, other
     of_one = np.arange(len(one))
-    return paired_by_seed(cube.reshape(-1, *cube.shape[2:]), of_one, of_one + len(one))
+    return over_tasks_and_seeds(cube.reshape(-1, *cube.shape[2:]), of_one, of_one + len(one))
 
 
 def _parts(tables: list[Floats]) -> tuple[Floats, Floats]:

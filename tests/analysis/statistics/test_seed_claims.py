@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from analysis.statistics.seeds import SeedMeans, compare_runs, model_intervals, outside, paired_by_seed, two_sided
+from analysis.statistics.seeds import SeedMeans, compare_runs, model_intervals, outside, over_tasks_and_seeds, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 FIRST, SECOND = np.array([0]), np.array([1])
@@ -32,7 +32,7 @@ def test_the_error_is_that_of_an_analysis_of_variance_by_statsmodels(draw):
     whole = max(ms[0] + ms[1] - ms[2], *ms)
     freedom = whole**2 / (ms**2 / df).sum() if whole == ms[0] + ms[1] - ms[2] else df[ms.argmax()]
     error = np.sqrt(whole / (tasks * seeds))
-    of = paired_by_seed(cube, FIRST, SECOND)
+    of = over_tasks_and_seeds(cube, FIRST, SECOND)
     np.testing.assert_allclose([of.mean_seeds[0], of.error_seeds[0]], [difference.mean(), error], rtol=1e-10)
     np.testing.assert_allclose(of.df_seeds, freedom, rtol=1e-9)
     t = difference.mean() / error
@@ -51,7 +51,7 @@ def test_p_passes_exactly_where_the_interval_with_own_seeds_leaves_out_0(level):
     cube = drawn(tasks=6, seeds=3, designs=60) + rng.normal(0, 1, (60, 1, 1))
     first, second = np.arange(0, 60, 2), np.arange(1, 60, 2)
     low, high = model_intervals(cube, first, second, level)[0].T
-    p = two_sided(paired_by_seed(cube, first, second))
+    p = two_sided(over_tasks_and_seeds(cube, first, second))
     assert ((p <= 1 - level) == (low * high > 0)).all()
     assert 0 < (p <= 1 - level).sum() < len(p)
 
@@ -61,11 +61,11 @@ def test_a_pair_takes_the_seeds_that_both_have_and_none_below_three():
     cube[1, :, 0] = cube[2, :, :3] = np.nan  # seeds 1-5; 3-5
     cube[3, :, 2:] = np.nan  # seeds 0-1
     first, second = np.array([0, 0, 1, 0]), np.array([1, 2, 2, 3])
-    of = paired_by_seed(cube, first, second)
+    of = over_tasks_and_seeds(cube, first, second)
     assert of.n_seeds.tolist() == [5, 3, 3, 2]
     assert of.seeds_paired.all()
     for k, seeds in enumerate((slice(1, 6), slice(3, 6), slice(3, 6))):
-        alone = paired_by_seed(cube[[first[k], second[k]]][:, :, seeds], FIRST, SECOND)
+        alone = over_tasks_and_seeds(cube[[first[k], second[k]]][:, :, seeds], FIRST, SECOND)
         for name in ("mean_seeds", "error_seeds", "df_seeds"):
             assert getattr(of, name)[k] == getattr(alone, name)[0]
     assert np.isnan(two_sided(of)[3])
@@ -75,7 +75,7 @@ def test_a_pair_takes_the_seeds_that_both_have_and_none_below_three():
 def test_runs_without_three_common_seeds_are_compared_unpaired():
     cube = drawn(seeds=7, designs=3)
     cube[0, :, 3:] = cube[1, :, :1] = cube[1, :, 5:] = cube[2, :, :5] = np.nan  # seeds 0-2; 1-4; 5 and 6
-    of = paired_by_seed(cube, np.array([0, 0, 1]), np.array([1, 2, 2]))
+    of = over_tasks_and_seeds(cube, np.array([0, 0, 1]), np.array([1, 2, 2]))
     assert of.n_seeds.tolist() == [3, 0, 0]
     assert of.seeds_paired.tolist() == [False, True, True]
     alone = compare_runs(cube[:1, :, :3], cube[1:2, :, 1:5], paired=False)
@@ -132,23 +132,23 @@ def test_many_pairs_at_once_are_those_one_by_one(monkeypatch):
     cube[::3, :, :1] = np.nan
     cube = np.concatenate([cube, np.where(np.isnan(cube), 0.1, np.nan), drawn(seeds=3, designs=12, draw=1)], axis=2)
     first, second = np.triu_indices(12, k=1)
-    whole = paired_by_seed(cube, first, second)
+    whole = over_tasks_and_seeds(cube, first, second)
     monkeypatch.setattr("analysis.statistics.seeds.AT_ONCE", 5 * cube[0].size)
     for name in SeedMeans.__dataclass_fields__:
-        np.testing.assert_array_equal(getattr(paired_by_seed(cube, first, second), name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(over_tasks_and_seeds(cube, first, second), name), getattr(whole, name))
 
 
 def test_equal_scores_are_told_of_no_design_and_within_any_margin():
-    of = paired_by_seed(np.full((2, 5, 3), 0.4), FIRST, SECOND)
+    of = over_tasks_and_seeds(np.full((2, 5, 3), 0.4), FIRST, SECOND)
     assert two_sided(of) == [1.0]
     assert outside(of, 0.001) == [0.0]
     assert outside(of, 0.0) == [1.0]
     shifted = np.full((2, 5, 3), 0.4) + np.array([0, 0.01])[:, None, None]
-    assert two_sided(paired_by_seed(shifted, FIRST, SECOND)) == [0.0]
+    assert two_sided(over_tasks_and_seeds(shifted, FIRST, SECOND)) == [0.0]
 
 
 def test_one_task_says_nothing_of_others():
-    assert np.isnan(two_sided(paired_by_seed(drawn(tasks=1), FIRST, SECOND))).all()
+    assert np.isnan(two_sided(over_tasks_and_seeds(drawn(tasks=1), FIRST, SECOND))).all()
 
 
 # sd of task, seed and rest in a pair's difference; the seed's spread of the second design is four times the first's
@@ -170,7 +170,7 @@ def test_the_rule_keeps_its_level_where_designs_differ_in_how_much_a_seed_matter
     )
     first, second = np.arange(pairs), np.arange(pairs, 2 * pairs)
     over_tasks = signed_rank((cube[second] - cube[first]).mean(axis=2)).p <= 0.05
-    told = over_tasks & (two_sided(paired_by_seed(cube, first, second)) <= 0.05)
+    told = over_tasks & (two_sided(over_tasks_and_seeds(cube, first, second)) <= 0.05)
     assert told.mean() <= most
     assert (over_tasks.mean() > 0.2) == (spread[1] > 0.005), "without the rule the seeds are taken for designs"
 
