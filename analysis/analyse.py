@@ -1,6 +1,6 @@
 """Scores -> one result, which every rendering reads."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +15,15 @@ from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.questions.means import seed_means, type_means
 from analysis.questions.odd_cells import odd_scores
 from analysis.questions.question import Answer, Material, answers
-from analysis.scores.choose import check_every_seed, check_seeds, choose_control, choose_designs, keep_seeds, keep_tasks
+from analysis.scores.choose import (
+    check_every_seed,
+    check_seeds,
+    choose_control,
+    choose_designs,
+    keep_seeds,
+    keep_tasks,
+    renamed,
+)
 from analysis.scores.csv_table import read_csv
 from analysis.scores.definitions import Benchmark, benchmark_of, parts_of
 from analysis.scores.long_table import Scores, join, normalise
@@ -71,7 +79,7 @@ def analyse(settings: Settings) -> Result:
     kept, part_notes = without_parts(kept, designs)
     whole = complete(kept, designs, policy)
     control = choose_control(scores.designs, designs, settings.against, whole.designs)
-    designs, tasks = whole.designs, whole.tasks
+    designs, tasks, settings = whole.designs, whole.tasks, replace(settings, against=control)  # as tables name it
     scored = {part for task in kept["task"].unique() for part in (task, *parts_of(task))}
     rule = _controlled(scores, designs, scored, settings)
     types = _tasks_by_type(kept, tasks, settings.types)
@@ -115,7 +123,7 @@ def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
     readings = [normalise(reading, settings.scale) for reading in readings if reading.rows]
     if benchmark and not readings:
         raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
-    return join(readings, own_types, settings.allow)
+    return renamed(join(readings, own_types, settings.allow), settings.rename)
 
 
 def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, list[str], list[str], list[str]]:

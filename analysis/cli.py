@@ -7,7 +7,10 @@ from cli.errors import UserError, nearest
 from cli.remarks import key_remarks
 
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
-PLAIN_TEXT = ("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation")
+PLAIN_TEXT = (
+    *("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation"),
+    *("rename",),  # {...} is YAML
+)
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's
 
 USAGE = """\

@@ -4,10 +4,14 @@ A table is {"columns": [...], "data": [[...], ...]}, so pandas.DataFrame(**table
 infinity: both are null, and a table that held infinities lists them as [row, column, "inf" | "-inf"] under "infinite",
 so that nothing is lost. A table of more than `MOST_ROWS` rows stays in its csv, which has every digit too:
 {"file": name, "columns": [...], "rows": n}.
+
+Designs have their own names and scores are 0-1, whatever `rename=` and `unit=` say, so that no program that reads it
+changes with the words of a paper; verdict, notes and captions are the printed ones.
 """
 
 import json
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
@@ -29,6 +33,8 @@ NULLS = 'null = no number. Infinite values are null too and stand in the table\'
 def result_json(result: Result) -> str:
     """Return the text of result.json. The same result gives the same text: there is no date in it."""
     material = result.material
+    own, plain = material.own_names, material.of_own_names
+    control = own.get(material.control, "")
     tables = {
         "scores": scores_for_file(material.whole_frame),
         "by_type": material.means.rename_axis("design").reset_index(),
@@ -41,14 +47,14 @@ def result_json(result: Result) -> str:
         "nulls": NULLS,
         "versions": versions(material.settings.figures),
         "verdict": result.verdict,
-        "settings": {key: _plain(item) for key, item in vars(material.settings).items()},
-        "against": material.control or None,
-        "designs": {label: _design(design) for label, design in material.designs.items()},
+        "settings": {key: _plain(item) for key, item in (vars(material.settings) | {"against": control}).items()},
+        "against": control or None,
+        "designs": {own[label]: _design(design) for label, design in material.designs.items()},
         "types": material.types,
-        "tables": _tables(tables),
+        "tables": _tables(tables, plain),
         **{key: _plain(fact) for answer in result.answers for key, fact in answer.facts.items()},
         "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in material.footnotes],
-        "sections": [{"name": a.name, "tables": _tables(a.frames), "notes": list(a.notes)} for a in further],
+        "sections": [{"name": a.name, "tables": _tables(a.frames, plain), "notes": list(a.notes)} for a in further],
         "captions": {
             grid.name: {"caption": grid.caption, "footnotes": list(grid.footnotes), "rest": grid.rest}
             for grid in result.grids()
@@ -106,8 +112,8 @@ def _design(design: Design) -> dict[str, Any]:
     }
 
 
-def _tables(frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    return {name: table(frame, name) for name, frame in frames.items()}
+def _tables(frames: dict[str, pd.DataFrame], plain: Callable[[pd.DataFrame], pd.DataFrame]) -> dict[str, Any]:
+    return {name: table(plain(frame), name) for name, frame in frames.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from analysis.grids.formats import Numbers
 from cli.errors import UserError, nearest
 
 CHOICES = {
@@ -14,6 +15,7 @@ CHOICES = {
     "zeros": ("wilcox", "pratt", "zsplit"),
     "scale": ("auto", "1", "100"),
     "layout": ("grid", "paper"),
+    "unit": ("fraction", "percent"),
 }
 OF_PAIRS = ("shaffer", "westfall_young")  # corrections made for the tests of the pairs over tasks alone
 ALIASES = {"intersection": "drop_tasks"}  # its former name
@@ -30,7 +32,9 @@ NUMBERS = {
     "rope": (float, 0.0, 1.0),
     "delta": (float, 1e-6, 1.0),
     "rows_shown": (int, 0, 10**7),
+    "digits": (int, 0, 12),
 }
+USUAL_DIGITS = {"fraction": 4, "percent": 2}  # where digits= names none
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,9 @@ class Settings:
     cluster: str = ""
     items: str = ""
     layout: str = "grid"
+    unit: str = "fraction"
+    digits: int = 4
+    rename: dict[str, str] = field(default_factory=dict)
     report: bool = False
     figures: bool = False
     representation: Path | None = None
@@ -69,6 +76,11 @@ class Settings:
     allow: tuple[str, ...] = ()
     type_weights: dict[str, float] = field(default_factory=dict)
     order: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> Numbers:
+        """How every rendering prints scores and their differences."""
+        return Numbers(self.unit == "percent", self.digits)
 
     @property
     def of_other_tests(self) -> "Settings":
@@ -94,7 +106,9 @@ def settings_from(values: dict[str, Any]) -> Settings:
         if checked[key] not in ("", word) and not is_there(Path(checked[key])):
             raise UserError(f"{key}={checked[key]}: there is no such {kind}. {mend}")
     checked["scores"] = _scores(values["scores"])
-    checked |= {key: kind(_number(key, values[key], low, high)) for key, (kind, low, high) in NUMBERS.items()}
+    numbers = {**values, "digits": USUAL_DIGITS[checked["unit"]] if values["digits"] is None else values["digits"]}
+    checked |= {key: kind(_number(key, numbers[key], low, high)) for key, (kind, low, high) in NUMBERS.items()}
+    checked["rename"] = _new_names(values["rename"])
     checked["report"] = _switch("report", values["report"])
     checked["figures"] = checked["report"] if values["figures"] is None else _switch("figures", values["figures"])
     checked["representation"] = _representation(values["representation"], checked["report"])
@@ -104,6 +118,23 @@ def settings_from(values: dict[str, Any]) -> Settings:
         raise UserError("type_weights= names types and numbers. Write type_weights='{STS: 2}'.")
     checked["type_weights"] = {str(k): _number(f"type_weights.{k}", v, 1e-6, 1e6) for k, v in weights.items()}
     return Settings(**checked)
+
+
+def _new_names(value: Any) -> dict[str, str]:
+    """Return name -> new name from a mapping, its text as YAML, or the path of a YAML file with it."""
+    from yaml import YAMLError, safe_load
+
+    pairs, read = {} if value is None else value, ""
+    if isinstance(value, str):
+        try:
+            pairs = safe_load(value if value.startswith("{") else Path(value).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, YAMLError) as error:
+            read = f" ({' '.join(str(error).split())})"
+    names = pairs.values() if isinstance(pairs, dict) else [None]
+    if read or not all(isinstance(new, (str, int, float)) and str(new).strip() for new in names):
+        mend = "Write rename='{eos-causal: Model 1}', or name a YAML file that holds such lines."
+        raise UserError(f"rename={value} pairs no names of designs with new ones{read}. {mend}")
+    return {str(name): " ".join(str(new).split()) for name, new in pairs.items()}
 
 
 def _scores(value: Any) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import equals, fraction, interval, percent, score, signed
+from analysis.grids.formats import equals, fraction, percent
 from analysis.names import listed
 from analysis.questions.compared_pairs import BETWEEN, compare_pairs, pairs_among
 from analysis.questions.question import Answer, Material
@@ -28,6 +28,7 @@ def summary(material: Material, found: Sequence[Answer] = ()) -> str:
     follows where few tasks carry it."""
     settings = material.settings
     means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)
+    score = settings.numbers.score
     best, where = str(means.index[0]), tasks_text(material.last, len(material.matrix))
     ahead, behind, ends = _sides(pair, settings)
     shared = f"{best} and {means.index[1]} share" if means.iloc[0] == means.iloc[1] else f"{best} has"
@@ -92,6 +93,7 @@ def paragraph(
     compared.
     """
     means, other, pair = _spoken_of(matrix, pairs, settings, control)
+    score = settings.numbers.score
     best, second = (str(name) for name in means.index[:2])
     where, lead = tasks_text(pair["type"], len(matrix)), means.iloc[0] - means.iloc[1]
     if lead == 0:
@@ -105,7 +107,7 @@ def paragraph(
     if pair["n_zero"] == pair["n_pairs"]:
         return f"{head}. Their scores are equal on every task, so there is nothing to test."
     more = [answer.about.get((pair["first"], pair["second"]), "") for answer in found]
-    sentences = [f"{head}.", _typical(pair, settings), _mean_against(pair, matrix)]
+    sentences = [f"{head}.", _typical(pair, settings), _mean_against(pair, matrix, settings)]
     return " ".join(filter(None, [*sentences, _significance(pair, settings, what), *more]))
 
 
@@ -125,7 +127,8 @@ def _sides(pair: pd.Series, settings: Settings) -> tuple[str, str, str]:
     level, turned = percent(settings.alpha), pair["ahead"] < 0
     uncorrected = ", uncorrected" if settings.correction != "none" else ""
     low, high = (-pair["hl_high"], -pair["hl_low"]) if turned else (pair["hl_low"], pair["hl_high"])
-    ends = f"{level} interval {interval(low, high)}" if np.isfinite([low, high]).all() else f"no {level} interval"
+    known, text = np.isfinite([low, high]).all(), settings.numbers.interval(low, high)
+    ends = f"{level} interval {text}" if known else f"no {level} interval"
     ahead, behind = (pair["first"], pair["second"]) if turned else (pair["second"], pair["first"])
     return ahead, behind, f"{ends}{uncorrected}"
 
@@ -138,16 +141,17 @@ def _typical(pair: pd.Series, settings: Settings) -> str:
         return f"On the typical task neither {pair['first']} nor {pair['second']} is ahead {measure}."
     if size == 0:
         return f"The typical difference is 0 {measure}; where they differ, {ahead} is ahead of {behind} by the test."
-    return f"On the typical task {ahead} is {score(abs(size))} ahead of {behind} {measure}."
+    return f"On the typical task {ahead} is {settings.numbers.score(abs(size))} ahead of {behind} {measure}."
 
 
-def _mean_against(pair: pd.Series, matrix: pd.DataFrame) -> str:
+def _mean_against(pair: pd.Series, matrix: pd.DataFrame, settings: Settings) -> str:
     """Say that the mean has the other sign, and which tasks cause it; "" where it has not."""
     if not pair["mean_tipped_by"]:
         return ""
     tasks = pair["mean_tipped_by"].split(BETWEEN)
     ahead, behind = (pair["first"], pair["second"]) if pair["ahead"] < 0 else (pair["second"], pair["first"])
-    by = [f"{task} ({signed(matrix.loc[task, ahead] - matrix.loc[task, behind])})" for task in tasks]
+    lead = matrix.loc[tasks, ahead] - matrix.loc[tasks, behind]
+    by = [f"{task} ({settings.numbers.signed(size)})" for task, size in lead.items()]
     many = "one task" if len(tasks) == 1 else f"{len(tasks)} tasks"
     return (
         f"The means say the opposite because of {many} ({ahead} minus {behind}): {listed(by, TASKS_NAMED)}; on the"

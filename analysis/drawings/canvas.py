@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from analysis.grids.formats import Numbers, typeset
+
 
 def canvas(width: float, height: float) -> Any:
     """Return an empty figure of so many inches."""
@@ -10,8 +12,15 @@ def canvas(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def list_axes(axes: Any, rows: int, ticks: int) -> None:
-    """Set axes to a list of rows, the first on top, with at most so many ticks and lines across."""
+def score_ticks(axis: Any, numbers: Numbers) -> None:
+    """Print the numbers at an axis of scores in their unit."""
+    if numbers.percent:
+        axis.set_major_formatter(lambda value, _: typeset(numbers.margin(round(value, 9))))
+
+
+def list_axes(axes: Any, rows: int, ticks: int, numbers: Numbers) -> None:
+    """Set axes to a list of rows, the first on top, with at most so many ticks and lines across, which are scores."""
+    score_ticks(axes.xaxis, numbers)
     axes.set_ylim(rows - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")

@@ -27,8 +27,9 @@ def heat(axes: Any, values: NDArray[np.float64], reach: tuple[float, float], div
     return quads
 
 
-def colour_bar(figure: Any, quads: Any, axes: Any, label: str, shrink: float) -> None:
-    """Draw the scale beside the axes."""
+def colour_bar(figure: Any, quads: Any, axes: Any, label: str, shrink: float) -> Any:
+    """Draw the scale beside the axes; return the axis of its numbers."""
     bar = figure.colorbar(quads, ax=axes, shrink=shrink, pad=0.02)
     bar.set_label(label)
     bar.outline.set_visible(False)
+    return bar.ax.yaxis

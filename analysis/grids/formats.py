@@ -1,6 +1,7 @@
 """Numbers as a table prints them."""
 
 import re
+from dataclasses import dataclass
 from math import isnan
 
 MINUS = "\N{MINUS SIGN}"
@@ -14,6 +15,41 @@ def typeset(text: str) -> str:
     return re.sub(r"(?<![\w.)\]])-(?=\.?\d)", MINUS, text).replace(" - ", f" {MINUS} ")
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """How scores and their differences are printed: as they are or, `percent`, times 100, with so many `digits`.
+
+    Every rendering takes them from here; files of data hold the scores as they are. Times 100 a 0 stands before the
+    point, since .43 would be read as 43 %.
+    """
+
+    percent: bool = False
+    digits: int = 4
+
+    def score(self, value: float) -> str:
+        """A score: .4312, or 43.12."""
+        return f"{100 * value:.{self.digits}f}" if self.percent else score(value, self.digits)
+
+    def signed(self, value: float) -> str:
+        """A difference with its sign: +.0129, or +1.29; plus also for what rounds to zero."""
+        text = f"{100 * value if self.percent else value:+.{self.digits}f}"
+        text = text if float(text) != 0 else f"+{0:.{self.digits}f}"
+        return text if self.percent else _bare(text)
+
+    def interval(self, low: float, high: float) -> str:
+        """The ends of an interval of differences: [+.0010, +.0210]; n.a. where there is none."""
+        return f"[{self.signed(low)}, {self.signed(high)}]" if not isnan(low) else "n.a."
+
+    def margin(self, value: float) -> str:
+        """A margin that was stated, with the digits that it has: .005, or 0.5."""
+        return f"{100 * value:g}" if self.percent else _bare(f"{value:g}")
+
+    @property
+    def said(self) -> str:
+        """The sentence that ends the caption of each table and figure of scores, "" for scores as they are."""
+        return " Scores and differences are times 100." if self.percent else ""
+
+
 def score(value: float, digits: int = 4) -> str:
     """A score: .4312, 1.0000, -.0123."""
     return _bare(f"{value:.{digits}f}")
@@ -21,8 +57,7 @@ def score(value: float, digits: int = 4) -> str:
 
 def signed(value: float, digits: int = 4) -> str:
     """A difference, always with its sign: +.0129, -.0040; +.0000 also for what rounds to zero."""
-    text = f"{value:+.{digits}f}"
-    return _bare(text if float(text) != 0 else f"+{0:.{digits}f}")
+    return Numbers(digits=digits).signed(value)
 
 
 def fraction(value: float) -> str:
@@ -44,8 +79,8 @@ def percent(alpha: float) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """The ends of an interval: [+.0010, +.0210]; n.a. where there is none."""
-    return f"[{signed(low)}, {signed(high)}]" if not isnan(low) else "n.a."
+    """The ends of an interval of what is no score: [+.0010, +.0210]; n.a. where there is none."""
+    return Numbers().interval(low, high)
 
 
 def count(value: int | None) -> str:

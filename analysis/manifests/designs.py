@@ -8,6 +8,7 @@ from typing import Any
 from analysis.manifests.compared_keys import profile
 
 NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out
+UNTRAINED = " (untrained)"  # ends the name of a reference
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Design:
     factors: dict[str, str] = field(default_factory=dict)  # factor -> its value, pooler and attn by name
     runs: tuple[Run, ...] = ()  # one per seed; none for scores without a manifest
     also: tuple[str, ...] = ()  # models of other studies whose seeds belong to the same design
+    own_name: str = ""  # its label where `rename=` gave it another
 
     def named(self, further: dict[str, str], usual: dict[str, str]) -> str:
         """Return `<pooler>-<attn>`, or the model's own name, with the values of further factors: `eos-bi tokens=mean`.
@@ -53,7 +55,7 @@ class Design:
         for key, word in further.items():
             value = self.factors.get(key, "absent")
             name += "" if value in NOTHING or value == usual.get(key) else f" {word}={value}"
-        return name if self.trained else f"{name} (untrained)"
+        return name if self.trained else f"{name}{UNTRAINED}"
 
 
 @dataclass(frozen=True)

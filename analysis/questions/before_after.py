@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from analysis.grids.formats import fraction, score, signed
+from analysis.grids.formats import fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
 from analysis.names import by_number, listed
@@ -18,7 +18,7 @@ from analysis.statistics.intervals import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
 
 PLACE = 140
-STAGES = {"before": score, "after": score, "gain": signed, "typical gain": signed, "p": fraction}  # -> how it is shown
+STAGES = ("before", "after", "gain", "typical gain", "p")
 
 
 def answer(material: Material) -> Answer:
@@ -34,9 +34,10 @@ def gain_grid(material: Material, gain: pd.DataFrame) -> Grid:
     designs = list(gain.index.unique("design"))
     best = material.highest(material.settings.rows_shown)[0]
     shown = [design for design in designs if design in best]
-    rows = []
+    rows, numbers = [], material.settings.numbers
+    shows = (numbers.score, numbers.score, numbers.signed, numbers.signed, fraction)
     for design in shown:
-        for stage, show in STAGES.items():
+        for stage, show in zip(STAGES, shows, strict=True):
             values = ["" if math.isnan(value) else show(value) for value in gain.loc[(design, stage)].tolist()]
             rows.append([*map(Cell, [design if stage == "before" else "", stage, *values])])
     caption = (

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.drawings.style import MOST_DESIGNS
-from analysis.grids.formats import fraction, score
+from analysis.grids.formats import fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import BETWEEN, compare_pairs, corrected, pairs_among
@@ -127,7 +127,7 @@ def _grid(best: pd.DataFrame, settings: Settings, sentence: str) -> Grid:
 
     def cells(row: Row) -> list[Cell]:
         rest = row["not_behind"].split(BETWEEN) if row["not_behind"] else []
-        texts = [f"{row['type']} (n = {row['n_tasks']})", row["design"], score(row["mean"])]
+        texts = [f"{row['type']} (n = {row['n_tasks']})", row["design"], settings.numbers.score(row["mean"])]
         return [
             *map(Cell, texts),
             marked_cell(fraction(row["p"]), row, settings),

@@ -5,7 +5,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import equals, fraction, percent, score, signed
+from analysis.grids.formats import equals, fraction, percent
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.question import Answer, Material
@@ -114,8 +114,10 @@ def _grid(rows: pd.DataFrame, settings: Settings) -> Grid:
     def cells(row: Row) -> list[Cell]:
         told = passes(row["p_seeds_adjusted"], settings.alpha)
         stars = {name: bool(told and row[name] * row["mean_seeds"] > 0) for name in SIZED}
-        sized = [(Cell(signed(row[name])), p_cell(row, settings, end, stars[name])) for name, end in SIZED.items()]
-        return [Cell(pair_name(row)), *chain(*sized), Cell(ends(row, "tasks")), Cell(ends(row, "clusters"))]
+        p = {name: p_cell(row, settings, end, stars[name]) for name, end in SIZED.items()}
+        sized = [(Cell(settings.numbers.signed(row[name])), p[name]) for name in SIZED]
+        intervals = [Cell(ends(row, name, settings.numbers)) for name in ("tasks", "clusters")]
+        return [Cell(pair_name(row)), *chain(*sized), *intervals]
 
     n, units, level = rows["n_tasks"].iloc[0], rows["n_clusters"].iloc[0], percent(settings.alpha)
     header = [PAIR, "HL", f"p (n = {n} tasks)", "HL", f"p (n = {units} clusters)", "Mean", "p flips"]
@@ -154,7 +156,8 @@ def _about(rows: pd.DataFrame, settings: Settings, units: str) -> dict[tuple[str
             result = f"no difference can be shown; the smallest p possible{after} is {floor}."
         if row["ahead"] * row["ahead_tasks"] < 0:
             ahead = row["second"] if row["ahead"] > 0 else row["first"]
-            result = f"{ahead} is ahead (Hodges-Lehmann {score(abs(row['hodges_lehmann_clusters']))}); {result}"
+            size = settings.numbers.score(abs(row["hodges_lehmann_clusters"]))
+            result = f"{ahead} is ahead (Hodges-Lehmann {size}); {result}"
         sentences[row["first"], row["second"]] = f"{head} {result}"
     return sentences
 

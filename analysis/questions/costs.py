@@ -15,4 +15,4 @@ def answer(material: Material) -> Answer | None:
     rows = [[*map(Cell, [label, *cost_texts(design, kinds)])] for label, design in material.designs.items()]
     caption = "Trainable parameters, and operations, speed and peak memory of training; by_type.csv has all digits."
     grid = Grid("costs", caption + memory_note(kinds), ["Design", *cost_header(kinds)], rows, title="Costs")
-    return Answer("costs", grids=[grid])
+    return Answer("costs", grids=[grid], of_scores=False)

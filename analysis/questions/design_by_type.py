@@ -14,7 +14,7 @@ from analysis.drawings.canvas import canvas, list_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, LINE, MOST_DESIGNS
-from analysis.grids.formats import equals, fraction, interval, percent, score, signed
+from analysis.grids.formats import Numbers, equals, fraction, percent, score
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import compare_pairs, seed_cube
@@ -146,15 +146,15 @@ def _turned(simple: pd.DataFrame) -> str:
 
 def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings, said: str) -> Grid:
     """One row per design, one column per type: mean difference from the reference, interval and p."""
-    rows = []
+    rows, signed = [], settings.numbers.signed
     for design, of_types in shown.groupby("design", sort=False):
         records = of_types.set_index("type").loc[list(types)].to_dict("records")
-        cells = [marked_cell(signed(row["mean"]), row, settings, _ends(row)) for row in records]
+        cells = [marked_cell(signed(row["mean"]), row, settings, _ends(row, settings.numbers)) for row in records]
         rows.append([Cell(str(design)), *cells])
     together = "" if settings.correction == "none" else f", the {shown['family_size'].iloc[0]:,} tested together"
     caption = (
         f"Mean difference from {reference} on each type, its {percent(settings.alpha)} interval {_over(shown)}"
-        f"{together} (none where wider than 1), and p of the two-sided signed-rank test;"
+        f"{together} (none where wider than all scores), and p of the two-sided signed-rank test;"
         f" {correction_text(shown, settings)}. {star_legend(shown, settings)}. {said}"
     )
     if (shown["reachable"] == "uncorrected").any():
@@ -165,10 +165,10 @@ def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings,
     return Grid("design-by-type", caption, header, kept, title="Designs by type of task")
 
 
-def _ends(row: Row) -> str:
+def _ends(row: Row, numbers: Numbers) -> str:
     """Return the interval, or nothing where two or three tasks leave it wider than all scores."""
     low, high = row["low_together"], row["high_together"]
-    return interval(low, high) if high - low < 1 else ""
+    return numbers.interval(low, high) if high - low < 1 else ""
 
 
 def _over(shown: pd.DataFrame) -> str:
@@ -191,7 +191,7 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
             axes.hlines(place, row["low"], row["high"], color=BLUE if mark else BLACK, linewidth=1.3)
             axes.plot(row["mean"], place, "o", color=BLUE if mark else BLACK, markerfacecolor=looks[mark], markersize=5)
         axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
-        list_axes(axes, len(rows), 4)
+        list_axes(axes, len(rows), 4, settings.numbers)
         axes.set_title(f"{kind} (n = {len(types[kind])})")
     for axes in grid[len(types) :]:
         axes.set_visible(False)

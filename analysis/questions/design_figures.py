@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.drawings.canvas import canvas, legend, list_axes
+from analysis.drawings.canvas import canvas, legend, list_axes, score_ticks
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
-from analysis.grids.formats import score, signed, typeset
+from analysis.grids.formats import Numbers, typeset
 from analysis.manifests.cost import tokens_per_second
 from analysis.manifests.designs import Design
 from analysis.questions.before_after import twins_of
@@ -53,15 +53,15 @@ def task_dots(material: Material) -> Drawing | None:
     _dots(grid[0], scores, names)
     _dots(grid[1], scores.sub(scores.mean(axis=1), axis=0), names)
     for axes, label in zip(grid, ("score", "score minus the mean of these designs"), strict=True):
-        _task_axis(axes, rows, list(tasks.values()))
+        _task_axis(axes, rows, list(tasks.values()), material.settings.numbers)
         axes.set_xlabel(label)
     grid[1].axvline(0, color=BLACK, linewidth=0.8, zorder=0)
     handles = grid[0].get_legend_handles_labels()[0]
     figure.legend(handles=handles, loc="outside upper center", ncols=across, handletextpad=0.1, columnspacing=1.0)
-    spread = scores.max(axis=1) - scores.min(axis=1)
+    spread, score = scores.max(axis=1) - scores.min(axis=1), material.settings.numbers.score
     alt = (
-        f"Scores of {len(designs)} designs on {len(rows)} tasks, from {score(scores.min().min(), 2)} to"
-        f" {score(scores.max().max(), 2)}. They lie furthest apart on {spread.idxmax()}, by {score(spread.max(), 3)}."
+        f"Scores of {len(designs)} designs on {len(rows)} tasks, from {score(scores.min().min())} to"
+        f" {score(scores.max().max())}. They lie furthest apart on {spread.idxmax()}, by {score(spread.max())}."
     )
     caption = (
         "Score of each design on each task (mean over seeds), and its distance from the mean of the designs drawn;"
@@ -81,10 +81,10 @@ def before_after(material: Material) -> Drawing | None:
     tasks, names = short_names(task for _, task in rows), short_names(kept, 20)
     figure = canvas(max(inches(tasks.values()) + 1.35 * len(kept) + 0.2, 4.2), 1.2 + 0.72 * LINE * len(rows))
     grid = figure.subplots(1, len(kept), sharex=True, sharey=True, squeeze=False).ravel()
-    gains = []
+    gains, signed = [], material.settings.numbers.signed
     for axes, design in zip(grid, kept, strict=True):
         _arrows(axes, twins[design].loc[list(tasks)], material.matrix.loc[list(tasks), design])
-        _task_axis(axes, rows, list(tasks.values()), size=6.5)
+        _task_axis(axes, rows, list(tasks.values()), material.settings.numbers, size=6.5)
         gain = material.matrix[design] - twins[design]
         gains.append(f"{design} {signed(gain.mean())} ({int((gain < 0).sum())} of {len(gain)} tasks lose)")
         axes.set_title(f"{names[design]}\n{typeset(signed(gain.mean()))}", fontsize=7.5)
@@ -123,10 +123,10 @@ def _tasks(material: Material) -> tuple[list[tuple[str, str]], str]:
     return sorted(kept, key=lambda row: (kinds.index(row[0]), -means[row[1]], row[1])), cut
 
 
-def _task_axis(axes: Any, rows: list[tuple[str, str]], names: list[str], size: float = 7.0) -> None:
+def _task_axis(axes: Any, rows: list[tuple[str, str]], names: list[str], numbers: Numbers, size: float = 7.0) -> None:
     """Names of tasks and a line between types."""
     axes.set_yticks(range(len(rows)), names, fontsize=size)
-    list_axes(axes, len(rows), 5)
+    list_axes(axes, len(rows), 5, numbers)
     for k, ((kind, _), (other, _)) in enumerate(pairwise(rows)):
         if kind != other:
             axes.axhline(k + 0.5, color=GREY, linewidth=0.6)
@@ -168,11 +168,13 @@ def cost_score(material: Material) -> Drawing | None:
         _cost_panel(axes, values, means, looks)
         axes.set_xlabel(name)
     grid[0].set_ylabel("mean score")
+    score_ticks(grid[0].yaxis, material.settings.numbers)
     drawn = [design for design in designs if any(design in values for values in panels.values())]
     handles = {f" {names[design]}": {"linestyle": "none", "markersize": 6, **looks[design]} for design in drawn}
     legend(figure, handles, loc="outside right center", handletextpad=0.1)
     best = means[list(next(iter(panels.values())))].idxmax()
-    alt = f"Mean score against {' and '.join(panels)}. The highest score is that of {best}, {score(means[best])}."
+    alt = f"Mean score against {' and '.join(panels)}. The highest score is that of {best},"
+    alt += f" {material.settings.numbers.score(means[best])}."
     caption = f"Mean score over {material.over} against {' and '.join(panels)}."
     more = f" {sentence} The others are grey dots." if sentence else ""
     return Drawing("cost_score", "Cost against score", f"{caption}{more}", alt, figure)

@@ -1,12 +1,13 @@
 """Main effects and interactions of the factors that the designs cross, with the marginal means."""
 
 import math
+from typing import Any
 
 import pandas as pd
 
-from analysis.grids.formats import fraction, percent, score, signed
+from analysis.grids.formats import Numbers, fraction, percent, score
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.crossings import factor_table
+from analysis.questions.crossings import Crossing, factor_table
 from analysis.questions.pair_texts import correction_text, mend, smallest_p
 from analysis.questions.pairs import for_file
 from analysis.questions.question import Answer, Material
@@ -34,10 +35,15 @@ def answer(material: Material) -> Answer:
         csv={"effects": for_file(tables["effects"], settings.correction)} if effects else {},
         notes=[*notes, *effect_notes([factorial.tests for factorial in effects], settings)],
         methods=_methods(effects, settings),
-        facts={"crossings": [{"name": f.crossing.name, **vars(f.crossing)} for f in effects]},
+        facts={"crossings": [_fact(f.crossing, material.own_names) for f in effects]},
         main=True,
         of_designs=False,
+        of_scores=False,  # but the marginal means, which say so themselves
     )
+
+
+def _fact(crossing: Crossing, own: dict[str, str]) -> dict[str, Any]:
+    return {"name": crossing.name, **vars(crossing), "designs": [own[label] for label in crossing.designs]}
 
 
 def effects_for_file(effects: list[Factorial]) -> dict[str, pd.DataFrame]:
@@ -104,13 +110,13 @@ def marginals_grid(factorial: Factorial, settings: Settings, ending: str = "") -
     table = factorial.marginals
     rows, last = [], ""
     for (factor, level), of_types in table.groupby(["factor", "level"], sort=False):
-        cells = map(_mean_cell, of_types.to_dict("records"))
+        cells = [_mean_cell(row, settings.numbers) for row in of_types.to_dict("records")]
         rows.append([Cell("" if factor == last else factor), Cell(level), *cells])
         last = factor
     caption = (
         f"Marginal means in {factorial.crossing.name}{_held(factorial)}: mean score of each level over tasks and the"
         " other factors; below it level minus grand mean within the task, with its"
-        f" {percent(settings.alpha)} t interval over tasks. They describe; what is tested is F."
+        f" {percent(settings.alpha)} t interval over tasks. They describe; what is tested is F.{settings.numbers.said}"
     )
     if table["mean"].isna().any():
         caption += " For two factors of two levels: the difference of differences."
@@ -120,11 +126,12 @@ def marginals_grid(factorial: Factorial, settings: Settings, ending: str = "") -
     return Grid(f"marginals{ending}", caption, header, shown, left=2, rest=rest, title=title)
 
 
-def _mean_cell(row: Row) -> Cell:
+def _mean_cell(row: Row, numbers: Numbers) -> Cell:
+    signed = numbers.signed
     interval = "-" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}"
     if math.isnan(row["mean"]):
         return Cell(signed(row["difference"]), below=(interval,))
-    return Cell(score(row["mean"]), below=(signed(row["difference"]), interval))
+    return Cell(numbers.score(row["mean"]), below=(signed(row["difference"]), interval))
 
 
 def _held(factorial: Factorial) -> str:

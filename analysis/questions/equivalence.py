@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import equals, fraction, interval, percent, score
+from analysis.grids.formats import Numbers, equals, fraction, percent, score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.pair_texts import family_text
@@ -18,7 +18,7 @@ from analysis.statistics.seeds import FEWEST_SEEDS, SeedMeans, outside
 
 PLACE = 70
 METHODS = (
-    "Two designs were called equivalent within {rope:g} where two one-sided signed-rank tests [@schuirmann1987] of"
+    "Two designs were called equivalent within {rope} where two one-sided signed-rank tests [@schuirmann1987] of"
     " their differences, shifted by that margin either way, both passed after the same correction, and two of the mean"
     " over tasks and seeds did; pairs neither told apart nor equivalent are not told. The posterior of a mean"
     " difference is Student's, with the prior of Jeffreys [@box1973]."
@@ -40,7 +40,7 @@ def answer(material: Material) -> Answer:
     last = table[table["type"] == material.last]
     return Answer(
         "equivalence",
-        methods=[METHODS.format(rope=settings.rope)],
+        methods=[METHODS.format(rope=settings.numbers.margin(settings.rope))],
         grids=[equivalence_grid(last.iloc[material.leading(last)], settings)],
         frames={"equivalence": _for_file(table, settings)},
         notes=_notes(last, settings),
@@ -50,7 +50,7 @@ def answer(material: Material) -> Answer:
 
 def within(settings: Settings) -> str:
     """Return "equivalent within .005": the margin is stated wherever the word is said."""
-    return f"{EQUIVALENT} within {fraction(settings.rope)}"
+    return f"{EQUIVALENT} within {settings.numbers.margin(settings.rope)}"
 
 
 def equivalence_table(material: Material) -> pd.DataFrame:
@@ -110,7 +110,7 @@ def _tests(material: Material, margin: float, kinds: list[str], *, sizes: bool =
 
 def _for_file(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Leave out what repeats p_holm, p_bh or p, and say the margin in the outcome."""
-    words = table["outcome"].where(table["outcome"] != EQUIVALENT, within(settings))
+    words = table["outcome"].replace(EQUIVALENT, f"{EQUIVALENT} within {Numbers().margin(settings.rope)}")
     kept = table.drop(columns=["told_apart", "p_adjusted"]).assign(outcome=words)
     return kept.rename(columns={"p_min_adjusted": f"p_min_{settings.correction}"})
 
@@ -139,7 +139,7 @@ def _notes(last: pd.DataFrame, settings: Settings) -> list[str]:
     pairs = "pair" if len(last) == 1 else "pairs"
     return [
         f"Of {len(last):,} {pairs} on {last['type'].iloc[0]}: {TOLD} {counts[TOLD]:,}{yet}, {within(settings)}"
-        f" {counts[EQUIVALENT]:,}, {NOT_TOLD} {counts[NOT_TOLD]:,} (rope={settings.rope:g} is the margin; what is"
+        f" {counts[EQUIVALENT]:,}, {NOT_TOLD} {counts[NOT_TOLD]:,} (rope= is the margin; what is"
         f" {NOT_TOLD} is neither shown to differ nor to be {EQUIVALENT}"
         f"{'' if claims(last) else f', as nothing is of designs with fewer than {FEWEST_SEEDS} seeds'})."
     ]
@@ -147,14 +147,14 @@ def _notes(last: pd.DataFrame, settings: Settings) -> list[str]:
 
 def equivalence_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row per pair of one block: the outcome, the interval, p, and three probabilities, bold from .95 on."""
-    kind, n = table["type"].iloc[0], int(table["n_tasks"].iloc[0])
+    kind, n, numbers = table["type"].iloc[0], int(table["n_tasks"].iloc[0]), settings.numbers
 
     def cells(row: Row) -> list[Cell]:
         word = within(settings) if row["outcome"] == EQUIVALENT else row["outcome"]
         both = (within(settings),) if row["told_apart"] and row["within_margin"] else ()
-        ends = Cell("n.a." if np.isinf(row["low"]) else interval(row["low"], row["high"]))
+        ends = Cell("n.a." if np.isinf(row["low"]) else numbers.interval(row["low"], row["high"]))
         probabilities = [_probability(row[name], n) for name in ("worse", "equivalent", "better")]
-        margin = Cell("n.a." if np.isnan(row["smallest_margin"]) else score(row["smallest_margin"]))
+        margin = Cell("n.a." if np.isnan(row["smallest_margin"]) else numbers.score(row["smallest_margin"]))
         p = p_cell(row, settings, star=False)
         return [Cell(pair_name(row)), Cell(word, below=both), ends, margin, p, *probabilities]
 
@@ -178,7 +178,8 @@ def _probability(value: float, n: int) -> Cell:
 
 
 def _caption(table: pd.DataFrame, kind: str, n: int, settings: Settings) -> str:
-    margin, alpha, after = fraction(settings.rope), fraction(settings.alpha), after_correction(settings)
+    in_unit = settings.numbers.margin
+    margin, alpha, after = in_unit(settings.rope), fraction(settings.alpha), after_correction(settings)
     over, below = (f" over {family_text(table, settings)}", ", below it corrected") if after else ("", "")
     closed = " n.a.: so few tasks that it cannot be reached." if (table["reachable"] != "yes").any() else ""
     return (
@@ -188,8 +189,8 @@ def _caption(table: pd.DataFrame, kind: str, n: int, settings: Settings) -> str:
         f" {FEWEST_SEEDS} seeds or more; else {NOT_TOLD}. p"
         f" equivalent: the larger p of the two{below}.{closed} HL: the {percent(2 * settings.alpha)} Hodges-Lehmann"
         " interval, which lies within the margin where both pass uncorrected. Least margin: at which the pair would be"
-        f" equivalent, in steps of {STEP:g} (n.a.: beyond {WIDEST:g}). Worse, equivalent, better: posterior"
-        f" probability that the mean difference is below -{margin}, within the margin, above {margin} (Student's t"
-        f" about the mean, prior of Jeffreys), bold from {fraction(SURE)} on"
+        f" equivalent, in steps of {in_unit(STEP)} (n.a.: beyond {in_unit(WIDEST)}). Worse, equivalent, better:"
+        f" posterior probability that the mean difference is below -{margin}, within the margin, above {margin}"
+        f" (Student's t about the mean, prior of Jeffreys), bold from {fraction(SURE)} on"
         f"{f', with fewer than {FEWEST} tasks never' if n < FEWEST else ''}; these are no p-values and not corrected."
     )

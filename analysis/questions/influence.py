@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import equals, fraction, signed
+from analysis.grids.formats import equals, fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import BETWEEN, compare_pairs
@@ -104,7 +104,8 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
         if row["carriers"]:
             names = row["carriers"].split(BETWEEN)
             carried = Cell(str(len(names)), below=tuple(names) if len(names) <= SAID else ())
-        return [*map(Cell, (pair_name(row), signed(row["hodges_lehmann"]), fraction(row["p"]))), without, carried]
+        size = settings.numbers.signed(row["hodges_lehmann"])
+        return [*map(Cell, (pair_name(row), size, fraction(row["p"]))), without, carried]
 
     settings = material.settings
     which = "that is told of the designs" if claims(table) else f"whose p is at most {fraction(settings.alpha)}"

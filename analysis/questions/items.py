@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import fraction, percent, signed
+from analysis.grids.formats import fraction, percent
 from analysis.grids.grid import Cell, Grid
 from analysis.names import by_number, listed
 from analysis.questions.compared_pairs import corrected, pair_places
@@ -109,7 +109,7 @@ def _grid(frame: pd.DataFrame, tested: list[_Tested], settings: Settings) -> Gri
     def cells(row: Row) -> list[Cell]:
         below = () if settings.correction == "none" else (fraction(row["p_adjusted"]),)
         texts = [row["task"], pair_name(row), row["statistic"], str(row["n_items"])]
-        texts += [signed(row["difference"]), ends(row, "items")]
+        texts += [settings.numbers.signed(row["difference"]), ends(row, "items", settings.numbers)]
         return [*map(Cell, texts), Cell(fraction(row["p"]), below=below)]
 
     header = ["Task", PAIR, "Score", "Items", "Difference", f"{percent(settings.alpha)} items", "p"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import interval, percent, signed
+from analysis.grids.formats import percent
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.question import Answer, Material
@@ -51,9 +51,11 @@ def _weights(material: Material) -> dict[str, float]:
 
 
 def _grid(table: pd.DataFrame, weights: dict[str, float], flips: int, settings: Settings) -> Grid:
+    numbers = settings.numbers
+
     def cells(row: Row) -> list[Cell]:
-        ends = Cell(interval(row["low"], row["high"]))
-        return [Cell(pair_name(row)), Cell(signed(row["difference"])), ends, p_cell(row, settings, star=False)]
+        sizes = numbers.signed(row["difference"]), numbers.interval(row["low"], row["high"])
+        return [*map(Cell, (pair_name(row), *sizes)), p_cell(row, settings, star=False)]
 
     alike = len(set(weights.values())) == 1
     how = "each counts alike" if alike else f"weights {', '.join(f'{kind} {w:g}' for kind, w in weights.items())}"

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from analysis.control.rule import Footnote
-from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import costs, has_costs, memory_kinds
 from analysis.questions.question import Answer, Material
@@ -47,7 +46,7 @@ def type_grid(material: Material) -> Grid:
     leading = means[MEAN_TASKS if MEAN_TASKS in means else means.columns[0]]
     kept = means.loc[means.index.isin(leading.nlargest(shown).index)] if len(means) > shown else means
     styles = {column: _styles(means[column], material.settings.decimals) for column in means.columns}
-    rows = []
+    rows, score = [], material.settings.numbers.score
     for design, values in kept.iterrows():
         cells = [Cell(score(value), styles[column].get(str(design), "")) for column, value in values.items()]
         rows.append([Cell(str(design)), *cells])

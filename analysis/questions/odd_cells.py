@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import score
+from analysis.grids.formats import Numbers
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row
 from analysis.statistics.odd_cells import FAR, LEAST, odd_cells
@@ -41,19 +41,21 @@ def answer(material: Material) -> Answer | None:
     odd = material.odd
     if odd is None or odd.empty:
         return None
+    numbers = material.settings.numbers
     count = "1 score is" if len(odd) == 1 else f"{len(odd):,} scores are"
-    parts = [_spelt(row) for row in odd.head(SHOWN).to_dict("records")]
+    parts = [_spelt(row, numbers) for row in odd.head(SHOWN).to_dict("records")]
     parts += [f"and {len(odd) - SHOWN} more"] if len(odd) > SHOWN else []
     note = (
         f"{count} far off, more than {FAR:g} robust standard deviations from the task's median and from the model's"
-        f" profile, and {score(LEAST, 1)} at least: {'; '.join(parts)}. Look for another scale or split, a failed run,"
-        " or a model trained on the task. They are in all tables; odd_cells.csv names all, and the verdict is repeated"
-        " without their tasks."
+        f" profile, and {numbers.margin(LEAST)} at least: {'; '.join(parts)}. Look for another scale or split, a failed"
+        " run, or a model trained on the task. They are in all tables; odd_cells.csv names all, and the verdict is"
+        " repeated without their tasks."
     )
     return Answer("odd_cells", frames={"odd_cells": odd}, notes=[note])
 
 
-def _spelt(row: Row) -> str:
+def _spelt(row: Row, numbers: Numbers) -> str:
+    score = numbers.score
     seed = f" (seed {row['seed']})" if row["seed"] else ""
     known = f"the task's median {score(row['task_median'])}, expected {score(row['expected'])}"
     return f"{row['design']}{seed} on {row['task']} {score(row['score'])} ({known})"

@@ -1,9 +1,12 @@
 """Everything about each pair on all tasks together: sizes with intervals, the test, and the tests beside it."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import fraction, percent, signed
+from analysis.grids.formats import Numbers, fraction, percent, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.pair_texts import family_text, signed_rank_text
 from analysis.questions.question import Answer, Material
@@ -25,32 +28,36 @@ def answer(material: Material) -> Answer:
     header = [PAIR, f"Mean {level}", f"HL {level}", *HEADER]
     grid = Grid("pair-details", _caption(material, last), header, title="Each pair in detail")
     end = f"{OF_BEST}; pairs.csv has all, on every type."
-    grid = filled(grid, last.iloc[material.leading(last)], _row, settings.rows_shown, end)
+    cells = partial(_row, numbers=settings.numbers)
+    grid = filled(grid, last.iloc[material.leading(last)], cells, settings.rows_shown, end)
     return Answer("pair_details", grids=[grid], notes=_notes(material))
 
 
-def _row(row: Row) -> list[Cell]:
+def _row(row: Row, numbers: Numbers) -> list[Cell]:
     """Return the row of a pair; values that belong together share a cell, so that the table fits a page."""
     return [
         Cell(pair_name(row)),
-        Cell(signed(row["difference"]), below=_interval(row["mean_low"], row["mean_high"])),
-        Cell(signed(row["hodges_lehmann"]), below=_interval(row["hl_low"], row["hl_high"])),
+        Cell(numbers.signed(row["difference"]), below=_ends(row["mean_low"], row["mean_high"], numbers.signed)),
+        Cell(numbers.signed(row["hodges_lehmann"]), below=_ends(row["hl_low"], row["hl_high"], numbers.signed)),
         Cell(f"{row['w_plus']:g}", below=(f"{row['w_minus']:g}",)),
         Cell(str(row["n_pairs"]), below=(str(row["n_zero"]),)),
         Cell(fraction(row["p"]), below=(fraction(row["p_holm"]), fraction(row["p_bh"]))),
         *[Cell("-" if np.isnan(row[p]) else fraction(row[p])) for p in ("p_permutation", "p_sign", "p_t")],
-        Cell(signed(row["rank_biserial"], 2), below=_interval(row["rank_biserial_low"], row["rank_biserial_high"], 2)),
-        Cell(
-            "-" if np.isnan(row["d_z"]) else signed(row["d_z"], 2), below=_interval(row["d_z_low"], row["d_z_high"], 2)
-        ),
+        Cell(_size(row["rank_biserial"]), below=_ends(row["rank_biserial_low"], row["rank_biserial_high"], _size)),
+        Cell(_size(row["d_z"]), below=_ends(row["d_z_low"], row["d_z_high"], _size)),
     ]
 
 
-def _interval(low: float, high: float, digits: int = 4) -> tuple[str, ...]:
+def _size(value: float) -> str:
+    """An effect size, which has no unit."""
+    return "-" if np.isnan(value) else signed(value, 2)
+
+
+def _ends(low: float, high: float, show: Callable[[float], str]) -> tuple[str, ...]:
     """The two ends, each on its line; n.a. where there is no finite one."""
     if not np.isfinite(low) and not np.isfinite(high):
         return ("n.a.",)
-    return tuple(signed(end, digits) if np.isfinite(end) else "n.a." for end in (low, high))
+    return tuple(show(end) if np.isfinite(end) else "n.a." for end in (low, high))
 
 
 def _caption(material: Material, last: pd.DataFrame) -> str:

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.drawings.canvas import canvas, legend, list_axes
+from analysis.drawings.canvas import canvas, legend, list_axes, score_ticks
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK, BLUE, GREY, LINE, VERMILLION
-from analysis.grids.formats import MINUS, fraction, percent, signed, typeset
+from analysis.grids.formats import MINUS, Numbers, fraction, percent, typeset
 from analysis.questions.compared_pairs import pairs_among
 from analysis.questions.question import Material
 from analysis.questions.tables import after_correction, claims, mark_of, star_legend
@@ -85,10 +85,11 @@ def _forest(material: Material, rows: pd.DataFrame, names: list[str], label: str
     axes.set_yticks(range(len(rows)), names)
     _legend(figure, material, used)
     best = rows.loc[rows["hodges_lehmann"].abs().idxmax()]
+    size = material.settings.numbers.signed(best["hodges_lehmann"])
     alt = (
         f"Differences of {len(rows)} {'pairs' if len(rows) > 1 else 'pair'} over {material.over},"
         f" {int(rows['told'].sum())} told of the designs."
-        f" The largest is {signed(best['hodges_lehmann'])}, {best['second']} minus {best['first']}."
+        f" The largest is {size}, {best['second']} minus {best['first']}."
     )
     return Drawing(LEADING, "Differences with intervals", caption, alt, figure)
 
@@ -168,7 +169,8 @@ def _panel(axes: Any, material: Material, rows: pd.DataFrame, kind: str) -> set[
     axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
     if float(np.nanmax(np.abs([low, high, centre]))) < 1e-9:
         axes.set_xlim(-0.01, 0.01)  # all equal: a scale that says so
-    list_axes(axes, len(rows), 4 if kind in material.types and len(material.types) > 1 else 7)
+    few = kind in material.types and len(material.types) > 1
+    list_axes(axes, len(rows), 4 if few else 7, material.settings.numbers)
     axes.set_xlabel(f"difference in score (second {MINUS} first)")
     return {*looks.tolist(), *(["seeds"] if len(below) else [])}
 
@@ -220,10 +222,10 @@ def heat_map(material: Material) -> Drawing | None:
     shown = np.where(np.eye(len(values), dtype=bool), np.nan, values)
     quads = heat(axes, shown, (-reach, reach), diverging=True, width=0.5)
     axes.set_aspect("equal")
-    colour_bar(figure, quads, axes, "row minus column", shrink=0.7)
+    score_ticks(colour_bar(figure, quads, axes, "row minus column", shrink=0.7), material.settings.numbers)
     axes.set_xticks(range(len(designs)), names.values(), rotation=90)
     axes.set_yticks(range(len(designs)), names.values())
-    _texts(axes, values, marks, None if numbered else turned)
+    _texts(axes, values, marks, None if numbered else turned, material.settings.numbers)
     star = star_legend(material.pairs, material.settings, behind="")
     caption = (
         f"Hodges-Lehmann difference in score over {material.over}, row minus column, designs from the highest"
@@ -254,12 +256,12 @@ def _against(count: int, numbered: bool) -> str:
     return f" In {count} {'pair' if count == 1 else 'pairs'} it has the other sign than the means{how}."
 
 
-def _texts(axes: Any, values: Floats, marks: NDArray[np.object_], turned: Bools | None) -> None:
+def _texts(axes: Any, values: Floats, marks: NDArray[np.object_], turned: Bools | None, numbers: Numbers) -> None:
     """Write numbers with their marks, or marks alone, with a sign on the cells that are `turned`."""
     for row, column in np.argwhere(~np.eye(len(values), dtype=bool)):
         mark = marks[row, column]
         if turned is None:
-            text = f"{typeset(signed(values[row, column]))}\n{mark}".strip()
+            text = f"{typeset(numbers.signed(values[row, column]))}\n{mark}".strip()
         else:
             text = f"{(MINUS if row < column else '+') if turned[row, column] else ''}{mark}"
         if text:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from analysis.grids.formats import fraction, percent, signed
+from analysis.grids.formats import fraction, percent
 from analysis.names import by_number, listed
 from analysis.questions.compared_pairs import BETWEEN
 from analysis.questions.question import Material
@@ -92,7 +92,7 @@ def pair_notes(material: Material) -> list[str]:
     pairs, settings = material.pairs, material.settings
     rounding = f"Differences were rounded to {settings.decimals} decimals before ranking, so float noise makes no rank."
     seeds = seed_notes(material.frame, list(material.designs))
-    return [*seeds, *_unpaired(pairs), rounding, *attainable(pairs, settings), *opposed(pairs)]
+    return [*seeds, *_unpaired(pairs), rounding, *attainable(pairs, settings), *opposed(pairs, settings)]
 
 
 def _unpaired(pairs: pd.DataFrame) -> list[str]:
@@ -156,9 +156,9 @@ def _lowest(rows: pd.DataFrame) -> pd.Series:
     return rows.iloc[int(rows["p_min_adjusted"].to_numpy().argmin())]
 
 
-def opposed(pairs: pd.DataFrame) -> list[str]:
+def opposed(pairs: pd.DataFrame, settings: Settings) -> list[str]:
     """Name the rows in which the mean has the sign against which the test speaks, those with a star first."""
-    rows = pairs[pairs["mean_tipped_by"] != ""]
+    rows, signed = pairs[pairs["mean_tipped_by"] != ""], settings.numbers.signed
     if rows.empty:
         return []
     starred = int(rows["told"].sum())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis.grids.formats import fraction, signed
+from analysis.grids.formats import fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.questions.means import footnote_keys
@@ -101,7 +101,7 @@ def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], jo
     for records in zip(*shown, strict=True):
         last = records[-1]
         costs = pair_cost_texts(material.designs[last["first"]], material.designs[last["second"]]) if costly else []
-        texts = [pair_name(last), *costs, signed(last["difference"])]
+        texts = [pair_name(last), *costs, settings.numbers.signed(last["difference"])]
         rows.append([*map(Cell, texts), *[cell(record, settings) for record in records]])
     header = [PAIR, *(PAIR_COST_HEADER if costly else []), MEAN]
     header += [f"{kind} (n = {pairs['n_pairs'].iloc[k * total]})" for k, kind in enumerate(kinds)]
@@ -116,7 +116,7 @@ def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], jo
 def _tested(row: Row, settings: Settings) -> Cell:
     n = row["n_pairs"] - row["n_zero"]
     fewer = f" at n = {n}" if row["n_zero"] else ""  # without zeros the head of the column says n
-    return marked_cell(signed(row["hodges_lehmann"]), row, settings, fewer=fewer)
+    return marked_cell(settings.numbers.signed(row["hodges_lehmann"]), row, settings, fewer=fewer)
 
 
 def paper_grid(material: Material) -> Grid:
@@ -145,4 +145,5 @@ def _starred(row: Row, settings: Settings) -> Cell:
     stars = "*" * sum(bool(passes(p, level)) for level in star_levels(settings.alpha)) if row["told"] else ""
     before = DAGGER if mark_of(row, settings) == "(*)" else ""
     closed = " n.a." if row["reachable"] != "yes" else ""
-    return Cell(signed(row["hodges_lehmann"]), mark=stars or ",".join(filter(None, (before, closed))))
+    text = settings.numbers.signed(row["hodges_lehmann"])
+    return Cell(text, mark=stars or ",".join(filter(None, (before, closed))))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis.grids.formats import fraction, score, signed
+from analysis.grids.formats import fraction, score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name
@@ -15,7 +15,7 @@ from analysis.statistics.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Sh
 
 PLACE = 110
 METHODS = (
-    "The power to detect the observed difference and one of {delta:g}, and the number of tasks needed, were simulated"
+    "The power to detect the observed difference and one of {delta}, and the number of tasks needed, were simulated"
     " from each pair's own differences [@efron1993]."
 )
 
@@ -38,7 +38,7 @@ def answer(material: Material) -> Answer:
         )
     return Answer(
         "power",
-        methods=[METHODS.format(delta=settings.delta)],
+        methods=[METHODS.format(delta=settings.numbers.margin(settings.delta))],
         grids=[power_grid(last.iloc[material.leading(last)], settings)],
         frames={"power": table},
         notes=notes,
@@ -86,7 +86,7 @@ def _simulated(pair: Shifted, family: int, settings: Settings) -> dict[str, floa
 
 def power_grid(table: pd.DataFrame, settings: Settings) -> Grid:
     """One row a pair. Where a correction is made, each cell has the value at its first step, then that at alpha."""
-    n, corrects = int(table["n_tasks"].iloc[0]), settings.correction != "none"
+    n, corrects, numbers = int(table["n_tasks"].iloc[0]), settings.correction != "none", settings.numbers
 
     def cell(row: Row, name: str, show: Callable[[float], str]) -> Cell:
         raw = show(row[name])
@@ -101,27 +101,27 @@ def power_grid(table: pd.DataFrame, settings: Settings) -> Grid:
         floor = row["p_min_adjusted" if corrects else "p_min"]
         smallest = f"{'' if passes(floor, settings.alpha) else 'n.a.: p >= '}{fraction(floor)}"
         return [
-            *map(Cell, (pair_name(row), smallest, score(row["sd"]))),
-            cell(row, "detectable", lambda value: _known_score(value, 4)),
-            Cell(signed(row["difference"])),
-            cell(row, "power_observed", lambda value: _known_score(value, 2)),
+            *map(Cell, (pair_name(row), smallest, numbers.score(row["sd"]))),
+            cell(row, "detectable", lambda value: "-" if math.isnan(value) else numbers.score(value)),
+            Cell(numbers.signed(row["difference"])),
+            cell(row, "power_observed", _chance),
             cell(row, "tasks_observed", tasks),
-            cell(row, "power_delta", lambda value: _known_score(value, 2)),
+            cell(row, "power_delta", _chance),
             cell(row, "tasks_delta", tasks),
         ]
 
-    stated = f"Power at {score(settings.delta, 3).rstrip('0')}"
+    stated = f"Power at {numbers.margin(settings.delta)}"
     header = [PAIR, "Smallest p", "SD", "Detectable", "Observed", "Power", "Tasks", stated, "Tasks"]
     grid = Grid("power", _caption(table, n, settings), header, title=f"What {n} tasks allow")
     return filled(grid, table, cells, settings.rows_shown, f"{OF_BEST}; power.csv has all.")
 
 
-def _known_score(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else score(value, digits)
+def _chance(value: float) -> str:
+    return "-" if math.isnan(value) else score(value, 2)
 
 
 def _caption(table: pd.DataFrame, n: int, settings: Settings) -> str:
-    alpha, kind = fraction(settings.alpha), table["type"].iloc[0]
+    alpha, kind, delta = fraction(settings.alpha), table["type"].iloc[0], settings.numbers.margin(settings.delta)
     stood = ""
     if n > MOST_TASKS:
         stood = (
@@ -136,7 +136,7 @@ def _caption(table: pd.DataFrame, n: int, settings: Settings) -> str:
         f"What the two-sided signed-rank test can show with {n} tasks ({kind}), {level}. Smallest p: the"
         " smallest that any scores could reach, corrected as the tests are; n.a.: it is above alpha, so no result can"
         " pass. SD: of the differences over tasks. Detectable: the smallest mean difference found with a power of .8."
-        f" Power: the chance to find the observed difference, and a difference of {score(settings.delta, 3)}; Tasks:"
+        f" Power: the chance to find the observed difference, and a difference of {delta}; Tasks:"
         f" how many give a power of .8. {SAMPLES:,} samples of the centred differences of the pair, shifted (seed"
         f" {SEED}){stood}. Power at the observed difference restates p; plan with the stated one."
     )

@@ -23,9 +23,12 @@ from analysis.control.rule import Footnote
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid, said_once
 from analysis.manifests.designs import Design
+from analysis.questions.compared_pairs import BETWEEN
 from analysis.questions.tables import tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
+
+OF_DESIGNS = ("design", "first", "second", "control", "not_behind")  # columns of tables that name designs
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,20 @@ class Material:
     def over(self) -> str:
         """What a mean over the last block is over: `40 tasks`, or `8 STS tasks`."""
         return tasks_text(self.last, len(self.matrix), "", "")
+
+    def of_own_names(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table for a file of data: designs by their own names, which `rename=` leaves to other programs."""
+        own, columns = self.own_names, [column for column in OF_DESIGNS if self.settings.rename and column in table]
+
+        def named(text: str) -> str:
+            return own.get(text) or BETWEEN.join(own.get(name, name) for name in text.split(BETWEEN))
+
+        return table.assign(**{column: list(map(named, table[column])) for column in columns})
+
+    @cached_property
+    def own_names(self) -> dict[str, str]:
+        """The names that designs have without `rename=`."""
+        return {label: design.own_name or label for label, design in {**self.references, **self.designs}.items()}
 
     def pairs_on(self, kind: str) -> pd.DataFrame:
         """Return the rows of the pairs on one block."""
@@ -112,6 +129,7 @@ class Answer:
     csv: dict[str, pd.DataFrame] = field(default_factory=dict)  # files with other columns than result.json has
     facts: dict[str, Any] = field(default_factory=dict)  # further keys of result.json
     of_designs: bool = True  # the rows are designs or pairs, so footnotes on designs belong to the tables
+    of_scores: bool = True  # the numbers are scores or differences of scores, so captions say `unit=percent`
 
     @cached_property
     def drawings(self) -> list[Drawing]:
@@ -133,7 +151,9 @@ def answers(material: Material) -> list[Answer]:
 
 
 def _finished(grid: Grid, of: Answer, material: Material) -> Grid:
-    return footnoted(said_once(grid), material.footnotes if of.of_designs else [], material.designs)
+    once, said = said_once(grid), material.settings.numbers.said if of.of_scores else ""
+    notes = material.footnotes if of.of_designs else []
+    return footnoted(replace(once, caption=once.caption + said), notes, material.designs)
 
 
 def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:

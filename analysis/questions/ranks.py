@@ -60,6 +60,7 @@ def answer(material: Material) -> Answer | None:
         "ranks",
         methods=[METHODS],
         draw=lambda: critical_difference(material),
+        of_scores=False,
         grids=[friedman_grid(table, settings), ranks_grid(by_design, material.control, settings)],
         frames=frames,
         notes=list(_notes(material, table, few)),

@@ -34,7 +34,8 @@ def answer(material: Material) -> Answer | None:
     if frame.empty:
         return None
     over = tasks_text(material.last, len(tasks), "", "all ")
-    return Answer("same_design", grids=[split_grid(frame, over, material.settings)], frames={"same_design": frame})
+    grids = [split_grid(frame, over, material.settings)]
+    return Answer("same_design", grids=grids, frames={"same_design": frame}, of_scores=False)
 
 
 def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], settings: Settings) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import interval, percent, signed
+from analysis.grids.formats import Numbers, percent
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import pair_places
@@ -96,23 +96,23 @@ def family_size(pairs: int, blocks: int, settings: Settings) -> int:
 
 
 def _grid(rows: pd.DataFrame, table: SeedTable, settings: Settings) -> Grid:
-    family, level = rows["family_size"].iloc[0], percent(settings.alpha)
+    family, level, numbers = rows["family_size"].iloc[0], percent(settings.alpha), settings.numbers
     intervals = {"over_tasks": f"{level} tasks", "by_model": f"{level} own seeds", "by_pooled": f"{level} all seeds"}
     intervals |= {"together": f"{level} of all {family:,} together"} if family > 1 else {}
 
     def cells(row: Row) -> list[Cell]:
         share, agree = f"{100 * row['seed_share']:.0f} %", f"{row['seeds_agreeing']} of {row['n_seeds']}"
-        texts = [pair_name(row), signed(row["difference"]), *(ends(row, name) for name in intervals), share, agree]
-        return list(map(Cell, texts))
+        sizes = [numbers.signed(row["difference"]), *(ends(row, name, numbers) for name in intervals)]
+        return list(map(Cell, [pair_name(row), *sizes, share, agree]))
 
     header = [PAIR, "Difference", *intervals.values(), "From seeds", "Seeds agree"]
     grid = Grid("seeds", _caption(rows, table, level), header, title="Pairs over tasks and seeds")
     return filled(grid, rows, cells, settings.rows_shown, f"{OF_BEST}; seeds.csv has all.")
 
 
-def ends(row: Row, name: str) -> str:
+def ends(row: Row, name: str, numbers: Numbers) -> str:
     """The interval in the columns low_<name> and high_<name> of a row: [+.0010, +.0210]."""
-    return interval(row[f"low_{name}"], row[f"high_{name}"])
+    return numbers.interval(row[f"low_{name}"], row[f"high_{name}"])
 
 
 def _caption(rows: pd.DataFrame, table: SeedTable, level: str) -> str:

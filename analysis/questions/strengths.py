@@ -41,8 +41,8 @@ def answer(material: Material) -> Answer | None:
         f"Strengths: {listed(always)} is ahead or behind in nearly all comparisons, so its strength is what the half"
         " win added to each pair makes it, and the others' differ with it, being from the average. Read the ranks."
     )
-    notes = [note] if always else []
-    return Answer("strengths", grids=[grid], frames={"strengths": table}, methods=[METHODS], notes=notes)
+    notes, frames = [note] if always else [], {"strengths": table}
+    return Answer("strengths", grids=[grid], frames=frames, methods=[METHODS], notes=notes, of_scores=False)
 
 
 def _cells(row: Row) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.grids.formats import score
+from analysis.grids.formats import Numbers
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import tasks_text
@@ -29,13 +29,13 @@ UNKNOWN = (
 
 def answer(material: Material) -> Answer | None:
     """Return the components of variance of every block, or one note that they are not known."""
-    table = seed_table(material.frame, list(material.designs), material.tasks)
+    table, numbers = seed_table(material.frame, list(material.designs), material.tasks), material.settings.numbers
     if table is None:
         return Answer("variance", notes=[UNKNOWN])
     blocks = {kind: tasks for kind, tasks in material.blocks.items() if len(tasks) > 1}
     frame = pd.concat([_components(kind, tasks, table) for kind, tasks in blocks.items()], ignore_index=True)
-    notes = _notes(frame, table)
-    return Answer("variance", methods=[METHODS], grids=[_grid(frame, table)], frames={"variance": frame}, notes=notes)
+    grids, notes = [_grid(frame, table, numbers)], _notes(frame, table, numbers)
+    return Answer("variance", methods=[METHODS], grids=grids, frames={"variance": frame}, notes=notes)
 
 
 def _components(kind: str, tasks: list[str], table: SeedTable) -> pd.DataFrame:
@@ -54,13 +54,13 @@ def _components(kind: str, tasks: list[str], table: SeedTable) -> pd.DataFrame:
     )
 
 
-def _grid(frame: pd.DataFrame, table: SeedTable) -> Grid:
+def _grid(frame: pd.DataFrame, table: SeedTable, numbers: Numbers) -> Grid:
     """Share and standard deviation of each component; then the standard errors of a difference."""
     rows = []
     for kind, block in frame.groupby("type", sort=False):
-        first, deviations = block.iloc[0], block["sd"].map(score).where(block["estimate"] >= 0, "< 0")
+        first, deviations = block.iloc[0], block["sd"].map(numbers.score).where(block["estimate"] >= 0, "< 0")
         shares = [Cell(f"{100 * s:.1f} %", below=(d,)) for s, d in zip(block["share"], deviations, strict=True)]
-        errors = [Cell(score(first[name])) for name in ("se_one_seed", "se_these_seeds", "se_tasks")]
+        errors = [Cell(numbers.score(first[name])) for name in ("se_one_seed", "se_these_seeds", "se_tasks")]
         rows.append([Cell(f"{kind} (n = {first['n_tasks']})"), *shares, *errors])
     names = ["rest" if name == REST else name for name in frame["component"].unique()]
     several = f"SE {len(table.seeds)} seeds"
@@ -78,9 +78,9 @@ def _caption(table: SeedTable) -> str:
     )
 
 
-def _notes(frame: pd.DataFrame, table: SeedTable) -> list[str]:
+def _notes(frame: pd.DataFrame, table: SeedTable, numbers: Numbers) -> list[str]:
     last, negative = frame.iloc[-1], frame[frame["estimate"] < 0]
-    one, these = score(last["se_one_seed"]), score(last["se_these_seeds"])
+    one, these = numbers.score(last["se_one_seed"]), numbers.score(last["se_these_seeds"])
     notes = [
         f"Seeds: a difference between two designs over {tasks_text(last['type'], last['n_tasks'])} measured with one"
         f" seed carries a standard error of {one} from seeds alone, with {len(table.seeds)} seeds {these}."

@@ -6,11 +6,37 @@ from fnmatch import fnmatchcase
 
 import pandas as pd
 
-from analysis.manifests.designs import Design, ScoreSource
+from analysis.manifests.designs import UNTRAINED, Design, ScoreSource
 from analysis.names import by_number, listed, suggest
 from analysis.scores.labels import config_order, names_of
 from analysis.scores.long_table import Scores
 from cli.errors import UserError
+
+
+def renamed(scores: Scores, names: dict[str, str]) -> Scores:
+    """Return the scores with designs under the new `names`, and their untrained references named after them.
+
+    Every later step knows a design by its new name, so no rendering can miss one; `Design.own_name` is for the files
+    of data. Raises UserError for a name that no design has, and where two designs would get one name.
+    """
+    new: dict[str, str] = {}
+    for name, given in names.items():
+        label = next((label for label, design in scores.designs.items() if name in names_of(label, design)), None)
+        if label is None:
+            raise UserError(f"rename= names {name!r}, which is not among the scores. {suggest(name, scores.designs)}")
+        new[label] = given
+    twins = {f"{label}{UNTRAINED}": f"{given}{UNTRAINED}" for label, given in new.items()}
+    new = {label: given for label, given in {**new, **twins, **new}.items() if label in scores.designs}
+    owner = {label: label for label in scores.designs}  # of each name, old or new: no two designs may share one
+    for label, given in new.items():
+        if owner.setdefault(given, label) != label:
+            raise UserError(f"rename= gives {label} the name {given!r}, which {owner[given]} has. Give each its own.")
+    designs = {
+        new.get(label, label): replace(design, own_name=label) if label in new else design
+        for label, design in scores.designs.items()
+    }
+    named = scores.frame["design"].map(lambda label: new.get(label, label))
+    return replace(scores, frame=scores.frame.assign(design=named), designs=designs)
 
 
 def keep_seeds(source: ScoreSource, wanted: tuple[str, ...]) -> ScoreSource:

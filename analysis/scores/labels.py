@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from analysis.manifests.compared_keys import NAMED
-from analysis.manifests.designs import NOTHING, Design
+from analysis.manifests.designs import NOTHING, UNTRAINED, Design
 from analysis.manifests.differences import run_differences
 from analysis.names import listed
 from records.identity import below
@@ -59,7 +59,8 @@ def gathered(designs: dict[str, Design], label: dict[str, str]) -> dict[str, Des
 
 def names_of(label: str, design: Design) -> set[str]:
     """Return every name by which `models=` may call a design; a bracket-free one for the untrained."""
-    return {label, design.model, *design.also, label.replace(" (untrained)", "-untrained")}
+    own = design.own_name or label
+    return {label, own, design.model, *design.also, *(name.replace(UNTRAINED, "-untrained") for name in (label, own))}
 
 
 def _further(designs: list[Design]) -> dict[str, str]:

@@ -107,7 +107,7 @@ def of_one_run(tmp_path, analyse_words, n, shift, **how):
         assert table["p_seeds"].isna().all()
         assert [cell.mark for cell in section.grids[0].rows[0]] == [""] * 8
         assert "nan" not in " ".join(part for cell in section.grids[0].rows[0] for part in (cell.text, *cell.below))
-        assert "not told 1 (rope=0.005 is the margin; " in section.notes[0]
+        assert "not told 1 (rope= is the margin; " in section.notes[0]
         assert "as nothing is of designs with fewer than 3 seeds" in section.notes[0]
         assert "The pair is" not in result.verdict
         assert "equivalent" not in result.verdict
