@@ -12,7 +12,8 @@ def typeset(text: str) -> str:
 
     Markdown, csv and the screen keep the hyphen, which one can type and search for.
     """
-    return re.sub(r"(?<![\w.)\]])-(?=\.?\d)", MINUS, text).replace(" - ", f" {MINUS} ")
+    signs = text.replace(" - ", f" {MINUS} ").replace("+-", "\N{PLUS-MINUS SIGN}")
+    return re.sub(r"(?<![\w.)\]])-(?=\.?\d)", MINUS, signs)
 
 
 @dataclass(frozen=True)

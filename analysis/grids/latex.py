@@ -24,7 +24,8 @@ def latex_grid(grid: Grid) -> str:
     size, floats = fit(grid, heads)
     texts = []
     for k, pieces in enumerate(floats):
-        caption = f"{grid.caption} {grid.rest}".strip() if k == 0 else "(continued)"
+        rest = grid.rest.partition("; ")[0].removesuffix(".") + "." if grid.rest else ""  # a paper has no csv beside it
+        caption = f"{grid.caption} {rest}".strip() if k == 0 else "(continued)"
         tabulars = [_tabular(grid, heads, piece, size) for piece in pieces]
         lines = [
             *([r"\clearpage"] if k and k % MOST_WAITING == 0 else []),

@@ -14,6 +14,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import BETWEEN, compare_pairs, corrected, pairs_among
 from analysis.questions.design_by_type import Types, types_tested
+from analysis.questions.pair_texts import unreachable_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import NO_CLAIM, Row, after_correction, claims, marked_cell
 from analysis.settings import Settings
@@ -128,17 +129,16 @@ def _grid(best: pd.DataFrame, settings: Settings, sentence: str) -> Grid:
     def cells(row: Row) -> list[Cell]:
         rest = row["not_behind"].split(BETWEEN) if row["not_behind"] else []
         texts = [f"{row['type']} (n = {row['n_tasks']})", row["design"], settings.numbers.score(row["mean"])]
-        return [
-            *map(Cell, texts),
-            marked_cell(fraction(row["p"]), row, settings),
-            Cell(listed(rest, MOST_NAMED) or "-"),
-        ]
+        p = marked_cell(fraction(row["p"]), row, settings)
+        below = tuple(line for line in p.below if line != f"raw {p.text}")  # which the cell says already
+        return [*map(Cell, texts), replace(p, below=below), Cell(listed(rest, MOST_NAMED) or "-")]
 
+    closed = f" n.a.: {unreachable_text(best, settings)}." if (best["reachable"] != "yes").any() else ""
     star = "* = told the best of its type" if claims(best) else f"No star: {NO_CLAIM}"
     caption = (
         "The design of the highest mean on each type, and the largest p of its tests against each of the others; below"
         f" it that p{after_correction(settings)} over the {len(best)} types, then the same over tasks and seeds."
-        f" {star}; not told behind: designs that keep it from being told. {sentence}"
+        f" {star}; not told behind: designs that keep it from being told.{closed} {sentence}"
     ).strip()
     header = ["Type", "Highest mean", "Mean", "p", "Not told behind"]
     return Grid(

@@ -13,6 +13,6 @@ def answer(material: Material) -> Answer | None:
         return None
     kinds = memory_kinds(material.designs.values())
     rows = [[*map(Cell, [label, *cost_texts(design, kinds)])] for label, design in material.designs.items()]
-    caption = "Trainable parameters, and operations, speed and peak memory of training; by_type.csv has all digits."
+    caption = "Trainable parameters, and operations, speed and peak memory of training."
     grid = Grid("costs", caption + memory_note(kinds), ["Design", *cost_header(kinds)], rows, title="Costs")
     return Answer("costs", grids=[grid], of_scores=False)

@@ -114,7 +114,7 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
         f"Which of {over} carry each difference {which}. p:{after_correction(settings)} over tasks, or over tasks and"
         " seeds where that is larger, with all tasks and without the task of the largest difference in favour of the"
         " design ahead. Rests on: how many tasks, those of the largest differences in its favour, must go until that is"
-        f" so no more when all pairs are compared again; named up to {SAID}, all in influence.csv. They are chosen by"
+        f" so no more when all pairs are compared again; named up to {SAID}. They are chosen by"
         " the scores, so that no p without them is a test."
     )
     header = [PAIR, "HL", "p", "p without the largest", "Rests on"]

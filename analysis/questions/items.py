@@ -50,7 +50,7 @@ def answer(material: Material) -> Answer | None:
     if not tested:
         return Answer("items", notes=notes) if notes else None
     frame = _frame(tested, settings.of_other_tests)
-    grid = _grid(frame, tested, settings.of_other_tests)
+    grid = _grid(frame.iloc[material.leading(frame)], tested, settings.of_other_tests)
     return Answer("items", methods=[METHODS], grids=[grid], frames={"items": frame}, notes=notes)
 
 
@@ -114,7 +114,7 @@ def _grid(frame: pd.DataFrame, tested: list[_Tested], settings: Settings) -> Gri
 
     header = ["Task", PAIR, "Score", "Items", "Difference", f"{percent(settings.alpha)} items", "p"]
     grid = Grid("items", _caption(tested, settings), header, left=3, title="Within one task")
-    return filled(grid, frame, cells, settings.rows_shown, "rows; items.csv has all.")
+    return filled(grid, frame, cells, settings.rows_shown, "rows, those of the highest means; items.csv has all.")
 
 
 def _caption(tested: list[_Tested], settings: Settings) -> str:

@@ -7,7 +7,7 @@ from analysis.grids.formats import percent
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import corrected
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, after_correction, filled, p_cell, pair_name
+from analysis.questions.tables import OF_BEST, PAIR, Row, after_correction, filled, p_cell, pair_name
 from analysis.settings import Settings
 from analysis.statistics.arrays import rounded
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
@@ -38,7 +38,7 @@ def answer(material: Material) -> Answer | None:
     )
     table = corrected(table.assign(p_min=tested.flips.p_min, exact=tested.flips.exact), settings)
     table = table.drop(columns=["type", "told", "p_seeds_adjusted"])
-    grid = _grid(table, weights, tested.flips.flips, settings)
+    grid = _grid(table.iloc[material.leading(table)], weights, tested.flips.flips, settings)
     return Answer("mean_over_types", grids=[grid], frames={"mean_over_types": table}, methods=[METHODS])
 
 
@@ -70,4 +70,4 @@ def _grid(table: pd.DataFrame, weights: dict[str, float], flips: int, settings: 
     )
     header = [PAIR, "Mean over types", percent(settings.alpha), "p"]
     grid = Grid("mean-over-types", caption, header, title="Mean over task types")
-    return filled(grid, table, cells, settings.rows_shown, "pairs; mean_over_types.csv has all.")
+    return filled(grid, table, cells, settings.rows_shown, f"{OF_BEST}; mean_over_types.csv has all.")

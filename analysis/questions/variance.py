@@ -74,7 +74,7 @@ def _caption(table: SeedTable) -> str:
         " estimated below zero is set to 0 (< 0). SE: standard error of the difference of two designs' means that comes"
         " from seeds alone, with one seed and with these, and from the choice of tasks alone. A seed's effect on all"
         " designs (seed, task x seed) cancels in a difference of designs with the same seeds; rest is what one run has"
-        " on one task. variance.csv says what each component means."
+        " on one task."
     )
 
 

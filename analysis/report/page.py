@@ -43,7 +43,7 @@ def _page(result: Result, drawings: list[Drawing], sentences: list[str], texts: 
         notes=notes,
         parts=[
             *answer_parts(result.answers[1:], [drawing for drawing in drawings if drawing not in leading]),
-            *representation_parts(result.material.settings.representation),
+            *representation_parts(result.material.settings),
         ],
         audit=manifest_audit(result),
         further=further,

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from analysis.analyse import Result
@@ -13,6 +12,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.grids.html import HtmlGrid, html_grid
 from analysis.names import listed
 from analysis.questions.question import Answer
+from analysis.settings import Settings
 from cli.errors import UserError
 
 FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
@@ -64,26 +64,29 @@ def manifest_audit(result: Result) -> list[Part]:
     return parts
 
 
-def representation_parts(folder: Path | None) -> list[Part]:
-    """Return the answers in a folder, none for None. Raises UserError for what that command has not written."""
-    if folder is None:
+def representation_parts(settings: Settings) -> list[Part]:
+    """Return the answers in the folder, if any. Raises UserError for what that command has not written."""
+    if settings.representation is None:
         return []
-    path = folder / ANSWERS
+    path, worded = settings.representation / ANSWERS, settings.rename or settings.numbers.percent
+    said = " Names and numbers are as python -m representation wrote them: its designs, scores 0-1." * bool(worded)
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["version"] != VERSION:
             raise ValueError(f"version {stored['version']}")
-        return [_part(answer) for answer in stored["answers"]]
+        return [_part(answer, said) for answer in stored["answers"]]
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} is not as python -m representation writes it ({type(error).__name__}: {error}). Run that again."
         ) from error
 
 
-def _part(answer: dict[str, Any]) -> Part:
+def _part(answer: dict[str, Any], said: str) -> Part:
     grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
     figures = [page_figure(figure) | {"file": ""} for figure in answer["figures"]]  # beside that folder, not this page
-    return Part(answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"])
+    return Part(
+        answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"] + said
+    )
 
 
 def _grid(stored: dict[str, Any]) -> Grid:

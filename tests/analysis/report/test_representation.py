@@ -12,6 +12,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from analysis.report.page import report_files
 from analysis.report.parts import representation_parts
+from analysis.settings import Settings
 from cli.errors import UserError
 from representation.write import write_answer
 
@@ -54,10 +55,12 @@ def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
 
 
 def test_a_part_is_what_was_written(folder):
-    (part,) = representation_parts(folder)
+    (part,) = representation_parts(Settings(scores=(), representation=folder))
     (grid,) = part.grids
     assert (grid.rows[0][1].text, grid.rows[0][1].style, grid.rows[0][1].below) == (".5", "best", ("-.1 to +.9",))
-    assert representation_parts(None) == []
+    assert representation_parts(Settings(scores=())) == []
+    (part,) = representation_parts(Settings(scores=(), representation=folder, unit="percent"))
+    assert part.over.endswith("its designs, scores 0-1.")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,7 @@ def test_a_part_is_what_was_written(folder):
 def test_another_file_is_refused(folder, held):
     (folder / "answers.json").write_text(held)
     with pytest.raises(UserError, match="is not as python -m representation writes it"):
-        representation_parts(folder)
+        representation_parts(Settings(scores=(), representation=folder))
 
 
 def test_a_wrong_folder_or_no_report_is_refused(folder, wide):

@@ -7,8 +7,7 @@ from statistics import mean, median
 import numpy as np
 import pytest
 
-from analysis.grids.formats import MINUS, Numbers
-from analysis.report.page import report_files
+from analysis.grids.formats import MINUS, Numbers, typeset
 from analysis.write import draw, write_files
 from cli.errors import UserError
 from tests.analysis.three_seeds import run_seeds, write_long
@@ -55,7 +54,8 @@ def test_files_of_data_stay_as_they_are(written):
     for name in tables:
         assert (worded / name).read_bytes() == (plain / name).read_bytes(), name
     one, other = (json.loads((folder / "result.json").read_text()) for folder in (plain, worded))
-    assert other["settings"]["rename"] == NAMES and other["settings"]["unit"] == "percent"
+    assert other["settings"]["rename"] == NAMES
+    assert other["settings"]["unit"] == "percent"
     for value in (one, other):
         for key in ("settings", "verdict", "captions", "notes"):
             value.pop(key)
@@ -72,7 +72,8 @@ def test_no_rendering_has_the_former_names(written):
         assert not any(own in text for own in NAMES), name
     for name in ("table.md", "table.tex", "report.html"):
         assert all(new in texts[name] for new in NAMES.values()), name
-    assert "Model 5" in result.verdict and "Model 5" in result.summary
+    assert "Model 5" in result.verdict
+    assert "Model 5" in result.summary
     for drawing in draw(result):
         labels = " ".join(text.get_text() for text in drawing.figure.findobj(lambda item: hasattr(item, "get_text")))
         assert not any(own in f"{labels} {drawing.caption} {drawing.alt}" for own in NAMES), drawing.name
@@ -91,15 +92,23 @@ def test_scores_and_differences_are_those_by_hand(tmp_path, analyse_words):
     means = [f"{100 * mean(values.tolist()):.1f}" for values in (first, second)]
     gap, typical = 100 * mean(differences), 100 * walsh(differences)
     size = f"{abs(typical):.1f}"
-    assert gap < 0 and size not in means
+    assert gap < 0
+    assert size not in means
     markdown, latex, page = ((folder / name).read_text() for name in ("table.md", "table.tex", "report.html"))
-    assert f" **{means[0]}** |" in markdown and f"a & \\textbf{{{means[0]}}}" in latex
-    assert f"<strong>{means[0]}</strong>" in page and f"<u>{means[1]}</u>" in page
-    assert f"| b - a                 | {gap:.1f} |" in markdown and rf"| {typical:.1f}\* (" in markdown
-    assert f">{MINUS}{size}<sup>*</sup>" in page and f"$-${size}$^{{*}}$" in latex
+    assert f" **{means[0]}** |" in markdown
+    assert f"a & \\textbf{{{means[0]}}}" in latex
+    assert f"<strong>{means[0]}</strong>" in page
+    assert f"<u>{means[1]}</u>" in page
+    assert f"| b - a                 | {gap:.1f} |" in markdown
+    assert rf"| {typical:.1f}\* (" in markdown
+    assert f">{MINUS}{size}<sup>*</sup>" in page
+    assert f"$-${size}$^{{*}}$" in latex
     for text in (result.summary, result.verdict, page):
-        assert f"a is {size} ahead of b" in text and f"({means[0]})" in text
-    assert "equivalent within 0.7" in markdown and "equivalent within 0.7" in page and "Power at 1.5" in markdown
+        assert f"a is {size} ahead of b" in text
+        assert f"({means[0]})" in text
+    assert "equivalent within 0.7" in markdown
+    assert "equivalent within 0.7" in page
+    assert "Power at 1.5" in markdown
     of_scores = sum(len(answer.grids) for answer in result.answers if answer.of_scores)
     assert markdown.count("are times 100") == latex.count("are times 100") == of_scores > 5
     forest, *others = draw(result)
@@ -125,9 +134,17 @@ def test_published_tables_out_of_100_come_to_the_same(tmp_path, analyse_words, u
 def test_numbers():
     percent, fraction = Numbers(True, 2), Numbers()
     assert [percent.score(0.43125), percent.signed(0.00434), percent.signed(-0.00001)] == ["43.12", "+0.43", "+0.00"]
-    assert percent.interval(-0.012, 0.1) == "[-1.20, +10.00]" and fraction.interval(-0.012, 0.1) == "[-.0120, +.1000]"
+    assert percent.interval(-0.012, 0.1) == "[-1.20, +10.00]"
+    assert fraction.interval(-0.012, 0.1) == "[-.0120, +.1000]"
     assert [percent.margin(0.005), percent.margin(0.07), fraction.margin(0.005)] == ["0.5", "7", ".005"]
-    assert percent.interval(float("nan"), 0.0) == "n.a." and Numbers(digits=0).signed(0.4) == "+0"
+    assert percent.interval(float("nan"), 0.0) == "n.a."
+    assert Numbers(digits=0).signed(0.4) == "+0"
+
+
+def test_signs_are_set_alike():
+    assert typeset("b - a: -.0123, 0.0 +- 0.5 %, [-1.20, +.1], t-5") == (
+        f"b {MINUS} a: {MINUS}.0123, 0.0 \N{PLUS-MINUS SIGN} 0.5 %, [{MINUS}1.20, +.1], t-5"
+    )
 
 
 def test_a_file_of_names_and_names_new_and_old_choose(root, tmp_path, analyse_words):
@@ -152,10 +169,45 @@ def test_a_file_of_names_and_names_new_and_old_choose(root, tmp_path, analyse_wo
 def test_what_is_no_new_name_is_refused(root, analyse_words, words, message):
     with pytest.raises(UserError, match=r"^rename=") as refused:
         analyse_words(f"scores={root}", f"rename={words}")
-    assert message in str(refused.value) and "\n" not in str(refused.value)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("word", ["unit=percents", "digits=13", "digits=-1"])
 def test_units_and_digits_have_limits(root, analyse_words, word):
     with pytest.raises(UserError, match=word):
         analyse_words(f"scores={root}", word)
+
+
+@pytest.fixture
+def best_last(tmp_path, analyse_words):
+    """Twelve models, the best last in the alphabet, in a table with room for three pairs: result and its folder."""
+    scores = 0.4 + 0.01 * np.arange(12)[:, None] + np.random.default_rng(2).normal(0, 0.001, (12, 16))
+    types = {task: task.rstrip("0123456789") for task in TASKS}
+    path = write_long(tmp_path / "s.csv", scores, [f"m{k:02}" for k in range(12)], types)
+    return analyse_words(f"scores={path}", "rows_shown=3"), tmp_path
+
+
+def test_every_table_that_is_cut_shows_the_best(best_last):
+    result, _ = best_last
+    cut = {grid.name: grid for grid in result.grids() if " of 66 pairs" in grid.rest}
+    assert {"pairs", "mean-over-types", "equivalence", "pair-details"} <= cut.keys()
+    for name, grid in cut.items():
+        assert {row[0].text for row in grid.rows} == {"m10 - m09", "m11 - m09", "m11 - m10"}, name
+        assert "3 of 66 pairs, those of the highest means; " in grid.rest
+
+
+def test_a_caption_in_a_paper_names_no_file_and_rows_say_what_is_not_shown(best_last):
+    result, folder = best_last
+    write_files(result, folder / "out")
+    latex = (folder / "out" / "table.tex").read_text()
+    captions = [line for line in latex.splitlines() if line.startswith(r"\caption{")]
+    assert sum("The first 3 of 66 pairs, those of the highest means.}" in line for line in captions) >= 4
+    assert not any(".csv" in line for line in captions)
+
+
+def test_no_cell_says_its_number_twice(root, analyse_words):
+    result = analyse_words(f"scores={root}", "correction=holm", "models=[eos-causal,mean-bi]")
+    grids = {grid.name: grid for grid in result.grids()}
+    for row in grids["best-by-type"].rows:
+        assert f"raw {row[3].text}" not in row[3].below
