@@ -54,7 +54,8 @@ class Result:
         return [grid for answer in self.answers if main in (None, answer.main) for grid in answer.grids]
 
     def page_notes(self) -> tuple[list[str], list[str]]:
-        """Return the notes on the whole, those of the control rule first: the first `MOST_NOTES`, and the others.
+        """Return the notes on the whole, those of the control rule first and those on the reading of files last: the
+        first `MOST_NOTES`, and the others.
 
         The notes of an answer with tables stand below those.
         """
@@ -110,8 +111,9 @@ def analyse(settings: Settings) -> Result:
         footnotes=rule.footnotes,
     )
     given = answers(material)
-    notes = [*scores.notes, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
+    notes = [*scores.naming, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
     notes += [*hole_notes, *part_notes, *whole.notes, *(note for answer in given for note in answer.notes)]
+    notes += scores.notes  # last: how files were read changes the reading of no table
     return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
 
 
@@ -139,7 +141,7 @@ def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, list[str], list[st
     frame, hole_notes = without_holes(frame[frame["design"].isin(designs)], scores.rows, policy)
     frame, part_notes = without_parts(frame, designs)
     whole = complete(frame, designs, policy)
-    return frame, whole.designs, whole.tasks, [*scores.notes, *hole_notes, *part_notes, *whole.notes]
+    return frame, whole.designs, whole.tasks, [*scores.notes, *scores.naming, *hole_notes, *part_notes, *whole.notes]
 
 
 def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:

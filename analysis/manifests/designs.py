@@ -85,3 +85,8 @@ class ScoreSource:
     types: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     other_seeds: set[str] = field(default_factory=set)  # those that seeds= left out
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, for notes: whoever gets a report has no use for its author's folders."""
+        return Path(self.path).name

@@ -26,6 +26,7 @@ class Scores:
     designs: dict[str, Design]
     notes: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
+    naming: tuple[str, ...] = ()  # the note on what names leave out
 
 
 def normalise(source: ScoreSource, scale: str) -> ScoreSource:
@@ -47,12 +48,12 @@ def normalise(source: ScoreSource, scale: str) -> ScoreSource:
     if percent:
         if scale == "auto":
             _refuse_mixed(usable)
-        note = f"{source.path}: scores are 0-100 (largest {top:g}) and were divided by 100."
+        note = f"{source.name}: scores are 0-100 (largest {top:g}) and were divided by 100."
         rows = [replace(row, score=row.score / 100.0) for row in source.rows]
         return replace(source, rows=rows, notes=[*source.notes, note])
     if scale != "auto" or all(design.runs for design in source.designs.values()):  # our own evaluation writes 0-1
         return source
-    return replace(source, notes=[*source.notes, f"{source.path}: scores were read as 0-1 (largest {top:g})."])
+    return replace(source, notes=[*source.notes, f"{source.name}: scores were read as 0-1 (largest {top:g})."])
 
 
 def _refuse_mixed(usable: list[Row]) -> None:
@@ -90,12 +91,13 @@ def join(sources: list[ScoreSource], own_types: dict[str, str], allow: tuple[str
             raise UserError(
                 f"{row.model}{seed} has two scores on {row.task}: {other.source} and {row.source}. Remove one of them."
             )
-    notes = [note for source in sources for note in source.notes] + usual_note(designs.values())
+    notes = [note for source in sources for note in source.notes]
     rows = tuple(seen.values())
     records = [
         (label[r.model], r.model, r.seed, r.task, types[r.task], r.score, r.split, r.subsets, r.source) for r in rows
     ]
-    return Scores(pd.DataFrame(records, columns=COLUMNS), gathered(designs, label), tuple(notes), rows)
+    frame, naming = pd.DataFrame(records, columns=COLUMNS), tuple(usual_note(designs.values()))
+    return Scores(frame, gathered(designs, label), tuple(notes), rows, naming)
 
 
 def scores_for_file(frame: pd.DataFrame) -> pd.DataFrame:

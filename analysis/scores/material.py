@@ -33,9 +33,9 @@ def within(source: ScoreSource, benchmark: Benchmark | None) -> ScoreSource:
                     f" {benchmark.name} scores {listed(asked, 4)}. Score it so, or leave it out."
                 )
     gone = sorted({row.task for row in source.rows} - set(benchmark.tasks))
-    left = f"{source.path}: {len(gone)} tasks that are not of {benchmark.name} were left out: {listed(gone)}."
+    left = f"{source.name}: {len(gone)} tasks that are not of {benchmark.name} were left out: {listed(gone)}."
     silent = bool(rows) and not any(row.split or row.problem for row in rows)
-    unsaid = f"{source.path} does not say of which split and subsets its scores are: taken for {benchmark.name}'s."
+    unsaid = f"{source.name} does not say of which split and subsets its scores are: taken for {benchmark.name}'s."
     return replace(source, rows=rows, notes=[*source.notes, *[left] * bool(gone), *[unsaid] * silent])
 
 

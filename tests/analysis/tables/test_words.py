@@ -1,6 +1,7 @@
 """Names, unit and digits are the author's to set: every rendering follows, the files of data stay as they are."""
 
 import json
+import re
 from itertools import combinations_with_replacement
 from statistics import mean, median
 
@@ -211,3 +212,22 @@ def test_no_cell_says_its_number_twice(root, analyse_words):
     grids = {grid.name: grid for grid in result.grids()}
     for row in grids["best-by-type"].rows:
         assert f"raw {row[3].text}" not in row[3].below
+
+
+def test_how_a_file_was_read_is_said_last_and_no_folder_of_the_author_is_named(best_last):
+    result, folder = best_last
+    assert result.notes[-1].startswith("s.csv: scores were read as 0-1 (largest 0.5")
+    assert not any(str(folder) in note for note in result.notes)
+    notes, further = result.page_notes()
+    assert notes[0].startswith("No manifest stands beside these scores")
+    assert [*notes, *further][-1] == result.notes[-1]
+
+
+def test_markdown_has_the_order_of_the_page(written):
+    result, folder = written[()]
+    page, text = (folder / "report.html").read_text(), (folder / "table.md").read_text()
+    titles = {grid.name: grid.title for grid in result.grids()}
+    shown = [titles[name] for name in re.findall(r'id="table-([^"]+)"', page) if name in titles]
+    assert [title for title in re.findall(r"^## (.*)$", text, re.MULTILINE) if title in shown] == shown
+    parts = ("Verdict", "Scores by task type", "Notes", "The verdict in full", "Pairs of designs")
+    assert [text.index(f"## {part}\n") for part in parts] == sorted(text.index(f"## {part}\n") for part in parts)
