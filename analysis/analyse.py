@@ -112,7 +112,8 @@ def analyse(settings: Settings) -> Result:
     )
     given = answers(material)
     notes = [*scores.naming, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
-    notes += [*hole_notes, *part_notes, *whole.notes, *(note for answer in given for note in answer.notes)]
+    notes += [*hole_notes, *part_notes, *whole.notes]
+    notes += [note for one in sorted(given, key=lambda one: one.aside) for note in one.notes]
     notes += scores.notes  # last: how files were read changes the reading of no table
     return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
 

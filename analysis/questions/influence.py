@@ -35,7 +35,7 @@ def answer(material: Material) -> Answer | None:
         return None
     if len(pairs) > MOST_PAIRS or len(material.matrix) > EXACT_UP_TO or settings.correction == RESAMPLED:
         few = f"up to {MOST_PAIRS} pairs and {EXACT_UP_TO:,} tasks, and a correction without resampling"
-        return Answer("influence", notes=[f"Which tasks carry a difference is worked out for {few}."])
+        return Answer("influence", notes=[f"Which tasks carry a difference is worked out for {few}."], aside=True)
     table = pd.DataFrame([_row(material, place) for place in shown.tolist()], index=shown).reset_index(drop=True)
     return Answer(
         "influence",

@@ -13,7 +13,7 @@ MOST = 8  # letters named
 
 def answer(material: Material) -> Answer:
     """Return the notes alone."""
-    return Answer("letters", notes=letter_notes(names_in(material), material.settings.figures), main=True)
+    return Answer("letters", notes=letter_notes(names_in(material), material.settings.figures), main=True, aside=True)
 
 
 def names_in(material: Material) -> set[str]:

@@ -28,7 +28,8 @@ def answer(material: Material) -> Answer | None:
     if len(material.types) < 2:
         return None
     if len(pairs) > RESAMPLED_PAIRS:
-        return Answer("mean_over_types", notes=[f"The mean over types is tested for up to {RESAMPLED_PAIRS} pairs."])
+        few = f"The mean over types is tested for up to {RESAMPLED_PAIRS} pairs."
+        return Answer("mean_over_types", notes=[few], aside=True)
     block = pd.Index(material.blocks[material.last])
     strata = [block.get_indexer(tasks) for tasks in material.types.values()]
     differences = rounded(material.differences(material.last), settings.decimals)

@@ -130,6 +130,7 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)  # further keys of result.json
     of_designs: bool = True  # the rows are designs or pairs, so footnotes on designs belong to the tables
     of_scores: bool = True  # the numbers are scores or differences of scores, so captions say `unit=percent`
+    aside: bool = False  # its notes change the reading of no table, so they come after the others
 
     @cached_property
     def drawings(self) -> list[Drawing]:

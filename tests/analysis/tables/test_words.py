@@ -219,6 +219,7 @@ def test_how_a_file_was_read_is_said_last_and_no_folder_of_the_author_is_named(b
     assert result.notes[-1].startswith("s.csv: scores were read as 0-1 (largest 0.5")
     assert not any(str(folder) in note for note in result.notes)
     notes, further = result.page_notes()
+    assert [note for note in result.notes if "worked out for" in note or "read as" in note] == result.notes[-2:]
     assert notes[0].startswith("No manifest stands beside these scores")
     assert [*notes, *further][-1] == result.notes[-1]
 
