@@ -41,6 +41,7 @@ more examples:
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh family=table
   python -m analysis scores=runs/scores allow=[manifest]
+  python -m analysis scores=runs/scores unit=percent digits=1 rename='{eos-causal: Model 1}'
   python -m analysis scores=results benchmark="MTEB(eng, v1)"        (its tasks alone, on the splits that it scores)
   python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
 

@@ -34,8 +34,8 @@ def answer(material: Material) -> Answer | None:
     settings, matrix = material.settings, material.matrix
     designs = [str(name) for name in matrix.columns]
     if len(designs) < 3:
-        few = "Friedman's test and average ranks need three designs; for two see the pairs."
-        return Answer("ranks", notes=[few], aside=True)
+        note = "Friedman's test and average ranks need three designs; for two see the pairs."
+        return Answer("ranks", notes=[note], aside=True)
     few = math.comb(len(designs), 2) <= MOST_PAIRS
     tests, ranks, pairs = [], [], []
     for kind, tasks in material.blocks.items():

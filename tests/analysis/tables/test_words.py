@@ -232,3 +232,12 @@ def test_markdown_has_the_order_of_the_page(written):
     assert [title for title in re.findall(r"^## (.*)$", text, re.MULTILINE) if title in shown] == shown
     parts = ("Verdict", "Scores by task type", "Notes", "The verdict in full", "Pairs of designs")
     assert [text.index(f"## {part}\n") for part in parts] == sorted(text.index(f"## {part}\n") for part in parts)
+
+
+def test_no_table_of_scores_prints_a_difference_past_the_unit(written):
+    result, _ = written[WORDS]
+    for answer in result.answers:
+        cells = [cell for grid in answer.grids for row in grid.rows for cell in row]
+        words = [*(cell.text for cell in cells), *(line for cell in cells for line in cell.below), *answer.notes]
+        past = [text for text in [*words, *answer.about.values()] if re.search(r"[+-]\.\d{4}", text)]
+        assert not past or not answer.of_scores, f"{answer.name}: print scores by settings.numbers, not {past[:3]}"
