@@ -58,7 +58,16 @@ def compare_pairs(
         if settings.correction == RESAMPLED:
             ranks.append(np.zeros((len(first), len(matrix)), dtype=np.int64))
             ranks[-1][:, places] = signed_ranks(differences, settings.zeros, settings.decimals)
-    tests = corrected(pd.concat(tables, ignore_index=True), settings, np.concatenate(ranks) if ranks else None)
+    tests = pd.concat(tables, ignore_index=True)
+    return corrected_pairs(tests, settings, np.concatenate(ranks) if ranks else None)
+
+
+def corrected_pairs(tests: pd.DataFrame, settings: Settings, ranks: Ints | None = None) -> pd.DataFrame:
+    """Return tests of pairs with the columns of `corrected`, `told` only where both tests point the same way.
+
+    So pairs that were tested before can be corrected as another family.
+    """
+    tests = corrected(tests, settings, ranks)
     side = np.sign(tests["w_plus"] - tests["w_minus"])  # `ahead` of a test that passes
     return tests.assign(told=tests["told"] & (side == np.sign(tests["mean_seeds"])))
 
@@ -74,6 +83,11 @@ def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
     shown = (designs >= 0) & (tasks >= 0)
     cube[designs[shown], tasks[shown], seeds[shown]] = known["score"].to_numpy()[shown]
     return cube
+
+
+def common_seeds(cube: Floats) -> Floats:
+    """Return [designs, tasks, seeds] of the seeds that all designs have on all tasks."""
+    return cube[:, :, ~np.isnan(cube).any(axis=(0, 1))]
 
 
 def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> tuple[Ints, Ints]:

@@ -17,14 +17,20 @@ from analysis.drawings.style import BLACK, BLUE, LINE, MOST_DESIGNS
 from analysis.grids.formats import Numbers, equals, fraction, percent, score
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
-from analysis.questions.compared_pairs import compare_pairs, seed_cube
+from analysis.questions.compared_pairs import (
+    common_seeds,
+    compare_pairs,
+    corrected_pairs,
+    pairs_among,
+    seed_cube,
+)
 from analysis.questions.pair_texts import correction_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, claims, mark_of, marked_cell, star_legend
 from analysis.settings import Settings
 from analysis.statistics.arrays import rounded
 from analysis.statistics.contrasts import helmert
-from analysis.statistics.correction import passes
+from analysis.statistics.correction import RESAMPLED, passes
 from analysis.statistics.interaction import over_seeds, permuted
 from analysis.statistics.intervals import mean_and_error, student_reach
 from analysis.statistics.seeds import FEWEST_SEEDS
@@ -48,7 +54,11 @@ def answer(material: Material) -> Answer | None:
     settings = replace(material.settings, family="table")  # all types are corrected together
     matrix = material.matrix[designs]
     test = _interaction(material, designs, types)
-    tests = compare_pairs(matrix, types, settings, material.control, material.frame)
+    if settings.correction == RESAMPLED:  # takes the ranks of all of them
+        tests = compare_pairs(matrix, types, settings, material.control, material.frame)
+    else:
+        at_hand = pairs_among(material.pairs, designs)
+        tests = corrected_pairs(at_hand[at_hand["type"].isin(types)].reset_index(drop=True), settings)
     simple = simple_effects(tests, matrix, types, settings)
     reference = material.control or str(matrix.mean().idxmax())
     shown, said = _from(simple, reference), _verdict(test) + _turned(simple)
@@ -76,12 +86,11 @@ def _interaction(material: Material, designs: list[str], types: Types) -> dict[s
     settings, sizes = material.settings, [len(tasks) for tasks in types.values()]
     matrix, contrasts = material.matrix.loc[list(chain(*types.values())), designs], helmert(len(designs))
     tasks = permuted(rounded(matrix.to_numpy(dtype=np.float64) @ contrasts, settings.decimals), sizes)
-    cube = seed_cube(material.frame, matrix)
-    cube = cube[:, :, ~np.isnan(cube).any(axis=(0, 1))]
+    cube = common_seeds(seed_cube(material.frame, matrix))
     seeds = over_seeds(rounded(np.einsum("dts,dk->tks", cube, contrasts), settings.decimals), sizes)
-    told = seeds.n_seeds >= FEWEST_SEEDS and bool(passes(np.array([tasks.p, seeds.p]), settings.alpha).all())
+    told = seeds.n_seeds >= FEWEST_SEEDS and bool(passes(np.array([tasks.p, seeds.p_seeds]), settings.alpha).all())
     sized = {"n_designs": len(designs), "n_types": len(types), "n_tasks": sum(sizes)}
-    return sized | vars(tasks) | {f"{name}_seeds": value for name, value in vars(seeds).items()} | {"told": told}
+    return sized | vars(tasks) | vars(seeds) | {"told": told}
 
 
 def simple_effects(tests: pd.DataFrame, matrix: pd.DataFrame, types: Types, settings: Settings) -> pd.DataFrame:
@@ -117,9 +126,9 @@ def _from(simple: pd.DataFrame, reference: str) -> pd.DataFrame:
 def _verdict(test: dict[str, Any]) -> str:
     """Return whether designs differ by type, in one sentence."""
     over = f"p {equals(test['p'])} over tasks"
-    if test["n_seeds_seeds"] < FEWEST_SEEDS:
+    if test["n_seeds"] < FEWEST_SEEDS:
         return f"Design x type: {over}; no claim about designs."
-    told, seeds = "are told" if test["told"] else "are not told", f"over tasks and the {test['n_seeds_seeds']} seeds"
+    told, seeds = "are told" if test["told"] else "are not told", f"over tasks and the {test['n_seeds']} seeds"
     return (
         f"The differences between designs {told} to depend on the type of task: {over}, p {equals(test['p_seeds'])}"
         f" {seeds}."
@@ -131,7 +140,7 @@ def _note(test: dict[str, Any]) -> str:
     how = "all orders counted" if test["exact"] else f"{test['draws']:,} random orders (seed {SEED}), error of p"
     how += "" if test["exact"] else f" {fraction(test['p_error'])}"
     text = f"Design x type ({test['n_designs']} designs, {test['n_types']} types): {score(test['statistic'], 2)}, {how}"
-    if test["n_seeds_seeds"] >= FEWEST_SEEDS:
+    if test["n_seeds"] >= FEWEST_SEEDS:
         dfs = f"{test['df_seeds']:.1f}, {test['df_error_seeds']:.1f}"
         text += f"; over seeds F({dfs}) = {score(test['F_seeds'], 2)}"
     return f"{text}."

@@ -93,8 +93,6 @@ def _heads(table: pd.DataFrame) -> list[str]:
 def effects_caption(factorial: Factorial, settings: Settings) -> str:
     """Name the design, the statistic, the test, the correction and the marks."""
     tests, crossing, legend = factorial.tests, factorial.crossing, star_legend(factorial.tests, settings)
-    if claims(tests) and (tests["df"] > 1).any():
-        legend += "; an effect with more than one degree of freedom has no test over seeds, and no star"
     if (tests["reachable"] != "yes").any():
         legend += f"; n.a. = so few tasks that {fraction(settings.alpha)} cannot be reached, whatever the scores"
     return (
@@ -170,6 +168,11 @@ def _methods(effects: list[Factorial], settings: Settings) -> list[str]:
         f"Main effects and interactions ({names}) were tested over tasks by sign flips of within-task contrasts"
         f" [@winkler2014], with the F of the repeated-measures analysis as the statistic{after}."
     ]
+    if claims(tests):
+        sentences.append(
+            "Over tasks and seeds the same contrasts were tested by F, their error that of tasks + seeds - rest, with"
+            " Satterthwaite's [@satterthwaite1946] degrees of freedom, times Box's epsilon [@greenhouse1959]."
+        )
     drawn = tests[~tests["exact"].astype(bool)]
     if len(drawn):
         sentences.append(

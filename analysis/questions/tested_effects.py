@@ -6,12 +6,13 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from analysis.questions.compared_pairs import corrected, seed_cube
+from analysis.questions.compared_pairs import common_seeds, corrected, seed_cube
 from analysis.questions.crossings import Crossing, crossings
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
-from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
+from analysis.statistics.interaction import OverSeeds, effect_over_seeds
+from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.sign_flip import sign_flip
 
 
@@ -58,20 +59,19 @@ def effect_tests(
 
     scores: type -> [n tasks, cells]; by_seed: type -> [cells, n tasks, seeds]. Columns: type, effect, n_tasks, n_zero
     (tasks without any difference), df, df_error, F, partial_eta_squared, p, p_min (smallest that so many tasks allow),
-    flips, exact, n_seeds, p_seeds (of an effect of one degree of freedom, as that of a pair), and those of `corrected`;
-    the family is the effects of one crossing within a type (or within the table).
+    flips, exact, those of `effect_over_seeds` over the seeds that all cells have, three or more (n_seeds, F_seeds,
+    df_seeds, df_error_seeds, p_seeds), and those of `corrected`; the family is the effects of one crossing within a
+    type (or within the table).
     """
     contrasts = effect_contrasts({name: len(levels) for name, levels in crossing.levels.items()})
     rows = []
     for kind, values in scores.items():
         for effect, columns in contrasts.items():
             row = effect_test(values @ columns, settings.decimals)
-            of_seeds = np.empty((len(columns), len(values), 0)) if by_seed is None else by_seed[kind]
-            contrasted = np.tensordot(columns[:, 0], of_seeds, 1)
-            seeds = over_tasks_and_seeds(
-                np.stack([np.zeros_like(contrasted), contrasted]), np.array([0]), np.array([1])
-            )
-            row |= {"n_seeds": int(seeds.n_seeds[0]), "p_seeds": two_sided(seeds)[0] if row["df"] == 1 else np.nan}
+            runs = np.empty((len(columns), len(values), 0)) if by_seed is None else common_seeds(by_seed[kind])
+            seeds = effect_over_seeds(np.einsum("cts,ck->tks", runs, columns))
+            claim = seeds if seeds.n_seeds >= FEWEST_SEEDS else OverSeeds(seeds.n_seeds)
+            row |= vars(claim)
             rows.append({"type": kind, "effect": " x ".join(effect), **row})
     return corrected(pd.DataFrame(rows), settings)
 

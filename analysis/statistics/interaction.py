@@ -1,5 +1,7 @@
 """Design x type: does the vector of design effects differ between types of task? Over tasks, and over tasks and seeds.
 
+Also any effect of crossed factors over tasks and seeds, whose test has the same parts.
+
 Tasks are units within types; a task's own level is taken out by contrasts of its scores over designs. The statistic is
 Welch's (1951), whose weights are the types' own spreads, summed over the contrasts (for distances: Hamidi et al. 2019).
 """
@@ -12,13 +14,14 @@ from math import factorial, prod
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, blocks, length
+from analysis.statistics.seeds import combined_error, table_mean_squares
 from analysis.statistics.sign_flip import CELLS, SEED, counted_p
+from analysis.statistics.variance import NOISE
 
 DRAWS = 9_999
 FEWEST_DRAWS = 999
 DRAWN = 20_000_000  # tasks put into an order at most, but for the fewest draws
 LEAST_SPREAD = 1e-3  # of the pooled one: two tasks that happen to agree are no proof of a type without spread
-NOISE = 1e-24
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,13 @@ class Permuted:
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """F with `df` and `df_error` degrees of freedom over `n_seeds` seeds; all nan below two seeds."""
+    """F with its degrees of freedom and p over `n_seeds` seeds; all nan below two seeds."""
 
     n_seeds: int
-    F: float = np.nan
-    df: float = np.nan
-    df_error: float = np.nan
-    p: float = np.nan
+    F_seeds: float = np.nan
+    df_seeds: float = np.nan
+    df_error_seeds: float = np.nan
+    p_seeds: float = np.nan
 
 
 def welch(sums: Floats, squares: Floats, sizes: Ints) -> tuple[Floats, Floats, Floats, Floats]:
@@ -97,13 +100,11 @@ def permuted(vectors: Floats, sizes: Sequence[int], draws: int = DRAWS) -> Permu
 def over_seeds(vectors: Floats, sizes: Sequence[int]) -> OverSeeds:
     """Test the same where tasks and seeds are random. vectors: [n, k, S], type by type, of seeds that all designs have.
 
-    F is the statistic over tasks, whose error is 1, over 1 + seeds - rest, never less than the larger of the first two.
+    F is the statistic over tasks, whose error is 1, over 1 + seeds - rest, never less than the largest of them.
     seeds: the types' mean vectors by seed around their mean, what all types share with a seed taken out; rest: design x
     task x seed, which both hold. Degrees of freedom of the sum by Satterthwaite (1946), and all times Box's epsilon
     (Greenhouse and Geisser 1959), since designs may differ in how far they vary with task and seed.
     """
-    from scipy.stats import f
-
     n, k, seeds = vectors.shape
     if seeds < 2:
         return OverSeeds(seeds)
@@ -122,14 +123,41 @@ def over_seeds(vectors: Floats, sizes: Sequence[int]) -> OverSeeds:
     parts = np.array([1.0, np.trace(with_seed), (weights * (1 - shares) * rests / (counts * seeds)).sum()])
     parts[1:] /= free
     df = np.array([df_tasks, free * (seeds - 1), k * (n - len(sizes)) * (seeds - 1)])
-    unbiased, larger = parts[0] + parts[1] - parts[2], parts[:2].argmax()
-    error = max(unbiased, parts[larger])
-    df_error = error**2 / (parts**2 / df).sum() if unbiased >= parts[larger] else df[larger]
-    covariance = with_task + with_seed
+    return OverSeeds(seeds, *_quasi_f(float(statistic), parts, df, with_task + with_seed, free))
+
+
+def effect_over_seeds(vectors: Floats) -> OverSeeds:
+    """Test orthonormal contrasts [n tasks, k, S seeds] of one effect: is their mean zero where both are random?
+
+    F is the squared length of the mean over what it is expected to be without an effect: tasks + seeds - rest, the
+    squared error of a pair's mean difference (`seeds.combined_error`) summed over the contrasts. Degrees of freedom as
+    in `over_seeds`. With one contrast it is the test of a pair; which basis spans the effect changes nothing. All nan
+    below two tasks or two seeds.
+    """
+    n, k, seeds = vectors.shape
+    if min(n, seeds) < 2:
+        return OverSeeds(seeds)
+    mean, squares = vectors.mean(axis=(0, 2)), table_mean_squares(vectors.transpose(1, 0, 2))
+    by_task, by_seed = (vectors.mean(axis=axis) for axis in (2, 0))
+    with_task, with_seed = np.cov(by_task.T).reshape(k, k) / n, np.cov(by_seed).reshape(k, k) / seeds
+    df = k * np.array([n - 1, seeds - 1, (n - 1) * (seeds - 1)], dtype=np.float64)
+    parts = squares.mean(axis=1) / (n * seeds)
+    return OverSeeds(seeds, *_quasi_f(float(mean @ mean) / k, parts, df, with_task + with_seed, k))
+
+
+def _quasi_f(statistic: float, parts: Floats, df: Floats, covariance: Floats, free: int) -> tuple[float, ...]:
+    """Return F of a statistic over the error that the parts of tasks, seeds and rest make, its two df and p.
+
+    df: of the parts; free: of the statistic. Both are multiplied by Box's epsilon of the covariance [k, k].
+    """
+    from scipy.special import fdtrc
+
+    error, freedom = (float(part[0]) for part in combined_error(parts[:, None], df)[:2])
     squares = float((covariance**2).sum())
-    epsilon = np.trace(covariance) ** 2 / (k * squares) if squares else 1.0
-    dfs = float(epsilon * free), float(epsilon * df_error)
-    return OverSeeds(seeds, float(statistic / error), *dfs, float(f.sf(statistic / error, *dfs)))
+    epsilon = np.trace(covariance) ** 2 / (len(covariance) * squares) if squares else 1.0
+    value = statistic / error if error else np.inf if statistic > NOISE else 0.0
+    dfs = float(epsilon * free), float(epsilon * freedom)
+    return value, *dfs, float(fdtrc(*dfs, value)) if error else float(value == 0)
 
 
 def _sums(vectors: Floats, starts: Ints) -> tuple[Floats, Floats]:

@@ -76,7 +76,7 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
 
     Two-way random model of tasks and seeds; each pair has its own variances, so that designs may differ in how far
     they vary with the seed. Paired by seed where both designs share FEWEST_SEEDS or more, since those saw the same
-    batches; else, where each has as many, all its runs against all of the other. See `_parts` and `_error`.
+    batches; else, where each has as many, all its runs against all of the other. See `_parts` and `combined_error`.
     """
     kinds, kind = np.unique(~np.isnan(cube).any(axis=1), axis=0, return_inverse=True)  # which seeds a design has
     of_pairs = kind.reshape(-1)[first] * len(kinds) + kind.reshape(-1)[second]
@@ -93,7 +93,7 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
         for some in np.array_split(places, -(-len(places) * cube[0].size // AT_ONCE)):
             runs = cube[second[some]], -cube[first[some]]
             tables = [runs[0][..., other], runs[1][..., one]] if apart else [(runs[0] + runs[1])[..., shared]]
-            squared, freedom, _ = _error(*_parts(tables))
+            squared, freedom, _ = combined_error(*_parts(tables))
             result[:, some] = sum(table.mean(axis=(1, 2)) for table in tables), np.sqrt(squared), freedom
     return SeedMeans(count, paired, *result)
 
@@ -119,7 +119,7 @@ def _parts(tables: list[Floats]) -> tuple[Floats, Floats]:
     parts, df = [np.where(of_task * tasks < NOISE, 0.0, of_task)], [tasks - 1]
     for table in tables:
         seeds = table.shape[2]
-        parts += list(_pair_mean_squares(table)[1:] / (tasks * seeds))
+        parts += list(table_mean_squares(table)[1:] / (tasks * seeds))
         df += [seeds - 1, (tasks - 1) * (seeds - 1)]
     return np.stack(parts), np.array(df, dtype=np.float64)
 
@@ -143,7 +143,7 @@ def _below(distance: Floats, of: SeedMeans) -> Floats:
     return np.where(of.error_seeds == 0, np.where(distance >= -np.sqrt(NOISE), 1.0, 0.0), spread)
 
 
-def _pair_mean_squares(differences: Floats) -> Floats:
+def table_mean_squares(differences: Floats) -> Floats:
     """Return the mean squares [task | seed | rest, P] of the two-way tables `differences` [P, T tasks, S seeds]."""
     _, tasks, seeds = differences.shape
     mean = differences.mean(axis=(1, 2))[:, None]
@@ -194,19 +194,19 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
     """
     designs, tasks, seeds = scores.shape
     differences = scores[second] - scores[first]
-    of_pair, squares = _pair_mean_squares(differences), mean_squares(scores)
+    of_pair, squares = table_mean_squares(differences), mean_squares(scores)
     pooled = np.stack([of_pair[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
     mean = differences.mean(axis=(1, 2))
     intervals: list[Floats] = []
     for ms, free in ((of_pair, 1), (pooled, designs - 1)):
         df = np.array([tasks - 1, free * (seeds - 1), free * (tasks - 1) * (seeds - 1)], dtype=np.float64)
-        squared, freedom, share = _error(ms / (tasks * seeds), df)
+        squared, freedom, share = combined_error(ms / (tasks * seeds), df)
         reach = student_reach(np.sqrt(squared), freedom, level)
         intervals += [np.stack([mean - reach, mean + reach], axis=1), share]
     return tuple(intervals)
 
 
-def _error(parts: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
+def combined_error(parts: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the squared standard error, its degrees of freedom and the seeds' share, each [P], from `_parts`.
 
     Tasks + seeds - rest is without bias where all three are random (both others hold the rest); it is never taken to

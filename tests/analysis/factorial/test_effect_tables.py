@@ -121,22 +121,23 @@ def test_p_over_seeds_of_an_effect_is_that_of_the_pair_of_its_levels():
         assert 0 < tests.loc[effect, "p_seeds"] < 1
 
 
-def test_an_effect_of_two_degrees_of_freedom_has_no_star():
-    """Three poolers far apart, three seeds: p over tasks stands, no test over seeds is made; it is said."""
+def test_an_effect_of_two_degrees_of_freedom_has_a_star_where_seeds_agree():
+    """Three poolers far apart: told with three seeds that agree, not where one design's seeds stray, nor with one."""
     three = Crossing({"pooler": ["a", "b", "c"], "attn": ["causal", "bi"]}, {}, list("abcdef"))
     rng = np.random.default_rng(0)
     values = rng.uniform(0.3, 0.5, (9, 1)) + np.repeat([0, 0.1, 0.2], 2) + np.tile([0, 0.05], 3)
     values += rng.normal(0, 0.01, (9, 6))
-    for seeds, marks in ((1, ["", ""]), (3, ["(*)", "*"])):
-        tests = effect_tests({"STS": values}, three, SETTINGS, {"STS": by_seed(values.T, seeds)})
+    stray = np.zeros((6, 1, 3))
+    stray[0] = [-0.4, 0.1, 0.3]
+    for seeds, moved, marks in ((1, 0, ["", ""]), (3, 0, ["*", "*"]), (3, stray, ["(*)", "(*)"])):
+        tests = effect_tests({"STS": values}, three, SETTINGS, {"STS": by_seed(values.T, seeds) + moved})
         assert tests["df"].tolist() == [2, 1, 2]
         assert tests["significant"].tolist()[:2] == [True, True]
-        assert tests["p_seeds"].notna().tolist() == [False, seeds == 3, False]
+        assert tests["p_seeds"].notna().tolist() == [seeds == 3] * 3
+        assert tests["told"].tolist()[:2] == [mark == "*" for mark in marks]
         grid = effects_grid(Factorial(three, tests, marginal_means({"STS": values}, three)), SETTINGS)
         assert [row[2].mark for row in grid.rows[:2]] == marks
         assert not any("nan" in part for row in grid.rows for cell in row for part in cell.below)
-        said = "an effect with more than one degree of freedom has no test over seeds, and no star"
-        assert (said in grid.caption) == (seeds == 3)
 
 
 def test_both_crossings_have_tables_with_titles_of_their_own():

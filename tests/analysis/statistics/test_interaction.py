@@ -99,10 +99,10 @@ def test_over_seeds_it_is_the_quasi_f_where_all_types_spread_alike():
     error = scaled[0] + scaled[1] - scaled[2]
     df_error = error**2 / (scaled**2 / [15 / (3 * 4 * (3 / 4) ** 2 / 5), 9, 20 * 3]).sum()
     ours = over_seeds(vectors, sizes)
-    assert (ours.n_seeds, ours.df) == (4, pytest.approx(3))
-    assert pytest.approx(effect / task / welch_scale / error) == ours.F
-    assert ours.df_error == pytest.approx(df_error)
-    assert ours.p == pytest.approx(f.sf(ours.F, 3, df_error))
+    assert (ours.n_seeds, ours.df_seeds) == (4, pytest.approx(3))
+    assert pytest.approx(effect / task / welch_scale / error) == ours.F_seeds
+    assert ours.df_error_seeds == pytest.approx(df_error)
+    assert ours.p_seeds == pytest.approx(f.sf(ours.F_seeds, 3, df_error))
 
 
 def test_what_all_types_share_with_a_seed_and_which_contrasts_are_taken_changes_nothing():
@@ -117,7 +117,7 @@ def test_what_all_types_share_with_a_seed_and_which_contrasts_are_taken_changes_
     shared = rng.normal(size=(1, 4, 3))
     np.testing.assert_allclose(both(basis), both(other))
     np.testing.assert_allclose(both(basis), both(basis, shared))
-    assert np.isnan(over_seeds(np.zeros((8, 2, 1)), (4, 4)).p)
+    assert np.isnan(over_seeds(np.zeros((8, 2, 1)), (4, 4)).p_seeds)
 
 
 def worlds(rng, seed_sd, effect=0.0, sizes=(8, 8, 8, 16), spread=(4, 1, 1, 1)):
@@ -138,7 +138,7 @@ def test_levels_with_unequal_spreads_and_seeds():
     both = []
     for _ in range(ROUNDS):
         vectors = worlds(rng, 0.005)
-        both.append((permuted(vectors.mean(axis=2), sizes, 199).p <= 0.05, over_seeds(vectors, sizes).p <= 0.05))
+        both.append((permuted(vectors.mean(axis=2), sizes, 199).p <= 0.05, over_seeds(vectors, sizes).p_seeds <= 0.05))
     over_tasks, told = np.mean([a for a, _ in both]), np.mean([a and b for a, b in both])
     assert over_tasks > 0.15
     assert told <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / ROUNDS)
@@ -148,5 +148,5 @@ def test_a_design_that_is_better_on_one_type_is_told():
     rng, sizes, told = np.random.default_rng(5), (8, 8, 8, 16), []
     for _ in range(60):
         vectors = worlds(rng, 0.001, effect=0.04)
-        told.append(permuted(vectors.mean(axis=2), sizes, 199).p <= 0.05 and over_seeds(vectors, sizes).p <= 0.05)
+        told.append(permuted(vectors.mean(axis=2), sizes, 199).p <= 0.05 and over_seeds(vectors, sizes).p_seeds <= 0.05)
     assert np.mean(told) > 0.8
