@@ -78,6 +78,7 @@ def join(sources: list[ScoreSource], own_types: dict[str, str], allow: tuple[str
     Raises UserError for a score that is there twice, or a task of unknown type.
     """
     designs: dict[str, Design] = {}
+    sources = _told_apart(sources)
     for model, design in (item for source in sources for item in source.designs.items()):
         known = designs.get(model)
         designs[model] = replace(known, runs=(*known.runs, *design.runs)) if known and known.runs else design
@@ -98,6 +99,22 @@ def join(sources: list[ScoreSource], own_types: dict[str, str], allow: tuple[str
     ]
     frame, naming = pd.DataFrame(records, columns=COLUMNS), tuple(usual_note(designs.values()))
     return Scores(frame, gathered(designs, label), tuple(notes), rows, naming)
+
+
+def _told_apart(sources: list[ScoreSource]) -> list[ScoreSource]:
+    """Add its path to a model of other factors than an earlier source's of that name: two bases under one study."""
+    known: dict[str, dict[str, str]] = {}
+    apart = []
+    for source in sources:
+        new = {
+            name: f"{name} ({source.path})"
+            for name, design in source.designs.items()
+            if known.setdefault(name, design.factors) != design.factors
+        }
+        designs = {new.get(name, name): replace(d, model=new.get(name, name)) for name, d in source.designs.items()}
+        rows = [replace(row, model=new[row.model]) if row.model in new else row for row in source.rows]
+        apart.append(replace(source, designs=designs, rows=rows) if new else source)
+    return apart
 
 
 def scores_for_file(frame: pd.DataFrame) -> pd.DataFrame:
