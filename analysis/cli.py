@@ -39,6 +39,7 @@ more examples:
   python -m analysis scores=runs/scores seeds=[0,1]        (further seeds, such as unfinished ones, are left out)
   python -m analysis scores=runs/scores report=true representation=runs/representation
   python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
+  python -m analysis scores=[runs/a/scores,runs/b/scores] factors=[pooler,attn,model]    (the same designs on two bases)
   python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh family=table
   python -m analysis scores=runs/scores allow=[manifest]
   python -m analysis scores=runs/scores unit=percent digits=1 rename='{eos-causal: Model 1}'

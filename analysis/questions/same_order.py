@@ -18,9 +18,10 @@ from analysis.questions.tables import PAIR, claims, marked_cell, rest_text, star
 from analysis.questions.tested_effects import effect_tests
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
+from records.identity import below
 
 PLACE = 47
-CONDITIONS = ("model", "data", "trainer.max_steps")  # factors that are no part of a design; the first that varies
+CONDITIONS = ("model", "data", "trainer.max_steps")  # these keys, or one below them: the first that varies
 ALIKE, OPPOSITE, NOT_TOLD = "told alike", "told opposite", "not told on all"
 MOST_NAMED = 4
 
@@ -61,7 +62,7 @@ def answer(material: Material) -> Answer | None:
 def crossing_of(material: Material) -> Crossing | None:
     """Return condition x design over the designs that every level of the condition has; None without two of each."""
     factors = varying(factor_table(material.designs))
-    condition = next((name for name in CONDITIONS if name in factors), None)
+    condition = next((name for name in factors if below(name, CONDITIONS)), None)
     if condition is None or factors.shape[1] < 2 or factors.duplicated().any():
         return None
     names = factors.drop(columns=condition).agg(lambda row: "-".join(filter(None, row)), axis=1)

@@ -11,7 +11,7 @@ from tests.analysis.three_seeds import run_seeds
 
 SHIFTS = {"tiny": (0.0, 0.05, 0.2), "big": (0.05, 0.0, 0.2)}
 DESIGNS = ("eos-causal", "mean-causal", "mean-bi")
-ALL = "factors=[pooler,attn,model]"
+ALL, BY_PATH = "factors=[pooler,attn,model]", "factors=[pooler,attn,model.path]"
 
 
 @pytest.fixture
@@ -78,9 +78,10 @@ def test_one_seed_makes_no_claim(two_bases, analyse_words):
 def test_a_design_that_one_base_lacks_is_left_out_and_one_base_has_no_table(study, spread_scores, analyse_words):
     for base, designs in (("tiny", DESIGNS), ("big", DESIGNS[:2])):
         for k, design in enumerate(designs):
-            changes = {"model__name": base, "_base_weights_sha256": base.ljust(64, "0")}
+            changes = {"model__path": base, "_base_weights_sha256": base.ljust(64, "0")}
             study.run(design, spread_scores(0.3 + 0.1 * k), study=base, **changes)
-    crossing = same_order.crossing_of(analyse_words(f"scores={study.root}", ALL).material)
-    assert crossing.levels["design"] == ["eos", "mean"] or len(crossing.designs) == 4
-    result = analyse_words(f"scores={study.root}", ALL, "models=[*tiny]")
+    crossing = same_order.crossing_of(analyse_words(f"scores={study.root}", BY_PATH).material)
+    assert crossing.levels["design"] == ["eos-causal", "mean-causal"]
+    assert len(crossing.designs) == 4
+    result = analyse_words(f"scores={study.root}", BY_PATH, "models=[tiny__*]")
     assert "same_order" not in {answer.name for answer in result.answers}
