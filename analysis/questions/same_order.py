@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import equals, signed
+from analysis.grids.formats import equals
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import compare_pairs, corrected_pairs, seed_cube
@@ -39,7 +39,10 @@ def answer(material: Material) -> Answer | None:
     said = _sentence(pairs, condition, levels, test, settings)
     rows = []
     for pair, of_levels in pairs.groupby("pair", sort=False):
-        tested = [marked_cell(signed(row["difference"]), row, settings) for row in of_levels.to_dict("records")]
+        tested = [
+            marked_cell(settings.numbers.signed(row["difference"]), row, settings)
+            for row in of_levels.to_dict("records")
+        ]
         rows.append([Cell(str(pair)), *tested, Cell(of_levels["outcome"].iloc[0])])
     caption = (
         f"Mean difference of two designs by {condition} over {material.over}, and below it p of the two-sided"
