@@ -24,6 +24,10 @@ PLACE = 47
 CONDITIONS = ("model", "data", "trainer.max_steps")  # these keys, or one below them: the first that varies
 ALIKE, OPPOSITE, NOT_TOLD = "told alike", "told opposite", "not told on all"
 MOST_NAMED = 4
+METHODS = (
+    "Whether differences between designs depend on a condition (base, data, length of training) was tested as the"
+    " interaction of design and condition, and the pairs on each of its levels were corrected together."
+)
 
 
 def answer(material: Material) -> Answer | None:
@@ -37,12 +41,9 @@ def answer(material: Material) -> Answer | None:
     test = effect_tests({kind: scores}, crossing, settings, {kind: of_seeds}).iloc[-1]
     pairs = _pairs(material, matrix, crossing, settings)
     said = _sentence(pairs, condition, levels, test, settings)
-    rows = []
+    rows, signed = [], settings.numbers.signed
     for pair, of_levels in pairs.groupby("pair", sort=False):
-        tested = [
-            marked_cell(settings.numbers.signed(row["difference"]), row, settings)
-            for row in of_levels.to_dict("records")
-        ]
+        tested = [marked_cell(signed(row["difference"]), row, settings) for row in of_levels.to_dict("records")]
         rows.append([Cell(str(pair)), *tested, Cell(of_levels["outcome"].iloc[0])])
     caption = (
         f"Mean difference of two designs by {condition} over {material.over}, and below it p of the two-sided"
@@ -57,6 +58,7 @@ def answer(material: Material) -> Answer | None:
         grids=[Grid("same-order", caption, head, rows[:shown], rest=rest, title=title)],
         frames={"same_order": pairs},
         about=dict.fromkeys(asked, said),
+        methods=[METHODS],
         facts={"same_order": {"factor": condition, "levels": levels, **test.to_dict()}},
         of_designs=False,
     )
