@@ -9,7 +9,7 @@ from cli.remarks import key_remarks
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = (
     *("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation"),
-    *("rename",),  # {...} is YAML
+    *("rename", "claims"),  # {...} is YAML
 )
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's
 
@@ -44,6 +44,7 @@ more examples:
   python -m analysis scores=runs/scores allow=[manifest]
   python -m analysis scores=runs/scores unit=percent digits=1 rename='{eos-causal: Model 1}'
   python -m analysis scores=results benchmark="MTEB(eng, v1)"        (its tasks alone, on the splits that it scores)
+  python -m analysis scores=runs/scores claims=docs/claims/tang_yang.yaml      (each claim of a list: told or not)
   python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>

@@ -5,6 +5,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from analysis.claims import Claim, read_claims
 from analysis.grids.formats import Numbers
 from cli.errors import UserError, nearest
 
@@ -65,6 +66,7 @@ class Settings:
     rope: float = 0.005
     cluster: str = ""
     items: str = ""
+    claims: tuple[Claim, ...] = ()
     layout: str = "grid"
     unit: str = "fraction"
     digits: int = 4
@@ -105,6 +107,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
     for key, (word, is_there, kind, mend) in PLACES.items():
         if checked[key] not in ("", word) and not is_there(Path(checked[key])):
             raise UserError(f"{key}={checked[key]}: there is no such {kind}. {mend}")
+    checked["claims"] = read_claims(Path(str(values["claims"]))) if values["claims"] else ()
     checked["scores"] = _scores(values["scores"])
     numbers = {**values, "digits": USUAL_DIGITS[checked["unit"]] if values["digits"] is None else values["digits"]}
     checked |= {key: kind(_number(key, numbers[key], low, high)) for key, (kind, low, high) in NUMBERS.items()}

@@ -60,7 +60,7 @@ def equivalence_table(material: Material) -> pd.DataFrame:
     pass over tasks and over tasks and seeds, else not told. `within_margin` says the latter of pairs told apart, too.
     `smallest_margin`, of pairs on the last block: see `_smallest_margins`.
     """
-    table = _tests(material, material.settings.rope, list(material.blocks)).drop(columns="significant")
+    table = equivalence_tests(material, material.settings.rope, list(material.blocks)).drop(columns="significant")
     table = table.rename(columns={"told": "within_margin"})
     table.loc[table["type"] == material.last, "smallest_margin"] = _smallest_margins(material)
     outcomes = np.where(table["within_margin"], EQUIVALENT, NOT_TOLD)
@@ -81,7 +81,7 @@ def _smallest_margins(material: Material) -> Floats:
         middle = (low + high) // 2
         for steps in np.unique(middle[high - low > 1]).tolist():
             kinds = [material.last] if alone else list(material.blocks)
-            tests = _tests(material, steps * STEP, kinds, sizes=False)
+            tests = equivalence_tests(material, steps * STEP, kinds, sizes=False)
             tests = tests[tests["type"] == material.last]
             passed = np.where(tests["n_seeds"] >= FEWEST_SEEDS, tests["told"], tests["significant"]).astype(bool)
             here = (middle == steps) & (high - low > 1)
@@ -89,7 +89,7 @@ def _smallest_margins(material: Material) -> Floats:
     return np.where(high <= most, high * STEP, np.nan)
 
 
-def _tests(material: Material, margin: float, kinds: list[str], *, sizes: bool = True) -> pd.DataFrame:
+def equivalence_tests(material: Material, margin: float, kinds: list[str], *, sizes: bool = True) -> pd.DataFrame:
     """Return the corrected tests of equivalence within a margin, one row per (type, pair). sizes=False: p alone."""
     settings, parts = material.settings.of_other_tests, []  # of non-equivalent pairs any number can be together
     for kind in kinds:

@@ -1,0 +1,155 @@
+"""Which claims of a list hold? Each names a pair of designs and is judged by the tests that all pairs have.
+
+docs/decisions/claims.md says what is corrected together, and which estimate stands beside which interval.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from analysis.claims import LEVEL, Claim
+from analysis.grids.formats import interval, percent, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.names import suggest
+from analysis.questions.compared_pairs import compare_pairs, told_pairs
+from analysis.questions.design_by_type import simple_effects
+from analysis.questions.equivalence import NOT_TOLD, TOLD, equivalence_tests, within
+from analysis.questions.pair_texts import correction_text, signed_rank_text
+from analysis.questions.question import Answer, Material
+from analysis.questions.tables import Row, filled, p_cell
+from analysis.scores.task_types import known_types
+from analysis.settings import Settings
+from analysis.statistics.seeds import FEWEST_SEEDS
+from cli.errors import UserError
+from cli.remarks import CONF
+
+PLACE = 35
+METHODS = (
+    "Claims of a list were judged by the tests of the pairs that they name, corrected over these alone; that two"
+    " designs are level was taken to hold only where equivalence was shown."
+)
+HOLDS, OTHER_WAY, NO_RUNS = "told", "told the other way", "no runs"
+# columns of the tests that a claim is judged by -> their names in claims.csv, whose endings `p_cell` knows
+TESTED = {name: name for name in ("p", "p_adjusted", "p_min_adjusted", "reachable", "p_seeds")}
+TESTED |= {"p_seeds_adjusted": "p_adjusted_seeds"}
+
+
+def answer(material: Material) -> Answer | None:
+    """Return the table `claims`; None without `claims=`. Raises UserError for a design or a type that cannot be."""
+    claims, settings = material.settings.claims, material.settings.of_other_tests
+    if not claims:
+        return None
+    for claim in claims:
+        _check(claim, material)
+    tests = _tests(material)
+    runs = material.frame.groupby("design")["seed"].nunique().to_dict()
+    table = pd.DataFrame([_judged(claim, tests, runs, material) for claim in claims])
+    grid = _grid(table, tests, settings)
+    return Answer("claims", grids=[grid], frames={"claims": table}, notes=_notes(table), methods=[METHODS], main=True)
+
+
+def _check(claim: Claim, material: Material) -> None:
+    poolers, attentions = ({file.stem for file in (CONF / group).glob("*.yaml")} for group in ("pooler", "attn"))
+    for name in (claim.ahead, claim.behind):
+        pooler, _, attention = name.split(" ")[0].rpartition("-")
+        if name not in material.designs and not (pooler in poolers and attention in attentions):
+            neither = "neither compared nor a <pooler>-<attn> of conf/"
+            raise UserError(f"claims= names {name!r}, which is {neither}. {suggest(name, material.designs)}")
+    types = {"", *material.blocks, *known_types().values()}
+    if claim.type not in types:
+        raise UserError(f"claims= names the type {claim.type!r}. {suggest(claim.type, types - {''})}")
+
+
+def _tests(material: Material) -> pd.DataFrame:
+    """Return the tests of the claims' pairs, corrected over these alone, one row per (block of tasks, pair).
+
+    Columns: those of `simple_effects`; with the ending `_level` the tests of equivalence; `within_margin`.
+    """
+    settings, pairs = material.settings.of_other_tests, material.pairs
+    if material.control:  # pairs without it were not compared
+        pairs = compare_pairs(material.matrix, material.blocks, settings, frame=material.frame)
+    asked = {(claim.type or material.last, frozenset((claim.ahead, claim.behind))) for claim in settings.claims}
+    both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
+    pairs = pairs[[place in asked for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
+    if pairs.empty:
+        return pairs
+    tests = simple_effects(told_pairs(pairs, settings), material.matrix, material.blocks, settings)
+    alike = equivalence_tests(replace(material, pairs=tests), settings.rope, tests["type"].unique().tolist())
+    return tests.assign(within_margin=alike["told"], **{f"{name}_level": alike[name] for name in TESTED})
+
+
+def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int], material: Material) -> Row:
+    """Return the row of one claim: differences ahead minus behind, p of its own tests, verdict.
+
+    `sign`: whether the published difference has the sign that was told.
+    """
+    kind, pair = claim.type or material.last, {claim.ahead, claim.behind}
+    row: Row = {**claim._asdict(), "type": kind, "holds": False, "sign": "", "verdict": NO_RUNS}
+    found = tests[(tests["type"] == kind) & tests["first"].isin(pair) & tests["second"].isin(pair)].to_dict("records")
+    if not found:
+        return row
+    (test,), level = found, claim.kind == LEVEL
+    side = 1 if test["second"] == claim.ahead else -1
+    low, high = sorted((side * test["low"], side * test["high"]))
+    row |= {"n_tasks": test["n_pairs"], "n_seeds": test["n_seeds"], "difference": side * test["mean"]}
+    row |= {"low": low, "high": high, "hodges_lehmann": side * test["hodges_lehmann"]}
+    row |= {name: test[f"{column}_level" if level else column] for column, name in TESTED.items()}
+    if claim.published is not None:
+        same = "same" if claim.published * row["difference"] > 0 else "opposite"
+        row["sign"] = f"{HOLDS} {same}" if test["told"] else NOT_TOLD
+    if test["n_seeds"] < FEWEST_SEEDS:
+        fewer = min(runs[name] for name in pair)
+        return row | {"verdict": f"no claim, {fewer} run{'s' if fewer > 1 else ''} each"}
+    told = TOLD if level else HOLDS if row["difference"] > 0 else OTHER_WAY
+    verdict = told if test["told"] else NOT_TOLD
+    if test["within_margin"] and (level or not test["told"]):
+        verdict = within(material.settings)
+    return row | {"verdict": verdict, "holds": verdict == (within(material.settings) if level else HOLDS)}
+
+
+def _notes(table: pd.DataFrame) -> list[str]:
+    """Count the verdicts, and the published signs."""
+    counts = ", ".join(f"{name} {count}" for name, count in Counter(table["verdict"]).items())
+    notes = [f"Of {len(table)} claims {table['holds'].sum()} hold: {counts}."]
+    signs = table[table["sign"] != ""]
+    if len(signs):
+        same = int((signs["published"].astype(float) * signs["difference"] > 0).sum())
+        counts = ", ".join(f"{name} {count}" for name, count in Counter(signs["sign"]).items())
+        notes.append(f"Signs of {len(signs)} published differences: {counts}; {same} of the means have that sign.")
+    return notes
+
+
+def _grid(table: pd.DataFrame, tests: pd.DataFrame, settings: Settings) -> Grid:
+    published = bool(table["published"].notna().any())
+
+    def cells(row: Row) -> list[Cell]:
+        names, numbers = [row["claim"], f"{row['ahead']} - {row['behind']}", row["type"]], [Cell("-")] * 5
+        if row["verdict"] != NO_RUNS:
+            names[2] += f" (n = {row['n_tasks']:.0f})"
+            sizes = signed(row["difference"]), interval(row["low"], row["high"]), signed(row["hodges_lehmann"])
+            seeds = Cell("-") if np.isnan(row["p_seeds"]) else p_cell(row, settings, "_seeds", star=False)
+            numbers = [*map(Cell, sizes), p_cell(row, settings, star=False), seeds]
+        size = "-" if pd.isna(row["published"]) else signed(row["published"])
+        sign = [Cell(size, below=tuple(filter(None, [row["sign"]])))] if published else []
+        return [*map(Cell, names), *numbers, Cell(row["verdict"], "best" if row["holds"] else ""), *sign]
+
+    header = ["Claim", "Pair (ahead - behind)", "Tasks", "Mean", f"{percent(settings.alpha)} of the mean", "Typical"]
+    header += ["p over tasks", "p over tasks and seeds", "Verdict", *(["Published"] if published else [])]
+    grid = Grid("claims", _caption(tests, settings), header, left=3, title="Claims")
+    return filled(grid, table, cells, settings.rows_shown, "claims; claims.csv has all.")
+
+
+def _caption(tests: pd.DataFrame, settings: Settings) -> str:
+    absent = f"{NO_RUNS}: a design, or the type of task, is not among what is compared."
+    if tests.empty:
+        return absent
+    return (
+        "Differences ahead minus behind. Mean: over tasks and the seeds of both, with Student's interval of that mean"
+        f" over tasks and the pair's own seeds, uncorrected (with fewer than {FEWEST_SEEDS} seeds both over tasks"
+        " alone). Typical: Hodges-Lehmann, the estimate of the test over tasks, which is the"
+        f" {signed_rank_text(tests, settings)}. p over tasks and seeds: of the mean. Below each p:"
+        f" {correction_text(tests, settings, 'claims')}. A claim holds (bold) where both tests tell it; that designs"
+        f" are level, where they are {within(settings)}, and its p are of two one-sided tests at that margin. {absent}"
+    )

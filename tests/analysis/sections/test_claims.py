@@ -1,0 +1,187 @@
+"""Claims of a list: p against scipy, verdicts that were planted, what is corrected together, and every wrong list."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import t, ttest_1samp, wilcoxon
+
+from analysis.claims import Claim, read_claims
+from analysis.cli import read_arguments
+from analysis.questions import claims
+from analysis.statistics.correction import holm
+from cli.errors import UserError
+from tests.analysis.sections.test_by_type import FIVE, material, noise
+from tests.analysis.three_seeds import by_seed
+
+ROOT = Path(__file__).resolve().parents[3]
+M1, M2, M3, M4, M5 = FIVE
+LIST = [
+    Claim("a", M2, M1, type="STS", published=0.01),
+    Claim("b", M1, M3, type="STS", published=-0.01),
+    Claim("c", M5, M4, type="STS"),
+    Claim("d", M5, M1, published=0.02),
+]
+
+
+def seeded(seed=0, seeds=3):
+    """Scores [5 designs, 24 tasks, seeds] whose designs vary with the seed."""
+    rng = np.random.default_rng(seed)
+    return noise(seed, 5)[..., None] + rng.normal(0, 0.004, (5, 1, seeds)) + rng.normal(0, 0.004, (5, 24, seeds))
+
+
+def table(scores, of, control="", **changes):
+    answer = claims.answer(material(scores, FIVE, control=control, claims=tuple(of), **changes))
+    return answer.frames["claims"], answer
+
+
+def by_hand(differences):
+    """p and half the 95 % interval of the mean of [tasks, seeds], both random: an analysis of variance in loops."""
+    tasks, seeds = differences.shape
+    mean, rows, columns = differences.mean(), differences.mean(axis=1), differences.mean(axis=0)
+    of_task = seeds * sum((row - mean) ** 2 for row in rows) / (tasks - 1)
+    of_seed = tasks * sum((column - mean) ** 2 for column in columns) / (seeds - 1)
+    rest = sum((differences[j, k] - rows[j] - columns[k] + mean) ** 2 for j in range(tasks) for k in range(seeds))
+    rest /= (tasks - 1) * (seeds - 1)
+    parts = {of_task: tasks - 1, of_seed: seeds - 1, rest: (tasks - 1) * (seeds - 1)}
+    total, largest = of_task + of_seed - rest, max(parts)
+    df = sum(part**2 / free for part, free in parts.items()) if total >= largest else largest**2 / parts[largest]
+    total = max(total, largest)
+    error, df = np.sqrt(total / (tasks * seeds)), total**2 / df
+    return 2 * t.sf(abs(mean) / error, df), t.isf(0.025, df) * error
+
+
+@pytest.mark.parametrize("control", ["", M1, M4])
+def test_p_interval_and_family_are_those_of_the_named_pairs_alone(control):
+    scores = seeded()
+    found, _ = table(scores, LIST, control)
+    place = {name: k for k, name in enumerate(FIVE)}
+    for row in found.to_dict("records"):
+        differences = (scores[place[row["ahead"]]] - scores[place[row["behind"]]])[: int(row["n_tasks"])]
+        assert row["difference"] == pytest.approx(differences.mean())
+        assert row["p"] == pytest.approx(wilcoxon(differences.mean(axis=1), method="exact").pvalue)
+        p, reach = by_hand(differences)
+        assert row["p_seeds"] == pytest.approx(p)
+        assert (row["low"], row["high"]) == pytest.approx((differences.mean() - reach, differences.mean() + reach))
+    on_sts = found["type"] == "STS"
+    assert on_sts.tolist() == [True, True, True, False]
+    for raw, adjusted in (("p", "p_adjusted"), ("p_seeds", "p_adjusted_seeds")):
+        np.testing.assert_allclose(found.loc[on_sts, adjusted], holm(found.loc[on_sts, raw].to_numpy()))
+        assert found[adjusted].iloc[3] == found[raw].iloc[3]  # the only claim over all tasks
+        of_table, _ = table(scores, LIST, control, family="table")
+        np.testing.assert_allclose(of_table[adjusted], holm(found[raw].to_numpy()))
+
+
+def test_with_one_difference_on_all_tasks_seeds_alone_decide():
+    scores = np.broadcast_to(by_seed(np.full(5, 0.5), sd=0.01)[:, None, :], (5, 24, 3))
+    scores = scores + np.arange(5)[:, None, None] / 100
+    (row,) = table(scores, LIST[3:])[0].to_dict("records")
+    assert row["p_seeds"] == pytest.approx(ttest_1samp((scores[4] - scores[0])[0], 0).pvalue)
+
+
+def planted():
+    """Means of runs: M2 is ahead of M1, M3 behind it, M4 hardly differs from it, and M5 does on some tasks."""
+    scores = np.broadcast_to(noise(3, 1)[0], (5, 24)).copy() + np.random.default_rng(4).normal(0, 0.001, (5, 24))
+    scores[4] += np.where(np.arange(24) % 2, 0.03, -0.03)
+    return scores + np.array([0, 0.02, -0.02, 0, 0])[:, None]
+
+
+VERDICTS = [
+    (Claim("", M2, M1, published=0.01), "told", True, "told same"),
+    (Claim("", M2, M1, published=-0.01), "told", True, "told opposite"),
+    (Claim("", M3, M1, published=0.01), "told the other way", False, "told opposite"),
+    (Claim("", M1, M3), "told", True, ""),
+    (Claim("", M4, M1, published=0.01), "equivalent within .005", False, "not told"),
+    (Claim("", M4, M1, "level"), "equivalent within .005", True, ""),
+    (Claim("", M2, M1, "level", published=0.01), "told apart", False, "told same"),
+    (Claim("", M5, M1, "level"), "not told", False, ""),
+    (Claim("", M5, M1), "not told", False, ""),
+    (Claim("", "latent-bi", M1, published=0.01), "no runs", False, ""),
+    (Claim("", "mean-bi lineage=mntp", "mean-bi"), "no runs", False, ""),
+    (Claim("", M2, M1, type="Summarization"), "no runs", False, ""),
+]
+
+
+def test_verdicts_that_were_planted():
+    found, answer = table(by_seed(planted()), [claim for claim, *_ in VERDICTS])
+    assert list(zip(found["verdict"], found["holds"], found["sign"], strict=True)) == [tuple(v) for _, *v in VERDICTS]
+    first, signs = answer.notes
+    assert first.startswith(
+        "Of 12 claims 4 hold: told 3, told the other way 1, equivalent within .005 2, told apart 1,"
+    )
+    assert signs.startswith("Signs of 5 published differences: told same 2, told opposite 2, not told 1;")
+    (grid,) = answer.grids
+    assert [row[8].style == "best" for row in grid.rows] == found["holds"].tolist()
+    assert grid.rows[9][3].text == "-"
+
+
+@pytest.mark.parametrize(("seeds", "words"), [(1, "no claim, 1 run each"), (2, "no claim, 2 runs each")])
+def test_fewer_than_three_seeds_make_no_claim(seeds, words):
+    found, answer = table(by_seed(planted(), seeds), [VERDICTS[0][0], VERDICTS[5][0]])
+    assert found["verdict"].tolist() == [words] * 2
+    assert not found["holds"].any()
+    differences = planted()[1] - planted()[0]
+    inside = ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert (found["low"][0], found["high"][0]) == pytest.approx(tuple(inside))
+    assert answer.grids[0].rows[0][7].text == "-"
+
+
+def test_pairs_alike_are_seldom_told():
+    rng, false, rounds = np.random.default_rng(5), 0, 100
+    for _ in range(rounds):
+        scores = rng.normal(0, 0.02, (5, 24, 1)) + rng.normal(0, 0.003, (5, 1, 3)) + rng.normal(0, 0.01, (5, 24, 3))
+        false += table(scores, [Claim("", name, M1) for name in FIVE[1:]])[0]["verdict"].str.startswith("told").any()
+    assert false / rounds <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / rounds)
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        (Claim("", "eos-casual", M1), "'eos-casual', which is neither compared nor .* Nearest: eos-causal"),
+        (Claim("", M2, "bge"), "names 'bge'"),
+        (Claim("", M2, M1, type="Retreival"), "the type 'Retreival'. Nearest: Retrieval"),
+    ],
+)
+def test_what_cannot_be_is_refused(claim, message):
+    with pytest.raises(UserError, match=message):
+        table(by_seed(planted()), [LIST[0], claim])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no list of claims"),
+        ("claim: a", "no list of claims"),
+        ("[]", "no list of claims"),
+        ("- a", "claim 1 has not all of claim, ahead, behind"),
+        ("- {claim: a, ahead: b, behind: c}\n- {claim: a, ahead: b}", "claim 2 has not all"),
+        ("- {claim: a, ahead: b, behind: c, publish: 1}", "no key 'publish'. Nearest: published"),
+        ("- {claim: a, ahead: 3, behind: c}", "ahead: 3 is no text"),
+        ("- {claim: a, ahead: b, behind: b}", "compares b with itself"),
+        ("- {claim: a, ahead: b, behind: c, kind: levle}", "kind: levle is not known. Nearest: level"),
+        ("- {claim: a, ahead: b, behind: c, published: 1.29}", "published: 1.29 is no difference"),
+        ("- {claim: a, ahead: b, behind: c, published: 0}", "published: 0 is no difference"),
+        ("- {claim: a, ahead: b, behind: c, published: much}", "published: 'much' is no difference"),
+        ("- {claim: a", "cannot be read"),
+        ("- {claim: a, claim: b}", "cannot be read"),
+    ],
+)
+def test_wrong_lists(tmp_path, text, message):
+    path = tmp_path / "claims.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message) as refused:
+        read_arguments([f"scores={tmp_path}", f"claims={path}"])
+    assert str(path) in str(refused.value)
+
+
+def test_a_list_that_is_not_there(tmp_path):
+    with pytest.raises(UserError, match=r"claims=nowhere.yaml cannot be read: .*No such file"):
+        read_arguments([f"scores={tmp_path}", "claims=nowhere.yaml"])
+
+
+@pytest.mark.parametrize("name", ["tang_yang", "findings"])
+def test_our_lists_name_designs_of_our_tables(name):
+    tables = "".join((ROOT / "docs" / "tables" / f"{page}.md").read_text() for page in ("study", "designs"))
+    for claim in read_claims(ROOT / "docs" / "claims" / f"{name}.yaml"):
+        assert f"| {claim.ahead} " in tables, claim
+        assert f"| {claim.behind} " in tables, claim
