@@ -13,7 +13,7 @@ from analysis.claims import LEVEL, Claim
 from analysis.grids.formats import interval, percent, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.names import suggest
-from analysis.questions.compared_pairs import compare_pairs, told_pairs
+from analysis.questions.compared_pairs import compare_pairs, corrected_pairs
 from analysis.questions.design_by_type import simple_effects
 from analysis.questions.equivalence import NOT_TOLD, TOLD, equivalence_tests, within
 from analysis.questions.pair_texts import correction_text, signed_rank_text
@@ -75,7 +75,7 @@ def _tests(material: Material) -> pd.DataFrame:
     pairs = pairs[[place in asked for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
     if pairs.empty:
         return pairs
-    tests = simple_effects(told_pairs(pairs, settings), material.matrix, material.blocks, settings)
+    tests = simple_effects(corrected_pairs(pairs, settings), material.matrix, material.blocks, settings)
     alike = equivalence_tests(replace(material, pairs=tests), settings.rope, tests["type"].unique().tolist())
     return tests.assign(within_margin=alike["told"], **{f"{name}_level": alike[name] for name in TESTED})
 
@@ -112,7 +112,7 @@ def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int], material: M
 def _notes(table: pd.DataFrame) -> list[str]:
     """Count the verdicts, and the published signs."""
     counts = ", ".join(f"{name} {count}" for name, count in Counter(table["verdict"]).items())
-    notes = [f"Of {len(table)} claims {table['holds'].sum()} hold: {counts}."]
+    notes = [f"Claims that hold: {table['holds'].sum()} of {len(table)} ({counts})."]
     signs = table[table["sign"] != ""]
     if len(signs):
         same = int((signs["published"].astype(float) * signs["difference"] > 0).sum())
