@@ -51,8 +51,6 @@ def _claim(entry: object, where: str) -> Claim:
     claim = Claim(**entry)
     if claim.kind not in KINDS:
         raise UserError(f"{where}: kind: {claim.kind} is not known. {nearest(claim.kind, KINDS)}")
-    if claim.ahead == claim.behind:
-        raise UserError(f"{where} compares {claim.ahead} with itself. Name two designs.")
     size = claim.published
     if size is not None and (isinstance(size, (bool, str)) or not 0 < abs(size) <= 1):
         raise UserError(f"{where}: published: {size!r} is no difference of two scores. Write 0.0129 or -0.0129.")

@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims import LEVEL, Claim
-from analysis.grids.formats import interval, percent, signed
+from analysis.grids.formats import percent
 from analysis.grids.grid import Cell, Grid
 from analysis.names import suggest
 from analysis.questions.compared_pairs import compare_pairs, corrected_pairs
 from analysis.questions.design_by_type import simple_effects
-from analysis.questions.equivalence import NOT_TOLD, TOLD, equivalence_tests, within
+from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, equivalence_tests, within
 from analysis.questions.pair_texts import correction_text, signed_rank_text
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import Row, filled, p_cell
+from analysis.questions.tables import Row, filled, p_cell, pair_name
+from analysis.scores.labels import names_of
 from analysis.scores.task_types import known_types
 from analysis.settings import Settings
 from analysis.statistics.seeds import FEWEST_SEEDS
@@ -38,31 +39,39 @@ TESTED |= {"p_seeds_adjusted": "p_adjusted_seeds"}
 
 def answer(material: Material) -> Answer | None:
     """Return the table `claims`; None without `claims=`. Raises UserError for a design or a type that cannot be."""
-    claims, settings = material.settings.claims, material.settings.of_other_tests
-    if not claims:
+    if not material.settings.claims:
         return None
-    for claim in claims:
-        _check(claim, material)
-    tests = _tests(material)
+    settings, claims = material.settings.of_other_tests, [_asked(claim, material) for claim in material.settings.claims]
+    tests = _tests(material, claims)
     runs = material.frame.groupby("design")["seed"].nunique().to_dict()
-    table = pd.DataFrame([_judged(claim, tests, runs, material) for claim in claims])
+    table = pd.DataFrame([_judged(claim, tests, runs) for claim in claims])
+    for_file = table.assign(verdict=table["verdict"].replace(EQUIVALENT, within(replace(settings, unit="fraction"))))
+    table["verdict"] = table["verdict"].replace(EQUIVALENT, within(settings))
     grid = _grid(table, tests, settings)
-    return Answer("claims", grids=[grid], frames={"claims": table}, notes=_notes(table), methods=[METHODS], main=True)
+    return Answer(
+        "claims", grids=[grid], frames={"claims": for_file}, notes=_notes(table), methods=[METHODS], main=True
+    )
 
 
-def _check(claim: Claim, material: Material) -> None:
+def _asked(claim: Claim, material: Material) -> Claim:
+    """Return the claim with the names of its designs as labels; a design that is not compared keeps its name."""
+    labels = {name: label for label, design in material.designs.items() for name in names_of(label, design)}
     poolers, attentions = ({file.stem for file in (CONF / group).glob("*.yaml")} for group in ("pooler", "attn"))
     for name in (claim.ahead, claim.behind):
         pooler, _, attention = name.split(" ")[0].rpartition("-")
-        if name not in material.designs and not (pooler in poolers and attention in attentions):
+        if name not in labels and not (pooler in poolers and attention in attentions):
             neither = "neither compared nor a <pooler>-<attn> of conf/"
-            raise UserError(f"claims= names {name!r}, which is {neither}. {suggest(name, material.designs)}")
+            raise UserError(f"claims= names {name!r}, which is {neither}. {suggest(name, labels)}")
     types = {"", *material.blocks, *known_types().values()}
     if claim.type not in types:
         raise UserError(f"claims= names the type {claim.type!r}. {suggest(claim.type, types - {''})}")
+    ahead, behind = (labels.get(name, name) for name in (claim.ahead, claim.behind))
+    if ahead == behind:
+        raise UserError(f"claims= compares {ahead} with itself ({claim.claim!r}). Name two designs.")
+    return claim._replace(ahead=ahead, behind=behind, type=claim.type or material.last)
 
 
-def _tests(material: Material) -> pd.DataFrame:
+def _tests(material: Material, claims: list[Claim]) -> pd.DataFrame:
     """Return the tests of the claims' pairs, corrected over these alone, one row per (block of tasks, pair).
 
     Columns: those of `simple_effects`; with the ending `_level` the tests of equivalence; `within_margin`.
@@ -70,7 +79,7 @@ def _tests(material: Material) -> pd.DataFrame:
     settings, pairs = material.settings.of_other_tests, material.pairs
     if material.control:  # pairs without it were not compared
         pairs = compare_pairs(material.matrix, material.blocks, settings, frame=material.frame)
-    asked = {(claim.type or material.last, frozenset((claim.ahead, claim.behind))) for claim in settings.claims}
+    asked = {(claim.type, frozenset((claim.ahead, claim.behind))) for claim in claims}
     both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
     pairs = pairs[[place in asked for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
     if pairs.empty:
@@ -80,13 +89,14 @@ def _tests(material: Material) -> pd.DataFrame:
     return tests.assign(within_margin=alike["told"], **{f"{name}_level": alike[name] for name in TESTED})
 
 
-def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int], material: Material) -> Row:
-    """Return the row of one claim: differences ahead minus behind, p of its own tests, verdict.
+def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int]) -> Row:
+    """Return the row of one claim: the design said to be ahead as `second`, differences, p of its own tests, verdict.
 
-    `sign`: whether the published difference has the sign that was told.
+    `sign`: whether the published difference has the sign that was told. runs: design -> how many.
     """
-    kind, pair = claim.type or material.last, {claim.ahead, claim.behind}
-    row: Row = {**claim._asdict(), "type": kind, "holds": False, "sign": "", "verdict": NO_RUNS}
+    kind, pair = claim.type, {claim.ahead, claim.behind}
+    row: Row = {"claim": claim.claim, "second": claim.ahead, "first": claim.behind, "kind": claim.kind, "type": kind}
+    row |= {"published": claim.published, "holds": False, "sign": "", "verdict": NO_RUNS}
     found = tests[(tests["type"] == kind) & tests["first"].isin(pair) & tests["second"].isin(pair)].to_dict("records")
     if not found:
         return row
@@ -105,8 +115,8 @@ def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int], material: M
     told = TOLD if level else HOLDS if row["difference"] > 0 else OTHER_WAY
     verdict = told if test["told"] else NOT_TOLD
     if test["within_margin"] and (level or not test["told"]):
-        verdict = within(material.settings)
-    return row | {"verdict": verdict, "holds": verdict == (within(material.settings) if level else HOLDS)}
+        verdict = EQUIVALENT
+    return row | {"verdict": verdict, "holds": verdict == (EQUIVALENT if level else HOLDS)}
 
 
 def _notes(table: pd.DataFrame) -> list[str]:
@@ -122,13 +132,14 @@ def _notes(table: pd.DataFrame) -> list[str]:
 
 
 def _grid(table: pd.DataFrame, tests: pd.DataFrame, settings: Settings) -> Grid:
-    published = bool(table["published"].notna().any())
+    published, signed = bool(table["published"].notna().any()), settings.numbers.signed
 
     def cells(row: Row) -> list[Cell]:
-        names, numbers = [row["claim"], f"{row['ahead']} - {row['behind']}", row["type"]], [Cell("-")] * 5
+        names, numbers = [row["claim"], pair_name(row), row["type"]], [Cell("-")] * 5
         if row["verdict"] != NO_RUNS:
             names[2] += f" (n = {row['n_tasks']:.0f})"
-            sizes = signed(row["difference"]), interval(row["low"], row["high"]), signed(row["hodges_lehmann"])
+            ends = settings.numbers.interval(row["low"], row["high"])
+            sizes = signed(row["difference"]), ends, signed(row["hodges_lehmann"])
             seeds = Cell("-") if np.isnan(row["p_seeds"]) else p_cell(row, settings, "_seeds", star=False)
             numbers = [*map(Cell, sizes), p_cell(row, settings, star=False), seeds]
         size = "-" if pd.isna(row["published"]) else signed(row["published"])

@@ -1,5 +1,6 @@
 """Claims of a list: p against scipy, verdicts that were planted, what is corrected together, and every wrong list."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_p_interval_and_family_are_those_of_the_named_pairs_alone(control):
     found, _ = table(scores, LIST, control=control)
     place = {name: k for k, name in enumerate(FIVE)}
     for row in found.to_dict("records"):
-        differences = (scores[place[row["ahead"]]] - scores[place[row["behind"]]])[: int(row["n_tasks"])]
+        differences = (scores[place[row["second"]]] - scores[place[row["first"]]])[: int(row["n_tasks"])]
         assert row["difference"] == pytest.approx(differences.mean())
         assert row["p"] == pytest.approx(wilcoxon(differences.mean(axis=1), method="exact").pvalue)
         p, reach = by_hand(differences)
@@ -142,6 +143,7 @@ def test_pairs_alike_are_seldom_told():
     [
         (Claim("", "eos-casual", M1), "'eos-casual', which is neither compared nor .* Nearest: eos-causal"),
         (Claim("", M2, "bge"), "names 'bge'"),
+        (Claim("", M1, M1), "compares eos-causal with itself"),
         (Claim("", M2, M1, type="Retreival"), "the type 'Retreival'. Nearest: Retrieval"),
     ],
 )
@@ -160,7 +162,6 @@ def test_what_cannot_be_is_refused(claim, message):
         ("- {claim: a, ahead: b, behind: c}\n- {claim: a, ahead: b}", "claim 2 has not all"),
         ("- {claim: a, ahead: b, behind: c, publish: 1}", "no key 'publish'. Nearest: published"),
         ("- {claim: a, ahead: 3, behind: c}", "ahead: 3 is no text"),
-        ("- {claim: a, ahead: b, behind: b}", "compares b with itself"),
         ("- {claim: a, ahead: b, behind: c, kind: levle}", "kind: levle is not known. Nearest: level"),
         ("- {claim: a, ahead: b, behind: c, published: 1.29}", "published: 1.29 is no difference"),
         ("- {claim: a, ahead: b, behind: c, published: 0}", "published: 0 is no difference"),
@@ -186,7 +187,7 @@ def test_the_command_writes_the_table_or_one_line(tmp_path, monkeypatch, capsys)
     types = {f"t{k}": "STS" for k in range(12)}
     path = write_long(tmp_path / "scores.csv", planted()[:2, :12], [M1, M2], types, seeds=3)
     words = tmp_path / "claims, mine.yaml"
-    monkeypatch.setattr("sys.argv", ["analysis", f"scores={path}", f"claims={words}", f"out={tmp_path / 'out'}"])
+    monkeypatch.setattr(sys, "argv", ["analysis", f"scores={path}", f"claims={words}", f"out={tmp_path / 'out'}"])
     words.write_text(f"- {{claim: a, ahead: {M2}, behind: {M1}}}\n- {{claim: b, ahead: eos-casual, behind: {M1}}}")
     with pytest.raises(SystemExit) as left:
         guard(main)
@@ -198,6 +199,14 @@ def test_the_command_writes_the_table_or_one_line(tmp_path, monkeypatch, capsys)
     assert "Claims that hold: 1 of 1 (told 1)." in capsys.readouterr().out
     (row,) = pd.read_csv(tmp_path / "out" / "claims.csv").to_dict("records")
     assert (row["verdict"], row["difference"] > 0) == ("told", True)
+    words.write_text(f"- {{claim: a, ahead: {M2}, behind: {M1}, kind: level}}")
+    sys.argv += ["unit=percent", f"rename={{{M2}: Two}}", "rope=0.04"]
+    main()
+    assert "| Two - eos-causal " in (text := capsys.readouterr().out)
+    assert "equivalent within 4" in text
+    (again,) = pd.read_csv(tmp_path / "out" / "claims.csv").to_dict("records")
+    assert (again["second"], again["verdict"]) == (M2, "equivalent within .04")
+    assert again["difference"] == row["difference"]
 
 
 @pytest.mark.parametrize("name", ["tang_yang", "findings"])
