@@ -8,12 +8,12 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from corpora.triples import Triple
 from encoders.finite import refuse_nonfinite
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Tokens, by_instruction
+from encoders.vector_geometry import anisotropy
 from training.batches import query_side
 from training.finite import TRY
 
@@ -45,15 +45,8 @@ def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:
     chance = math.log(candidates)
     if loss > chance * (1 - CHANCE_MARGIN):
         return f"loss {loss:.3f} is at chance, log({candidates}) = {chance:.3f}: nothing was learned"
-    cosine = mean_cosine(vectors)
+    cosine = anisotropy(vectors.numpy())
     return f"embeddings are all alike: mean cosine of different texts {cosine:.4f}" if cosine > ALIKE else None
-
-
-def mean_cosine(vectors: Tensor) -> float:
-    """Mean cosine over all pairs of different rows of [N, E], from the norm of the rows' sum."""
-    unit = F.normalize(vectors.double(), dim=-1)
-    n = len(unit)
-    return float((unit.sum(dim=0).square().sum() - n) / (n * (n - 1)))
 
 
 def ndcg_at_10(queries: np.ndarray, documents: np.ndarray, relevant: Sequence[int]) -> float:

@@ -14,16 +14,16 @@ from analysis.scores.mteb_results import NOT_SCORES
 from analysis.scores.mteb_task import read_task
 from analysis.scores.task_types import read_types
 from cli.errors import UserError
-from evaluation.results import model_folder, revision
-from representation.encoders_studied import Studied
-from representation.geometry.relation import geometry_drawings, geometry_grids, relation, relation_grid, relation_notes
-from representation.geometry.vector_geometry import (
+from encoders.vector_geometry import (
     alignment,
     anisotropy,
     centred_effective_rank,
     effective_rank,
     uniformity,
 )
+from evaluation.results import model_folder, revision
+from representation.encoders_studied import Studied
+from representation.geometry.relation import geometry_drawings, geometry_grids, relation, relation_grid, relation_notes
 from representation.question import each
 from representation.texts import Text, Texts, gathered
 

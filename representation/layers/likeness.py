@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from encoders.vector_geometry import Floats, unit
 from representation.encoders_studied import Decoder, Studied
 from representation.figures import tables_of
-from representation.geometry.vector_geometry import Floats, unit
 from representation.question import each
 from representation.readings import arrays, readings_of
 from representation.texts import Arrays, Text, Texts, gathered

@@ -12,7 +12,7 @@ from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.checks import check_sizes
 from training.objectives.infonce import infonce
-from training.objectives.simcse import alignment, twice, uniformity
+from training.objectives.simcse import twice
 from training.run import train_run
 from training.set_up import set_up
 
@@ -85,14 +85,6 @@ def test_an_interrupted_stage_ends_bit_equal(compose_cell, small_model, lines, t
         assert whole[key] == resumed[key], key
     assert whole["held_out"]["before"].keys() == {"alignment", "uniformity"}
     assert whole["held_out"]["before"]["alignment"] > 0, "attention drops, though LoRA is the identity"
-
-
-def test_alignment_and_uniformity_of_points_on_a_circle():
-    one = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
-    assert alignment(one, one * 3) == pytest.approx(0)
-    assert alignment(one, one.flip(0)) == pytest.approx(2)
-    assert uniformity(one) == pytest.approx(-4)
-    assert uniformity(torch.ones(3, 2)) == pytest.approx(0)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
-from torch.nn import functional as F
 
 from cli.errors import UserError
 from cli.limits import real
@@ -12,6 +10,7 @@ from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
 from encoders.attention.switch import set_attention_dropout
 from encoders.tokens import Tokens
+from encoders.vector_geometry import alignment, uniformity
 from training.objectives.infonce import CONTRASTIVE, Candidates, Contrastive
 from training.objectives.objective import Config, Scores
 from training.set_up import SetUp
@@ -65,7 +64,7 @@ class SimCSE(Contrastive):
         """Alignment of the two passes under dropout, uniformity without it."""
         one, other = (self.work.vectors(self.held_out, HELD_OUT - k) for k in range(2))
         self.vectors = self.work.vectors(self.held_out, None)
-        return {"alignment": alignment(one, other), "uniformity": uniformity(self.vectors)}
+        return {"alignment": alignment(one.numpy(), other.numpy()), "uniformity": uniformity(self.vectors.numpy())}
 
 
 def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:
@@ -83,19 +82,3 @@ def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:
         masked |= micro[:, None] != micro[None]
     masked.fill_diagonal_(False)
     return Candidates([("", text) for text in texts] * 2, torch.arange(count), torch.arange(count, 2 * count), masked)
-
-
-def alignment(one: Tensor, other: Tensor) -> float:
-    """Mean squared distance of the unit vectors of a pair. one, other: [N, E]; 0 where all pairs agree.
-
-    Wang and Isola 2020 (arXiv 2005.10242), equation 2 with alpha = 2.
-    """
-    return float((F.normalize(one.double(), dim=-1) - F.normalize(other.double(), dim=-1)).square().sum(dim=-1).mean())
-
-
-def uniformity(vectors: Tensor) -> float:
-    """log of the mean over pairs of exp(-2 squared distance) of unit vectors [N, E]; 0 where all are alike.
-
-    Wang and Isola 2020 (arXiv 2005.10242), equation 3 with t = 2.
-    """
-    return float(torch.pdist(F.normalize(vectors.double(), dim=-1)).square().mul(-2).exp().mean().log())

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from encoders.vector_geometry import alignment, anisotropy
 from representation.geometry import geometry
 from representation.geometry.geometry import own_vectors, scores_of, type_scores
 from representation.geometry.relation import (
@@ -16,7 +17,6 @@ from representation.geometry.relation import (
     relation_notes,
     spearman,
 )
-from representation.geometry.vector_geometry import alignment, anisotropy
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from representation.geometry import vector_geometry
-from representation.geometry.vector_geometry import (
+from encoders import vector_geometry
+from encoders.vector_geometry import (
     alignment,
     anisotropy,
     centred_effective_rank,
@@ -52,6 +52,13 @@ def test_uniformity_over_pairs(vectors, monkeypatch, rows):
 def test_uniformity_of_two_poles_is_its_least_and_of_one_point_its_most():
     assert uniformity(np.array([[1.0, 0], [-1, 0]])) == pytest.approx(-8)
     assert uniformity(np.ones((3, 2))) == pytest.approx(0)
+
+
+def test_alignment_and_uniformity_of_points_on_a_circle():
+    one = np.array([[1.0, 0.0], [0.0, 2.0]], dtype=np.float32)
+    assert alignment(one, one * 3) == pytest.approx(0)
+    assert alignment(one, one[::-1]) == pytest.approx(2)
+    assert uniformity(one) == pytest.approx(-4)
 
 
 def test_effective_rank_of_known_singular_values():
