@@ -17,12 +17,13 @@ from analysis.drawings.style import BLACK, mark
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
+from analysis.statistics.sign_flip import percentile_interval
 from cli.limits import Limit, real
 from representation.encoders_studied import Studied
 from representation.figures import look, mark_panels
 from representation.moee.clusters import Labels, agreement, deviation, partition, shares
 from representation.moee.mixtures import HS_AND_RW, check_sizes, mixtures
-from representation.moee.pair_tasks import Floats, PairTask, draws, interval, once, pair_tasks, size, spearman
+from representation.moee.pair_tasks import Floats, PairTask, draws, once, pair_tasks, size, spearman
 from representation.question import each
 from representation.readings import arrays, encode, readings_of
 from representation.texts import Arrays, Texts, gathered
@@ -106,7 +107,7 @@ def correlated(task: PairTask, similarity: dict[str, Floats], bootstraps: int) -
     """Return the Spearman correlation of the pairs' similarities by HS and by RW, with its 95 % interval."""
     counts = np.concatenate([once(len(task.left)), draws(task.units, bootstraps, 0)])
     samples = spearman(np.stack([similarity["HS"], similarity["RW"]]), counts)[:, 0, 1]
-    low, high = interval(samples[1:])
+    low, high = map(float, percentile_interval(samples[1:][np.isfinite(samples[1:])]))
     return {"task": task.name, "pairs": len(task.left), "spearman": float(samples[0]), "low": low, "high": high}
 
 

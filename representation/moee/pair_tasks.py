@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics.arrays import Floats
+from analysis.statistics.items import weighted_average_precision, weighted_midranks
+from encoders.vector_geometry import unit
 from evaluation.tasks.task_data import TaskData
 from records.streams import stream_seed
-from representation.geometry.vector_geometry import unit
 
 TRUTH = {"PairClassification": "labels", "STS": "score"}
 MEASURE = {
@@ -51,7 +52,9 @@ class PairTask:
         """[R] the score that `MEASURE` names, in each sample of counts [R, n]."""
         if self.type == "STS":
             return spearman(np.stack([similarity, self.truth]), counts)[:, 0, 1]
-        return average_precision(similarity, self.truth > 0, counts)
+        true = (self.truth > 0).astype(float)
+        precision = weighted_average_precision(similarity, true, counts)
+        return np.where(counts @ true > 0, precision, np.nan)  # without a true pair there is none
 
 
 def pair_tasks(tasks: Iterable[TaskData], most: int, seed: int) -> list[PairTask]:
@@ -109,31 +112,9 @@ def left_out(units: NDArray[np.int64]) -> Floats:
     return (np.arange(int(units.max()) + 1)[:, None] != units).astype(float)
 
 
-def ranks(values: Floats, counts: Floats) -> Floats:
-    """Return [R, n] average rank of each pair's value [n] in each sample [R, n].
-
-    Equal to scipy's `rankdata` of the sample written out; a pair that was not drawn has some rank too, of no meaning.
-    """
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(counts[:, order], axis=1)
-    first, last = _ties(values[order])
-    before = np.concatenate([np.zeros((len(counts), 1)), below], axis=1)[:, first]
-    placed = np.empty_like(counts)
-    placed[:, order] = (before + below[:, last] + 1) / 2
-    return placed
-
-
-def _ties(ordered: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and last place of the group of equal values that each place belongs to."""
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    ends = np.concatenate([starts[1:], [len(ordered)]]) - 1
-    group = np.repeat(np.arange(len(starts)), ends - starts + 1)
-    return starts[group], ends[group]
-
-
 def spearman(rows: Floats, counts: Floats) -> Floats:
     """Return [R, K, K] Spearman correlations of the rows [K, n] in each sample; NaN where a row does not vary."""
-    placed = np.stack([ranks(row, counts) for row in rows], axis=1)  # [R, K, n]
+    placed = np.stack([weighted_midranks(row, counts) for row in rows], axis=1)  # [R, K, n]
     weights = counts[:, None, :] / counts.sum(axis=1)[:, None, None]
     centred = placed - (placed * weights).sum(axis=2, keepdims=True)
     covariance = (centred * weights) @ centred.swapaxes(1, 2)
@@ -141,23 +122,3 @@ def spearman(rows: Floats, counts: Floats) -> Floats:
     spread = np.where(spread > 1e-6, spread, np.nan)  # ranks that vary are far above what rounding leaves
     correlations: Floats = covariance / (spread[:, :, None] * spread[:, None, :])
     return correlations
-
-
-def average_precision(similarity: Floats, truth: NDArray[np.bool_], counts: Floats) -> Floats:
-    """Return [R] average precision of `similarity` [n] for `truth` [n] in each sample, ties together as in sklearn.
-
-    NaN where a sample holds no true pair.
-    """
-    order = np.argsort(-similarity, kind="stable")
-    drawn, true = counts[:, order], (counts * truth)[:, order]
-    _, last = _ties(similarity[order])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.cumsum(true, axis=1)[:, last] / np.cumsum(drawn, axis=1)[:, last]
-        mean: Floats = np.where(true > 0, true * precision, 0.0).sum(axis=1) / true.sum(axis=1)
-    return mean
-
-
-def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
-    """Return the percentile interval of bootstrap values [R]; NaN among them are left out."""
-    low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
-from representation.moee.pair_tasks import average_precision, draws, interval, left_out, once, ranks, spearman
+from representation.moee.pair_tasks import PairTask, draws, left_out, once, spearman
 
 RNG = np.random.default_rng(0)
 N = 23
@@ -36,13 +36,6 @@ def test_each_unit_is_left_out_once():
         assert (counts == [u != unit for u in UNITS]).all()
 
 
-@pytest.mark.parametrize("row", range(len(ROWS)))
-def test_ranks_are_those_of_the_sample(row):
-    for counts, found in zip(COUNTS, ranks(ROWS[row], COUNTS), strict=True):
-        places = written_out(counts)
-        np.testing.assert_allclose(found[places], rankdata(ROWS[row][places]))
-
-
 def test_correlations_are_those_of_the_sample():
     found = spearman(ROWS, COUNTS)
     for counts, matrix in zip(COUNTS, found, strict=True):
@@ -58,11 +51,12 @@ def test_a_row_that_does_not_vary_has_no_correlation():
 
 @pytest.mark.parametrize("row", [0, 1, 2])
 def test_average_precision_is_that_of_the_sample(row):
-    truth = ROWS[3] > 0
-    for counts, found in zip(COUNTS, average_precision(ROWS[row], truth, COUNTS), strict=True):
+    task = PairTask("pairs", "PairClassification", [], [], ROWS[3], UNITS)
+    for counts, found in zip(COUNTS, task.score(ROWS[row], COUNTS), strict=True):
         places = written_out(counts)
-        assert found == pytest.approx(average_precision_score(truth[places], ROWS[row][places]))
+        assert found == pytest.approx(average_precision_score(ROWS[3][places], ROWS[row][places]))
 
 
-def test_interval_is_of_percentiles():
-    assert interval(np.append(np.arange(101.0), np.nan), 0.9) == pytest.approx((5.0, 95.0))
+def test_without_a_true_pair_there_is_no_average_precision():
+    task = PairTask("pairs", "PairClassification", [], [], ROWS[3], UNITS)
+    assert np.isnan(task.score(TIED, (ROWS[3] == 0)[None].astype(float))).all()
