@@ -22,7 +22,10 @@ TABLE, DEFINITIONS = FOLDER / "mteb_tasks.csv", FOLDER / "mteb_definitions.json.
 
 def main() -> None:
     """List every task of mteb that is text alone; older versions of a task stay in, since old results name them."""
-    tasks = text_tasks()
+    every = mteb.get_tasks(exclude_superseded=False, exclude_aggregate=False)
+    tasks = [
+        task for task in every if set(task.metadata.modalities) == {"text"}
+    ]  # with all of their splits and subsets
     rows = sorted({(t.metadata.name, t.metadata.type, t.metadata.main_score) for t in tasks})
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -32,12 +35,6 @@ def main() -> None:
     text = json.dumps(defined, separators=(",", ":"), sort_keys=True)
     DEFINITIONS.write_bytes(gzip.compress(text.encode(), mtime=0))  # without a date: the same mteb, the same bytes
     print(f"{len(rows)} tasks and {len(defined['benchmarks'])} benchmarks of mteb {mteb.__version__} -> {FOLDER}")
-
-
-def text_tasks() -> list[Any]:
-    """Return the tasks of text alone, whole: with every split and subset that their metadata name."""
-    every = mteb.get_tasks(exclude_superseded=False, exclude_aggregate=False)
-    return [task for task in every if set(task.metadata.modalities) == {"text"}]
 
 
 def definitions(tasks: list[Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,16 +43,19 @@ def in_turn(contestants: Mapping[str, Contestant], items: Sequence[Any], warm_up
 
 
 def one_round(
-    contestants: Mapping[str, Contestant], item: Any, number: int, before: Callable[[str], None] = lambda _: None
+    contestants: Mapping[str, Contestant],
+    item: Any,
+    number: int,
+    around: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
 ) -> dict[str, float]:
-    """Give `item` to every contestant, the one of place `number` first; `before` a name's turn is not timed."""
+    """Give `item` to every contestant, the one of place `number` first; what is `around` a name's turn is not timed."""
     names = list(contestants)
     shift = number % len(names)
     rates = {}
     for name in names[shift:] + names[:shift]:
-        before(name)
-        gc.collect()
-        rates[name] = _rate(contestants[name], item)
+        with around(name):
+            gc.collect()
+            rates[name] = _rate(contestants[name], item)
     return rates
 
 

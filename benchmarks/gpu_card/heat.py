@@ -94,40 +94,25 @@ def run_heat(plan: Plan, backbone: PreTrainedModel, card: Card, keep: Callable[[
     vocabulary = backbone.config.get_text_config().vocab_size
     hardest = Texts.of(heaviest(lengths, budget, most), len(lengths), vocabulary)
     done: dict[str, Any] = {"works": [], "places_a_token": [], "rates": {name: [] for name in turns}}
-    with entered(turns) as enter:
 
-        def before(name: str) -> None:
-            """Let it in, and let it take its memory; here it finds out what fits."""
-            enter(name)
+    @contextmanager
+    def inside(name: str) -> Iterator[None]:
+        """Let it in, and let it take its memory; here it finds out what fits."""
+        turns[name].enter()
+        try:
             turns[name](hardest)
+            yield
+        finally:
+            turns[name].leave()
 
-        for number in until(range(plan.rounds), plan.seconds):
-            chosen = share(lengths, budget, most, plan.tokens, number)
-            texts = Texts.of(chosen, len(lengths), vocabulary)
-            for name, rate in one_round(turns, texts, number, before).items():
-                done["rates"][name].append(rate)
-            done["works"].append(asdict(real_work(chosen, budget, most)))
-            done["places_a_token"].append(places_a_token(chosen, budget, most))
-            enter(None)
-            keep({**facts, **done, "cells": {name: run.record() for name, run in runs.items()}})
-
-
-@contextmanager
-def entered(turns: dict[str, Any]) -> Iterator[Callable[[str | None], None]]:
-    """Yield a function that leaves whoever is in and lets the named one in; nobody is in afterwards."""
-    inside: list[str] = []
-
-    def enter(name: str | None) -> None:
-        if inside:
-            turns[inside.pop()].leave()
-        if name is not None:
-            turns[name].enter()
-            inside.append(name)
-
-    try:
-        yield enter
-    finally:
-        enter(None)
+    for number in until(range(plan.rounds), plan.seconds):
+        chosen = share(lengths, budget, most, plan.tokens, number)
+        texts = Texts.of(chosen, len(lengths), vocabulary)
+        for name, rate in one_round(turns, texts, number, inside).items():
+            done["rates"][name].append(rate)
+        done["works"].append(asdict(real_work(chosen, budget, most)))
+        done["places_a_token"].append(places_a_token(chosen, budget, most))
+        keep({**facts, **done, "cells": {name: run.record() for name, run in runs.items()}})
 
 
 def until(numbers: Iterable[int], seconds: float, clock: Callable[[], float] = time.monotonic) -> Iterator[int]:

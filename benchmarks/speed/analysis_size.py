@@ -7,18 +7,16 @@ command is a fresh process: processor seconds are its user and system time, MB i
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.page import ROOT, publish, stamp, table
+from benchmarks.page import publish, stamp, table
+from benchmarks.speed.startup import cost
 from benchmarks.speed.work import begun
-from cli.errors import UserError, guard
+from cli.errors import guard
 
 HEAD = ["scores", "words", "processor s", "MB"]
 KINDS = ("Classification", "Clustering", "Reranking", "Retrieval", "STS")
@@ -32,14 +30,16 @@ def main() -> None:
     """Measure and print one table."""
     args = begun("analysis_size", "--threads", "--quick")
     taken, rows = stamp(), []
+    shell = {**os.environ, "OMP_NUM_THREADS": str(args.threads)}
     with TemporaryDirectory() as folder:
         for name, shape in (QUICK if args.quick else SHAPES).items():
             path = made(Path(folder) / "scores.csv", *shape)
             for words in ((), ("against=m0",), ("report=true",)):
-                rows.append([name, " ".join(words), *cost((f"scores={path}", *words), args.threads)])
-    publish(
-        "analysis_size", "Analysis", [taken, (__doc__ or "").split("\n\n")[-1].strip(), table(HEAD, rows)], args.write
-    )
+                took = cost(("-c", CODE, f"scores={path}", *words), None, shell)
+                kilobytes = next(int(line.split()[1]) for line in took.output if line.startswith("VmHWM:"))
+                rows.append([name, " ".join(words), f"{took.processor:.1f}", f"{kilobytes // 1024:,}"])
+    parts = [taken, (__doc__ or "").split("\n\n")[-1].strip(), table(HEAD, rows)]
+    publish("analysis_size", "Analysis", parts, args.write)
 
 
 def made(path: Path, models: int, tasks: int, seeds: int) -> Path:
@@ -52,19 +52,6 @@ def made(path: Path, models: int, tasks: int, seeds: int) -> Path:
     columns = {"model": names[0][model], "task": names[1][task], "type": np.array(KINDS)[task % len(KINDS)]}
     pd.DataFrame({**columns, "seed": seed, "score": scores.ravel()}).to_csv(path, index=False)
     return path
-
-
-def cost(words: tuple[str, ...], threads: int) -> tuple[str, str]:
-    """Run the command to its end; return its processor seconds and its largest resident set in MB."""
-    shell, before = {**os.environ, "OMP_NUM_THREADS": str(threads)}, getrusage(RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, *words], cwd=ROOT, env=shell, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise UserError(f"python -m analysis {' '.join(words)} failed: {done.stderr}")
-    after, kilobytes = getrusage(RUSAGE_CHILDREN), int(done.stdout.rpartition("VmHWM:")[2].split()[0])
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return f"{seconds:.1f}", f"{kilobytes // 1024:,}"
 
 
 if __name__ == "__main__":

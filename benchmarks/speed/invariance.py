@@ -4,6 +4,7 @@ python -m benchmarks.speed.invariance [model.path=<folder>] [precision=fp32]
 """
 
 import sys
+from itertools import product
 
 import torch
 
@@ -27,22 +28,18 @@ def main() -> None:
     """Print one table: largest difference over texts and dimensions of unit vectors, and relative gradient error."""
     quieten()
     words = sys.argv[1:] or ["precision=fp32"]
-    check_sizes(plain(composed("train", words)))
+    usual = plain(composed("train", words))
+    check_sizes(usual)
+    mixture = experts_of(empty_backbone(usual["model"], torch.float32))  # without, no pooler can read routers
+    poolers = [name for name in pooler_names() if mixture or pooler_class(name).consumes != "routers"]
     texts = mixed_docstrings()
     print(f"{len(texts)} docstrings of polars, {' '.join(words)}\n")
     print("| pooler | attn | left, padded vs alone | right, padded vs alone | GradCache vs one batch, gradient |")
     print("|---|---|---|---|---|")
-    for pooler in poolers_of(plain(composed("train", words))):
-        for attn in ("causal", "bi"):
-            cfg = plain(composed("train", [f"pooler={pooler}", f"attn={attn}", *words]))
-            left, right = padding_errors(cfg, texts)
-            print(f"| {pooler} | {attn} | {left:.1e} | {right:.1e} | {gradient_error(cfg, texts):.1e} |", flush=True)
-
-
-def poolers_of(cfg: dict) -> list[str]:
-    """The poolers that the decoder of `cfg` can have: those that read routers need a mixture of experts."""
-    mixture = experts_of(empty_backbone(cfg["model"], torch.float32))
-    return [name for name in pooler_names() if mixture or pooler_class(name).consumes != "routers"]
+    for pooler, attn in product(poolers, ("causal", "bi")):
+        cfg = plain(composed("train", [f"pooler={pooler}", f"attn={attn}", *words]))
+        left, right = padding_errors(cfg, texts)
+        print(f"| {pooler} | {attn} | {left:.1e} | {right:.1e} | {gradient_error(cfg, texts):.1e} |", flush=True)
 
 
 def padding_errors(cfg: dict, texts: list[str]) -> list[float]:

@@ -48,13 +48,12 @@ def main() -> None:
     taken, rows = stamp(), []
     with TemporaryDirectory() as folder:
         for name, words, until, floor in starts(Path(folder)):
-            commands, floors = [], []
-            for _ in range((1 if args.quick else args.rounds) + 1):
-                commands.append(cost(words, until, shell))
-                floors.append(cost(("-c", floor), None, shell))
-            seconds = [[f"{median(column):.2f}" for column in zip(*c[1:], strict=True)] for c in (commands, floors)]
-            rate = spread([a.processor / b.processor for a, b in zip(commands[1:], floors[1:], strict=True)])
-            rows.append([name, *seconds[0], f"`{floor}`", *seconds[1], str(rate)])
+            rounds = range((1 if args.quick else args.rounds) + 1)
+            pairs = [(cost(words, until, shell), cost(("-c", floor), None, shell)) for _ in rounds][1:]
+            clock = [f"{median(pair[k].clock for pair in pairs):.2f}" for k in (0, 1)]
+            processor = [f"{median(pair[k].processor for pair in pairs):.2f}" for k in (0, 1)]
+            rate = spread([command.processor / bare.processor for command, bare in pairs])
+            rows.append([name, clock[0], processor[0], f"`{floor}`", clock[1], processor[1], str(rate)])
     publish("startup", "Start", [taken, (__doc__ or "").split("\n\n")[-1].strip(), table(HEAD, rows)], args.write)
 
 
@@ -76,10 +75,11 @@ def starts(folder: Path) -> list[Start]:
 
 
 class Cost(NamedTuple):
-    """Seconds of one process on the clock, and of processors."""
+    """Seconds of one process on the clock, and of processors; the lines that it has written."""
 
     clock: float
     processor: float
+    output: list[str]
 
 
 def cost(words: tuple[str, ...], until: str | None, shell: dict[str, str]) -> Cost:
@@ -97,9 +97,9 @@ def cost(words: tuple[str, ...], until: str | None, shell: dict[str, str]) -> Co
     if until is None and process.returncode == 0:
         taken = time.perf_counter() - start
     if taken is None:
-        raise UserError(f"{' '.join(words)} did not start: {' '.join(output[-3:])}")
+        raise UserError(f"{' '.join(words)} {'did not start' if until else 'failed'}: {' '.join(output[-3:])}")
     after = getrusage(RUSAGE_CHILDREN)
-    return Cost(taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return Cost(taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, output)
 
 
 if __name__ == "__main__":

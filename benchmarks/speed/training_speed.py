@@ -130,23 +130,17 @@ def measure_row(row: Row, setting: Setting, args: Namespace) -> None:
         if reason:
             notes.append(f"* {source}: skipped, {reason}.")
         else:
-            more, note = one_heat(kind, setting, source, row.batch, args.rounds or row.rounds)
+            work = batches(source, row.batch, args.rounds or row.rounds)
+            losses = check_losses(heat(kind, replace(setting, precision="fp32")), work[0][:SLICE])
+            more, note = measured(heat(kind, setting), f"{setting.model}, {source}, {row.batch}", work)
             lines += more
-            notes.append(note)
+            notes.append(f"{note} {losses}")
             title = f"Training speed: {row.model}, batches of {row.batch}"
             parts = [taken, how, table(HEAD, lines), "\n".join(notes)]
             # after each heat: a long run that is cut loses one
             publish(f"training_speed_{row.model}_{row.batch}", title, parts, args.write)
         done = f"skipped, {reason}" if reason else f"{time.perf_counter() - start:.0f} s"
         print(f"{row.model}, {source}, {row.batch}, {kind}: {done}", flush=True)
-
-
-def one_heat(kind: str, setting: Setting, source: str, batch: int, rounds: int) -> tuple[list[list[str]], str]:
-    """Check the losses of a heat and time it: table lines and a note."""
-    work = batches(source, batch, rounds)
-    losses = check_losses(heat(kind, replace(setting, precision="fp32")), work[0][:SLICE])
-    lines, note = measured(heat(kind, setting), f"{setting.model}, {source}, {batch}", work)
-    return lines, f"{note} {losses}"
 
 
 def measured(this: Heat, where: str, work: list[list[Triple]]) -> tuple[list[list[str]], str]:

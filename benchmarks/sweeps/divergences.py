@@ -11,44 +11,33 @@ The first argument is the study as it stands in conf/; studies that deviate from
 import json
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
-import numpy as np
+import pandas as pd
 import torch
 
 from analysis.grids.formats import count, fraction, signed
+from analysis.scores.mteb_task import read_task
 from analysis.statistics.wilcoxon import signed_rank
 from benchmarks.arguments import folder_first
 from benchmarks.speed.work import mixed_docstrings
-from benchmarks.sweeps.recipe import main_score
 from cli.errors import UserError, guard
 from cli.quiet import quieten
 from encoders.loading import load_run
 
 DIGEST = re.compile(r"-[0-9a-f]{8}$")  # ends the name of a folder where a value cannot stand in one
-Key = tuple[int, str]  # seed, task
 
 
 @dataclass(frozen=True)
 class Cell:
     """One design under one divergence: its scores, and the configuration under which they were made."""
 
-    scores: dict[Key, float]  # main score
+    scores: pd.Series  # main score by seed and task
     parameters: int
     config: dict[str, Any]
     run: Path  # of the first seed
-
-    def mean_by(self, place: int, shared: Collection[Key]) -> dict[Any, float]:
-        """Mean score by seed (place 0) or by task (place 1) over the `shared` keys."""
-        groups = defaultdict(list)
-        for key in sorted(shared):
-            groups[key[place]].append(self.scores[key])
-        return {name: mean(values) for name, values in groups.items()}
 
 
 def main() -> None:
@@ -75,34 +64,33 @@ def cells(study: Path, base: Path) -> dict[str, Cell]:
     """Return design -> cell of a study folder, from its scores; runs that were only scored anew lie in `base`."""
     by_name: dict[str, Cell] = {}
     for folder in sorted((study / "scores" / "results").glob("*")):
-        scores: dict[Key, float] = {}
+        scores: dict[tuple[int, str], float] = {}
         for revision in sorted(folder.glob("seed=*")):
             manifest = json.loads((revision / "run" / "manifest.json").read_text(encoding="utf-8"))
             if manifest["status"] == "finished":
-                scores |= {(manifest["seed"], p.stem): main_score(p) for p in revision.glob("Docs*.json")}
+                rows = [read_task(path, study.name, "") for path in revision.glob("Docs*.json")]
+                scores |= {(manifest["seed"], row.task): row.score for row in rows}
                 last = manifest
         if scores:
             cell = f"{last['pooler']}-{last['attn']}"
             place = Path(cell) / f"seed={min(seed for seed, _ in scores)}"
             size = last["parameters"]["adapter"] + last["parameters"]["head"]
             run = study / place if (study / place).is_dir() else base / place
-            by_name[cell] = Cell(scores, size, last["config"], run)
+            by_name[cell] = Cell(pd.Series(scores).sort_index(), size, last["config"], run)
     return by_name
 
 
 def row(changed: str, name: str, cell: Cell, usual: Cell | None) -> str:
     """One line of the table; `difference` is the mean over tasks, +- the standard deviation over seeds."""
-    keys = cell.scores.keys() & (usual or cell).scores.keys()
-    now = cell.mean_by(0, keys)
-    text = f"| {changed} | {name} | {count(cell.parameters)} | {len(now)} | {mean(now.values()):.4f} |"
+    both = pd.concat([cell.scores, (usual or cell).scores], axis=1, join="inner")
+    seeds = both.groupby(level=0).mean()
+    text = f"| {changed} | {name} | {count(cell.parameters)} | {len(seeds)} | {seeds[0].mean():.4f} |"
     if usual is None:
         return f"{text} | | {distance(cell):.1e} |"
-    before = usual.mean_by(0, keys)
-    differences = [now[seed] - before[seed] for seed in now]
-    spread = f" +- {stdev(differences):.4f}" if len(differences) > 1 else ""
-    tasks, tasks_before = cell.mean_by(1, keys), usual.mean_by(1, keys)
-    test = signed_rank(np.array([[tasks[t] - tasks_before[t] for t in tasks]]))
-    return f"{text} {signed(mean(differences))}{spread} | {fraction(float(test.p[0]))} | {distance(cell):.1e} |"
+    by_seed, by_task = (means[0] - means[1] for means in (seeds, both.groupby(level=1).mean()))
+    spread = f" +- {by_seed.std():.4f}" if len(by_seed) > 1 else ""
+    p = float(signed_rank(by_task.to_numpy()[None]).p[0])
+    return f"{text} {signed(by_seed.mean())}{spread} | {fraction(p)} | {distance(cell):.1e} |"
 
 
 @torch.inference_mode()

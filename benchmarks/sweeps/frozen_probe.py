@@ -19,6 +19,7 @@ from unittest.mock import patch
 import torch
 
 from benchmarks.arguments import taken_out
+from benchmarks.page import table
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.quiet import quieten
@@ -37,14 +38,14 @@ def main() -> None:
     for pooler in POOLERS:
         checks.check_sizes(configured(pooler, steps, [*words, "backbone.frozen=true"]))
     print(f"{steps} steps, {torch.get_num_threads()} threads, median step {' '.join(words)}\n", flush=True)
-    lines = ["| pooler | | wall s | normal / this | CPU s | normal / this |", "|---|---|---|---|---|---|"]
+    lines: list[list[str]] = []
     for pooler in POOLERS:
         with TemporaryDirectory() as folder:
             rows = measured(pooler, steps, words, Path(folder))
         wall, cpu = rows["LoRA"]
         for name, (w, c) in rows.items():
-            lines.append(f"| {pooler} | {name} | {w:.3f} | {wall / w:.1f} | {c:.3f} | {cpu / c:.1f} |")
-    print("\n".join(["", *lines]))
+            lines.append([pooler, name, f"{w:.3f}", f"{wall / w:.1f}", f"{c:.3f}", f"{cpu / c:.1f}"])
+    print("\n" + table(["pooler", "", "wall s", "normal / this", "CPU s", "normal / this"], lines))
 
 
 def measured(pooler: str, steps: int, words: list[str], folder: Path) -> dict[str, Clocks]:

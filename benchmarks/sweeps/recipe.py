@@ -5,11 +5,10 @@
 A recipe is a study folder; its value is the mean over cells of the mean over tasks: no cell decides alone.
 """
 
-import json
 from collections import defaultdict
-from pathlib import Path
 from statistics import mean
 
+from analysis.scores.mteb_task import read_task
 from benchmarks.arguments import folder_first
 from cli.errors import UserError, guard
 
@@ -21,7 +20,7 @@ def main() -> None:
     for revision in root.glob("*/scores/results/*__*/seed=*"):
         study = revision.parents[3].name
         cell = revision.parent.name.rsplit("__", 1)[1]
-        table[study][cell] = mean(main_score(path) for path in revision.glob("Docs*.json"))
+        table[study][cell] = mean(read_task(path, cell, "").score for path in revision.glob("Docs*.json"))
     if not table:
         raise UserError(f"There are no scores below {root}/*/scores. Run evaluate.py on its runs first.")
     cells = sorted({cell for row in table.values() for cell in row})
@@ -30,12 +29,6 @@ def main() -> None:
     for study, row in sorted(table.items(), key=lambda item: -mean(item[1].values())):
         shown = " | ".join(f"{row[c]:.4f}" if c in row else "" for c in cells)
         print(f"| {study} | {shown} | {mean(row.values()):.4f} |")
-
-
-def main_score(path: Path) -> float:
-    """Mean main score over splits and subsets of an mteb result."""
-    scores = json.loads(path.read_text(encoding="utf-8"))["scores"]
-    return mean(entry["main_score"] for split in scores.values() for entry in split)
 
 
 if __name__ == "__main__":
