@@ -69,7 +69,7 @@ def _jsonl(path: Path) -> Rows:
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{place} is not JSON ({error}). Write one JSON object a line.") from error
             if not isinstance(row, dict):
-                raise UserError(f'{place} is not a JSON object. Write {{"query": ..., "positive": ...}}.')
+                raise UserError(f"{place} is not a JSON object. Write one JSON object a line.")
             yield number, row
 
 

@@ -3,7 +3,7 @@
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -63,9 +63,7 @@ class NearCopies:
         return False
 
 
-def distinct(texts: Sequence[str], seen: Iterable[str] = (), threshold: float = 0.5) -> list[int]:
-    """Return the indices of `texts` that copy neither a text of `seen` nor an earlier one, nearly or exactly."""
+def distinct(texts: Sequence[str], threshold: float = 0.5) -> list[int]:
+    """Return the indices of `texts` that copy no earlier one, nearly or exactly."""
     index = NearCopies(threshold)
-    for text in seen:
-        index.add(text)
     return [i for i, text in enumerate(texts) if index.add(text)]

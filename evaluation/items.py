@@ -48,17 +48,15 @@ def write_items(folder: Path, task: Any) -> None:
 
 
 def _maker(task: Any) -> Callable[[Any, Any, Any], Item] | None:
-    meta = task.metadata
-    if meta.type in ("Retrieval", "Reranking", "InstructionRetrieval") and MEASURE.fullmatch(meta.main_score):
+    kind, score = task.metadata.type, task.metadata.main_score
+    if kind in ("Retrieval", "Reranking", "InstructionRetrieval") and MEASURE.fullmatch(score):
         return _queries
-    if meta.type == "STS" and meta.main_score == "cosine_spearman":
+    if kind == "PairClassification" and score.endswith("_ap"):
         return _pairs
-    if meta.type == "Summarization" and meta.main_score == "cosine_spearman":
-        return _summaries
-    if meta.type == "PairClassification" and meta.main_score.endswith("_ap"):
-        return _pairs
-    if meta.type == "Classification" and meta.main_score == "accuracy" and not task.is_cross_validation:
+    if kind == "Classification" and score == "accuracy" and not task.is_cross_validation:
         return _texts
+    if kind in ("STS", "Summarization") and score == "cosine_spearman":
+        return _pairs if kind == "STS" else _summaries
     return None
 
 

@@ -18,6 +18,7 @@ from evaluation.candidates.candidates import Candidate
 from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.embeddings.store import Meter
 from evaluation.instructions import Instructions
+from evaluation.plan.plan import in_time
 
 CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
 PROBE_SECONDS = 3.0
@@ -41,10 +42,9 @@ class RemainingTime:
         left = (self.expected - tokens) * seconds / tokens
         self.expected = None  # one line is enough
         if left >= WORTH_A_LINE:
-            minutes = f"{left / 60:.0f} min" if left < 5400 else f"{left / 3600:.1f} h"
             self.say(
                 f"{self.title}: {tokens / seconds:,.0f} tokens/s in the first {seconds:.0f} s of encoding, longest "
-                f"texts first; at most {minutes} of encoding remain."
+                f"texts first; at most {in_time(left)} of encoding remain."
             )
 
 

@@ -1,55 +1,33 @@
 """Files of a task folder, read with the file and line in every complaint."""
 
 import csv
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cli.errors import UserError
+from corpora.files import rows
 
 Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
 MOST_LEFT_OUT = 0.01  # share of judgements, documents or queries that a collection may lack
 
 
-@contextmanager
-def opened(path: Path, need: str) -> Iterator[IO[str]]:
-    """Open a text file. Raises `UserError`, with `need`, where there is none, and for one that is not UTF-8."""
-    if not path.is_file():
-        raise UserError(f"There is no {path}. {need}")
-    try:
-        with path.open(encoding="utf-8", newline="") as lines:
-            yield lines
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
-
-
 def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
     """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
-    with opened(path, "A task folder needs it; docs/own-data.md has the files of each type.") as lines:
-        rows = [_row(f"{path}, line {n}", line, columns) for n, line in enumerate(lines, start=1) if line.strip()]
-    if not rows:
+    if not path.is_file():
+        raise UserError(f"There is no {path}. A task folder needs it; docs/own-data.md has the files of each type.")
+    found = list(rows(path))
+    for number, row in found:
+        for column, check in columns.items():
+            if column not in row:
+                have = ", ".join(map(str, row)) or "none"
+                raise UserError(f"{path}, line {number}: the column '{column}' is missing; the line has: {have}.")
+            if wrong := check(row[column]):
+                raise UserError(f"{path}, line {number}: the column '{column}' {wrong}.")
+    if not found:
         raise UserError(f"{path} is empty. It needs at least one line.")
-    return rows
-
-
-def _row(place: str, line: str, columns: Mapping[str, Check]) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{place}: no JSON ({error.msg}, column {error.colno}). Mend the line.") from error
-    if not isinstance(row, dict):
-        raise UserError(f"{place}: an object is needed, as {{...}}, not {type(row).__name__}.")
-    for column, check in columns.items():
-        if column not in row:
-            have = ", ".join(map(str, row)) or "none"
-            raise UserError(f"{place}: the column '{column}' is missing; the line has: {have}.")
-        wrong = check(row[column])
-        if wrong:
-            raise UserError(f"{place}: the column '{column}' {wrong}.")
-    return row
+    return [row for _, row in found]
 
 
 def read_qrels(
@@ -88,17 +66,21 @@ def refuse_many(lost: Sequence[str], total: int, what: str) -> None:
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
     """Yield line, query, document and grade of each line below the header."""
-    with opened(path, "A Retrieval folder needs it: query-id, corpus-id, score, tab-separated.") as lines:
-        try:
+    need = "query-id, corpus-id and a whole score, tab-separated"
+    if not path.is_file():
+        raise UserError(f"There is no {path}. A Retrieval folder needs it: {need}.")
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
             for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
                 if number == 1 and cells[-1:] == ["score"]:
                     continue
                 if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
-                    need = "needs query-id, corpus-id and a whole score, tab-separated"
-                    raise UserError(f"{path}, line {number}: {need}.")
+                    raise UserError(f"{path}, line {number}: needs {need}.")
                 yield number, cells[0], cells[1], int(cells[2])
-        except csv.Error as error:
-            raise UserError(f"{path} is no tab-separated text: {error}. Write it anew.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
+    except csv.Error as error:
+        raise UserError(f"{path} is no tab-separated text: {error}. Write it anew.") from error
 
 
 def string(value: Any) -> str:

@@ -60,10 +60,10 @@ def test_all_published_tasks_are_read(tmp_path: Path, made: bool) -> None:
 UNEQUAL = '{"text": "a", "human_summaries": ["b"], "machine_summaries": ["c"], "relevance": [1, 2]}'
 BROKEN = [
     ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b"}', "line 1: the column 'score' is missing"),
-    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n{oops', "line 2: no JSON"),
+    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n{oops', "line 2 is not JSON"),
     ("Graded/test.jsonl", '{"sentence1": " ", "sentence2": "b", "score": 1}', "'sentence1' is an empty text"),
     ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": NaN}', "'score' must be a number"),
-    ("Graded/test.jsonl", "[1]", "line 1: an object is needed"),
+    ("Graded/test.jsonl", "[1]", "line 1 is not a JSON object"),
     ("Graded/test.jsonl", "", "is empty"),
     ("Pairs/test.jsonl", '{"sentence1": "a", "sentence2": "b", "labels": 2}', "'labels' must be 0 or 1"),
     ("Pairs/test.jsonl", '{"sentence1": "a", "sentence2": "b", "labels": 1}', "pairs of one label only"),
