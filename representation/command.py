@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from evaluation.plan.plan import in_time
 from evaluation.plan.speed import rate_of
 from records.fingerprint import remember_below
 from representation.encoders_studied import Studied, read_encoders
-from representation.question import Question, questions
+from representation.question import questions
 from representation.texts import Texts, read_texts
 from representation.write import markdown, write_answer
 
@@ -34,7 +35,9 @@ def run(cfg: Config) -> list[Answer]:
     check_limits(cfg, LIMITS | limits, ENCODER_WORDS | {"progress": SWITCH})
     ours = set(own_keys("representation")) - set(own_keys("evaluate"))  # keys that say nothing of an encoder
     encoders = read_encoders({key: value for key, value in cfg.items() if key not in ours})
-    folder = _output_folder(cfg, encoders[0].candidate.results)
+    folder = Path(cfg["out"] or encoders[0].candidate.results.parent / "representation")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"out={folder} is a file. Name a folder with out=<folder>.")
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     texts = read_texts(cfg)
@@ -55,7 +58,7 @@ def run(cfg: Config) -> list[Answer]:
     return answers
 
 
-def check_questions(names: Any) -> dict[str, Question]:
+def check_questions(names: Any) -> dict[str, ModuleType]:
     """Return the questions with these names, all for None. Raises `UserError` for a name that there is not."""
     known = questions()
     asked: Sequence[str] = [names] if isinstance(names, str) else list(known if names is None else names)
@@ -65,14 +68,6 @@ def check_questions(names: Any) -> dict[str, Question]:
     if not asked:
         raise UserError(f"questions= is an empty list. Choices: {', '.join(known)}.")
     return {name: known[name] for name in asked}
-
-
-def _output_folder(cfg: Config, results: Path) -> Path:
-    """Return `out`, else `representation` next to the scores. Raises `UserError` where a file is in the way."""
-    folder = Path(cfg["out"] or results.parent / "representation")
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"out={folder} is a file. Name a folder with out=<folder>.")
-    return folder
 
 
 def _cost(encoders: Sequence[Studied], texts: Texts, names: Sequence[str], cfg: Config) -> str:

@@ -1,8 +1,9 @@
-"""One question put to encoders: the protocol, the registry, and the progress bar of whatever it goes through.
+"""One question put to encoders: the registry, and the progress bar of whatever it goes through.
 
 A question is a module below this folder with `PLACE`, its place among the answers, and
-`answer(encoders, texts, settings)`. Its name is the module's. Keys of its own are settings[name], from
-conf/representation.yaml, with their limits in `LIMITS`. Nothing else names it.
+`answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None`, which is None where the
+question does not apply; settings: conf/representation.yaml, resolved. Its name is the module's. Keys of its own are
+settings[name], with their limits in `LIMITS`. Nothing else names it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,36 +11,21 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, Protocol, TypeVar, cast
+from types import ModuleType
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from analysis.questions.question import Answer
-from representation.encoders_studied import Studied
-from representation.texts import Texts
-
 T = TypeVar("T")
 
 
-class Question(Protocol):
-    """A module that answers a question."""
-
-    PLACE: int
-
-    def answer(self, encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
-        """Return the answer; None where the question does not apply. settings: conf/representation.yaml, resolved."""
-
-
 @cache
-def questions() -> dict[str, Question]:
+def questions() -> dict[str, ModuleType]:
     """Return name -> question of every module below this folder that has a `PLACE`, in that order."""
     infos = walk_packages([str(Path(__file__).parent)], f"{__package__}.")
     modules = [module for info in infos if hasattr(module := import_module(info.name), "PLACE")]
-    return {
-        module.__name__.rpartition(".")[2]: cast(Question, module)
-        for module in sorted(modules, key=lambda module: module.PLACE)
-    }
+    return {m.__name__.rpartition(".")[2]: m for m in sorted(modules, key=lambda module: module.PLACE)}
 
 
 def each(

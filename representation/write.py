@@ -28,8 +28,8 @@ def markdown(answer: Answer) -> str:
     return "\n".join(parts)
 
 
-def write_answer(answer: Answer, folder: Path, over: str) -> list[Path]:
-    """Write one answer's files to `folder`; return the paths. Other questions' answers in the folder stay.
+def write_answer(answer: Answer, folder: Path, over: str) -> None:
+    """Write one answer's files to `folder`. Other questions' answers in the folder stay.
 
     over: which encoders and texts it is about, in words. Raises `UserError` where the folder cannot be written.
     """
@@ -38,12 +38,11 @@ def write_answer(answer: Answer, folder: Path, over: str) -> list[Path]:
     try:
         for name, text in texts.items():
             write_text(folder / name, text)
-        pictures = write_figures(answer.drawings, folder / "figures") if answer.drawings else []
+        write_figures(answer.drawings, folder / "figures")
         kept = [other for other in _written(folder / ANSWERS) if other["name"] != answer.name]
         write_json(folder / ANSWERS, {"version": 1, "answers": [*kept, as_json(answer, over)]})
     except OSError as error:
         raise UserError(f"Cannot write to {folder}: {error.strerror}. Name another with out=<folder>.") from error
-    return [*(folder / name for name in texts), *pictures, folder / ANSWERS]
 
 
 def as_json(answer: Answer, over: str) -> dict[str, Any]:
