@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -83,12 +84,36 @@ def rounding(backbone: PreTrainedModel) -> Config:
 
 
 def execution(backbone: PreTrainedModel) -> Config:
-    """Return kernel, what computes element-wise passes, type of device and number of threads."""
+    """Return kernel, what computes element-wise passes, a CPU's instruction sets, type of device, number of threads."""
+    device = next(backbone.parameters()).device.type
     return {
         "elementwise": elementwise(backbone),
+        "instruction_sets": instruction_sets(backbone) if device == "cpu" else None,
         "kernel": backbone.config._attn_implementation,
-        "device": next(backbone.parameters()).device.type,
+        "device": device,
         "threads": torch.get_num_threads(),
+    }
+
+
+def instruction_sets(backbone: PreTrainedModel) -> dict[str, str | None]:
+    """Return the instruction sets of the processor that may be used, since other ones move the last bits of a number.
+
+    `torch`: the set that its own loops take. `onednn`: the limit that the environment sets to its products; null
+    without one. `numba`: the processor that the passes of a layer are compiled for, and whose features these are
+    (NUMBA_CPU_NAME alone leaves those of this processor); null where none is compiled.
+    """
+    compiled = None
+    if elementwise(backbone) != "torch":
+        from numba.core import config
+        from numba.core.registry import cpu_target
+
+        given, compiled = vars(config)["CPU_FEATURES"], cpu_target.target_context.codegen().magic_tuple()[1]
+        compiled += "" if given is None else f", features {given or 'of that name'}"
+    limits = (os.environ.get(f"{library}_MAX_CPU_ISA") for library in ("ONEDNN", "DNNL"))
+    return {
+        "torch": torch.backends.cpu.get_cpu_capability(),
+        "onednn": next(filter(None, limits), None),
+        "numba": compiled,
     }
 
 

@@ -71,11 +71,11 @@ def code() -> dict[str, Any]:
     }
 
 
-def environment() -> dict[str, Any]:
-    """Return package versions and the machine."""
+def environment(**further: Any) -> dict[str, Any]:
+    """Return package versions and the machine, with `further` facts of it."""
     return {
         "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
-        "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
+        "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count(), **further},
     }
 
 

@@ -10,7 +10,7 @@ from cli.compose import flat
 from cli.errors import UserError
 from corpora.docstrings import package_versions
 from corpora.triples import Triple, described
-from encoders.identity import base_fingerprints
+from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.code import modules_of
@@ -62,7 +62,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         },
         "seeds": stream_seeds(config["seed"]),
         "threads": torch.get_num_threads(),
-        **environment(),
+        **environment(instruction_sets=instruction_sets(encoder.backbone)),
         "code": {**code(), **modules(config)},
     }
 

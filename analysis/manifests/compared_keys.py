@@ -11,7 +11,7 @@ from records.identity import BASE, BOOKKEEPING, MEANT, below
 
 SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
-PARTS = {"data": ("sha256",), "machine": ("processor", "cores")}
+PARTS = {"data": ("sha256",), "machine": ("processor", "cores", "instruction_sets")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
 SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters")
@@ -34,6 +34,7 @@ MOVES = {
     "precision": ("precision", "elementwise", "dtypes", "evaluation.encoder"),
     "accelerator": ("device", "kernel", "elementwise", "precision", "dtypes", "evaluation.encoder"),
     "max_length": ("evaluation.max_length",),
+    "machine": ("evaluation.encoder.instruction_sets",),
 }
 
 
