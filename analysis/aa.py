@@ -42,7 +42,7 @@ def main() -> None:
 
     folder = output_folder(settings)
     frame, designs, tasks, notes = scores_of_each(settings)
-    table = same_design(frame, designs, tasks, settings)
+    table = same_design(frame, list(designs), tasks, settings)
     if table.empty:
         raise UserError(
             f"None of the {len(designs)} designs has two runs, so nothing is to be split. Train and score the same"

@@ -1,5 +1,6 @@
 """Scores -> one result, which every rendering reads."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -81,8 +82,7 @@ def analyse(settings: Settings) -> Result:
     whole = complete(kept, designs, policy)
     control = choose_control(scores.designs, designs, settings.against, whole.designs)
     designs, tasks, settings = whole.designs, whole.tasks, replace(settings, against=control)  # as tables name it
-    scored = {part for task in kept["task"].unique() for part in (task, *parts_of(task))}
-    rule = _controlled(scores, designs, scored, settings)
+    rule = _controlled(scores, designs, kept["task"].unique(), settings)
     types = _tasks_by_type(kept, tasks, settings.types)
     matrix = seed_means(kept, designs, tasks)
     gain, gain_notes = training_gain(kept, scores.designs, designs, types, settings)
@@ -129,7 +129,7 @@ def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
     return renamed(join(readings, own_types, settings.allow), settings.rename)
 
 
-def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, list[str], list[str], list[str]]:
+def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, dict[str, Design], list[str], list[str]]:
     """Return the long table, designs, tasks and notes where each design is compared with itself alone.
 
     One design will do, with any seeds, and the control rule has nothing to hold; the rest is as in `analyse`.
@@ -142,7 +142,9 @@ def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, list[str], list[st
     frame, hole_notes = without_holes(frame[frame["design"].isin(designs)], scores.rows, policy)
     frame, part_notes = without_parts(frame, designs)
     whole = complete(frame, designs, policy)
-    return frame, whole.designs, whole.tasks, [*scores.notes, *scores.naming, *hole_notes, *part_notes, *whole.notes]
+    frame = frame[frame["design"].isin(whole.designs) & frame["task"].isin(whole.tasks)]
+    kept = {label: scores.designs[label] for label in whole.designs}
+    return frame, kept, whole.tasks, [*scores.notes, *scores.naming, *hole_notes, *part_notes, *whole.notes]
 
 
 def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:
@@ -151,14 +153,19 @@ def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -
     return read[read["design"].isin({label for label, design in designs.items() if design.trained in states})]
 
 
-def _controlled(scores: Scores, compared: list[str], tasks: set[str], settings: Settings) -> Control:
+def _controlled(scores: Scores, compared: list[str], tasks: Iterable[str], settings: Settings) -> Control:
     """Hold the manifests of what the tables show, untrained references included, against the control rule."""
     twins = twins_of(compared, scores.designs).values()
-    shown = {label: scores.designs[label] for label in [*compared, *twins]}
+    return controlled({label: scores.designs[label] for label in [*compared, *twins]}, tasks, settings)
+
+
+def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings, *further: str) -> Control:
+    """Hold manifests against the control rule. tasks: those whose inputs count; further: factors that no key names."""
     runs = [run for design in shown.values() for run in design.runs]
     check_versions(runs)
     check_factors(settings.factors, (run.manifest for run in runs))
-    return require(shown, settings.factors, settings.allow, tasks)
+    parts = {part for task in tasks for part in (task, *parts_of(task))}
+    return require(shown, (*settings.factors, *further), settings.allow, parts)
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:

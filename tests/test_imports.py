@@ -85,6 +85,7 @@ def test_rooms_import_one_way(package):
         "analysis.__main__",
         "analysis.control.__main__",
         "analysis.aa",
+        "analysis.machines",
         "train",
         "evaluate",
         "study",

@@ -1,0 +1,243 @@
+"""The same designs and seeds on several machines: what a machine changes beside a seed, and whether verdicts stay.
+
+What `python -m analysis.machines` prints.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.grids.formats import percent, score
+from analysis.grids.grid import Cell, Grid
+from analysis.manifests.designs import Design
+from analysis.names import by_number, listed
+from analysis.questions.compared_pairs import ALL, compare_pairs
+from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, equivalence_table, within
+from analysis.questions.means import seed_means
+from analysis.questions.question import Material
+from analysis.questions.same_design import ANY
+from analysis.questions.tables import PAIR, Row, filled, marked_cell, pair_name, star_legend
+from analysis.settings import Settings
+from analysis.statistics.arrays import Floats
+from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.spreads import Spread, pooled, ratio, spread
+from cli.errors import UserError
+
+FACTOR = "machine"
+OVER = ("machines", "seeds")
+LIKE = 2  # a machine's change is like a seed's where the interval of their ratio lies within this factor
+FROM_PAIRS = ["first", "second", "n_seeds", "difference", "p", "p_adjusted", "p_min", "p_min_adjusted", "reachable"]
+FROM_PAIRS += ["p_seeds", "p_seeds_adjusted", "told"]
+
+
+def shared(frames: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return the scores of each machine that all have, and a note on the others.
+
+    frames: machine -> long table of design, seed, task, score, without holes. Raises UserError where the machines have
+    no run in common, or fewer than two tasks.
+    """
+    kept, gone = dict(frames), list[str]()
+    for what, columns, fewest in (("run", ["design", "seed"], 1), ("task", ["task"], 2)):
+        units = {name: list(frame[columns].itertuples(index=False, name=None)) for name, frame in kept.items()}
+        every = dict.fromkeys(unit for of_one in units.values() for unit in of_one)
+        common = set(every).intersection(*units.values())
+        if len(common) < fewest:
+            raise UserError(
+                f"{listed(frames)} share {len(common) or 'no'} {what}, too few to compare. Train the same designs with"
+                " the same seeds on each machine, and score them on the same tasks."
+            )
+        kept = {name: frame[[unit in common for unit in units[name]]] for name, frame in kept.items()}
+        gone += [f"{what} {' seed '.join(filter(None, unit))}" for unit in every if unit not in common]
+    return kept, [f"Not on every machine, so left out: {listed(gone, 12)}."] if gone else []
+
+
+def of_runs(designs: Mapping[str, Design], frame: pd.DataFrame) -> dict[str, Design]:
+    """Return the designs of a machine with the runs alone that `frame` has scores of."""
+    seeds = {label: set(some) for label, some in frame.groupby("design")["seed"]}
+    return {
+        label: replace(design, runs=tuple(run for run in design.runs if run.seed in seeds[label]))
+        for label, design in designs.items()
+        if label in seeds
+    }
+
+
+def by_machine(designs: Mapping[str, Mapping[str, Design]]) -> dict[str, Design]:
+    """Return the cells that the control rule compares: label and machine -> design, the machine one of its factors."""
+    return {
+        f"{label} on {name}": replace(design, factors={**design.factors, FACTOR: name})
+        for name, of_name in designs.items()
+        for label, design in of_name.items()
+    }
+
+
+def materials(
+    frames: Mapping[str, pd.DataFrame], designs: Mapping[str, dict[str, Design]], control: str, settings: Settings
+) -> dict[str, Material]:
+    """Return machine -> its scores and the tests of its pairs, over all tasks at once; {} where one design is alone."""
+    made: dict[str, Material] = {}
+    if len(next(iter(designs.values()))) < 2:
+        return made
+    for name, frame in frames.items():
+        tasks = frame["task"].unique().tolist()
+        matrix, blocks = seed_means(frame, list(designs[name]), tasks), {ALL: tasks}
+        pairs = compare_pairs(matrix, blocks, settings, control, frame, sizes=False)
+        made[name] = Material(settings, designs[name], control, blocks, blocks, frame, matrix, pairs)
+    return made
+
+
+def run_means(frames: Mapping[str, pd.DataFrame], designs: list[str]) -> dict[str, Floats]:
+    """Return design -> the mean over tasks of its runs, [seeds, machines]."""
+    every = pd.concat(frames, names=["machine"]).groupby(["design", "seed", "machine"])["score"].mean()
+    runs = every.unstack("machine")[list(frames)]
+    return {design: runs.loc[design].loc[by_number(runs.loc[design].index)].to_numpy() for design in designs}
+
+
+def spread_table(runs: Mapping[str, Floats], settings: Settings) -> pd.DataFrame:
+    """Return one row per design, first all together: standard deviations of a run's mean, their ratio, and a word.
+
+    runs: as `run_means` returns them. `sd_machines`: over machines at one seed; `sd_seeds`: over seeds on one machine;
+    `df_` before each name: their degrees of freedom. `ratio` with the ends `low` and `high` of its interval.
+    """
+    both = {design: (spread(table), spread(table.T)) for design, table in runs.items()}
+    seeds = {design: len(table) for design, table in runs.items()}
+    if len(both) > 1:
+        over_machines, over_seeds = (pooled(axis) for axis in zip(*both.values(), strict=True))
+        both, seeds = {ANY: (over_machines, over_seeds), **both}, {ANY: min(seeds.values()), **seeds}
+    return pd.DataFrame([_spread_row(design, seeds[design], *both[design], settings) for design in both])
+
+
+def _spread_row(design: str, seeds: int, machines: Spread, of_seeds: Spread, settings: Settings) -> Row:
+    row: Row = {"design": design, "n_seeds": seeds}
+    row |= {"sd_machines": machines.sd, "df_machines": machines.df, "sd_seeds": of_seeds.sd, "df_seeds": of_seeds.df}
+    value, low, high = ratio(machines, of_seeds, 1 - settings.alpha)
+    word = "smaller" if high < 1 else "larger" if low > 1 else "like" if low * LIKE >= 1 >= high / LIKE else NOT_TOLD
+    return row | {"ratio": value, "low": low, "high": high, "word": word if seeds >= FEWEST_SEEDS else "no claim"}
+
+
+def pair_table(materials: Mapping[str, Material]) -> pd.DataFrame:
+    """Return one row per (pair, machine), a pair's machines together: the tests, and whether the `verdict` is the same.
+
+    materials: machine -> the same designs, seeds and tasks in one block. `verdict`: told apart with the design that is
+    ahead, equivalent within the margin, not told; "no claim" below FEWEST_SEEDS. `same`: on all machines.
+    """
+    parts = [pd.DataFrame(columns=[*FROM_PAIRS, "machine", "verdict"])]
+    for name, material in materials.items():
+        pairs, outcome = material.pairs, equivalence_table(material)["outcome"].to_numpy()
+        ahead = np.where(pairs["difference"] > 0, pairs["second"], pairs["first"])
+        words = np.where(outcome == EQUIVALENT, within(material.settings), outcome)
+        words = np.where(outcome == TOLD, f"{TOLD}, " + ahead.astype(object) + " ahead", words)
+        words = np.where(pairs["n_seeds"] < FEWEST_SEEDS, "no claim", words)
+        parts.append(pairs[FROM_PAIRS].assign(machine=name, verdict=words))
+    table = pd.concat(parts[1:] or parts).sort_index(kind="stable")
+    return table.assign(same=table.groupby(["first", "second"])["verdict"].transform("nunique") == 1)
+
+
+def conclusion(pairs: pd.DataFrame, spreads: pd.DataFrame, machines: list[str], settings: Settings) -> str:
+    """Return what all come to: whether verdicts stay, and how large a machine's change is beside a seed's."""
+    said, every = _of_verdicts(pairs[pairs["verdict"] != "no claim"], machines, settings), spreads.iloc[0]
+    if every["n_seeds"] < FEWEST_SEEDS:
+        return said or f"Nothing is claimed: that takes {FEWEST_SEEDS} seeds or more of each design on each machine."
+    words = {NOT_TOLD: "not told to be smaller or larger", "like": f"like it, within a factor of {LIKE}"}
+    of_machine, of_seed = (_finer(settings, every[f"sd_{name}"]) for name in OVER)
+    moved = (
+        f"Another machine moves the mean of a run by a standard deviation of {of_machine}, another seed by {of_seed};"
+        f" the first is {words.get(every['word'], every['word'])} (ratio {score(every['ratio'], 2)},"
+        f" {percent(settings.alpha)} interval {_ends(every)})."
+    )
+    return " ".join(filter(None, [said, moved]))
+
+
+def _of_verdicts(pairs: pd.DataFrame, machines: list[str], settings: Settings) -> str:
+    if pairs.empty:
+        return ""
+    first = pairs[pairs["machine"] == machines[0]]
+    changed = first[~first["same"]].to_dict("records")
+    count, n = f"{len(first)} pair{'s' if len(first) > 1 else ''}", len(machines)
+    if not changed:
+        told = int(first["verdict"].str.startswith(TOLD).sum())
+        alike = int((first["verdict"] == within(settings)).sum())
+        rest = f"{TOLD} {told}, {within(settings)} {alike}, {NOT_TOLD} {len(first) - told - alike}"
+        return f"The verdict is the same on all {n} machines ({count}: {rest})."
+    texts = []
+    for row in changed:
+        of_pair = pairs[(pairs["first"] == row["first"]) & (pairs["second"] == row["second"])]
+        groups = of_pair.groupby("verdict", sort=False)["machine"]
+        where = [f"{verdict} on {listed(group)}" for verdict, group in groups]
+        texts.append(f"{pair_name(row)} ({'; '.join(where)})")
+    return f"The verdict changes with the machine for {len(changed)} of {count}: {listed(texts, 10)}."
+
+
+def _finer(settings: Settings, sd: float) -> str:
+    return replace(settings.numbers, digits=settings.numbers.digits + 1).score(sd)
+
+
+def _ends(row: Any) -> str:
+    return f"{score(row['low'], 2)} to {score(row['high'], 2)}"
+
+
+def spread_grid(table: pd.DataFrame, over: str, machines: int, settings: Settings) -> Grid:
+    """Return the table of `spread_table`. over: "all 56 tasks"."""
+
+    def cells(row: Row) -> list[Cell]:
+        both = [Cell(_finer(settings, row[f"sd_{n}"]), below=(f"df {row[f'df_{n}']:.1f}",)) for n in OVER]
+        of_ratio = Cell(score(row["ratio"], 2), below=(_ends(row),))
+        return [Cell(row["design"]), Cell(str(row["n_seeds"])), *both, of_ratio, Cell(row["word"])]
+
+    caption = (
+        f"Standard deviations of a run's mean over {over}: over {machines} machines at one seed, and over seeds on one"
+        " machine, with degrees of freedom (Satterthwaite). Ratio: the first by the second, with its"
+        f" {percent(settings.alpha)} interval (F). Smaller, larger: the interval lies below 1, above it; like: within"
+        f" a factor of {LIKE}; else {NOT_TOLD}. The row of all designs takes them to be independent. No correction."
+        f"{settings.numbers.said}"
+    )
+    header = ["Design", "Seeds", *(f"SD over {name}" for name in OVER), "Ratio", "A machine's is"]
+    grid = Grid("machines", caption, header, title="A machine beside a seed")
+    return filled(grid, table, cells, settings.rows_shown, "rows; machines.csv has all.")
+
+
+def pair_machine_grid(table: pd.DataFrame, over: str, machines: list[str], settings: Settings) -> Grid:
+    """Return the table of `pair_table`: one row per pair, one column per machine."""
+    of_pairs, numbers = table[table["machine"] == machines[0]].reset_index(drop=True), settings.numbers
+    by_machine = {(row["first"], row["second"], row["machine"]): row for row in table.to_dict("records")}
+
+    def cells(pair: Row) -> list[Cell]:
+        rows = [by_machine[pair["first"], pair["second"], name] for name in machines]
+        tests = [marked_cell(numbers.signed(row["difference"]), row, settings, size=row["verdict"]) for row in rows]
+        same = "yes" if pair["same"] else "no"
+        return [Cell(pair_name(pair)), *tests, Cell("no claim" if pair["verdict"] == "no claim" else same)]
+
+    caption = (
+        f"Mean differences over {over} on each machine; below them the verdict, p of the signed-rank test over tasks"
+        f" and p over tasks and seeds, corrected over the pairs of one machine. {star_legend(table, settings)}."
+        f"{settings.numbers.said}"
+    )
+    grid = Grid("machine-pairs", caption, [PAIR, *machines, "Same verdict"], title="Verdicts by machine")
+    return filled(grid, of_pairs, cells, settings.rows_shown, "pairs; machine_pairs.csv has all.")
+
+
+def machine_notes(designs: Mapping[str, Mapping[str, Design]]) -> list[str]:
+    """Return what manifests say of each machine, and which are of one kind. designs: machine -> label -> design."""
+    texts = {}
+    for name, of_name in designs.items():
+        said = dict.fromkeys(_machine(run.manifest) for design in of_name.values() for run in design.runs)
+        texts[name] = "; or ".join(filter(None, said))
+    alike = [(one, other) for one, other in combinations(texts, 2) if texts[one] and texts[one] == texts[other]]
+    kinds = [f"By their manifests {one} and {other} are machines of one kind." for one, other in alike]
+    return [*(f"{name}: {text}." for name, text in texts.items() if text), *kinds]
+
+
+def _machine(manifest: Mapping[str, Any]) -> str:
+    """Return the processor and its instruction sets in words; "" for a manifest that has no machine."""
+    machine = manifest.get("machine")
+    if not isinstance(machine, dict):
+        return ""
+    text, sets = f"{machine.get('processor')}, {machine.get('cores')} cores", machine.get("instruction_sets")
+    if not isinstance(sets, dict):
+        return f"{text}, instruction sets {sets or 'not written down'}"
+    limit = f"oneDNN up to {sets['onednn']}" if sets["onednn"] else "oneDNN without a limit"
+    compiled = f"passes compiled for {sets['numba']}" if sets["numba"] else "no compiled passes"
+    return f"{text}, torch {sets['torch']}, {limit}, {compiled}"
