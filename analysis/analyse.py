@@ -130,9 +130,9 @@ def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
 
 
 def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, dict[str, Design], list[str], list[str]]:
-    """Return the long table, designs, tasks and notes where each design is compared with itself alone.
+    """Return the long table, designs by label, tasks and notes without any comparison.
 
-    One design will do, with any seeds, and the control rule has nothing to hold; the rest is as in `analyse`.
+    One design will do, with any seeds, and the control rule is not held; the rest is as in `analyse`.
     """
     benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
     scores = read_scores(settings, benchmark)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
-from cli.compose import check_overrides, composed, options, own_keys, plain
+from cli.compose import check_overrides, composed, flat, options, own_keys, plain
 from cli.errors import UserError, nearest
 from cli.limits import SWITCH, Limit, check_limits
 from cli.quoting import evaluate_words, quoted, train_words
+from records.identity import BOOKKEEPING, below
 from records.run_folder import choices_of, fixed_words, run_folder
 from studies.workers import Job
 
@@ -64,10 +66,11 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
     Training comes first, since it takes longest; runs of one attention share the forward passes of their common start.
     Raises `UserError` for designs, seeds or words that there are not.
     """
-    check_limits(config, {"jobs": Limit(1, "one per core")}, {"untrained": SWITCH, "plan": SWITCH})
+    limits = {"jobs": Limit(1, "one per core"), "max_seeds": Limit(3, largest=1000)}
+    check_limits(config, limits, {"untrained": SWITCH, "plan": SWITCH})
     seeds, designs = config["seeds"], config["designs"]
     if not (isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)):
-        raise UserError(f"seeds={seeds} must be a list of whole numbers, such as [0,1,2].")
+        raise UserError(f"seeds={seeds} must be a list of whole numbers, such as [0,1,2], or auto.")
     if not (isinstance(designs, list) and designs):
         raise UserError(f"designs={designs} must be a list of designs, such as [eos-causal,multilayer-bi].")
     composed("evaluate", evaluate_words(["run=x", *words.evaluate]))
@@ -75,16 +78,12 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
     starts: dict[str, dict[str, str]] = {}  # attention -> job that trains a run -> its folder
     of_folder: dict[str, str] = {}  # folder of the runs -> their design
     for design in dict.fromkeys(designs):
-        typed = [*design_words(str(design)), *words.train]
-        choice = train_words(typed)
-        check_overrides("train", choice)
-        whole = plain(composed("train", choice))
-        folder = run_folder(whole, choices_of(choice), fixed_words(whole, choice)).path
+        typed, whole, folder = runs_of(str(design), words)
         same = of_folder.setdefault(str(folder), design)
         if same != design:
-            raise UserError(f"The designs {same} and {design} are the same runs, in {folder.parent}. Leave one out.")
+            raise UserError(f"The designs {same} and {design} are the same runs, in {folder}. Leave one out.")
         for seed in dict.fromkeys(seeds):
-            run, name = str(folder.with_name(f"seed={seed}")), f"{design} seed {seed}"
+            run, name = str(folder / f"seed={seed}"), f"{design} seed {seed}"
             train = ("train.py", *typed, f"seed={seed}", "trainer.progress=lines")
             training.append(Job(f"train {name}", train))
             evaluate = ("evaluate.py", f"run={run}", *words.evaluate, "progress=false")
@@ -96,6 +95,43 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
         evaluate = ("evaluate.py", f"run=[{several}]", "untrained=only", *words.evaluate, "progress=false")
         untrained.append(Job(f"score the starts of {attn}", evaluate, tuple(runs)))
     return [*training, *(untrained if config["untrained"] else []), *scoring]
+
+
+def runs_of(design: str, words: Words) -> tuple[list[str], Config, Path]:
+    """Return the words of train.py for a design of a study, its configuration, and the folder of its runs."""
+    typed = [*design_words(design), *words.train]
+    choice = train_words(typed)
+    check_overrides("train", choice)
+    whole = plain(composed("train", choice))
+    return typed, whole, run_folder(whole, choices_of(choice), fixed_words(whole, choice)).path.parent
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is read to compare the designs of a study: its folders of scores, and the keys in which designs differ.
+
+    `models`: design -> what its scores are filed under.
+    """
+
+    models: dict[str, str]
+    places: tuple[Path, ...]
+    factors: tuple[str, ...]
+
+
+def compared(designs: Sequence[str], words: Words) -> Compared:
+    """Return what is read to compare these designs. What their own words set is a factor, beside pooler and attn."""
+    results = composed("evaluate", evaluate_words(["run=x", *words.evaluate]))["results"]
+    models, places, configs = dict[str, str](), dict[Path, None](), list[Config]()
+    for design in designs:
+        _, config, folder = runs_of(str(design), words)
+        named, study = folder.parent.name, config["study"]
+        study = named if named.startswith(f"{study},") else study  # as evaluation.candidates names it
+        models[str(design)] = f"{study}__{folder.name}".replace("/", "_").replace(" ", "_")
+        places[Path(results or folder.parent / "scores")] = None
+        configs.append(flat(config))
+    keys = sorted({key for config in configs for key in config if any(config.get(key) != c.get(key) for c in configs)})
+    further = [key for key in keys if not below(key, (*BOOKKEEPING, "pooler", "attn"))]
+    return Compared(models, tuple(places), ("pooler", "attn", *further))
 
 
 def design_words(design: str) -> list[str]:

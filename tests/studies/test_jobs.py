@@ -74,6 +74,6 @@ def test_a_failed_job_is_named_at_the_end(monkeypatch, tmp_path):
     monkeypatch.setenv("TQDM_DISABLE", "1")  # as main sets it
     monkeypatch.setattr("sys.argv", ["study.py", "designs=[eos-causal,mean-bi]", "seeds=[0]", f"runs_dir={tmp_path}"])
     codes = {"train eos-causal seed 0": 2, "train mean-bi seed 0": 0}
-    monkeypatch.setattr("studies.workers.run_jobs", lambda *_: codes)
+    monkeypatch.setattr("study.run_jobs", lambda *_: codes)
     with pytest.raises(UserError, match=r"1 of 6 jobs failed \(train eos-causal seed 0\).* the same command goes on"):
         study.main()
