@@ -65,7 +65,7 @@ def add_seeds(config: dict[str, Any], words: Words) -> None:
     designs = list(dict.fromkeys(map(str, config["designs"])))
     if len(designs) < 2:
         raise UserError(f"seeds=auto compares designs with the first one, and designs= names {designs[0]} alone.")
-    found, read = Looks(designs, config["max_seeds"]), compared(designs, words)
+    found = Looks(designs, config["max_seeds"])
     steps = list(pairwise((0, *found.looks)))
     counts = [len(jobs(designs, *step)) for step in steps]
     looks = ", ".join(map(str, found.looks))
@@ -75,10 +75,9 @@ def add_seeds(config: dict[str, Any], words: Words) -> None:
         run(jobs(of, first, last), config)
         if config["plan"]:
             return
-        seeds, models = tuple(map(str, range(last))), tuple(read.models[name] for name in of)
-        settings = Settings(scores=read.places, models=models, seeds=seeds, factors=read.factors)
-        print(found.look(scores_of_look(settings)), flush=True)
-        files = found.write(read.places[0])
+        read = Settings(**compared(of, words), seeds=tuple(map(str, range(last))))
+        print(found.look(scores_of_look(read)), flush=True)
+        files = found.write(read.scores[0])
         if not found.open:
             break
     print("\n  ".join(["Files:", *map(str, files)]))

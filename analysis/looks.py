@@ -14,7 +14,6 @@ from analysis.grids.markdown import markdown_grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import seed_cube
 from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, within
-from analysis.questions.tables import Row
 from analysis.scores.choose import check_every_seed
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
@@ -70,51 +69,44 @@ class Looks:
             outcomes[passes(np.maximum(*both), self.settings.alpha)] = outcome
         self.pairs.loc[rows, "outcome"] = outcomes
         self.table = pd.concat([self.table, pd.DataFrame({**shown, "outcome": outcomes})], ignore_index=True)
-        words = {TOLD: TOLD, EQUIVALENT: within(self.settings), NOT_TOLD: NOT_TOLD}
         parts = []
-        for outcome, word in words.items():
-            of = [k for k in range(len(rows)) if outcomes[k] == outcome]
+        for outcome in (TOLD, EQUIVALENT, NOT_TOLD):
+            of = np.flatnonzero(outcomes == outcome)
             texts = [f"{shown['second'][k]} ({signed(found['difference'][k])})" for k in of]
+            word = within(self.settings) if outcome == EQUIVALENT else outcome
             parts += [f"{word} {listed(texts, len(texts))}"] if texts else []
         return f"Look at {seeds} seeds, against {self.first}: {'; '.join(parts)}."
 
     def write(self, folder: Path) -> list[Path]:
         """Write sequential.md and sequential.json to `folder` and return their paths."""
-        files, settings = [folder / f"{NAME}.{ending}" for ending in ("md", "json")], self.settings
-        boundaries = {seeds: boundary(settings.alpha, seeds, self.looks) for seeds in self.looks}
+        settings, looks = self.settings, [str(seeds) for seeds in self.looks]
+        boundaries = [boundary(settings.alpha, seeds, self.looks) for seeds in self.looks]
         caption = CAPTION.format(
-            first=self.first,
-            looks=listed(map(str, self.looks), len(self.looks)),
-            within=within(settings),
-            pairs=len(self.pairs),
-            alpha=fraction(settings.alpha),
-            boundary=", ".join(f"{fraction(p)} at {seeds}" for seeds, p in boundaries.items()),
-            margin=fraction(settings.rope),
+            **{"first": self.first, "looks": listed(looks), "within": within(settings), "pairs": len(self.pairs)},
+            boundary=", ".join(f"{p:.2g} at {seeds}" for seeds, p in zip(looks, boundaries, strict=True)),
+            **{"alpha": fraction(settings.alpha), "margin": fraction(settings.rope)},
         )
-        rows = [_cells(row, settings) for row in self.table.to_dict("records")]
-        write_text(files[0], f"## Seeds added until told\n\n{markdown_grid(Grid(NAME, caption, HEADER, rows))}")
+        names = [f"{kind}_{part}" for kind in KINDS.values() for part in ("tasks", "seeds", "looks")]
+        rows = []
+        for row in self.table.to_dict("records"):
+            outcome = within(settings) if row["outcome"] == EQUIVALENT else row["outcome"]
+            texts = [str(row["seeds"]), signed(row["difference"]), *(fraction(row[name]) for name in names), outcome]
+            rows.append([Cell(text) for text in (row["second"], *texts)])
         facts = {"first": self.first, "looks": list(self.looks), "alpha": settings.alpha, "margin": settings.rope}
-        facts |= {
-            "largest_p_seeds_of_one_pair": boundaries,
-            "outcomes": dict(self.pairs.set_index("second")["outcome"]),
-        }
+        facts["largest_p_seeds_of_one_pair"] = dict(zip(looks, boundaries, strict=True))
+        facts["outcomes"] = dict(zip(self.pairs["second"], self.pairs["outcome"], strict=True))
+        files = [folder / f"{NAME}.{ending}" for ending in ("md", "json")]
+        write_text(files[0], f"## Seeds added until told\n\n{markdown_grid(Grid(NAME, caption, HEADER, rows))}")
         write_json(files[1], facts | {"tests": self.table.to_dict("records")})
         return files
 
 
-def _cells(row: Row, settings: Settings) -> list[Cell]:
-    numbers = [fraction(row[f"{kind}_{part}"]) for kind in KINDS.values() for part in ("tasks", "seeds", "looks")]
-    outcome = within(settings) if row["outcome"] == EQUIVALENT else row["outcome"]
-    return [Cell(text) for text in (row["second"], str(row["seeds"]), signed(row["difference"]), *numbers, outcome)]
-
-
 def scores_of_look(settings: Settings) -> Floats:
-    """Return the scores [designs, tasks, seeds] of the models and seeds that `settings` name, in that order.
+    """Return the scores [designs, tasks, seeds] of the models and seeds that `settings` name, models in that order.
 
     Raises `UserError` where a score lacks, or where the designs differ in more than the factors.
     """
     frame, designs, tasks, _ = scores_of_each(settings)
     check_every_seed(frame, list(designs), settings.seeds)
     require(designs, settings.factors, settings.allow, set(tasks))
-    by_seed = frame.assign(seed=pd.Categorical(frame["seed"], settings.seeds)).sort_values("seed", kind="stable")
-    return seed_cube(by_seed, pd.DataFrame(index=tasks, columns=list(designs)))
+    return seed_cube(frame, pd.DataFrame(index=tasks, columns=list(designs)))

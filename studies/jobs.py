@@ -106,32 +106,21 @@ def runs_of(design: str, words: Words) -> tuple[list[str], Config, Path]:
     return typed, whole, run_folder(whole, choices_of(choice), fixed_words(whole, choice)).path.parent
 
 
-@dataclass(frozen=True)
-class Compared:
-    """What is read to compare the designs of a study: its folders of scores, and the keys in which designs differ.
+def compared(designs: Sequence[str], words: Words) -> Config:
+    """Return keys of `analysis.settings.Settings`: where the scores of these designs of a study are, and their names.
 
-    `models`: design -> what its scores are filed under.
+    What the designs' own words set is a factor, beside pooler and attention.
     """
-
-    models: dict[str, str]
-    places: tuple[Path, ...]
-    factors: tuple[str, ...]
-
-
-def compared(designs: Sequence[str], words: Words) -> Compared:
-    """Return what is read to compare these designs. What their own words set is a factor, beside pooler and attn."""
     results = composed("evaluate", evaluate_words(["run=x", *words.evaluate]))["results"]
-    models, places, configs = dict[str, str](), dict[Path, None](), list[Config]()
-    for design in designs:
-        _, config, folder = runs_of(str(design), words)
-        named, study = folder.parent.name, config["study"]
-        study = named if named.startswith(f"{study},") else study  # as evaluation.candidates names it
-        models[str(design)] = f"{study}__{folder.name}".replace("/", "_").replace(" ", "_")
-        places[Path(results or folder.parent / "scores")] = None
+    models, places, configs = list[str](), list[Path](), list[Config]()
+    for _, config, folder in (runs_of(design, words) for design in designs):
+        study = folder.parent.name if folder.parent.name.startswith(f"{config['study']},") else config["study"]
+        models.append(f"{study}__{folder.name}".replace("/", "_").replace(" ", "_"))  # as evaluation.candidates has it
+        places.append(Path(results or folder.parent / "scores"))
         configs.append(flat(config))
-    keys = sorted({key for config in configs for key in config if any(config.get(key) != c.get(key) for c in configs)})
-    further = [key for key in keys if not below(key, (*BOOKKEEPING, "pooler", "attn"))]
-    return Compared(models, tuple(places), ("pooler", "attn", *further))
+    varying = {key for one in configs for key in one if any(key not in c or c[key] != one[key] for c in configs)}
+    further = [key for key in sorted(varying) if not below(key, (*BOOKKEEPING, "pooler", "attn"))]
+    return {"scores": tuple(dict.fromkeys(places)), "models": tuple(models), "factors": ("pooler", "attn", *further)}
 
 
 def design_words(design: str) -> list[str]:
