@@ -27,7 +27,7 @@ HEADER = ["Design", "Seeds", "Difference", "p tasks", "p seeds", "p over looks",
 HEADER += ["p over looks", "Outcome"]
 CAPTION = (
     "Designs against {first}, tested after {looks} seeds until they are told apart or {within}. Difference: mean over"
-    " tasks and seeds. p tasks: signed-rank test, after Holm over {pairs} pairs. p seeds: of the mean over tasks and"
+    " tasks and seeds. p tasks: signed-rank test, after Holm (pairs: {pairs}). p seeds: of the mean over tasks and"
     " seeds at this look; p over looks: the probability that it is so small at any look where there is no difference,"
     " after Holm. Told apart where p tasks and p over looks are at most {alpha}, so for one pair p seeds at most"
     " {boundary}. Within {margin}: the same of two one-sided tests. What was told is not tested again. The tables of"
