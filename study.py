@@ -1,20 +1,12 @@
 """Train and score designs with several seeds, one run per core: `python study.py seeds=[0,1,2]`."""
 
-import os
-import shlex
 import sys
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
 
 from cli.compose import composed, plain
 from cli.errors import UserError, guard
 from cli.help import help_screen
-from studies.jobs import Words, compared, split_words, study_jobs
-from studies.workers import Job, Progress, cores, run_jobs
-
-# Imported once, for all runs: what train.py and evaluate.py would each take seconds for.
-MODULES = ("torch", "peft", "transformers.models.llama.modeling_llama", "training.run", "mteb", "evaluation.scoring")
+from studies.jobs import split_words, study_jobs
+from studies.rounds import add_seeds, run
 
 
 def main() -> None:
@@ -30,57 +22,6 @@ def main() -> None:
     if any(word.startswith("max_seeds=") for word in words.study):
         raise UserError("max_seeds= is of seeds=auto alone. Write seeds=auto, or leave it out.")
     run(study_jobs(config, words), config)
-
-
-def run(jobs: Sequence[Job], config: dict[str, Any]) -> None:
-    """Run the jobs side by side, or list them. Raises `UserError` where some fail."""
-    progress = Progress(jobs, config["jobs"] or cores())
-    print(progress.plan, flush=True)
-    if config["plan"]:
-        print(*(shlex.join(["python", *job.words]) for job in jobs), sep="\n")
-        return
-    os.environ.setdefault("TQDM_DISABLE", "1")  # mteb's own bars; tqdm reads it when it is first imported
-    codes = run_jobs(jobs, progress.count, MODULES, progress.ended)
-    unfinished = [job.name for job in jobs if codes.get(job.name)]
-    if unfinished:
-        raise UserError(
-            f"{len(unfinished)} of {len(jobs)} jobs failed ({', '.join(unfinished[:4])}); their errors stand above. "
-            "What is finished is kept: the same command goes on."
-        )
-
-
-def add_seeds(config: dict[str, Any], words: Words) -> None:
-    """Add seeds until each design is told from the first one or equivalent to it, or `max_seeds` are spent.
-
-    What is told depends on the scores alone, so the same command takes the same looks again, and goes on.
-    """
-
-    def jobs(of: Sequence[str], first: int, last: int) -> list[Job]:
-        return study_jobs({**config, "designs": of, "seeds": list(range(first, last))}, words)
-
-    jobs(config["designs"], 0, 1)  # what is misspelt is refused before anything slow is imported
-    from analysis.looks import Looks, scores_of_look
-    from analysis.settings import Settings
-
-    designs = list(dict.fromkeys(map(str, config["designs"])))
-    if len(designs) < 2:
-        raise UserError(f"seeds=auto compares designs with the first one, and designs= names {designs[0]} alone.")
-    found = Looks(designs, config["max_seeds"])
-    steps = list(pairwise((0, *found.looks)))
-    counts = [len(jobs(designs, *step)) for step in steps]
-    looks = ", ".join(map(str, found.looks))
-    print(f"Looks at {looks} seeds of {len(designs)} designs: {counts[0]} jobs at least, {sum(counts)} at most.")
-    for first, last in steps:
-        of = [designs[0], *found.open]
-        run(jobs(of, first, last), config)
-        if config["plan"]:
-            return
-        read = Settings(**compared(of, words), seeds=tuple(map(str, range(last))))
-        print(found.look(scores_of_look(read)), flush=True)
-        files = found.write(read.scores[0])
-        if not found.open:
-            break
-    print("\n  ".join(["Files:", *map(str, files)]))
 
 
 if __name__ == "__main__":

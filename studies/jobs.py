@@ -63,12 +63,12 @@ def split_words(arguments: Sequence[str]) -> Words:
 def study_jobs(config: Config, words: Words) -> list[Job]:
     """Return the jobs of a study in the order in which they are worth starting. config: conf/study.yaml, composed.
 
-    Training comes first, since it takes longest; runs of one attention share the forward passes of their common start.
-    Raises `UserError` for designs, seeds or words that there are not.
+    Of seeds=auto those of its first look. Training comes first, since it takes longest; runs of one attention share the
+    forward passes of their common start. Raises `UserError` for designs, seeds or words that there are not.
     """
     limits = {"jobs": Limit(1, "one per core"), "max_seeds": Limit(3, largest=1000)}
     check_limits(config, limits, {"untrained": SWITCH, "plan": SWITCH})
-    seeds, designs = config["seeds"], config["designs"]
+    seeds, designs = [0, 1, 2] if config["seeds"] == "auto" else config["seeds"], config["designs"]
     if not (isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)):
         raise UserError(f"seeds={seeds} must be a list of whole numbers, such as [0,1,2], or auto.")
     if not (isinstance(designs, list) and designs):

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "training": {"cli", "corpora", "encoders", "poolers", "records"},
     "evaluation": {"cli", "corpora", "encoders", "poolers", "records"},
     "analysis": {"cli", "records"},
-    "studies": {"cli", "records"},
+    "studies": {"analysis", "cli", "records"},
     "representation": {"analysis", "cli", "corpora", "encoders", "evaluation", "poolers", "records"},
 }
 

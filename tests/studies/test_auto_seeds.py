@@ -42,7 +42,7 @@ def scored(monkeypatch, tmp_path):
         return json.loads((place.root / "sequential.json").read_text())
 
     monkeypatch.setenv("TQDM_DISABLE", "1")  # as main sets it
-    monkeypatch.setattr("study.run_jobs", run_jobs)
+    monkeypatch.setattr("studies.rounds.run_jobs", run_jobs)
     return asked, command
 
 

@@ -37,6 +37,7 @@ def test_the_default_is_the_paper_s_five_designs_and_both_means_with_three_seeds
     cells += ["mean-causal", "mean-bi"]
     runs = [f"{cell} seed {seed}" for cell in cells for seed in range(3)]
     assert [job.name for job in listed] == [f"{kind} {run}" for kind in ("train", "score") for run in runs]
+    assert jobs("untrained=false", "seeds=auto") == listed
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,6 @@ def test_a_failed_job_is_named_at_the_end(monkeypatch, tmp_path):
     monkeypatch.setenv("TQDM_DISABLE", "1")  # as main sets it
     monkeypatch.setattr("sys.argv", ["study.py", "designs=[eos-causal,mean-bi]", "seeds=[0]", f"runs_dir={tmp_path}"])
     codes = {"train eos-causal seed 0": 2, "train mean-bi seed 0": 0}
-    monkeypatch.setattr("study.run_jobs", lambda *_: codes)
+    monkeypatch.setattr("studies.rounds.run_jobs", lambda *_: codes)
     with pytest.raises(UserError, match=r"1 of 6 jobs failed \(train eos-causal seed 0\).* the same command goes on"):
         study.main()
