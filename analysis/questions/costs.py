@@ -3,6 +3,7 @@
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note
 from analysis.questions.question import Answer, Material
+from analysis.questions.tables import rest_text
 
 PLACE = 150
 
@@ -12,7 +13,9 @@ def answer(material: Material) -> Answer | None:
     if not has_costs(material.designs):
         return None
     kinds = memory_kinds(material.designs.values())
-    rows = [[*map(Cell, [label, *cost_texts(design, kinds)])] for label, design in material.designs.items()]
+    shown = material.highest(material.settings.rows_shown)[0]
+    rows = [[*map(Cell, [label, *cost_texts(material.designs[label], kinds)])] for label in shown]
+    rest = rest_text(len(shown), len(material.designs), "designs, those of the highest means; by_type.csv has all.")
     caption = "Trainable parameters, and operations, speed and peak memory of training."
-    grid = Grid("costs", caption + memory_note(kinds), ["Design", *cost_header(kinds)], rows, title="Costs")
+    grid = Grid("costs", caption + memory_note(kinds), ["Design", *cost_header(kinds)], rows, rest=rest, title="Costs")
     return Answer("costs", grids=[grid], of_scores=False)

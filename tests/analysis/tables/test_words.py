@@ -241,3 +241,10 @@ def test_no_table_of_scores_prints_a_difference_past_the_unit(written):
         words = [*(cell.text for cell in cells), *(line for cell in cells for line in cell.below), *answer.notes]
         past = [text for text in [*words, *answer.about.values()] if re.search(r"[+-]\.\d{4}", text)]
         assert not past or not answer.of_scores, f"{answer.name}: print scores by settings.numbers, not {past[:3]}"
+
+
+def test_costs_are_of_the_best(root, analyse_words):
+    result = analyse_words(f"scores={root}", "rows_shown=2")
+    (costs,) = [grid for grid in result.grids() if grid.name == "costs"]
+    assert [row[0].text for row in costs.rows] == ["mean-bi", "multilayer-bi"]
+    assert costs.rest == "The first 2 of 3 designs, those of the highest means; by_type.csv has all."
