@@ -1,11 +1,13 @@
 """The commands of a study: which, in which order, of whose words; and what is refused before any of them starts."""
 
+from pathlib import Path
+
 import pytest
 
 import study
 from cli.compose import composed, plain
 from cli.errors import UserError
-from studies.jobs import split_words, study_jobs
+from studies.jobs import compared, split_words, study_jobs
 
 
 def jobs(*arguments):
@@ -38,6 +40,17 @@ def test_the_default_is_the_paper_s_five_designs_and_both_means_with_three_seeds
     runs = [f"{cell} seed {seed}" for cell in cells for seed in range(3)]
     assert [job.name for job in listed] == [f"{kind} {run}" for kind in ("train", "score") for run in runs]
     assert jobs("untrained=false", "seeds=auto") == listed
+
+
+def test_designs_are_compared_by_the_names_of_their_scores_and_differ_in_what_their_words_set(tmp_path):
+    words = split_words(["seeds=auto", f"runs_dir={tmp_path}"])
+    found = compared(["model1", "mean-bi", "echo"], words)
+    named = "embedded,template=echo,pooler.pool_eos=false"  # a folder of its own
+    assert found["models"] == ("embedded__eos-causal", "embedded__mean-bi", f"{named}__mean-causal")
+    assert found["scores"] == (tmp_path / "embedded" / "scores", tmp_path / named / "scores")
+    assert found["factors"][:2] == ("pooler", "attn")
+    assert {key.partition(".")[0] for key in found["factors"][2:]} == {"template"}
+    assert compared(["model1"], split_words(["results=there"]))["scores"] == (Path("there"),)
 
 
 @pytest.mark.parametrize(
