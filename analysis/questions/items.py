@@ -8,12 +8,12 @@ import pandas as pd
 
 from analysis.grids.formats import fraction, percent
 from analysis.grids.grid import Cell, Grid
-from analysis.names import by_number, listed
+from analysis.names import listed
 from analysis.questions.compared_pairs import corrected, pair_places
 from analysis.questions.question import Answer, Material
 from analysis.questions.seeds import ends
 from analysis.questions.tables import PAIR, Row, after_correction, filled, pair_name
-from analysis.scores.items import Items, read_items
+from analysis.scores.items import Items
 from analysis.settings import Settings
 from analysis.statistics.items import ItemTest, compare_items
 
@@ -42,9 +42,7 @@ class _Tested:
 def answer(material: Material) -> Answer | None:
     """Return the pairs tested over the items of every task that has them, or None where none has."""
     settings = material.settings
-    if settings.items == "none":
-        return None
-    results = [_compare(items, material) for items in read_items(material.frame, settings.items)]
+    results = [_compare(items, material) for items in material.items]
     tested = [result for result in results if isinstance(result, _Tested)]
     notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, material)]
     if not tested:
@@ -56,17 +54,17 @@ def answer(material: Material) -> Answer | None:
 
 def _compare(items: Items, material: Material) -> _Tested | str:
     """Test the designs that have the items for the same seeds; a text says why that cannot be done."""
-    have = {design: {seed for other, seed in items.values if other == design} for design in material.designs}
-    designs = [design for design, seeds in have.items() if seeds]
-    seeds = by_number(set.intersection(*(have[design] for design in designs)))
-    name = _named(items)
+    have, name = {design for design, _ in items.values}, _named(items)
+    designs = [design for design in material.designs if design in have]
+    seeds = items.seeds_of(designs)
     if len(designs) < 2 or not seeds:
         return f"Items of {name}: no two designs have them for the same seed, so nothing is tested within this task."
     first, second = pair_places(designs, material.control)
     if not 0 < len(first) <= MOST_PAIRS:
         return f"Items of {name}: {len(first)} pairs; up to {MOST_PAIRS} are tested. Choose with models= or against=."
-    values = np.array([[items.values[design, seed] for seed in seeds] for design in designs])
-    test = compare_items(items.kind, values, items.truth, first, second, level=1 - material.settings.alpha)
+    test = compare_items(
+        items.kind, items.table(designs, seeds), items.truth, first, second, level=1 - material.settings.alpha
+    )
     return _Tested(items, designs, seeds, first, second, test)
 
 

@@ -25,6 +25,7 @@ from analysis.grids.grid import Cell, Grid, said_once
 from analysis.manifests.designs import Design
 from analysis.questions.compared_pairs import BETWEEN
 from analysis.questions.tables import tasks_text
+from analysis.scores.items import Items, read_items
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
 
@@ -55,6 +56,11 @@ class Material:
     def tasks(self) -> list[str]:
         """The tasks, type by type."""
         return [task for tasks in self.types.values() for task in tasks]
+
+    @cached_property
+    def items(self) -> list[Items]:
+        """The items of the tasks that have a file of them; none with items=none."""
+        return [] if self.settings.items == "none" else read_items(self.frame, self.settings.items)
 
     @property
     def last(self) -> str:

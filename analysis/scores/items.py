@@ -1,5 +1,6 @@
 """The items of each task (queries, pairs, texts), from the item files that evaluate.py writes to predictions/."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.manifests.read_manifest import load_object
+from analysis.names import by_number
 from analysis.statistics.arrays import Floats
 from cli.errors import UserError
 
@@ -27,6 +29,14 @@ class Items:
     truth: Floats  # [n]; empty for kind "mean"
     source: Path
     values: dict[tuple[str, str], Floats] = field(default_factory=dict)
+
+    def seeds_of(self, designs: Sequence[str]) -> list[str]:
+        """Return the seeds for which each of the designs has these items."""
+        return by_number(set.intersection(*({seed for other, seed in self.values if other == d} for d in designs)))
+
+    def table(self, designs: Sequence[str], seeds: Sequence[str]) -> Floats:
+        """Return the values [designs, seeds, n]."""
+        return np.array([[self.values[design, seed] for seed in seeds] for design in designs])
 
 
 def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:

@@ -13,6 +13,7 @@ from analysis.statistics.wilcoxon import tie_ends
 
 RANK_DRAWS = 1_999  # of statistics that are no mean, where a draw costs a pass over all items
 FEWEST, WORK = 199, 20_000_000  # with very many items fewer draws, so that a pair stays within seconds
+GROUPS = 500  # of neighbouring items, left out in turn; up to so many items each is a group of its own
 EXACT_UP_TO = 11  # items: 2^10 patterns are fewer than RANK_DRAWS
 ROWS = 2_000_000  # numbers held at once
 
@@ -66,6 +67,9 @@ def _precision(weights: Floats, positive: Floats, end: Ints) -> Floats:
     return np.divide((positive * precision).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
 
 
+SCORES = {"spearman": weighted_spearman, "average_precision": weighted_average_precision}
+
+
 @dataclass(frozen=True)
 class ItemTest:
     """`value` [D] of each design; for P pairs difference, p, p_min [P], `interval` [P, 2]; `flips`: swaps."""
@@ -106,8 +110,7 @@ def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], l
     (first, second), n = pairs, items.shape[2]
     draws = int(np.clip(WORK // n, FEWEST, RANK_DRAWS))
     _, flips, exact = sign_patterns(n, draws, EXACT_UP_TO)
-    spearman = kind == "spearman"
-    score = weighted_spearman if spearman else weighted_average_precision
+    spearman, score = kind == "spearman", SCORES[kind]
     value = _over_seeds(score, items, truth, np.ones((1, n)))[:, 0]
     resampled = np.concatenate([_over_seeds(score, items, truth, c) for c in bootstrap_counts(n, draws)], axis=1)
     ranks = rankdata(items, axis=2)
@@ -117,6 +120,31 @@ def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], l
     p_min = np.full(len(first), max(counted_p(int(exact), flips, exact), 2.0 ** (1 - n)))
     interval = pair_intervals(resampled, first, second, level)
     return ItemTest(value, value[second] - value[first], interval, p, p_min, flips, exact)
+
+
+def item_variances(kind: str, items: Floats, truth: Floats, first: Ints, second: Ints) -> tuple[Floats, int]:
+    """Return the sampling variance [P] of the differences that `compare_items` gives, and its degrees of freedom.
+
+    Drawn are items, the runs are fixed: seeds are averaged within an item, so that three seeds are not three times as
+    many items. Of a mean it is s^2 / n of the items' differences. Of a rank statistic it is the jackknife (Tukey 1958):
+    with theta_j the difference without the m_j items of group j, the mean over groups of (n / m_j - 1)
+    (theta_j - theta)^2, which for a mean is s^2 / n where each item is a group, and without bias for any groups
+    (Busing, Meijer and van der Leeden 1999). Needs two items.
+    """
+    n = items.shape[2]
+    if kind == "mean":
+        values = items.mean(axis=1)
+        return np.var(values[second] - values[first], axis=1, ddof=1) / n, n - 1
+    group = np.arange(n) * min(n, GROUPS) // n
+    sizes = np.bincount(group)
+    left_out = [
+        _over_seeds(SCORES[kind], items, truth, 1.0 * (np.arange(block.start, block.stop)[:, None] != group))
+        for block in blocks(len(sizes), ROWS // n)
+    ]
+    value = np.concatenate([*left_out, _over_seeds(SCORES[kind], items, truth, np.ones((1, n)))], axis=1)
+    difference = value[second] - value[first]
+    squares = (difference[:, :-1] - difference[:, -1:]) ** 2
+    return (squares * (n / sizes - 1)).mean(axis=1), len(sizes) - 1
 
 
 def _over_seeds(score: Callable[..., Floats], items: Floats, truth: Floats, counts: Floats) -> Floats:

@@ -1,6 +1,5 @@
 """Tests within a task: every statistic against scipy, scikit-learn or enumeration; the files and the section."""
 
-import json
 from itertools import product
 
 import numpy as np
@@ -17,6 +16,7 @@ from analysis.statistics.items import (
 )
 from analysis.statistics.sign_flip import bootstrap_counts
 from cli.errors import UserError
+from tests.analysis.item_files import item_files
 
 ONE, TWO = np.array([0]), np.array([1])
 
@@ -148,19 +148,6 @@ def test_level_and_coverage_without_a_difference(kind):
     assert covered >= 0.95 * sets - noise
 
 
-def item_files(study, values, statistic="ndcg_at_10", truth=None, task="Retrieval0"):
-    """Write the items of one task for designs -> values, as evaluate.py does."""
-    for design, own in values.items():
-        (folder,) = study.root.glob(f"results/s__{design}/seed=0@*")
-        place = study.root / "predictions" / folder.parent.name / folder.name
-        place.mkdir(parents=True, exist_ok=True)
-        entry = {"statistic": statistic, "ids": [f"q{k}" for k in range(len(own))]}
-        entry |= {"kind": "mean", "values": list(own)} if truth is None else {}
-        entry |= {} if truth is None else {"kind": "spearman", "predicted": list(own), "truth": list(truth)}
-        about = {"task": task, "splits": {"test": {"default": entry}}}
-        (place / f"{task}_items.json").write_text(json.dumps(about))
-
-
 @pytest.fixture
 def with_items(planted, spread_scores):
     """The three designs of `planted`, whose means on Retrieval0 are .3, .4 and .5, and their queries."""
@@ -230,7 +217,7 @@ def test_pairs_of_texts_make_a_row_of_their_own_kind(with_items, analyse_words):
     study, _ = with_items
     predicted, grades, _ = ranked(60, seed=10)
     item_files(study, dict(zip(("eos-causal", "lastlayer-bi"), predicted[:, 0], strict=True)),
-               "cosine_spearman", grades, "STS3")  # fmt: skip
+               "cosine_spearman", grades, task="STS3")  # fmt: skip
     found = section(analyse_words(f"scores={study.root}"))
     row = found.frames["items"].set_index("task").loc["STS3"]
     assert row["score_second"] == pytest.approx(stats.spearmanr(predicted[1, 0], grades).statistic)
