@@ -16,7 +16,7 @@ from analysis.questions.tables import OF_BEST, PAIR, Row, after_correction, fill
 from analysis.scores.items import Items
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
-from analysis.statistics.items import item_variances
+from analysis.statistics.items import ItemVariances, item_variances
 from analysis.statistics.random_effects import random_effects
 from analysis.statistics.seeds import table_mean_squares
 
@@ -32,11 +32,10 @@ SHARED = ["p_min", "reachable", "told", "significant", "p_seeds_adjusted"]  # of
 
 @dataclass(frozen=True)
 class _Task:
-    """One task: differences [P, seeds], their variance [P] over items, its degrees of freedom, items and seeds."""
+    """One task: differences [P, seeds], the variances of their means over seeds, the number of items, the seeds."""
 
     differences: Floats
-    variance: Floats
-    freedom: int
+    of_items: ItemVariances
     items: int
     seeds: list[str]
 
@@ -59,11 +58,14 @@ def answer(material: Material) -> Answer | None:
     table = pd.concat(parts, ignore_index=True)
     if material.last not in set(table["type"]):
         return None
-    table = table.assign(p_adjusted_q=corrected(table.assign(p=table["p_q"], p_min=0.0), settings)["p_adjusted"])
+    for end in _tests(table):
+        table[f"p_adjusted{end}"] = corrected(table.assign(p=table[f"p{end}"], p_min=0.0), settings)["p_adjusted"]
     table = corrected(table.assign(p_min=0.0), settings).drop(columns=SHARED)
     last = table[table["type"] == material.last]
     of_tasks = [
-        pd.DataFrame({"task": task, **pairs, "difference": one.differences.mean(axis=1), "variance": one.variance})
+        pd.DataFrame(
+            {"task": task, **pairs, "difference": one.differences.mean(axis=1), "variance": one.of_items.variance}
+        )
         for task, one in measured.items()
     ]
     return Answer(
@@ -89,68 +91,86 @@ def _measured(material: Material, designs: list[str], first: Ints, second: Ints)
             continue
         by_seed = np.array([[scores[task, design, seed] for seed in seeds] for design in designs])
         found = [item_variances(i.kind, i.table(designs, seeds), i.truth, first, second) for i in of_task]
-        variance = np.sum([of_subset for of_subset, _ in found], axis=0) / len(found) ** 2  # the score is their mean
-        freedom, items_in_all = min(df for _, df in found), sum(len(items.ids) for items in of_task)
-        measured[task] = _Task(by_seed[second] - by_seed[first], variance, freedom, items_in_all, seeds)
+        of_items = ItemVariances(
+            np.sum([one.variance for one in found], axis=0) / len(found) ** 2,  # the score is the mean of its subsets
+            np.sum([one.with_seed for one in found], axis=0) / len(found) ** 2,
+            min(one.freedom for one in found),
+        )
+        items_of_all = sum(len(items.ids) for items in of_task)
+        measured[task] = _Task(by_seed[second] - by_seed[first], of_items, items_of_all, seeds)
     return measured
 
 
 def _combined(kind: str, pairs: dict[str, Any], tasks: list[_Task], settings: Settings) -> pd.DataFrame:
     y = np.stack([task.differences.mean(axis=1) for task in tasks], axis=1)
-    v = np.stack([task.variance for task in tasks], axis=1)
-    freedom = np.array([task.freedom for task in tasks], dtype=np.float64)
-    seeds, of_seeds = min(len(task.seeds) for task in tasks), np.full(len(y), np.nan)
+    v = np.stack([task.of_items.variance for task in tasks], axis=1)
+    freedom = np.array([task.of_items.freedom for task in tasks], dtype=np.float64)
+    seeds, both = min(len(task.seeds) for task in tasks), {}
     if seeds > 1 and all(task.seeds == tasks[0].seeds for task in tasks):
-        of_seeds = np.sqrt(table_mean_squares(np.stack([task.differences for task in tasks], axis=1))[2] / seeds)
+        rest = table_mean_squares(np.stack([task.differences for task in tasks], axis=1))[2] / seeds
+        of_seeds = np.maximum(0, rest - np.mean([task.of_items.with_seed for task in tasks], axis=0))
+        beyond = random_effects(y, v + of_seeds[:, None], freedom, 1 - settings.alpha)
+        both = {"error_seeds": np.sqrt(of_seeds), "tau_seeds": beyond.tau, "p_q_seeds": beyond.p_q}
     columns = {"type": kind, **pairs, "n_tasks": len(tasks), "n_items": sum(task.items for task in tasks)}
-    columns |= {"n_seeds": seeds, "difference": y.mean(axis=1), "error_items": np.sqrt(v.mean(axis=1))}
-    columns |= {"error_seeds": of_seeds, **vars(random_effects(y, v, freedom, 1 - settings.alpha))}
+    columns |= {"n_seeds": seeds, "difference": y.mean(axis=1), "error_items": np.sqrt(v.mean(axis=1)), **both}
+    columns |= vars(random_effects(y, v, freedom, 1 - settings.alpha))
     return pd.DataFrame(columns)[v.max(axis=1) > 0]  # a pair that differs on no item has nothing to weigh
 
 
 def _notes(rows: pd.DataFrame, left_out: list[str], settings: Settings) -> list[str]:
-    """Say how many pairs vary by more than their items' noise, what more items could mend, and which tasks are out."""
-    varied = int((rows["p_adjusted_q"] <= settings.alpha).sum())
+    """Say how many pairs vary by more than their noise, what more items could mend, and which tasks are left out."""
+    items, *seeds = (int((rows[f"p_adjusted{end}"] <= settings.alpha).sum()) for end in _tests(rows))
     noise = rows["error_items"] ** 2
     share = 100 * float((noise / (noise + rows["tau"] ** 2)).median())
+    further = f", {seeds[0]} by more than items and seeds do" if seeds else ""
     notes = [
-        f"Random effects: {varied} of {len(rows)} pairs differ over tasks by more than their items' noise explains (Q"
-        f"{after_correction(settings)}). Of the squared error of a mean over tasks items make {share:.0f} % (median of"
-        " pairs): more items per task could take off that much, more tasks the rest too."
+        f"Random effects: {items} of {len(rows)} pairs differ over tasks by more than their items' noise explains"
+        f" (Q{after_correction(settings)}){further}. Of the squared error of a mean over tasks items make {share:.0f} %"
+        " (median of pairs): more items per task could take off that much, more tasks the rest too."
     ]
     if left_out:
         notes.append(f"Random effects: {listed(left_out, 8)} left out, without items that all designs share.")
     return notes
 
 
+def _tests(table: pd.DataFrame) -> list[str]:
+    """Return the endings of the columns of the tests by Q that are there."""
+    return [end for end in ("_q", "_q_seeds") if f"p{end}" in table and table[f"p{end}"].notna().all()]
+
+
 def _grid(rows: pd.DataFrame, settings: Settings) -> Grid:
-    level, one = percent(settings.alpha), rows.iloc[0]
+    level, one, tests = percent(settings.alpha), rows.iloc[0], _tests(rows)
 
     def cells(row: Row) -> list[Cell]:
-        mean = Cell(signed(row["mean"]), below=(signed(row["difference"]),))
         tau = Cell(score(row["tau"]), below=(f"{score(row['tau_low'])} to {score(row['tau_high'])}",))
-        noise = Cell(
-            score(row["error_items"]), below=() if np.isnan(row["error_seeds"]) else (score(row["error_seeds"]),)
-        )
         ends = [Cell(interval(row[f"{which}low"], row[f"{which}high"])) for which in ("", "new_")]
-        p, p_q = p_cell(row, settings, star=False), p_cell(row, settings, "_q", star=False)
-        return [Cell(pair_name(row)), mean, ends[0], p, tau, noise, ends[1], Cell(f"{100 * row['i2']:.0f} %"), p_q]
+        p, *p_q = (p_cell(row, settings, ending, star=False) for ending in ("", *tests))
+        numbers = [tau, Cell(f"{100 * row['i2']:.0f} %"), Cell(score(row["error_items"])), p_q[0]]
+        if p_q[1:]:
+            numbers += [Cell(score(row["error_seeds"])), Cell(score(row["tau_seeds"])), p_q[1]]
+        mean = Cell(signed(row["mean"]), below=(signed(row["difference"]),))
+        return [Cell(pair_name(row)), mean, ends[0], p, *numbers, ends[1]]
 
     after = after_correction(settings) and f", below it{after_correction(settings)} over {len(rows)} pairs"
-    seeds = (
-        "" if rows["error_seeds"].isna().all() else ", below it of its seeds, which are part of the SD between tasks"
-    )
+    seeds = ""
+    if tests[1:]:
+        seeds = (
+            " Seeds: standard error that seeds give a task's difference, beyond a shift of all tasks and beyond items;"
+            " it is part of the SD between tasks, and the next two columns take it off too."
+        )
     caption = (
         f"Each pair as a meta-analysis of {tasks_text(one['type'], one['n_tasks'])} that have items"
         f" ({one['n_items']:,}; a task's variance is that of its own items, runs fixed, seeds averaged within an item),"
         f" second minus first. Mean weighted by precision, below it the plain one; {level} interval and p of the"
-        f" weighted mean by Hartung and Knapp{after}. SD between tasks: of the true differences, beyond items' noise"
-        f" (Paule and Mandel), below it its {level} interval. Noise: standard error that a task's items give its"
-        f" difference (root mean square){seeds}. Further task: {level} interval of its true difference. I2: share of"
-        " the spread that items do not explain; p of Q: is there any such share (Welch)? Where it is not small, all"
-        " tasks may have the same difference. The signed-rank test asks to which side differences lie, not whether they"
-        " are alike. No star: p speaks of these runs."
+        f" weighted mean by Hartung and Knapp, with an error of at least what items make{after}. SD between tasks: of"
+        f" the true differences, beyond items' noise (Paule and Mandel), below it its {level} interval. I2: share of"
+        " the spread that items do not explain. Items: standard error that a task's items give its difference (root"
+        " mean square). p of Q: do the true differences vary at all (Welch)? Where it is not small, they may be alike."
+        f"{seeds} Further task: {level} interval of its true difference. The signed-rank test asks to which side"
+        " differences lie, not whether they are alike. No star: p speaks of these runs."
     )
-    header = [PAIR, "Mean", level, "p", "SD between tasks", "Noise", "Further task", "I2", "p of Q"]
+    header = [PAIR, "Mean", level, "p", "SD between tasks", "I2", "Items", "p of Q"]
+    header += ["Seeds", "SD beyond seeds", "p of Q beyond seeds"] if tests[1:] else []
+    header.append("Further task")
     grid = Grid("random-effects", caption, header, title="Tasks beyond the noise of their items")
     return filled(grid, rows, cells, settings.rows_shown, f"{OF_BEST}; random_effects.csv has all.")

@@ -122,34 +122,57 @@ def _ranked(kind: str, items: Floats, truth: Floats, pairs: tuple[Ints, Ints], l
     return ItemTest(value, value[second] - value[first], interval, p, p_min, flips, exact)
 
 
-def item_variances(kind: str, items: Floats, truth: Floats, first: Ints, second: Ints) -> tuple[Floats, int]:
-    """Return the sampling variance [P] of the differences that `compare_items` gives, and its degrees of freedom.
+@dataclass(frozen=True)
+class ItemVariances:
+    """Of P differences: their sampling variance over items [P], the part of it that more seeds would remove [P], and
+    the degrees of freedom."""
 
-    Drawn are items, the runs are fixed: seeds are averaged within an item, so that three seeds are not three times as
-    many items. Of a mean it is s^2 / n of the items' differences. Of a rank statistic it is the jackknife (Tukey 1958):
-    with theta_j the difference without the m_j items of group j, the mean over groups of (n / m_j - 1)
-    (theta_j - theta)^2, which for a mean is s^2 / n where each item is a group, and without bias for any groups
-    (Busing, Meijer and van der Leeden 1999). Needs two items.
+    variance: Floats
+    with_seed: Floats
+    freedom: int
+
+
+def item_variances(kind: str, items: Floats, truth: Floats, first: Ints, second: Ints) -> ItemVariances:
+    """Return the sampling variances of the differences that `compare_items` gives, where other items are drawn.
+
+    The runs are fixed: seeds are averaged within an item, so that three seeds are not three times as many items. Of a
+    mean the variance is s^2 / n of the items' differences. Of a rank statistic it is the jackknife (Tukey 1958): with
+    theta_j the difference without the m_j items of group j, the mean over groups of (n / m_j - 1) (theta_j - theta)^2,
+    which for a mean is s^2 / n where each item is a group, and without bias for any groups (Busing, Meijer and van der
+    Leeden 1999). With v_1 the mean variance of single seeds' differences, the part of item x seed is
+    (v_1 - v) / (seeds - 1): for a mean MS(item x seed) / (n seeds). Needs two items.
     """
-    n = items.shape[2]
+    n, seeds = items.shape[2], items.shape[1]
     if kind == "mean":
-        values = items.mean(axis=1)
-        return np.var(values[second] - values[first], axis=1, ddof=1) / n, n - 1
+        strayed, weights = items - items.mean(axis=2, keepdims=True), np.full(n, 1 / (n - 1))
+    else:
+        strayed, weights = _left_out(SCORES[kind], items, truth)
+    found = np.empty((2, len(first)))
+    for pair, (a, b) in enumerate(zip(first, second, strict=True)):
+        change = strayed[b] - strayed[a]  # [seeds, groups]
+        found[:, pair] = (change.mean(axis=0) ** 2 * weights).mean(), (change**2 * weights).mean()
+    variance, alone = found
+    return ItemVariances(variance, (alone - variance) / max(1, seeds - 1), len(weights) - 1)
+
+
+def _left_out(score: Callable[..., Floats], items: Floats, truth: Floats) -> tuple[Floats, Floats]:
+    """Return theta_j - theta [designs, seeds, groups] of each run alone, and n / m_j - 1 [groups]."""
+    n = items.shape[2]
     group = np.arange(n) * min(n, GROUPS) // n
     sizes = np.bincount(group)
-    left_out = [
-        _over_seeds(SCORES[kind], items, truth, 1.0 * (np.arange(block.start, block.stop)[:, None] != group))
-        for block in blocks(len(sizes), ROWS // n)
-    ]
-    value = np.concatenate([*left_out, _over_seeds(SCORES[kind], items, truth, np.ones((1, n)))], axis=1)
-    difference = value[second] - value[first]
-    squares = (difference[:, :-1] - difference[:, -1:]) ** 2
-    return (squares * (n / sizes - 1)).mean(axis=1), len(sizes) - 1
+    kept = (1.0 * (np.arange(part.start, part.stop)[:, None] != group) for part in blocks(len(sizes), ROWS // n))
+    without = np.concatenate([_by_seed(score, items, truth, counts) for counts in kept], axis=2)
+    return without - _by_seed(score, items, truth, np.ones((1, n))), n / sizes - 1
+
+
+def _by_seed(score: Callable[..., Floats], items: Floats, truth: Floats, counts: Floats) -> Floats:
+    """Return [designs, seeds, B]: the score of each resample."""
+    return np.array([[score(seed, truth, counts) for seed in design] for design in items])
 
 
 def _over_seeds(score: Callable[..., Floats], items: Floats, truth: Floats, counts: Floats) -> Floats:
     """Return [designs, B]: the score of each resample, mean over seeds."""
-    return np.array([np.mean([score(seed, truth, counts) for seed in design], axis=0) for design in items])
+    return _by_seed(score, items, truth, counts).mean(axis=1)
 
 
 def _as_large(change: Callable[[Floats], Floats], n: int, draws: int) -> int:

@@ -41,12 +41,13 @@ def random_effects(y: Floats, v: Floats, freedom: Floats, level: float = 0.95) -
     """Combine differences y [P, k tasks], whose sampling variances v [P, k] have `freedom` [k] degrees of freedom.
 
     Model: y_t = mean + task_t + noise_t, of variances tau^2 and v_t. tau^2 by Paule and Mandel (1982): where the
-    weighted sum of squares is k - 1; its interval by the Q profile (Viechtbauer 2007). Mean weighted by 1 / (v + tau^2)
-    with the error of Hartung and Knapp (2001) and Sidik and Jonkman (2002) and Student's t of k - 1 degrees of freedom;
-    where all v are alike that is Student's interval of the plain mean. Interval of a further task: t times the
-    root of tau^2 + error^2 (Higgins, Thompson and Spiegelhalter 2009; with k - 1 for their k - 2 degrees of freedom it
-    is exact without noise of items). Test of tau = 0: Welch's (1951), which is Cochran's Q with F for chi-square, since
-    v are estimated too. I^2 = (Q - (k - 1)) / Q (Higgins and Thompson 2002).
+    weighted sum of squares is k - 1; its interval by the Q profile (Viechtbauer 2007). Mean weighted by
+    w = 1 / (v + tau^2) with the error of Hartung and Knapp (2001) and Sidik and Jonkman (2002), never less than v make
+    it (Roever, Knapp and Friede 2015), and Student's t of k - 1 degrees of freedom. With this tau^2 that error is
+    1 / sqrt(sum w); where all v are alike and tau > 0, the interval is Student's of the plain mean. Interval of a
+    further task: t times the root of tau^2 + error^2 (Higgins, Thompson and Spiegelhalter 2009; with k - 1 for their
+    k - 2 degrees of freedom it is exact without noise of items). Test of tau = 0: Welch's (1951), which is Cochran's Q
+    with F for chi-square, since v are estimated too. I^2 = (Q - (k - 1)) / Q (Higgins and Thompson 2002).
 
     A variance of zero, which few items leave where none differs, counts as the pair's smallest other one; a pair needs
     one above zero. Needs two tasks.
@@ -55,12 +56,10 @@ def random_effects(y: Floats, v: Floats, freedom: Floats, level: float = 0.95) -
     df = y.shape[1] - 1
     _, weight, q = _weighted(y, v, np.zeros(len(y)))
     tau2 = _tau2(y, v, df)
-    mean, whole, left = _weighted(y, v, tau2)
-    error = np.sqrt(left / df / whole)
+    mean, whole, _ = _weighted(y, v, tau2)
+    error = 1 / np.sqrt(whole)
     reach = stdtrit(df, (1 + level) / 2) * np.stack([error, np.sqrt(tau2 + error**2)])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(error > 0, 2 * stdtr(df, -np.abs(mean) / error), np.where(mean == 0, 1.0, 0.0))
-        i2 = np.where(q > df, 1 - df / q, 0.0)
+    p, i2 = 2 * stdtr(df, -np.abs(mean) / error), 1 - df / np.maximum(q, df)
     tau_low, tau_high = (np.sqrt(_tau2(y, v, float(chdtri(df, (1 + side * level) / 2)))) for side in (-1, 1))
     p_q = _welch(q, v, weight, freedom)
     (low, new_low), (high, new_high) = mean - reach, mean + reach

@@ -26,7 +26,7 @@ ITEMS = {
 WORLDS = (("normal", 100), ("normal", 10), ("one in five", 100), ("exponential", 100))
 MEAN_SQUARE = 15 / (4 * np.log(2))  # of spreads from 1 to 4, alike on a scale of logarithms
 STEPS = 200
-OF_MEAN = ("mean", "mean, REML", "mean, tau = 0", "error >= items'", "plain mean, t")
+OF_MEAN = ("mean", "Hartung-Knapp", "the same, REML", "the same, tau = 0", "plain mean, t")
 TARGETS = (*OF_MEAN, "further task", "interval of tau", "Q, Welch", "Q, chi-square")
 
 
@@ -51,9 +51,7 @@ def knapp(y: Floats, v: Floats, tau2: Floats) -> tuple[Floats, Floats]:
 def rates(y: Floats, v: Floats, freedom: int, tau: float, new: Floats) -> list[float]:
     """Return the shares of `TARGETS`; new: true differences [P] on a further task."""
     found, df, by_reml = random_effects(y, v, np.full(y.shape[1], freedom)), y.shape[1] - 1, reml(y, v)
-    means = [(found.mean, found.error), knapp(y, v, by_reml), knapp(y, v, np.zeros(len(y)))]
-    of_items = 1 / np.sqrt((1 / (v + found.tau[:, None] ** 2)).sum(axis=1))
-    means.append((found.mean, np.maximum(found.error, of_items)))
+    means = [(found.mean, found.error), *(knapp(y, v, tau2) for tau2 in (found.tau**2, by_reml, 0 * by_reml))]
     held: list[Bools] = [np.abs(mean) <= student_reach(error, df, 0.95) for mean, error in means]
     low, high = student_interval(y)
     held += [(low <= 0) & (high >= 0), (found.new_low <= new) & (found.new_high >= new)]

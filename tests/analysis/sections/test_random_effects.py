@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.questions.random_effects import _combined, _Task
+from analysis.settings import Settings
+from analysis.statistics.items import item_variances
 from analysis.statistics.random_effects import random_effects
 from tests.analysis.item_files import item_files
 
@@ -52,7 +55,15 @@ def test_tasks_are_combined_with_the_variances_of_their_items(with_items, analys
     assert row["error_items"] == pytest.approx(np.sqrt(v.mean()))
     cube = np.array([[(items[other, t, s] - items[one, t, s]).mean() for s in range(3)] for t in MEASURED])
     left = cube - cube.mean(axis=0) - cube.mean(axis=1, keepdims=True) + cube.mean()
-    assert row["error_seeds"] == pytest.approx(np.sqrt((left**2).sum() / (4 * 2) / 3))
+    with_seed = []
+    for task in MEASURED:
+        d = np.array([items[other, task, s] - items[one, task, s] for s in range(3)])
+        rest = d - d.mean(axis=0) - d.mean(axis=1, keepdims=True) + d.mean()
+        with_seed.append((rest**2).sum() / 2 / (d.shape[1] - 1) / 3 / d.shape[1])
+    of_seeds = max(0, (left**2).sum() / (4 * 2) / 3 - np.mean(with_seed))
+    assert row["error_seeds"] == pytest.approx(np.sqrt(of_seeds))
+    beyond = random_effects(y, v + row["error_seeds"] ** 2, np.array([len(x) - 1.0 for x in own]))
+    assert (row["tau_seeds"], row["p_q_seeds"]) == pytest.approx((beyond.tau[0], beyond.p_q[0]))
     assert table.loc[("All", one, other), "n_tasks"] == 6
     tasks = found.csv["random_effects_tasks"]
     assert (len(tasks), set(tasks["task"])) == (18, {*MEASURED, "STS0"})
@@ -65,6 +76,7 @@ def test_what_is_said_of_it(with_items, analyse_words):
     assert "of 3 pairs differ over tasks by more than their items' noise explains (Q after Holm)" in said
     assert "Retrieval5, Retrieval6" in left_out
     assert "without items" in left_out
+    assert " by more than items and seeds do." in said
     assert "STS0" not in left_out
     assert "Retrieval0" not in left_out
     (grid,) = found.grids
@@ -99,3 +111,18 @@ def test_only_common_seeds_count(with_items, analyse_words):
     assert row["n_seeds"] == 2
     own = [np.mean([(items[DESIGNS[2], t, s] - items[DESIGNS[1], t, s]).mean() for s in (0, 1)]) for t in MEASURED]
     assert row["difference"] == pytest.approx(np.mean(own))
+
+
+def test_what_seeds_do_to_tasks_is_no_difference_between_tasks_beyond_seeds():
+    """300 pairs with the same true difference on 40 tasks of 50 items, whose noise is partly that of a seed."""
+    rng, seeds, first = np.random.default_rng(1), [str(k) for k in range(3)], np.arange(300)
+    tasks, zero = [], np.zeros((300, 3, 50))
+    for _ in range(40):
+        items = rng.normal(size=(300, 1, 50)) + rng.normal(size=(300, 3, 50)) + 0.3 * rng.normal(size=(300, 3, 1))
+        of_items = item_variances("mean", np.concatenate([zero, items]), np.zeros(0), first, first + 300)
+        tasks.append(_Task(items.mean(axis=2), of_items, 50, seeds))
+    pairs = {"first": ["a"] * 300, "second": ["b"] * 300}
+    found = _combined("All", pairs, tasks, Settings(scores=()))
+    assert (found["p_q"] <= 0.05).mean() > 0.9
+    assert (found["p_q_seeds"] <= 0.05).mean() < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
+    assert (found["error_seeds"] ** 2).mean() == pytest.approx(0.3**2 / 3, rel=0.05)

@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.oneway import anova_oneway
 
-from analysis.statistics.items import GROUPS, item_variances
+from analysis.statistics.items import item_variances
 from analysis.statistics.random_effects import random_effects
 from benchmarks.calibrate.random_effects_coverage import reml
 
@@ -44,7 +44,10 @@ def test_equals_statsmodels(k, tau):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on intervals of single tasks, which nobody asks for here
             theirs = combine_effects(y[row], v[row], method_re="iterated", use_t=True)
-            (mean, error, low, high), *_ = theirs.summary_frame().loc[["random effect wls"]].to_numpy()[:, :4]
+            rows = theirs.summary_frame().loc[["random effect", "random effect wls"]].to_numpy()[:, :4]
+        mean, error, low, high = max(
+            rows, key=lambda row: row[1]
+        )  # Hartung and Knapp's, or the items' where it is more
         ours = [found.mean[row], found.error[row], found.low[row], found.high[row]]
         assert ours == pytest.approx([mean, error, low, high], abs=1e-6)
         assert found.tau[row] ** 2 == pytest.approx(theirs.tau2, abs=1e-6)
@@ -65,8 +68,9 @@ def test_tau_and_its_interval_are_roots_of_the_weighted_sum_of_squares():
 
 
 def test_variances_alike_give_students_interval_and_the_likelihoods_tau():
-    y, v = tasks(9, 0.4)
+    y, v = tasks(9, 0.6)
     v[:] = 0.05
+    assert (y.var(axis=1, ddof=1) > 0.05).all()
     found = random_effects(y, v, np.full(9, MANY), 0.9)
     for row in range(len(y)):
         student = stats.ttest_1samp(y[row], 0)
@@ -115,8 +119,9 @@ def test_a_variance_of_zero_counts_as_the_smallest_other_one():
 
 def test_tasks_that_are_all_alike():
     found = random_effects(np.array([[0.0] * 5, [0.25] * 5]), np.full((2, 5), 0.01), np.full(5, MANY))
-    assert (found.p.tolist(), found.tau.tolist(), found.i2.tolist()) == ([1, 0], [0, 0], [0, 0])
-    assert (found.low[1], found.high[1], found.new_high[1]) == (0.25, 0.25, 0.25)
+    assert (found.tau.tolist(), found.i2.tolist(), found.p[0]) == ([0, 0], [0, 0], 1)
+    reach = stats.t.ppf(0.975, 4) * np.sqrt(0.01 / 5)  # items' noise stays
+    assert (found.low[1], found.high[1], found.new_high[1]) == pytest.approx((0.25 - reach, 0.25 + reach, 0.25 + reach))
 
 
 def predictions(n, seeds=2, seed=4):
@@ -127,12 +132,16 @@ def predictions(n, seeds=2, seed=4):
 
 def test_variance_of_a_mean_is_that_of_the_items_with_seeds_averaged_first():
     values = np.random.default_rng(5).normal(size=(2, 3, 30))
-    variance, freedom = item_variances("mean", values, np.zeros(0), ONE, TWO)
-    assert variance[0] == pytest.approx(stats.sem((values[1] - values[0]).mean(axis=0)) ** 2)
-    assert freedom == 29
+    found = item_variances("mean", values, np.zeros(0), ONE, TWO)
+    d = values[1] - values[0]
+    assert found.variance[0] == pytest.approx(stats.sem(d.mean(axis=0)) ** 2)
+    assert found.freedom == 29
+    rest = d - d.mean(axis=0) - d.mean(axis=1, keepdims=True) + d.mean()
+    assert found.with_seed[0] == pytest.approx((rest**2).sum() / (29 * 2) / (30 * 3))
     same_runs = np.repeat(values[:, :1], 3, axis=1)  # three seeds that say the same are no more items than one
-    single = item_variances("mean", values[:, :1], np.zeros(0), ONE, TWO)[0]
-    assert item_variances("mean", same_runs, np.zeros(0), ONE, TWO)[0] == pytest.approx(single)
+    one, three = (item_variances("mean", runs, np.zeros(0), ONE, TWO) for runs in (values[:, :1], same_runs))
+    assert three.variance[0] == pytest.approx(one.variance[0])
+    assert (one.with_seed[0], three.with_seed[0]) == (0, pytest.approx(0, abs=1e-15))
 
 
 @pytest.mark.parametrize("kind", ["spearman", "average_precision"])
@@ -140,33 +149,35 @@ def test_variance_of_a_rank_statistic_is_the_jackknife_written_out(kind):
     values, truth = predictions(25)
     truth = truth if kind == "spearman" else (truth > 2).astype(float)
 
-    def difference(kept):
+    def differences(kept):
         def one(x):
             if kind == "spearman":
                 return stats.spearmanr(x[kept], truth[kept]).statistic
             return average_precision_score(truth[kept], x[kept])
 
-        return np.mean([one(b) - one(a) for a, b in zip(*values, strict=True)])
+        return np.array([one(b) - one(a) for a, b in zip(*values, strict=True)])
 
-    whole = difference(np.arange(25))
-    left_out = np.array([difference(np.delete(np.arange(25), k)) for k in range(25)])
-    variance, freedom = item_variances(kind, values, truth, ONE, TWO)
-    assert variance[0] == pytest.approx(24 / 25 * ((left_out - whole) ** 2).sum())
-    assert freedom == 24
+    strayed = np.array([differences(np.delete(np.arange(25), k)) for k in range(25)]) - differences(np.arange(25))
+    found = item_variances(kind, values, truth, ONE, TWO)
+    assert found.variance[0] == pytest.approx(24 / 25 * (strayed.mean(axis=1) ** 2).sum())
+    alone = [item_variances(kind, values[:, [k]], truth, ONE, TWO).variance[0] for k in range(2)]
+    assert found.with_seed[0] == pytest.approx(np.mean(alone) - found.variance[0])
+    assert found.freedom == 24
 
 
-@pytest.mark.parametrize("n", [100, GROUPS + 230])
+@pytest.mark.parametrize("groups", [500, 40])
 @pytest.mark.parametrize("kind", ["spearman", "average_precision"])
-def test_variance_of_a_rank_statistic_is_what_other_items_show(kind, n):
-    """Of many draws of items the mean of the variances is the variance of the differences; also with unequal groups."""
+def test_variance_of_a_rank_statistic_is_what_other_items_show(kind, groups, monkeypatch):
+    """Of many draws of items the mean of the variances is the variance of the differences; groups: also of 2 or 3."""
+    monkeypatch.setattr("analysis.statistics.items.GROUPS", groups)
     found, score = [], stats.spearmanr if kind == "spearman" else lambda x, t: _precision(t, x)
-    for seed in range(120 if n > GROUPS else 300):
-        values, truth = predictions(n, 1, seed)
+    for seed in range(300):
+        values, truth = predictions(100, 1, seed)
         truth = truth if kind == "spearman" else (truth > 2).astype(float)
-        variance, freedom = item_variances(kind, values, truth, ONE, TWO)
-        found.append((score(values[1, 0], truth)[0] - score(values[0, 0], truth)[0], variance[0]))
+        of_items = item_variances(kind, values, truth, ONE, TWO)
+        found.append((score(values[1, 0], truth)[0] - score(values[0, 0], truth)[0], of_items.variance[0]))
     differences, variances = np.array(found).T
-    assert freedom == min(n, GROUPS) - 1
+    assert of_items.freedom == min(100, groups) - 1
     assert variances.mean() == pytest.approx(differences.var(), rel=4 * np.sqrt(2 / len(found)))
 
 
