@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import interval, percent, score, signed
+from analysis.grids.formats import percent
 from analysis.grids.grid import Cell, Grid
 from analysis.names import by_number, listed
 from analysis.questions.compared_pairs import corrected, pair_places
@@ -140,6 +140,7 @@ def _tests(table: pd.DataFrame) -> list[str]:
 
 def _grid(rows: pd.DataFrame, settings: Settings) -> Grid:
     level, one, tests = percent(settings.alpha), rows.iloc[0], _tests(rows)
+    score, signed, interval = settings.numbers.score, settings.numbers.signed, settings.numbers.interval
 
     def cells(row: Row) -> list[Cell]:
         tau = Cell(score(row["tau"]), below=(f"{score(row['tau_low'])} to {score(row['tau_high'])}",))

@@ -82,6 +82,10 @@ def test_what_is_said_of_it(with_items, analyse_words):
     (grid,) = found.grids
     assert "No star" in grid.caption
     assert not any(cell.mark for row in grid.rows for cell in row)
+    in_percent = section(analyse_words(f"scores={study.root}", "unit=percent", "digits=3"))
+    mean = in_percent.frames["random_effects"].set_index("type").loc["All", "mean"].iloc[0]
+    assert in_percent.grids[0].rows[0][1].text == f"{100 * mean:+.3f}"
+    assert in_percent.grids[0].caption.endswith("times 100.")
 
 
 def test_designs_and_tasks_without_items_are_left_out(with_items, analyse_words):
