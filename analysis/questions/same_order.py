@@ -18,6 +18,7 @@ from analysis.questions.tables import PAIR, claims, marked_cell, rest_text, star
 from analysis.questions.tested_effects import effect_tests
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
+from analysis.statistics.seeds import FEWEST_SEEDS
 from records.identity import below
 
 PLACE = 47
@@ -103,10 +104,12 @@ def _sentence(
     if not claims(pairs):
         return f"Design x {condition}: {over}; no claim about designs."
     told = passes(np.array([test["p"], test["p_seeds"]]), settings.alpha).all()
+    enough = test["n_seeds"] >= FEWEST_SEEDS
+    seeds = f"p {equals(test['p_seeds'])} over tasks and {test['n_seeds']} seeds" if enough else "too few common seeds"
     of_pairs = pairs.drop_duplicates("pair").groupby("outcome")["pair"].agg(list)
     parts = [f"{kind} {listed(of_pairs.get(kind, ['none']), MOST_NAMED)}" for kind in (ALIKE, OPPOSITE)]
     return (
         f"Differences between designs {'are' if told else 'are not'} told to depend on {condition} ({listed(levels)};"
-        f" {over}, p {equals(test['p_seeds'])} over tasks and {test['n_seeds']} seeds). Their order:"
+        f" {over}, {seeds}). Their order:"
         f" {'; '.join(parts)}; {NOT_TOLD} {len(of_pairs.get(NOT_TOLD, []))} of {pairs['pair'].nunique()} pairs."
     )

@@ -75,6 +75,20 @@ def test_one_seed_makes_no_claim(two_bases, analyse_words):
     assert "Design x model: p < .0001 over tasks; no claim about designs." in result.verdict
 
 
+def test_bases_of_other_seeds_are_told_pair_by_pair_alone(new_study, spread_scores, analyse_words):
+    """Control wants the same seeds; where that is allowed, design x base has no test over seeds, and it is said."""
+    study, rng = new_study(), np.random.default_rng(0)
+    for base, first in (("tiny", 0), ("big", 3)):
+        for k, design in enumerate(DESIGNS[:2]):
+            for seed in range(first, first + 3):
+                own = {task: score + rng.normal(0, 0.002) for task, score in spread_scores(0.3 + 0.1 * k).items()}
+                changes = {"model__name": base, "_base_weights_sha256": base.ljust(64, "0")}
+                study.run(design, own, seed=seed, study=base, **changes)
+    result = analyse_words(f"scores={study.root}", ALL, "allow=[seed]")
+    assert "are not told to depend on model (" in result.verdict
+    assert "too few common seeds). Their order: told alike mean - eos; told opposite none" in result.verdict
+
+
 def test_a_design_that_one_base_lacks_is_left_out_and_one_base_has_no_table(study, spread_scores, analyse_words):
     for base, designs in (("tiny", DESIGNS), ("big", DESIGNS[:2])):
         for k, design in enumerate(designs):
