@@ -41,7 +41,7 @@ MOVES = {
 def profile(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return key -> value as text, for every key that is compared; what the manifest lacks is absent."""
     keys = {key: value for key, value in flat(manifest["config"]).items() if not below(key, UNCOMPARED)}
-    return {key: as_text(value) for key, value in {**keys, **dict(_facts(manifest))}.items()}
+    return {key: as_text(value) for key, value in {**keys, **flat(dict(_facts(manifest)))}.items()}
 
 
 def as_text(value: Any) -> str:

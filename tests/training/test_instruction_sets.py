@@ -42,4 +42,5 @@ def test_a_run_states_its_instruction_sets(small_model, pairs, tmp_path):
     assert [run.manifest["elementwise"] != "torch" for run in (usual, limited)] == [compiled] * 2
     assert stated[1]["numba"] == ("generic, features of that name" if compiled else None)
     assert not compiled or "," not in stated[0]["numba"]
-    assert run_differences(usual, limited) == {"machine.instruction_sets"}
+    libraries = ("torch", "onednn", "numba") if compiled else ("torch", "onednn")
+    assert run_differences(usual, limited) == {f"machine.instruction_sets.{library}" for library in libraries}

@@ -30,7 +30,7 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("steps", {"_steps": 39}, ["steps"]),
     ("version", {"_versions__torch": "2.8.0"}, ["versions.torch"]),
     ("machine", {"_machine__processor": "arm"}, ["machine.processor"]),
-    ("instruction sets", {"_machine__instruction_sets": {"torch": "AVX2"}}, ["machine.instruction_sets"]),
+    ("instruction sets", {"_machine__instruction_sets": {"torch": "AVX2"}}, ["machine.instruction_sets.torch"]),
     ("texts", {"_evaluation__inputs__STS1 test default": "0" * 64}, ["evaluation.inputs.STS1 test default"]),
     ("task", {"_evaluation__tasks__STS1": "r2"}, ["evaluation.tasks.STS1"]),
     ("scoring's kernel", {"_evaluation__encoder__kernel": "sdpa"}, ["evaluation.encoder.kernel"]),
