@@ -125,15 +125,18 @@ def seed_notes(frame: pd.DataFrame, designs: list[str]) -> list[str]:
 def attainable(pairs: pd.DataFrame, settings: Settings) -> list[str]:
     """Say, for each type, the smallest p that its number of tasks allows, and whether alpha can be reached."""
     notes, after = [smallest_p(pairs, settings, "two-sided p", "n_pairs")], []
+    closed: dict[str, list[str]] = {}  # what is said -> the types of which it is true
     for kind, rows in pairs.groupby("type", sort=False):
         if (rows["reachable"] == "no").all():
-            notes.append(_closed(str(kind), _lowest(rows), settings))
+            lowest = _lowest(rows)
+            closed.setdefault(_closed(lowest, settings), []).append(f"{kind} n = {lowest['n_pairs']}")
         elif (rows["reachable"] != "yes").all():
             after.append(str(kind))
+    notes += [said.format(types="; ".join(kinds)) for said, kinds in closed.items()]
     if after:
         alpha = fraction(settings.alpha)
-        closed = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
-        notes.append(f"{closed} {mend(pairs, settings)}")
+        none = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."
+        notes.append(f"{none} {mend(pairs, settings)}")
     return notes
 
 
@@ -176,17 +179,16 @@ def opposed(pairs: pd.DataFrame, settings: Settings) -> list[str]:
     ]
 
 
-def _closed(kind: str, lowest: pd.Series, settings: Settings) -> str:
-    """Say that no result on this type can reach alpha, and how many tasks could."""
-    head = f"{kind} n = {lowest['n_pairs']}"
+def _closed(lowest: pd.Series, settings: Settings) -> str:
+    """Say that no result on {types} can reach alpha, and how many tasks could."""
     if lowest["n_zero"] == lowest["n_pairs"]:
-        return f"{head}: no two designs compared differ on any task, so there is nothing to test."
+        return "{types}: no two designs compared differ on any task, so there is nothing to test."
     differ = f", of which at most {lowest['n_pairs'] - lowest['n_zero']} differ" if lowest["n_zero"] else ""
     alpha, needed = fraction(settings.alpha), tasks_that_allow(settings.alpha)
     family = tasks_that_allow(settings.alpha, int(lowest["family_size"]))
     after = "" if settings.correction not in FIRST_STEP or family == needed else f" ({family} after the correction)"
     return (
-        f"Too few tasks: {head}{differ}: the smallest two-sided p is"
+        f"Too few tasks: {{types}}{differ}: the smallest two-sided p is"
         f" {fraction(lowest['p_min'])}, so {alpha} cannot be reached whatever the scores; at least {needed} tasks"
         f" are needed{after}."
     )
