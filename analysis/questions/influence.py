@@ -81,13 +81,20 @@ def _row(material: Material, place: int) -> dict[str, Any]:
     row = {**pair[["first", "second", "n_seeds", "hodges_lehmann"]].iloc[0], "p": _larger_p(pair)[0]}
     row |= {"largest_task": first, "p_without_largest": _larger_p(_without(material, [first]).iloc[[place]])[0]}
     row |= {"n_carriers": len(carried) or np.nan, "carriers": BETWEEN.join(carried), "n_tasks": len(tasks)}
-    return row | {"p_without_carriers": _larger_p(_without(material, carried).iloc[[place]])[0] if carried else np.nan}
+    row |= {"p_without_carriers": np.nan, "within_reach": True}
+    if carried:
+        fewer = _without(material, carried).iloc[[place]]
+        row["p_without_carriers"], row["within_reach"] = _larger_p(fewer)[0], fewer["reachable"].iloc[0] == "yes"
+    return row
 
 
 def _sentence(row: Row) -> str:
-    """Say that few tasks carry the difference; "" where it takes more."""
+    """Say that few tasks carry the difference, or that so few would show none; "" where it takes more."""
     if not row["n_carriers"] <= SAID:
         return ""
+    if not row["within_reach"]:
+        without = f"Without any {row['n_carriers']:.0f} of the {row['n_tasks']} tasks"
+        return f"{without} no result could pass, since the smallest p that is possible would be above the level."
     tasks = row["carriers"].split(BETWEEN)
     which = "this task" if len(tasks) == 1 else f"these {len(tasks)} tasks"
     what = "it is not told: " if row["n_seeds"] >= FEWEST_SEEDS else ""
@@ -103,7 +110,8 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
         carried = Cell(f"> {MOST_TASKS}")
         if row["carriers"]:
             names = row["carriers"].split(BETWEEN)
-            carried = Cell(str(len(names)), below=tuple(names) if len(names) <= SAID else ())
+            below = tuple(names) if len(names) <= SAID else ()
+            carried = Cell(str(len(names)), below=below) if row["within_reach"] else Cell(f"any {len(names)}")
         size = settings.numbers.signed(row["hodges_lehmann"])
         return [*map(Cell, (pair_name(row), size, fraction(row["p"]))), without, carried]
 
@@ -115,7 +123,7 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
         " seeds where that is larger, with all tasks and without the task of the largest difference in favour of the"
         " design ahead. Rests on: how many tasks, those of the largest differences in its favour, must go until that is"
         f" so no more when all pairs are compared again; named up to {SAID}. They are chosen by"
-        " the scores, so that no p without them is a test."
+        " the scores, so that no p without them is a test. Any: without any so many tasks no result could pass."
     )
     header = [PAIR, "HL", "p", "p without the largest", "Rests on"]
     grid = Grid("influence", caption, header, title="What the differences rest on")

@@ -37,19 +37,37 @@ def written(path, scores, kinds):
     return path
 
 
-def test_the_verdict_names_the_tasks_that_carry_it(tmp_path, analyse_words):
-    """8 tasks, all for b: p .0078; without the largest two 2 / 2^6 = .031, without three 2 / 2^5 = .0625."""
-    rng = np.random.default_rng(0)
-    a = rng.uniform(0.3, 0.5, 8)
-    path = written(tmp_path / "s.csv", {"a": a, "b": a + np.arange(1, 9) / 100}, ["STS"] * 8)
+def influence_of(path, differences, analyse_words):
+    """What `analysis` gives for two designs that differ so, and its answer `influence`."""
+    a = np.random.default_rng(0).uniform(0.3, 0.5, len(differences))
+    path = written(path / "s.csv", {"a": a, "b": a + differences}, ["STS"] * len(differences))
     result = analyse_words(f"scores={path}")
     (answer,) = (answer for answer in result.answers if answer.name == "influence")
+    return result, answer
+
+
+def test_the_verdict_names_the_tasks_that_carry_it(tmp_path, analyse_words):
+    """12 tasks, W- = 5 + 6 = 11: p .0269; without the largest 11 of 66, p .0537, where .001 were possible."""
+    differences = np.arange(1, 13) / 100 * np.where(np.isin(np.arange(1, 13), (5, 6)), -1, 1)
+    result, answer = influence_of(tmp_path, differences, analyse_words)
     row = answer.frames["influence"].iloc[0]
-    assert (row["n_carriers"], row["carriers"]) == (3, "t7; t6; t5")
+    assert (row["n_carriers"], row["carriers"], row["within_reach"]) == (1, "t11", True)
+    assert row["p"] == pytest.approx(2 * p_without(differences, []))
+    assert row["p_without_carriers"] == pytest.approx(2 * p_without(differences, [11]))
+    assert "The lead rests on this task of 12: t11; without it p = .0537." in result.verdict
+    assert "The lead rests on this task of 12" in result.summary
+    assert (answer.grids[0].rows[0][-1].text, answer.grids[0].rows[0][-1].below) == ("1", ("t11",))
+
+
+def test_so_few_tasks_that_none_carries_it(tmp_path, analyse_words):
+    """8 tasks, all for b: p .0078; without any three 2 / 2^5 = .0625, whatever the scores."""
+    result, answer = influence_of(tmp_path, np.arange(1, 9) / 100, analyse_words)
+    row = answer.frames["influence"].iloc[0]
+    assert (row["n_carriers"], row["carriers"], row["within_reach"]) == (3, "t7; t6; t5", False)
     assert (row["p"], row["p_without_largest"], row["p_without_carriers"]) == (2 / 2**8, 2 / 2**7, 2 / 2**5)
-    assert "The lead rests on these 3 tasks of 8: t7, t6, t5; without them p = .0625." in result.verdict
-    assert "The lead rests on these 3 tasks of 8" in result.summary
-    assert (answer.grids[0].rows[0][-1].text, answer.grids[0].rows[0][-1].below) == ("3", ("t7", "t6", "t5"))
+    assert "Without any 3 of the 8 tasks no result could pass" in result.verdict
+    assert "rests on" not in result.verdict + result.summary
+    assert answer.grids[0].rows[0][-1].text == "any 3"
 
 
 def test_one_family_of_all_types_and_pairs_that_are_not_told(tmp_path, analyse_words):
