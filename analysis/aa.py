@@ -1,7 +1,5 @@
 """`python -m analysis.aa scores=<results folder or csv>`: runs of one design against each other."""
 
-import sys
-
 from cli.errors import UserError, guard
 
 USAGE = """\
@@ -18,20 +16,17 @@ examples:
   python -m analysis.aa scores=runs/embedded/scores
   python -m analysis.aa scores=runs/embedded/scores models=[multilayer-causal] seeds=[0,1,2,3,4,5] out=tables
 """
-END = "exit code: 0 done, 2 something in the input that you can mend (one line says what)."
 KEYS = ["scores", "out", "models", "seeds", "types", "tasks", "missing", "alpha", "zeros", "decimals", "scale"]
 KEYS += ["benchmark", "split", "subsets", "revision", "task_types", "rows_shown", "allow"]
 
 
 def main() -> None:
     """Print the table; with `out=` write it too."""
-    from analysis.cli import key_lines, read_arguments
+    from analysis.cli import settings_or_manual
 
-    words = sys.argv[1:]
-    if {"-h", "--help", "help"} & set(words):
-        print("\n".join([USAGE, "keys (default):", *key_lines(KEYS), "", END]))
+    settings = settings_or_manual(USAGE, KEYS)
+    if settings is None:
         return
-    settings = read_arguments(words, KEYS)
 
     from analysis.analyse import scores_of_each
     from analysis.grids.csv import csv_text

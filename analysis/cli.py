@@ -1,5 +1,6 @@
 """The command line: Hydra's override words over conf/analysis.yaml, without Hydra's own folders and logs."""
 
+import sys
 from collections.abc import Container
 
 from analysis.settings import Settings, settings_from
@@ -51,12 +52,13 @@ Designs whose manifests differ in more than the factors are refused, with the ke
 prints that audit alone.
 
 Put quotes around a list that holds a name with a space or a bracket: "models=['eos-causal (untrained)',mean-bi]".
-exit code: 0 done, 2 something in the input that you can mend (one line says what)."""
+"""
+EXIT_CODE = "exit code: 0 done, 2 something in the input that you can mend (one line says what)."
 
 
 def help_page() -> str:
     """Return the manual; the meaning of every key is its remark in conf/analysis.yaml."""
-    return "\n".join([USAGE, "keys (default):", *key_lines(), "", MORE])
+    return "\n".join([USAGE, "keys (default):", *key_lines(), "", MORE + EXIT_CODE])
 
 
 def key_lines(keys: Container[str] | None = None) -> list[str]:
@@ -67,6 +69,15 @@ def key_lines(keys: Container[str] | None = None) -> list[str]:
         if keys is None or key in keys:
             lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
     return lines
+
+
+def settings_or_manual(usage: str, keys: Container[str]) -> Settings | None:
+    """Return the settings of a command that takes some of the keys; None where its manual was asked for and printed."""
+    words = sys.argv[1:]
+    if {"-h", "--help", "help"} & set(words):
+        print("\n".join([usage, "keys (default):", *key_lines(keys), "", EXIT_CODE]))
+        return None
+    return read_arguments(words, keys)
 
 
 def read_arguments(arguments: list[str], keys: Container[str] | None = None) -> Settings:

@@ -21,7 +21,6 @@ examples:
   python -m analysis.machines scores=[runs/usual/scores,runs/avx2/scores]
   python -m analysis.machines 'scores=runs/machine_*/scores' against=eos-causal out=tables
 """
-END = "exit code: 0 done, 2 something in the input that you can mend (one line says what)."
 KEYS = ["scores", "out", "models", "seeds", "against", "types", "tasks", "missing", "alpha", "correction", "zeros"]
 KEYS += ["decimals", "rope", "scale", "benchmark", "split", "subsets", "revision", "task_types", "rows_shown"]
 KEYS += ["factors", "allow", "rename", "unit", "digits"]
@@ -29,13 +28,11 @@ KEYS += ["factors", "allow", "rename", "unit", "digits"]
 
 def main() -> None:
     """Print both tables and the sentence; with `out=` write them too."""
-    from analysis.cli import key_lines, read_arguments
+    from analysis.cli import settings_or_manual
 
-    words = sys.argv[1:]
-    if {"-h", "--help", "help"} & set(words):
-        print("\n".join([USAGE, "keys (default):", *key_lines(KEYS), "", END]))
+    settings = settings_or_manual(USAGE, KEYS)
+    if settings is None:
         return
-    settings = read_arguments(words, KEYS)
 
     from analysis.analyse import controlled, scores_of_each
     from analysis.control.rule import NotControlledError

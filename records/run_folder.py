@@ -76,6 +76,17 @@ def run_folder(config: dict[str, Any], choices: Mapping[str, str | None], fixed:
     return next((folder for folder in folders if folder.manifest_path.exists()), folders[-1])
 
 
+def whole_study(folder: Path, study: str) -> str:
+    """Return a study's name with what deviates from the defaults, as its folder has it: `embedded,lora.r=8`."""
+    name = folder.absolute().name
+    return name if name.startswith(f"{study},") else study
+
+
+def model_name(study: str, cell: str) -> str:
+    """Return the name of what is scored, in mteb's form "study/cell"."""
+    return f"{study.replace('/', '_').replace(' ', '_')}/{cell}"
+
+
 def fixed_words(config: dict[str, Any], words: Sequence[str], params: Iterable[str] = ()) -> list[str]:
     """Return the words of a job that say what its study is: none where the study has no name of its own.
 

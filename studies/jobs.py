@@ -11,7 +11,7 @@ from cli.errors import UserError, nearest
 from cli.limits import SWITCH, Limit, check_limits
 from cli.quoting import evaluate_words, quoted, train_words
 from records.identity import BOOKKEEPING, below
-from records.run_folder import choices_of, fixed_words, run_folder
+from records.run_folder import choices_of, fixed_words, model_name, run_folder, whole_study
 from studies.workers import Job
 
 Config = dict[str, Any]
@@ -114,8 +114,7 @@ def compared(designs: Sequence[str], words: Words) -> Config:
     results = composed("evaluate", evaluate_words(["run=x", *words.evaluate]))["results"]
     models, places, configs = list[str](), list[Path](), list[Config]()
     for _, config, folder in (runs_of(design, words) for design in designs):
-        study = folder.parent.name if folder.parent.name.startswith(f"{config['study']},") else config["study"]
-        models.append(f"{study}__{folder.name}".replace("/", "_").replace(" ", "_"))  # as evaluation.candidates has it
+        models.append(model_name(whole_study(folder.parent, config["study"]), folder.name).replace("/", "__"))
         places.append(Path(results or folder.parent / "scores"))
         configs.append(flat(config))
     varying = {key for one in configs for key in one if any(key not in c or c[key] != one[key] for c in configs)}

@@ -17,6 +17,7 @@ from evaluation.embeddings.store import Encoder, Store, open_store
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
 from records.manifest import read_manifest
+from records.run_folder import model_name, whole_study
 
 Config = dict[str, Any]
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
@@ -59,9 +60,8 @@ class Candidate:
     def name(self) -> str:
         """The model name in mteb's form, "study/design": `study/pooler-attn`, with `-untrained` where it is so."""
         m = self.manifest
-        study = str(m["study"]).replace("/", "_").replace(" ", "_")
         marks = f"-{self.dim}d" * bool(self.dim) + "-untrained" * (not self.trained)
-        return f"{study}/{m['pooler']}-{m['attn']}{marks}"
+        return model_name(str(m["study"]), f"{m['pooler']}-{m['attn']}{marks}")
 
     @property
     def title(self) -> str:
@@ -206,5 +206,4 @@ def _manifest(folder: Path) -> Config:
         raise UserError(
             f"{folder} is not finished (status {manifest['status']}). Give its train.py command again to continue it."
         )
-    study = folder.absolute().parents[1].name  # with what deviates from the defaults: embedded,lora.r=8
-    return {**manifest, "study": study} if study.startswith(f"{manifest['study']},") else manifest
+    return {**manifest, "study": whole_study(folder.absolute().parents[1], manifest["study"])}
