@@ -21,8 +21,8 @@ def held(rng: np.random.Generator, shape: tuple[int, int, int], spreads: tuple[f
     seed, machine, rest = spreads
     runs = seed * rng.normal(size=(designs, seeds, 1)) + machine * rng.normal(size=(designs, 1, machines))
     runs = runs + rest * rng.normal(size=shape)
-    both = (pooled([spread(table) for table in tables]) for tables in (runs, runs.transpose(0, 2, 1)))
-    _, low, high = ratio(*both)
+    of_machines, of_seeds = (pooled([spread(table) for table in tables]) for tables in (runs, runs.transpose(0, 2, 1)))
+    _, low, high = ratio(of_machines, of_seeds)
     return bool(low <= np.hypot(machine, rest) / np.hypot(seed, rest) <= high)
 
 
