@@ -59,10 +59,11 @@ def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> l
 
 
 def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Triple]:
-    """Return `docstring_triples` of the training side, cached as it is; a line holds what `Triple` does."""
+    """Return `docstring_triples` of the training side, cached as it is; a line holds the texts of a `Triple`."""
     path = _cache_file("triples", packages, held_out, cache_dir)
     if not path.exists():
-        write_lines(path, map(astuple, docstring_triples(training_side(packages, held_out, cache_dir))))
+        triples = docstring_triples(training_side(packages, held_out, cache_dir))
+        write_lines(path, (astuple(t)[:5] for t in triples))
     rows = read_lines(path)
     return [Triple(query, positive, tuple(negatives), *rest) for query, positive, negatives, *rest in rows]
 

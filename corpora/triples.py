@@ -1,29 +1,36 @@
 """The unit of contrastive data: a query, its positive, and any number of hard negatives."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isfinite
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Triple:
-    """One training example. `source` names the data set it came from (for batches of one source)."""
+    """One training example. `source` names the data set it came from (for batches of one source).
+
+    scores: a teacher's, of the positive first and then of each negative; () where the data have none.
+    """
 
     query: str
     positive: str
     negatives: tuple[str, ...] = ()
     source: str = "default"
     instruction: str | None = None  # put before the query; None: the data set's own, if it has one
+    scores: tuple[float, ...] = ()
 
 
 def fingerprint(triples: Iterable[Triple]) -> str:
     """Return the sha256 of the triples, in order, after cleaning: what the manifest calls the data."""
     digest = hashlib.sha256()
     for t in triples:
-        for field in (t.query, t.positive, *t.negatives, t.source, t.instruction or ""):
+        for field in (t.query, t.positive, *t.negatives, t.source, t.instruction or "", *map(repr, t.scores)):
             digest.update(field.encode())
             digest.update(b"\x1f")
         digest.update(b"\x1e")
@@ -50,8 +57,8 @@ class BadRecordError(ValueError):
 
 class TripleMaker:
     """Makes triples of the records of one file.
-    columns: our names to the file's ({"query": "question", ...}); of the optional ones (negative, source, instruction)
-    a record may have none. Negatives may also stand under "negatives". source: of records without one."""
+    columns: our names to the file's ({"query": "question", ...}); of the optional ones (negative, source, instruction,
+    scores) a record may have none. Negatives may also stand under "negatives". source: of records without one."""
 
     def __init__(self, columns: Mapping[str, str], source: str) -> None:
         self.columns, self.source = columns, source
@@ -63,13 +70,14 @@ class TripleMaker:
         if keys not in self._known_keys:
             self.check_keys(keys)
             self._known_keys.add(keys)
-        c = self.columns
+        c, negatives = self.columns, self._negatives(row)
         return Triple(
             _text(row[c["query"]], c["query"]),
             _text(row[c["positive"]], c["positive"]),
-            self._negatives(row),
+            negatives,
             source=_optional(row, c["source"]) or self.source,
             instruction=_optional(row, c["instruction"]),
+            scores=_scores(row.get(c["scores"]), c["scores"], len(negatives)),
         )
 
     def check_keys(self, keys: Iterable[str]) -> None:
@@ -82,7 +90,8 @@ class TripleMaker:
         if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(found):
             raise BadRecordError(f"has both '{self.columns['negative']}' and 'negatives'. Keep one of them.")
         for key in (key for key in found if key not in names):
-            near = get_close_matches(key, names - set(found), n=1, cutoff=MISSPELT)
+            texts = names - {*found, self.columns["scores"]}  # who trains on scores asks for them
+            near = get_close_matches(key, texts, n=1, cutoff=MISSPELT)
             if near:
                 fault = f"has a key '{key}', which is not read"
                 raise BadRecordError(f"{fault}. Rename it to '{near[0]}', or to something unlike.")
@@ -119,6 +128,22 @@ def _text(value: Any, column: str, wanted: str = "a text") -> str:
 def _optional(row: Mapping[str, Any], column: str) -> str | None:
     value = row.get(column)
     return None if value is None else _text(value, column)
+
+
+def _scores(value: Any, column: str, negatives: int) -> tuple[float, ...]:
+    if value is None:
+        return ()
+    scores = value
+    if isinstance(value, str):  # a cell of a CSV file
+        with suppress(ValueError):
+            scores = json.loads(value)
+    if not isinstance(scores, list) or not all(type(s) in (int, float) and isfinite(s) for s in scores):
+        wanted = "It must be a list of finite numbers, or not a teacher's: say data.columns.scores=<another name>"
+        raise BadRecordError(f"has {str(value)[:30]!r} as '{column}'. {wanted}.")
+    if len(scores) != 1 + negatives:
+        mend = "Give one of the positive, then one of each negative"
+        raise BadRecordError(f"has {len(scores)} '{column}' and {negatives} negatives. {mend}.")
+    return tuple(map(float, scores))
 
 
 def _missing(ours: str, column: str, others: list[str]) -> str:

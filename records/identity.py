@@ -21,6 +21,7 @@ BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axe
 # of two runs lacks it is a difference.
 MEANT = {
     "backbone.frozen": False,
+    "data.columns.scores": "scores",
     "deterministic": False,
     "evaluation.dims": None,
     "lineage": None,

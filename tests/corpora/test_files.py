@@ -20,11 +20,13 @@ ROWS = [
     {"query": "what is a sum", "positive": "all, added", "negative": 'a "product"', "source": "maths"},
     {"query": "größe", "positive": "two\nlines", "negative": ["one", "two"], "instruction": "Translate"},
     {"query": "none", "positive": "without a negative", "id": 7},
+    {"query": "taught", "positive": "p", "negative": "n", "scores": [1, -0.5]},
 ]
 TRIPLES = [
     Triple("what is a sum", "all, added", ('a "product"',), "maths", None),
     Triple("größe", "two\nlines", ("one", "two"), "pairs", "Translate"),
     Triple("none", "without a negative", (), "pairs", None),
+    Triple("taught", "p", ("n",), "pairs", None, (1.0, -0.5)),
 ]
 
 
@@ -40,7 +42,8 @@ def write_jsonl(path, rows=ROWS):
 
 def write_csv(path):
     file = io.StringIO(newline="")
-    table = csv.DictWriter(file, ["query", "positive", "negative", "source", "instruction"], extrasaction="ignore")
+    columns = ["query", "positive", "negative", "source", "instruction", "scores"]
+    table = csv.DictWriter(file, columns, extrasaction="ignore")
     table.writeheader()
     for row in ROWS:
         negative = row.get("negative")
@@ -54,7 +57,7 @@ def write_parquet(path):
     from pyarrow import parquet
 
     rows = [{**r, "negative": [n] if isinstance(n := r.get("negative"), str) else n} for r in ROWS]
-    columns = ("query", "positive", "negative", "source", "instruction")
+    columns = ("query", "positive", "negative", "source", "instruction", "scores")
     parquet.write_table(pyarrow.table({c: [r.get(c) for r in rows] for c in columns}), path)
 
 
@@ -80,7 +83,8 @@ def test_negatives_is_another_name_of_negative(tmp_path):
 
 def test_columns_of_other_names(tmp_path):
     write_jsonl(tmp_path / "pairs.jsonl", [{"question": "q", "answer": "p", "wrong": "n"}])
-    columns = {"query": "question", "positive": "answer", "negative": "wrong", "source": "s", "instruction": "i"}
+    columns = {"query": "question", "positive": "answer", "negative": "wrong"}
+    columns |= {"source": "s", "instruction": "i", "scores": "t"}
     assert read(tmp_path / "pairs.jsonl", columns=columns) == [Triple("q", "p", ("n",), "pairs")]
 
 
@@ -92,7 +96,7 @@ def test_several_files_and_globs_in_the_order_given(tmp_path):
     assert data_files([str(b), str(a)]) == [b, a]
     assert data_files(f"{b},{tmp_path}/[ab].*") == [b, a]
     assert data_files(str(comma)) == [comma]
-    assert [t.source for t in read(f"{b}, {a}")] == ["maths", "b", "b", "maths", "a", "a"]
+    assert [t.source for t in read(f"{b}, {a}")] == ["maths", *"bbb", "maths", *"aaa"]
 
 
 GOOD = '{"query": "q", "positive": "p"}\n'
@@ -111,6 +115,9 @@ FAULTS = [
     ("a.jsonl", GOOD[:-2] + ', "negative": {"a": 1}}', "as 'negative'. It must be a text or a list of texts"),
     ("a.jsonl", GOOD[:-2] + ', "negtive": "n"}', "has a key 'negtive', which is not read. Rename it to 'negative'"),
     ("a.jsonl", GOOD[:-2] + ', "negative": "n", "negatives": []}', "has both 'negative' and 'negatives'"),
+    ("a.jsonl", GOOD[:-2] + ', "scores": "high"}', "has 'high' as 'scores'. It must be a list of finite numbers"),
+    ("a.jsonl", GOOD[:-2] + ', "scores": [1, NaN], "negative": "n"}', "It must be a list of finite numbers"),
+    ("a.jsonl", GOOD[:-2] + ', "scores": [1], "negative": "n"}', "has 1 'scores' and 1 negatives. Give one of the pos"),
     ("a.jsonl", '{"query": "\\ud800", "positive": "p"}', "line 1 has half a character"),
     ("a.jsonl", GOOD.encode() + b'{"query": "\xff"}', "line 2 is not UTF-8"),
     ("a.jsonl.gz", GOOD, "a.jsonl.gz is a damaged gzip file"),
