@@ -45,6 +45,11 @@ def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:
     chance = math.log(candidates)
     if loss > chance * (1 - CHANCE_MARGIN):
         return f"loss {loss:.3f} is at chance, log({candidates}) = {chance:.3f}: nothing was learned"
+    return alike(vectors)
+
+
+def alike(vectors: Tensor) -> str | None:
+    """Return that all [N, E] embeddings of different texts are alike, or None."""
     cosine = anisotropy(vectors.numpy())
     return f"embeddings are all alike: mean cosine of different texts {cosine:.4f}" if cosine > ALIKE else None
 
