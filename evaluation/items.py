@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evaluation.tasks.task_data import joined
+from evaluation.text_features import text_features
 from records.atomic import write_text
 
 # Main score of a retrieval task -> the name of the same measure for one query in pytrec_eval, mteb's library for it.
@@ -30,6 +32,7 @@ def write_items(folder: Path, task: Any) -> None:
     * kind "spearman" or "average_precision", `predicted` (cosine similarity) and `truth` (grade, label) of each pair:
       the score is no mean of items. For max_ap it is the average precision of the cosine, cosine_ap.
 
+    A query's entry also has `features` of its text and of its relevant documents (evaluation/text_features.py).
     Nothing is written where the task has no items of these kinds, or mteb saved no predictions.
     """
     path = folder / task.prediction_file_name
@@ -74,7 +77,23 @@ def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any) -> It
     found = pytrec_eval.RelevanceEvaluator(judged, {measure.replace(f"_{at}", f".{at}")}).evaluate(predicted)
     values = {query: found[query][measure] for query in sorted(found)}
     about = {"statistic": task.metadata.main_score, "kind": "mean"}
-    return {**about, "ids": list(values), "values": list(values.values())}
+    return {**about, "ids": list(values), "values": list(values.values()), **_features(data, judged, list(values))}
+
+
+def _features(data: Any, judged: dict[str, dict[str, int]], asked: list[str]) -> Item:
+    """Return {"features": ...} of the queries in the order of `asked`; nothing where they or the documents are no
+    texts."""
+    relevant = {query: [doc for doc, grade in judged[query].items() if grade > 0] for query in asked}
+    wanted = {doc for docs in relevant.values() for doc in docs}
+    texts = {}
+    for name, kept in (("queries", set(asked)), ("corpus", wanted)):
+        places = [k for k, key in enumerate(data[name]["id"]) if key in kept]
+        rows = data[name].select(places)  # of a corpus of millions a few
+        if not all(isinstance(row.get("text"), str) for row in rows):
+            return {}
+        texts[name] = {row["id"]: joined({"title": row.get("title"), "text": row["text"]}) for row in rows}
+    relevant = {query: [doc for doc in docs if doc in texts["corpus"]] for query, docs in relevant.items()}
+    return {"features": text_features(texts["queries"], texts["corpus"], relevant)}
 
 
 def _pairs(task: Any, predicted: dict[str, list[float]], data: Any) -> Item:

@@ -61,7 +61,7 @@ def answer(material: Material) -> Answer | None:
         tests = corrected_pairs(at_hand[at_hand["type"].isin(types)].reset_index(drop=True), settings)
     simple = simple_effects(tests, matrix, types, settings)
     reference = material.control or str(matrix.mean().idxmax())
-    shown, said = _from(simple, reference), _verdict(test) + _turned(simple)
+    shown, said = from_reference(simple, reference), _verdict(test) + _turned(simple)
     compared = sentence.replace("are drawn", "are compared")
     asked = zip(material.pairs["first"], material.pairs["second"], strict=True)
     return Answer(
@@ -112,7 +112,7 @@ def simple_effects(tests: pd.DataFrame, matrix: pd.DataFrame, types: Types, sett
     return tests.assign(**columns)
 
 
-def _from(simple: pd.DataFrame, reference: str) -> pd.DataFrame:
+def from_reference(simple: pd.DataFrame, reference: str) -> pd.DataFrame:
     """Return the rows that hold the reference, turned to design minus reference; `design`: the other one."""
     rows = simple[(simple["first"] == reference) | (simple["second"] == reference)]
     side = np.where(rows["first"] == reference, 1, -1)
@@ -162,7 +162,7 @@ def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings,
         rows.append([Cell(str(design)), *cells])
     together = "" if settings.correction == "none" else f", the {shown['family_size'].iloc[0]:,} tested together"
     caption = (
-        f"Mean difference from {reference} on each type, its {percent(settings.alpha)} interval {_over(shown)}"
+        f"Mean difference from {reference} on each type, its {percent(settings.alpha)} interval {over_what(shown)}"
         f"{together} (none where wider than all scores), and p of the two-sided signed-rank test;"
         f" {correction_text(shown, settings)}. {star_legend(shown, settings)}. {said}"
     )
@@ -180,7 +180,8 @@ def _ends(row: Row, numbers: Numbers) -> str:
     return numbers.interval(low, high) if high - low < 1 else ""
 
 
-def _over(shown: pd.DataFrame) -> str:
+def over_what(shown: pd.DataFrame) -> str:
+    """Return what the intervals of `simple_effects` are over."""
     enough = shown["n_seeds"] >= FEWEST_SEEDS
     return f"over tasks{' and seeds' if enough.all() else ', and seeds where enough' if enough.any() else ''}"
 
@@ -215,6 +216,6 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
     )
     caption = (
         f"Mean difference from {reference} on each type of task with its {percent(settings.alpha)} interval"
-        f" {_over(shown)}, uncorrected; each panel has its own scale; {filled}. {sentence}"
+        f" {over_what(shown)}, uncorrected; each panel has its own scale; {filled}. {sentence}"
     ).strip()
     return Drawing("design_by_type", "Designs by type of task", caption, alt, figure)

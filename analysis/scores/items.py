@@ -18,7 +18,10 @@ KINDS = ("mean", "spearman", "average_precision")
 
 @dataclass
 class Items:
-    """The items of one task (and subset). `values`: (design, seed) -> [n] scores or predictions, in order of `ids`."""
+    """The items of one task (and subset). `values`: (design, seed) -> [n] scores or predictions, in order of `ids`.
+
+    `features`: name -> [n], nan where an item has none; empty in files that older versions wrote.
+    """
 
     task: str
     type: str
@@ -28,6 +31,7 @@ class Items:
     ids: list[str]
     truth: Floats  # [n]; empty for kind "mean"
     source: Path
+    features: dict[str, Floats] = field(default_factory=dict)
     values: dict[tuple[str, str], Floats] = field(default_factory=dict)
 
     def seeds_of(self, designs: Sequence[str]) -> list[str]:
@@ -57,6 +61,7 @@ def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
             of_file = _items(entry, row.task, row.type, name, path)
             items = tasks.setdefault((row.task, name), of_file)
             _same(items, of_file, path)
+            items.features = items.features or of_file.features
             key = "values" if items.kind == "mean" else "predicted"
             items.values[row.design, row.seed] = _numbers(entry, key, path)
     return list(tasks.values())
@@ -86,21 +91,29 @@ def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path)
     if entry.get("kind") not in KINDS or not isinstance(ids, list):
         raise _broken(path)
     truth = np.zeros(0) if entry["kind"] == "mean" else _numbers(entry, "truth", path)
-    return Items(task, kind, subset, str(entry.get("statistic")), entry["kind"], list(map(str, ids)), truth, path)
+    of_texts = entry.get("features", {})
+    if not isinstance(of_texts, dict):
+        raise _broken(path)
+    features = {name: _numbers({**of_texts, "ids": ids}, name, path, gaps=True) for name in of_texts}
+    names = str(entry.get("statistic")), entry["kind"], list(map(str, ids))
+    return Items(task, kind, subset, *names, truth, path, features)
 
 
-def _numbers(entry: dict[str, Any], key: str, path: Path) -> Floats:
+def _numbers(entry: dict[str, Any], key: str, path: Path, gaps: bool = False) -> Floats:
+    """Return the numbers of a key, one per item. gaps: null is nan."""
     try:
         values = np.array(entry[key], dtype=np.float64)
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(path) from error
-    if values.shape != (len(entry["ids"]),) or not np.isfinite(values).all():
+    if values.shape != (len(entry["ids"]),) or not np.isfinite(values[~np.isnan(values)] if gaps else values).all():
         raise _broken(path)
     return values
 
 
 def _same(one: Items, other: Items, path: Path) -> None:
     alike = one.ids == other.ids and one.statistic == other.statistic and np.array_equal(one.truth, other.truth)
+    if alike and one.features and other.features:  # files of older versions have none
+        alike = pd.DataFrame(one.features).equals(pd.DataFrame(other.features))
     if not alike:
         raise UserError(
             f"The items of {one.task} differ between {one.source} and {path}, so they cannot be paired."
