@@ -5,6 +5,7 @@ import os
 import runpy
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -102,11 +103,19 @@ def run_jobs(
 
 
 def _command(words: Sequence[str]) -> None:
-    """Be `python <words>`: a file of this checkout, or -m and a module."""
+    """Be `python <words>`: a file of this checkout, or -m and a module; end where the parent does, killed or not."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if words[0] == "-m":
         sys.argv[:] = list(words[1:])
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv[:] = [str(ROOT / words[0]), *words[1:]]
         runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

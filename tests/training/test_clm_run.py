@@ -88,3 +88,8 @@ def test_a_checkpoint_of_another_configuration_is_refused(config):
     with pytest.raises(UserError, match=r"another configuration \(objective.lr: 0.003 -> 0.001\)"):
         run(config("run", "objective.lr=1e-3"))
     run(config("run", "objective.lr=1e-3", "resume=false"))
+
+
+def test_no_text_is_refused(config):
+    with pytest.raises(UserError, match=r"Of 0 docstrings objective.held_out_percent=20 leaves 0 to train on and 0"):
+        run(config("none", "data.packages=[]"))

@@ -173,6 +173,11 @@ class CLM(Pretraining):
         be_deterministic(config["deterministic"])
         model, o, steps = config["model"], config["objective"], config["trainer"]["max_steps"]
         texts, held_out, fingerprint = docstring_texts(config["data"], o["held_out_percent"], config["cache_dir"])
+        if not (texts and held_out):
+            raise UserError(
+                f"Of {len(texts) + len(held_out)} docstrings objective.held_out_percent={o['held_out_percent']} leaves "
+                f"{len(texts)} to train on and {len(held_out)} held out. Give data.packages more, or another percentage."
+            )
         tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
         plain = {"add_special_tokens": False, "verbose": False}
         documents, unseen = (tokenizer(some, **plain)["input_ids"] for some in (texts, held_out))
