@@ -126,9 +126,11 @@ def relative_entropy(weights: Tensor, keys: Tensor | int) -> Tensor:
 
 @dataclass(frozen=True)
 class Attributed:
-    """Over n texts. names: K layers ("1", ...) or classes of tokens. attention: [n, K], mean over heads and queries;
-    rows sum to one. even: [n, K], attention spread evenly over all keys. entropy: [n], that of attention over that of
-    even attention, the mean over heads and queries."""
+    """Over n texts. names: K layers ("0", ... as pooler=layer counts them) or classes of tokens.
+
+    attention: [n, K], mean over heads and queries; rows sum to one. even: [n, K], attention spread evenly over all
+    keys. entropy: [n], that of attention over that of even attention, the mean over heads and queries.
+    """
 
     names: list[str]
     attention: Floats
@@ -158,7 +160,7 @@ def attributed(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> Attrib
         rows = (part.double().cpu().numpy() for part in parts)
         return dict(zip(("attention", "even", "entropy"), rows, strict=True))
 
-    names = [str(layer + 1) for layer in pooler.layers] if isinstance(pooler, MultiLayerTrainable) else list(CLASSES)
+    names = [str(layer) for layer in pooler.layers] if isinstance(pooler, MultiLayerTrainable) else list(CLASSES)
     return Attributed(names, **gathered(texts.passes(studied, wanted, read), len(wanted)))
 
 

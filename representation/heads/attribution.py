@@ -71,7 +71,7 @@ def _layer_grid(means: pd.DataFrame, over: str) -> Grid:
     entropy = means.groupby(["encoder", "type"])["entropy"].first()
     rows = [[*map(Cell, key), *of_layers, Cell(_three(entropy[key]))] for key, of_layers in cells.items()]
     share = _three(1 / means["key"].nunique())
-    wide = header[0].startswith("Layer ")  # not always from 1: pooler.layers may name some
+    wide = header[0].startswith("Layer ")  # not always from 0: pooler.layers may name some
     even = f"spread evenly it would be {share} for each" if wide else "even attention is 1 / layers"
     caption = (
         f"Attention of multilayer heads to the vector of each layer, mean over heads, queries and {over}; {even}. "

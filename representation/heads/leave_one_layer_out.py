@@ -152,7 +152,7 @@ class LeftOutCandidate(Candidate):
 
 
 def layer_drops(studied: Studied, tasks: TaskSet, settings: dict[str, Any]) -> pd.DataFrame:
-    """Return one row per (layer, task): `layer` "none" for the whole encoder, else number of the one left out, from 1.
+    """Return one row per (layer, task): `layer` "none" for the whole encoder, else the one left out, counted from 0.
 
     Columns layer, type, task, score. Scores lie in the cache, so that a second command finds them.
     """
@@ -160,7 +160,7 @@ def layer_drops(studied: Studied, tasks: TaskSet, settings: dict[str, Any]) -> p
     candidate = replace(studied.candidate, results=Path(settings["cache_dir"]) / FOLDER)
     facts = {field.name: getattr(candidate, field.name) for field in fields(candidate)}
     rows = []
-    for place, name in [(None, WHOLE), *((i, str(k + 1)) for i, k in enumerate(reductions.pooler.layers))]:
+    for place, name in [(None, WHOLE), *((i, str(k)) for i, k in enumerate(reductions.pooler.layers))]:
         without = LeftOutCandidate(**facts, encoder=LayerLeftOut(reductions, place))
         scores = score_candidate(without, tasks.tasks, Options(studied.instructions)).scores
         rows += [(name, kind, task, value) for task, (kind, value) in scores.items()]

@@ -1,7 +1,6 @@
 """Commands side by side: order, failures, a stop; and numbers that are those of the commands by themselves."""
 
 import json
-import os
 import signal
 import subprocess
 import sys

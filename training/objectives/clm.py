@@ -176,7 +176,7 @@ class CLM(Pretraining):
         if not (texts and held_out):
             raise UserError(
                 f"Of {len(texts) + len(held_out)} docstrings objective.held_out_percent={o['held_out_percent']} leaves "
-                f"{len(texts)} to train on and {len(held_out)} held out. Give data.packages more, or another percentage."
+                f"{len(texts)} to train on and {len(held_out)} held out. Give more data.packages, or another per cent."
             )
         tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
         plain = {"add_special_tokens": False, "verbose": False}

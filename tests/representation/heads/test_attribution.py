@@ -38,7 +38,7 @@ def test_layers_of_each_text_alone(heads, texts):
     encoder = loaded(studied)
     found = attributed(studied, texts, wanted)
     pooler = encoder.encoder.pooler
-    assert found.names == ["1", "2", "3"]
+    assert found.names == ["0", "1", "2"]
     for i, text in enumerate(wanted):
         batch = encoder.tokenizer.batch(encoder.tokenizer([text.text]))
         with torch.inference_mode():
@@ -83,9 +83,9 @@ def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings, tw
 @pytest.mark.parametrize(
     ("layers", "said"),
     [
-        (["1", "2", "3"], "spread evenly it would be .333 for each"),
-        (["2", "3"], "spread evenly it would be .500 for each"),  # pooler.layers=last:2
-        ([str(i + 1) for i in range(13)], "even attention is 1 / layers"),
+        (["0", "1", "2"], "spread evenly it would be .333 for each"),
+        (["1", "2"], "spread evenly it would be .500 for each"),  # pooler.layers=last:2
+        ([str(i) for i in range(13)], "even attention is 1 / layers"),
     ],
 )
 def test_even_attention_is_told_of_the_layers_that_have_columns(layers, said):

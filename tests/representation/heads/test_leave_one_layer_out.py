@@ -98,7 +98,7 @@ def test_whole_scores_are_those_of_evaluation(multilayer, texts, scored, tmp_pat
     wanted = score(replace(multilayer.candidate, results=tmp_path), tasks, Options(multilayer.instructions)).scores
     whole = scored[scored["layer"] == "none"].set_index("task")["score"]
     assert dict(whole) == pytest.approx({name: value for name, (_, value) in wanted.items()}, abs=1e-6)
-    assert sorted(set(scored["layer"])) == ["1", "2", "3", "none"]
+    assert sorted(set(scored["layer"])) == ["0", "1", "2", "none"]
     assert scored.groupby("task")["score"].nunique().max() > 1
 
 
@@ -130,7 +130,7 @@ def test_drops_are_means_over_tasks_with_students_interval():
 def test_the_answer_is_of_multilayer_encoders_alone(two_encoders, texts, settings, scored):
     answer = leave_one_layer_out.answer(two_encoders, texts, settings)
     assert [row[0].text for row in answer.grids[0].rows[:4]] == [two_encoders[0].label] * 4
-    assert answer.grids[0].header[2:] == ["All layers", "Layer 1", "Layer 2", "Layer 3"]
+    assert answer.grids[0].header[2:] == ["All layers", "Layer 0", "Layer 1", "Layer 2"]
     assert any("nothing is trained" in note for note in answer.notes)
     assert "nothing is trained again" in answer.drawings[0].caption
     again = answer.frames["leave_one_layer_out_scores"]
