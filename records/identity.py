@@ -36,6 +36,7 @@ MEANT = {
     "template.query.bare": "{text}",
     "template.query.instructed": "Instruct: {instruction}\nQuery: {text}",
     "tf32": False,
+    "trainer.average": None,
 }
 
 

@@ -29,6 +29,7 @@ LIMITS = ENCODER | {
     "trainer.chunk_size": Limit(1, "token_budget alone"),
     "trainer.checkpoint_every": Limit(0),
     "trainer.validate_every": Limit(0),
+    "trainer.average": real(1e-6, "the last weights", largest=1),
     "trainer.devices": Limit(1),
     "trainer.threads": Limit(1, "one for each core"),
     "trainer.gradient_clip": real(0, "none"),

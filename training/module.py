@@ -16,7 +16,8 @@ from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.cost.flops import Work
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
-from training.objectives.objective import Objective
+from training.objectives.objective import Objective, Scores
+from training.tail_mean import TailMean
 
 T = TypeVar("T")
 RECENT = 10  # losses whose mean is the run's final loss
@@ -60,7 +61,9 @@ class StepModule(pl.LightningModule):
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.recent_losses: list[float] = []
         self.decay_steps = decay_steps(cfg, len(order.epoch(0)))
-        self.prefetcher = Prefetcher(self.prepared, cfg["trainer"]["max_steps"])
+        steps, share = cfg["trainer"]["max_steps"], cfg["trainer"]["average"]
+        self.prefetcher = Prefetcher(self.prepared, steps)
+        self.tail_mean = TailMean(self._trained(), steps - (max(1, round(share * steps)) if share else 0))
 
     def prepared(self, step: int) -> tuple[Sequence[int], Any, list[Tokens]]:
         """Return the examples of a step, their layout and the rows that are run."""
@@ -74,6 +77,7 @@ class StepModule(pl.LightningModule):
         examples, layout, rows = self.prefetcher.take(step)
         loss = self.objective.backward(layout, rows, step)
         self._update(loss, step, examples)
+        self.tail_mean.add(step)
         tokens = sum(map(len, rows))
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += tokens
@@ -98,6 +102,11 @@ class StepModule(pl.LightningModule):
         schedule.step()  # type: ignore[union-attr]
         optimizer.zero_grad()  # type: ignore[union-attr]
         refuse_state(trained.items(), optimizer, step)
+
+    def held_out_scores(self) -> Scores:
+        """Score what would be saved if this step were the last."""
+        with self.tail_mean.in_place():
+            return self.objective.held_out_scores()
 
     def _trained(self) -> dict[str, torch.nn.Parameter]:
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
@@ -126,6 +135,7 @@ class StepModule(pl.LightningModule):
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
         checkpoint["counts"] = dict(self.objective.counts)
+        checkpoint["tail_mean"] = self.tail_mean.state()
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -139,6 +149,7 @@ class StepModule(pl.LightningModule):
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
         self.objective.counts.update(checkpoint["counts"])
+        self.tail_mean.load(checkpoint.get("tail_mean", self.tail_mean.state()))  # older ones have none
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])
 
 

@@ -83,10 +83,11 @@ def train_run(config: Config, folder: RunFolder) -> None:
         print(announcement(folder, module, manifest), flush=True)
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
     before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is the identity, also on continuing
-    held = HeldOut(objective.held_out_scores, t["validate_every"])
+    held = HeldOut(module.held_out_scores, t["validate_every"])
     fit(config, module, [held], folder.path)
     if not first:
         return
+    module.tail_mean.put()
     save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
     after = held.last or objective.held_out_scores()  # no step was left: an earlier attempt ended after the last
     steps = step_facts(module)

@@ -33,6 +33,7 @@ from training.run import run
         ("model.vocab_size=100", "model.vocab_size=100 must be a whole number, at least 259"),
         ("model.architecture.num_hidden_layers=0", "num_hidden_layers=0 must be a whole number"),
         ("precision=fp8", "precision=fp8 must be one of"),
+        ("trainer.average=.5", "objective=clm saves the last weights"),
         ("model=tiny", "model=tiny has weights. Give model=tiny_scratch"),
         ("data=jsonl", "objective=clm reads docstrings, not data=jsonl"),
     ],

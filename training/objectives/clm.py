@@ -143,6 +143,8 @@ class CLM(Pretraining):
             raise UserError("check=true counts a contrastive run; objective=clm has no check. Take check=true away.")
         if config["backbone"]["frozen"]:
             raise UserError("backbone.frozen=true trains a head alone; objective=clm has none. Take one of them away.")
+        if config["trainer"]["average"]:
+            raise UserError("trainer.average= is of runs with an adapter; objective=clm saves the last weights.")
         if config.get("lineage"):
             raise UserError(
                 "objective=clm starts from random weights, so it has no lineage. Leave lineage and stages out."
