@@ -38,7 +38,13 @@ def as_typed(words: Iterable[str], keys: Sequence[str]) -> list[str]:
 
 def _as_typed(word: str, keys: Sequence[str]) -> str:
     key, equals, value = word.partition("=")
-    if key not in (*keys, *LISTS) or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
+    of_a_source = "data.path" in keys and key.startswith("data.sources.") and key.endswith(".path")
+    if (
+        (key not in (*keys, *LISTS) and not of_a_source)
+        or not equals
+        or value in ("", "null")
+        or value.startswith(LEFT_ALONE)
+    ):
         return word
     return f"{key}=[{quoted(value)}]" if key in LISTS else f"{key}={quoted(value)}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from corpora.cleaning import CLEANING_VERSION
 from corpora.docstrings import (
+    STDLIB,
     Docstring,
     no_cycle_search,
     package_versions,
@@ -17,6 +18,7 @@ from corpora.docstrings import (
     write_lines,
 )
 from corpora.near_copies import NearCopies, distinct
+from corpora.subpackages import subpackages
 from corpora.triples import Triple
 
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
@@ -68,22 +70,52 @@ def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir
     return [Triple(query, positive, tuple(negatives), *rest) for query, positive, negatives, *rest in rows]
 
 
-def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
-    """Return (summary, rest, rest of another docstring of the same module) for each docstring that has both.
-    The negative is the next usable docstring in the module, cyclically (of the package, where the module has but one):
-    a choice that depends on nothing but the text. A query or positive occurs once."""
+def training_classes(
+    packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache"
+) -> list[tuple[str, str, str]]:
+    """Return (whole text, subpackage, package) of each docstring that `training_triples` makes a pair of, cached."""
+    path = _cache_file("classes", packages, held_out, cache_dir)
+    if not path.exists():
+        write_lines(path, docstring_classes(training_side(packages, held_out, cache_dir)))
+    return [(text, label, package) for text, label, package in read_lines(path)]
+
+
+def docstring_classes(docstrings: Sequence[Docstring]) -> list[tuple[str, str, str]]:
+    """Return (whole text, subpackage, package) of each of `usable` docstrings. Of the standard library, which is one
+    package here, a top-level module counts as a subpackage: "stdlib.json"."""
+    kept = usable(docstrings)
+    place = [f"{STDLIB}.{d.module}" if d.package == STDLIB else d.module for d in kept]
+    of_package: dict[str, list[str]] = defaultdict(list)
+    for d, module in zip(kept, place, strict=True):
+        of_package[d.package].append(module)
+    labels = {module: label for modules in of_package.values() for module, label in subpackages(modules).items()}
+    return [(d.text, labels[module], d.package) for d, module in zip(kept, place, strict=True)]
+
+
+def usable(docstrings: Sequence[Docstring]) -> list[Docstring]:
+    """Return the docstrings that give pairs, without near-copies; a summary or rest occurs once."""
     pairs = [d for d in docstrings if d.is_pair]
     seen: set[str] = set()
-    module: dict[str, list[Docstring]] = defaultdict(list)
-    package: dict[str, list[Docstring]] = defaultdict(list)
-    usable: list[Docstring] = []
+    kept: list[Docstring] = []
     for d in (pairs[i] for i in distinct([d.text for d in pairs], threshold=PAIR_COPY)):
         if seen.isdisjoint((d.summary, d.body)):
             seen.update((d.summary, d.body))
-            for members in (usable, module[d.module], package[d.package]):
-                members.append(d)
+            kept.append(d)
+    return kept
+
+
+def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
+    """Return (summary, rest, rest of another docstring of the same module) for each of `usable` docstrings.
+    The negative is the next of them in the module, cyclically (of the package, where the module has but one):
+    a choice that depends on nothing but the text."""
+    kept = usable(docstrings)
+    module: dict[str, list[Docstring]] = defaultdict(list)
+    package: dict[str, list[Docstring]] = defaultdict(list)
+    for d in kept:
+        module[d.module].append(d)
+        package[d.package].append(d)
     triples = []
-    for d in usable:
+    for d in kept:
         group = module[d.module] if len(module[d.module]) > 1 else package[d.package]
         other = group[(group.index(d) + 1) % len(group)]
         triples.append(Triple(d.summary, d.body, (other.body,) if other is not d else (), source=d.package))

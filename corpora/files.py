@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cli.errors import UserError
-from corpora.triples import BadRecordError, Triple, TripleMaker
+from corpora.triples import BadRecordError, GradedReader, RecordReader, Triple, TripleMaker
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[int, Row]]
@@ -122,7 +122,18 @@ READERS: dict[str, Callable[[Path], Rows]] = {".jsonl": _jsonl, ".csv": _csv, ".
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
     """Return the triples of all files of `data.path`.
     Raises `UserError` with file and line for the first record that cannot be used."""
-    return [triple for path in data_files(data["path"]) for triple in file_triples(path, data["columns"])]
+    return list(records(data, TripleMaker))
+
+
+def graded(data: dict[str, Any], cache_dir: str) -> list[Triple]:
+    """`data=graded`: return the graded pairs of all files of `data.path`; raises as `triples` does."""
+    return list(records(data, GradedReader))
+
+
+def records(data: dict[str, Any], reader: type[RecordReader]) -> Iterator[Any]:
+    """Yield what `reader` makes of each record of all files of `data.path`; raises as `triples` does."""
+    for path in data_files(data["path"]):
+        yield from file_records(path, reader(data["columns"], stem(path)))
 
 
 def data_files(path: str | list[str] | None) -> list[Path]:
@@ -136,7 +147,10 @@ def data_files(path: str | list[str] | None) -> list[Path]:
 
 
 def files_of(data: dict[str, Any]) -> list[Path]:
-    """Return the files that a `data` configuration reads, those of a folder among them; none where it has no path."""
+    """Return the files that a `data` configuration and its sources read, those of a folder among them; none where it
+    has no path."""
+    if "sources" in data:
+        return [file for source in data["sources"].values() if source for file in files_of(source)]
     path = data.get("path")
     if not path:
         return []
@@ -145,9 +159,8 @@ def files_of(data: dict[str, Any]) -> list[Path]:
     return data_files(path)
 
 
-def file_triples(path: Path, columns: dict[str, str]) -> Iterator[Triple]:
-    """Yield the triples of one file; `columns` maps our names to the file's."""
-    make = TripleMaker(columns, stem(path))
+def file_records(path: Path, make: RecordReader) -> Iterator[Any]:
+    """Yield what `make` reads in each record of one file."""
     unit = "row" if kind(path) == ".parquet" else "line"
     number = 0
     for number, row in rows(path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from corpora.files import data_files, file_triples
+from corpora.files import records
 from corpora.triples import BadRecordError, Triple, TripleMaker
 
 BATCH = 1000  # rows that are turned into Python objects at a time
@@ -20,7 +20,7 @@ def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
     revision, and with the row for a record that cannot be used."""
     path = data["path"]
     if path and not Path(path).is_dir():
-        return [t for file in data_files(path) for t in file_triples(file, data["columns"])]
+        return list(records(data, TripleMaker))
     rows = load_split(data)
     make = TripleMaker(data["columns"], data["name"])
     found: list[Triple] = []

@@ -49,7 +49,7 @@ def _kept(read: Reader, data: str, cache_dir: str, _state: str) -> tuple[Triple,
 
 def docstrings(data: Config, cache_dir: str) -> list[Triple]:
     """`data=docstrings`: summary, rest, and the rest of another docstring of the same module."""
-    return training_triples(*_packages(data), cache_dir)
+    return training_triples(*packages_of(data), cache_dir)
 
 
 def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tuple[list[str], list[str], str]:
@@ -64,11 +64,11 @@ def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tupl
 
 def docstring_sources(data: Config, cache_dir: str) -> list[tuple[str, str]]:
     """Return (text, package) of each docstring of the training side."""
-    return [(d.text, d.package) for d in training_side(*_packages(data), cache_dir)]
+    return [(d.text, d.package) for d in training_side(*packages_of(data), cache_dir)]
 
 
-def _packages(data: Config) -> tuple[list[str], list[str]]:
-    """Those trained on, and those that no text may be copied from."""
+def packages_of(data: Config) -> tuple[list[str], list[str]]:
+    """Return those trained on, and those that no text may be copied from."""
     return data["packages"], [*data["held_out"], *data["development"]]
 
 
@@ -78,9 +78,9 @@ SOURCES = Path(__file__).resolve().parent
 def data_fingerprint(data: Config, cache_dir: str, read: Callable[[Config, str], list[Triple]]) -> str:
     """Return the sha256 of the triples that `read` makes of a `data` configuration, as the manifest has it.
     Of data in files it is remembered as long as files, configuration and the sources of corpora/ stay as they are;
-    docstrings and hub data sets are read. Raises `UserError` where the data cannot be read."""
+    docstrings, hub data sets and mixes are read. Raises `UserError` where the data cannot be read."""
     files = files_of(data)
-    if not files:
+    if not files or "sources" in data:
         return fingerprint(read(data, cache_dir))
     what = ["triples", read.__name__, data, of_files(SOURCES.glob("*.py"))]
     return remembered(what, files, lambda: fingerprint(read(data, cache_dir)))

@@ -1,21 +1,24 @@
-"""The unit of contrastive data: a query, its positive, and any number of hard negatives."""
+"""The unit of training data: a query, its positive, and any number of hard negatives; of classes, of graded pairs."""
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import isfinite
-from typing import Any
+from math import isfinite, nan
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
 class Triple:
     """One training example. `source` names the data set it came from (for batches of one source).
 
-    scores: a teacher's, of the positive first and then of each negative; () where the data have none.
+    scores: a teacher's, of the positive first and then of each negative; () where the data have none. labels: of class
+    data that of the query, which is its positive's too, then one per negative; else none. grade: of graded pairs how
+    alike query and positive are, higher is more; else None.
     """
 
     query: str
@@ -24,13 +27,21 @@ class Triple:
     source: str = "default"
     instruction: str | None = None  # put before the query; None: the data set's own, if it has one
     scores: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+    grade: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What the example is: "pairs", "classes" or "graded"."""
+        return "classes" if self.labels else "pairs" if self.grade is None else "graded"
 
 
 def fingerprint(triples: Iterable[Triple]) -> str:
     """Return the sha256 of the triples, in order, after cleaning: what the manifest calls the data."""
     digest = hashlib.sha256()
     for t in triples:
-        for field in (t.query, t.positive, *t.negatives, t.source, t.instruction or "", *map(repr, t.scores)):
+        numbers = map(repr, t.scores if t.grade is None else (t.grade,))
+        for field in (t.query, t.positive, *t.negatives, t.source, t.instruction or "", *t.labels, *numbers):
             digest.update(field.encode())
             digest.update(b"\x1f")
         digest.update(b"\x1e")
@@ -47,7 +58,6 @@ def described(triples: Sequence[Triple]) -> dict[str, Any]:
     }
 
 
-REQUIRED = ("query", "positive")
 MISSPELT = 0.9  # similarity from which an unknown key is taken for a misspelt one, not for a column of its own
 
 
@@ -55,42 +65,38 @@ class BadRecordError(ValueError):
     """A fault of a record, and its remedy; the caller knows file and line."""
 
 
-class TripleMaker:
-    """Makes triples of the records of one file.
-    columns: our names to the file's ({"query": "question", ...}); of the optional ones (negative, source, instruction,
-    scores) a record may have none. Negatives may also stand under "negatives". source: of records without one."""
+class RecordReader(ABC):
+    """Reads the records of one file; `required`: columns that each must have.
+    columns: our names to the file's ({"query": "question", ...}). source: of records without one."""
+
+    required: ClassVar[tuple[str, ...]]
 
     def __init__(self, columns: Mapping[str, str], source: str) -> None:
         self.columns, self.source = columns, source
         self._known_keys: set[tuple[str, ...]] = set()
 
-    def __call__(self, row: Mapping[str, Any]) -> Triple:
-        """Return the triple of a record. Raises `BadRecordError`."""
+    def __call__(self, row: Mapping[str, Any]) -> Any:
+        """Return what the record holds. Raises `BadRecordError`."""
         keys = tuple(row)
         if keys not in self._known_keys:
             self.check_keys(keys)
             self._known_keys.add(keys)
-        c, negatives = self.columns, self._negatives(row)
-        return Triple(
-            _text(row[c["query"]], c["query"]),
-            _text(row[c["positive"]], c["positive"]),
-            negatives,
-            source=_optional(row, c["source"]) or self.source,
-            instruction=_optional(row, c["instruction"]),
-            scores=_scores(row.get(c["scores"]), c["scores"], len(negatives)),
-        )
+        source = _optional(row, self.columns["source"]) or self.source
+        return self.read(row, source, _optional(row, self.columns["instruction"]))
+
+    @abstractmethod
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Any:
+        """Return what a record of the right keys holds. Raises `BadRecordError`."""
 
     def check_keys(self, keys: Iterable[str]) -> None:
         """Refuse records that lack a required column, or have one that is a misspelt optional one."""
         found = list(keys)
         names = self.names()
-        for ours in REQUIRED:
+        for ours in self.required:
             if self.columns[ours] not in found:
                 raise BadRecordError(_missing(ours, self.columns[ours], [k for k in found if k not in names]))
-        if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(found):
-            raise BadRecordError(f"has both '{self.columns['negative']}' and 'negatives'. Keep one of them.")
         for key in (key for key in found if key not in names):
-            texts = names - {*found, self.columns["scores"]}  # who trains on scores asks for them
+            texts = names - {*found, self.columns.get("scores")}  # who trains on scores asks for them
             near = get_close_matches(key, texts, n=1, cutoff=MISSPELT)
             if near:
                 fault = f"has a key '{key}', which is not read"
@@ -98,7 +104,35 @@ class TripleMaker:
 
     def names(self) -> set[str]:
         """The columns of a file that are read."""
-        return {*self.columns.values(), "negatives"}
+        return set(self.columns.values())
+
+    def text(self, row: Mapping[str, Any], ours: str) -> str:
+        """Return the text of a required column. Raises `BadRecordError`."""
+        return _text(row[self.columns[ours]], self.columns[ours])
+
+
+class TripleMaker(RecordReader):
+    """Makes triples; of the optional columns (negative, source, instruction, scores) a record may have none. Negatives
+    may also stand under "negatives"."""
+
+    required = ("query", "positive")
+
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Triple:
+        """Return the triple of a record."""
+        negatives = self._negatives(row)
+        scores = _scores(row.get(self.columns["scores"]), self.columns["scores"], len(negatives))
+        return Triple(self.text(row, "query"), self.text(row, "positive"), negatives, source, instruction, scores)
+
+    def check_keys(self, keys: Iterable[str]) -> None:
+        """Refuse negatives that stand twice, too."""
+        found = list(keys)
+        super().check_keys(found)
+        if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(found):
+            raise BadRecordError(f"has both '{self.columns['negative']}' and 'negatives'. Keep one of them.")
+
+    def names(self) -> set[str]:
+        """The columns of a file that are read."""
+        return {*super().names(), "negatives"}
 
     def _negatives(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         column = self.columns["negative"] if self.columns["negative"] in row else "negatives"
@@ -108,6 +142,23 @@ class TripleMaker:
         if isinstance(value, list):
             return tuple(_text(v, f"{column}[{i}]") for i, v in enumerate(value))
         return (_text(value, column, "a text or a list of texts"),)
+
+
+class GradedReader(RecordReader):
+    """Makes graded pairs; a score is a number, or text that says one."""
+
+    required = ("first", "second", "score")
+
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Triple:
+        """Return the pair of a record."""
+        value, column = row[self.columns["score"]], self.columns["score"]
+        try:
+            grade = float(nan if isinstance(value, bool) else value)
+        except (TypeError, ValueError):
+            grade = nan
+        if not isfinite(grade):
+            raise BadRecordError(f"has {str(value)[:30]!r} as '{column}'. It must be a finite number.")
+        return Triple(self.text(row, "first"), self.text(row, "second"), (), source, instruction, grade=grade)
 
 
 def _text(value: Any, column: str, wanted: str = "a text") -> str:

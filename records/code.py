@@ -2,26 +2,27 @@
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 PACKAGES = ("cli", "records", "corpora", "poolers", "encoders", "training", "evaluation")
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def modules_of(roots: Iterable[str], chosen: Mapping[str, str]) -> dict[str, dict]:
+def modules_of(roots: Iterable[str], chosen: Mapping[str, Sequence[str]]) -> dict[str, dict]:
     """Return {"modules": {module: sha256 of its source}, "chosen": {group: its modules}} of a run.
 
-    roots: modules that every run imports. chosen: group of the configuration -> the module that its member names, such
-    as {"pooler": "poolers.eos"}; below "chosen" stands what is there for that choice alone. Imports are read from the
+    roots: modules that every run imports. chosen: group of the configuration -> the modules that its member names, such
+    as {"pooler": ["poolers.eos"]}; below "chosen" stands what is there for that choice alone. Imports are read from the
     sources, not from what the process has loaded, so a run in a sweep has the modules that it has by itself.
     Raises `LookupError` for a root or a member that is no module of ours.
     """
     roots = list(roots)
-    every = _closure((*roots, *chosen.values()))
+    every = _closure((*roots, *chain(*chosen.values())))
     sources = {name: hashlib.sha256(_file(name).read_bytes()).hexdigest() for name in sorted(every)}
-    others = {group: [m for g, m in chosen.items() if g != group] for group in chosen}
+    others = {group: chain(*(m for g, m in chosen.items() if g != group)) for group in chosen}
     return {
         "modules": sources,
         "chosen": {group: sorted(every - _closure((*roots, *others[group]))) for group in chosen},

@@ -105,6 +105,9 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
     usual = choices_of(fixed)
     parents = [f"{k}={groups[k]}" for k in CHOOSING if k in groups and groups[k] != usual.get(k)]
     implied = {**choices_of([*fixed, *parents]), **{k: usual.get(k) for k in CHOOSING}} if parents else usual
+    if any(k.startswith("data@") for k in groups):  # what a mix takes for its sources, unless it is told otherwise
+        of_mix = choices_of([*fixed, *parents, f"data={groups['data']}"])
+        implied = {**implied, **{k: v for k, v in of_mix.items() if k.startswith("data@")}}
     named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
     place += [f"seed={config['seed']}", *(word for word in fixed if word.partition("=")[0] not in choices)]

@@ -18,13 +18,17 @@ from records.streams import stream_seed
 
 
 class BatchOrder:
-    """The batches of every epoch. `sources`: the data set of each example; `one_source`: no batch mixes them.
+    """The batches of every epoch. `sources`: the data set of each example; `one_source`: no batch mixes them; stream:
+    names what is drawn from, so that the sources of a mix have streams of their own.
 
     What does not fill a batch is left out of the epoch (with `one_source`, of each source); every epoch draws again.
     Raises `UserError` for batches larger than the data, and for `one_source` where nothing tells sources apart.
     """
 
-    def __init__(self, sources: Sequence[str], batch_size: int, seed: int, one_source: bool) -> None:
+    def __init__(
+        self, sources: Sequence[str], batch_size: int, seed: int, one_source: bool, stream: str = "data"
+    ) -> None:
+        self.stream = stream
         self.sources, self.batch_size, self.seed, self.one_source = sources, batch_size, seed, one_source
         if one_source and len(set(sources)) == 1:
             raise UserError(
@@ -33,14 +37,14 @@ class BatchOrder:
                 "a file for each source, or set data.one_source=false."
             )
         if not len(self.epoch(0)):
-            of = "any one source" if one_source else "the data"
+            of = "any one source" if one_source else "the data" if stream == "data" else stream
             count = f"({len(sources)} examples in all)"
             raise UserError(f"trainer.global_batch_size={batch_size} is more than {of} holds {count}. Lower it.")
 
     @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)
     def epoch(self, number: int) -> np.ndarray:
         """Return [batches, batch_size] example numbers of one epoch."""
-        random = np.random.default_rng([stream_seed(self.seed, "data"), number])
+        random = np.random.default_rng([stream_seed(self.seed, self.stream), number])
         groups: dict[str, list[int]] = defaultdict(list)
         for i, source in enumerate(self.sources):
             groups[source if self.one_source else ""].append(i)
@@ -50,9 +54,14 @@ class BatchOrder:
             batches.append(random.permutation(examples)[:whole].reshape(-1, self.batch_size))
         return random.permutation(np.concatenate(batches))
 
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in which each example is seen once, but for what fills no batch."""
+        return len(self.epoch(0))
+
     def batch(self, step: int) -> list[int]:
         """Return the example numbers of step `step`, counted from zero over all epochs."""
-        number, place = divmod(step, len(self.epoch(0)))
+        number, place = divmod(step, self.steps_per_epoch)
         return [int(i) for i in self.epoch(number)[place]]
 
 

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from cli.compose import CONF
 from cli.errors import UserError
 from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
+from corpora.mix import check_mix
 from corpora.readers import data_fingerprint
 from corpora.triples import Triple
 from encoders.attention.kernels import refuse_unpadded
@@ -55,6 +56,8 @@ def check_sizes(config: Config) -> None:
     _refuse_other_recipe(config["objective"])
     check_limits(config, {**LIMITS, **objective.limits}, {**ENCODER_WORDS, **objective.words})
     pattern_of(config["attn"])
+    if "mix" in config["data"]:
+        check_mix(config["data"])
     check_pooler(config["pooler"])
     _check_trainer(config)
     refuse_unpadded(config["model"], reads_padding(config["pooler"]))

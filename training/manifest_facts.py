@@ -9,6 +9,7 @@ import poolers.shared
 from cli.compose import flat
 from cli.errors import UserError
 from corpora.docstrings import package_versions
+from corpora.mix import facts, sources
 from corpora.triples import Triple, described
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
@@ -33,8 +34,11 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
     data = described(triples)
     data[module.objective.unit] = data.pop("triples")
     data["trained_on"] = len(module.objective.examples)
-    if "packages" in config["data"]:
-        data["packages"] = package_versions(config["data"]["packages"])
+    if "mix" in config["data"]:
+        data["of_source"] = facts(config["data"], triples, list(module.objective.examples))
+    packages = dict.fromkeys(package for part in _data(config) for package in part.get("packages", ()))
+    if packages:
+        data["packages"] = package_versions(list(packages))
     encoder, device = module.encoder, next(module.encoder.parameters()).device
     return {
         "study": config["study"],
@@ -69,10 +73,15 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
 
 def modules(config: Config) -> Config:
     """Return the sources that the run of `config` goes through, and which of them are there for one choice alone."""
-    reader = config["data"].get("reader") or config["data"].get("texts")
+    readers = [data.get("reader") or data.get("texts") for data in _data(config)]
     places = {"attn": "encoders.attention.patterns", "objective": "training.objectives", "pooler": "poolers"}
-    chosen = {group: f"{folder}.{config[group]['name']}" for group, folder in places.items()}
-    return modules_of(ROOTS, chosen | ({"data": reader.rpartition(".")[0]} if reader else {}))
+    chosen = {group: [f"{folder}.{config[group]['name']}"] for group, folder in places.items()}
+    return modules_of(ROOTS, chosen | {"data": [reader.rpartition(".")[0] for reader in readers if reader]})
+
+
+def _data(config: Config) -> list[Config]:
+    """The data of a run and, of a mix, its sources."""
+    return [config["data"], *(sources(config["data"]).values() if "mix" in config["data"] else ())]
 
 
 def continued(manifest: Config, interrupted: Config) -> Config:

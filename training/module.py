@@ -16,6 +16,7 @@ from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.cost.flops import Work
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
+from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores
 from training.tail_mean import TailMean
 
@@ -49,7 +50,7 @@ class StepModule(pl.LightningModule):
     The step number alone decides which batch is seen and what dropout draws; the data loader is only a clock.
     """
 
-    def __init__(self, objective: Objective, order: BatchOrder, cfg: dict[str, Any]) -> None:
+    def __init__(self, objective: Objective, order: BatchOrder | MixOrder, cfg: dict[str, Any]) -> None:
         super().__init__()
         self.automatic_optimization = False
         self.strict_loading = False  # checkpoints hold what is trained, not the frozen base
@@ -60,7 +61,7 @@ class StepModule(pl.LightningModule):
         self.work_done, self.work_spared = Work(), Work()
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.recent_losses: list[float] = []
-        self.decay_steps = decay_steps(cfg, len(order.epoch(0)))
+        self.decay_steps = decay_steps(cfg, order.steps_per_epoch)
         steps, share = cfg["trainer"]["max_steps"], cfg["trainer"]["average"]
         self.prefetcher = Prefetcher(self.prepared, steps)
         self.tail_mean = TailMean(self._trained(), steps - (max(1, round(share * steps)) if share else 0))

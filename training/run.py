@@ -6,18 +6,16 @@ import torch
 from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.errors import UserError
 from cli.quiet import quieten
-from corpora.triples import Triple
 from records.fingerprint import remember_below
 from records.run_folder import RunFolder, fixed_words, run_folder
-from training.batches import BatchOrder
 from training.checks import check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
 from training.cost.check import check
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
 from training.manifest_facts import announcement, continued, opening_manifest, step_facts, warn
+from training.mix_order import order_of, split
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
 from training.set_up import save_trained, set_up
@@ -62,16 +60,14 @@ def train_run(config: Config, folder: RunFolder) -> None:
     kind = objective_class(config["objective"]["name"])
     assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
-    kept, held_out = split(examples, config["data"]["validation"])
+    kept, held_out = split(examples, config["data"])
     setup = set_up(config, str(folder.path))
     encoder = setup.encoder
     kind.check_width(config["objective"], encoder.pooler.embedding_dim)
     if encoder.pooler.lacks_statistics:
         fit_statistics(encoder, setup.tokenizer, sample(config, kept, setup.tokenizer), config["token_budget"])
     objective = kind(setup, kept, held_out)
-    sources, t = [example.source for example in objective.examples], config["trainer"]
-    order = BatchOrder(sources, t["global_batch_size"], config["seed"], config["data"]["one_source"])
-    module = StepModule(objective, order, config)
+    module, t = StepModule(objective, order_of(config, objective.examples), config), config["trainer"]
 
     assert encoder.training, "dropout would be off"
     manifest = opening_manifest(config, module, examples, setup.precision)
@@ -102,14 +98,3 @@ def train_run(config: Config, folder: RunFolder) -> None:
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in after)
     print(f"{folder.path}: loss {closing['loss']:.3f}; held-out {scores}")
     warn(folder, closing)
-
-
-def split(examples: list[Triple], count: int) -> tuple[list[Triple], list[Triple]]:
-    """Return (training, held out): every k-th example is kept out, so that all sources are among them."""
-    if not 0 < count < len(examples) / 2:
-        raise UserError(
-            f"data.validation={count} does not fit {len(examples)} triples. Give between 1 and half of them."
-        )
-    stride = len(examples) // count
-    held_out = set(range(0, stride * count, stride))
-    return [e for i, e in enumerate(examples) if i not in held_out], [examples[i] for i in sorted(held_out)]

@@ -54,13 +54,18 @@ def alike(vectors: Tensor) -> str | None:
     return f"embeddings are all alike: mean cosine of different texts {cosine:.4f}" if cosine > ALIKE else None
 
 
-def ndcg_at_10(queries: np.ndarray, documents: np.ndarray, relevant: Sequence[int]) -> float:
+def ndcg_at_10(
+    queries: np.ndarray, documents: np.ndarray, relevant: Sequence[int], left_out: np.ndarray | None = None
+) -> float:
     """Mean nDCG@10 of cosine ranking where query i has the one relevant document `relevant[i]`.
 
     queries: [Q, E]; documents: [K, E]. With one relevant document nDCG is 1 / log2(1 + rank), zero after rank 10.
-    A tie counts against the query; a vector of zeros has a cosine of 0 with all. Vectors must be finite.
+    A tie counts against the query; a vector of zeros has a cosine of 0 with all. Vectors must be finite. left_out:
+    [Q, K] bool, documents that are not ranked for a query.
     """
     scores = _unit(queries) @ _unit(documents).T
+    if left_out is not None:
+        scores[left_out] = -np.inf
     right = scores[np.arange(len(queries)), relevant]
     ranks = (scores >= right[:, None]).sum(axis=1)
     return float(np.mean([1 / math.log2(1 + r) if r <= 10 else 0.0 for r in ranks]))
@@ -71,7 +76,8 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 class Validation:
-    """nDCG@10 of the queries of held-out triples among all their positives and first hard negatives.
+    """nDCG@10 of the queries of held-out triples among all their positives and first hard negatives. Of class data
+    the other documents of the query's label are not ranked.
 
     queries: (instruction, text) pairs, as in training. documents: distinct texts; of_document: their instruction.
     run: the run's folder, for messages. ndcg, vectors: the last score, and the documents' embeddings [N, E] behind it.
@@ -85,6 +91,10 @@ class Validation:
         self.queries = [(query_side(t, instruction, template), t.query) for t in triples]
         self.documents, self.of_document = list(texts), template.asked("", "document")
         self.relevant = [place[t.positive] for t in triples]
+        labels = {t: label for x in triples for t, label in zip((x.positive, *x.negatives), x.labels, strict=False)}
+        mine, theirs = [(t.labels or ("",))[0] for t in triples], [labels.get(text) for text in self.documents]
+        self.same_label = np.array(mine)[:, None] == np.array(theirs, dtype=object)[None]
+        self.same_label[np.arange(len(triples)), self.relevant] = False
         self.ndcg: float | None = None
         self.vectors = torch.empty(0)
 
@@ -104,6 +114,6 @@ class Validation:
         texts_of_queries = [text for _, text in self.queries]
         for side, texts, vectors in (("queries", texts_of_queries, queries), ("documents", self.documents, documents)):
             refuse_nonfinite(texts, range(len(texts)), vectors, f"Validation ({side}) of {self.run}: the model", TRY)
-        self.ndcg = ndcg_at_10(queries, documents, self.relevant)
+        self.ndcg = ndcg_at_10(queries, documents, self.relevant, self.same_label)
         self.vectors = torch.from_numpy(documents)
         return self.ndcg

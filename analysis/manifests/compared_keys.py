@@ -55,6 +55,8 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for key, value in _object(manifest, group).items():
             if key in PARTS.get(group, (key,)) and not (group == "dtypes" and value is None):
                 yield f"{group}.{key}", value
+    for name, facts in _object(_object(manifest, "data"), "of_source").items():  # of a mix; shares do not move them
+        yield f"data.of_source.{name}.sha256", facts["sha256"]
     stages = manifest.get("lineage") or ()  # the runs that were merged into the base before
     if stages:
         yield "lineage.objectives", [stage["objective"] for stage in stages]
@@ -84,6 +86,10 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
             return as_text(MEANT.get(factor, MEANT.get(f"{factor}.name", "absent")))
         value = value[part]
     if isinstance(value, dict):
+        if factor == "data.mix":  # a share of null is what the others leave
+            rest = 1 - sum(share or 0 for share in value.values())
+            of_source = {name: rest if share is None else share for name, share in value.items()}
+            return "+".join(f"{name}:{share:g}" for name, share in of_source.items() if share)
         return str(value.get("name") or of_value(value)[:8])
     return as_text(value)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from cli.errors import UserError
 from corpora.docstrings import Docstring
 from corpora.near_copies import distinct
+from corpora.subpackages import subpackages
 
 MODULE_SHARE = 10  # documents of one module, so that a query meets neighbours of its own answer
-TOO_BIG = 1 / 3  # a subpackage with a larger share of the package is divided one level deeper
 VENDORED = {"externals", "_lib", "extern", "_vendored"}
 
 
@@ -69,19 +69,6 @@ def select(docstrings: Iterable[Docstring], sizes: Sizes) -> list[Document]:
     chosen += rest[: sizes.documents - len(chosen)]
     kept = [d if d.label in classes else replace(d, label="") for d in chosen]
     return sorted(kept, key=lambda d: d.key)
-
-
-def subpackages(modules: Sequence[str]) -> dict[str, str]:
-    """Map each module to its subpackage: two levels ("scipy.stats"); one more where that holds over a third of all."""
-    depth = dict.fromkeys(modules, 2)
-    while True:
-        labels = {m: ".".join(m.split(".")[: depth[m]]) for m in depth}
-        count = Counter(labels[m] for m in modules)
-        big = [m for m in depth if count[labels[m]] > TOO_BIG * len(modules) and m.count(".") >= depth[m]]
-        if not big:
-            return labels
-        for module in big:
-            depth[module] += 1
 
 
 def _unambiguous(docstrings: Iterable[Docstring], body_chars: int) -> list[Document]:

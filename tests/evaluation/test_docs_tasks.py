@@ -8,8 +8,9 @@ from cli.compose import composed
 from cli.errors import UserError
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
+from corpora.subpackages import subpackages
 from evaluation.tasks.docs import neighbours, package_tasks
-from evaluation.tasks.docs_documents import Sizes, cut, select, subpackages
+from evaluation.tasks.docs_documents import Sizes, cut, select
 from evaluation.tasks.docs_graded import shortened
 from evaluation.tasks.task_data import texts_of_task
 

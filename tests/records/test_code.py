@@ -21,7 +21,7 @@ def loaded(*modules):
 @pytest.mark.slow
 @pytest.mark.parametrize("pooler", ["poolers.eos", "poolers.multilayer"])
 def test_they_are_those_that_python_loads(pooler):
-    found = modules_of(ROOTS, {"pooler": pooler})
+    found = modules_of(ROOTS, {"pooler": [pooler]})
     wanted = loaded(*ROOTS, pooler)
     assert wanted <= found["modules"].keys(), "what is imported within functions comes on top"
     assert set(found["chosen"]["pooler"]) == wanted - loaded(*ROOTS)
@@ -29,7 +29,7 @@ def test_they_are_those_that_python_loads(pooler):
 
 def test_digests_are_of_the_sources_and_choices_do_not_share():
     found = modules_of(
-        ROOTS, {"pooler": "poolers.lastlayer", "data": "corpora.files", "objective": "training.objectives.mntp"}
+        ROOTS, {"pooler": ["poolers.lastlayer"], "data": ["corpora.files"], "objective": ["training.objectives.mntp"]}
     )
     for name in ("poolers.lastlayer", "encoders.attention.pattern"):
         path = ROOT / f"{name.replace('.', '/')}.py"
@@ -40,4 +40,4 @@ def test_digests_are_of_the_sources_and_choices_do_not_share():
     everywhere = set(modules_of(ROOTS, {})["modules"])
     assert not everywhere & {name for names in found["chosen"].values() for name in names}
     with pytest.raises(LookupError, match=r"poolers\.nothing is no module"):
-        modules_of(ROOTS, {"pooler": "poolers.nothing"})
+        modules_of(ROOTS, {"pooler": ["poolers.nothing"]})

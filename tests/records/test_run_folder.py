@@ -186,3 +186,9 @@ def test_broken_manifests_are_named(tmp_path, text, message):
     with pytest.raises(UserError, match=message):
         RunFolder(tmp_path).manifest()
     assert MANIFEST_VERSION != 99
+
+
+def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
+    assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "embedded,data=mix,data.mix.classes=0.1"
+    other = folder("data=mix", "data@data.sources.pairs=jsonl", "data.sources.pairs.path=a").parts[-3]
+    assert other == "embedded,data=mix,data_data.sources.pairs=jsonl,data.sources.pairs.path=a" + other[-9:]

@@ -21,7 +21,8 @@ from training.batches import BatchOrder
 from training.checks import check_sizes
 from training.cost.check import described, facts
 from training.cost.flops import Work, training_flops
-from training.run import split, train_run
+from training.mix_order import split
+from training.run import train_run
 
 STEPS, BATCH = 4, 8
 
@@ -57,7 +58,7 @@ def live_head(cfg):
     """The same training written out with torch and transformers: every step runs the backbone on padded texts."""
     pooler = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head"))
     tokenizer = build_tokenizer(cfg, 128)
-    triples, _ = split(read_triples(cfg["data"], cfg["cache_dir"]), 4)
+    triples, _ = split(read_triples(cfg["data"], cfg["cache_dir"]), {"validation": 4})
     order = BatchOrder([t.source for t in triples], BATCH, cfg["seed"], False)
     optimizer = torch.optim.AdamW(pooler.parameters(), lr=cfg["objective"]["lr"], weight_decay=0.01)
 

@@ -101,3 +101,28 @@ def test_bf16_takes_near_cosines_for_one_number():
     d = torch.tensor([[0.9000, 0.435890], [0.9001, 0.435683]])
     masked = torch.zeros(1, 2, dtype=torch.bool)
     assert infonce(q, d, masked, 0.0001, torch.bfloat16).item() == pytest.approx(math.log(2), rel=1e-2)
+
+
+def test_no_text_of_the_label_is_a_negative():
+    """By a literal double loop in float64 over who may be compared with whom; pairs and classes keep to themselves."""
+    labels = ["x", "y", "x", "z", "y", "x"]
+    triples = [
+        Triple(f"q{i}", f"p{i}", (f"n{i}",), labels=(one, two))
+        for i, (one, two) in enumerate(zip(labels, "zxyyxy", strict=True))
+    ]
+    triples += [Triple(f"q{i}", f"p{i}", (f"n{i}",)) for i in (6, 7)]
+    layout = candidates(triples, None, None)
+    torch.manual_seed(0)
+    vectors = {place: torch.randn(6) for place in range(len(layout.texts))}
+    of_document = [t.labels[:1] for t in triples] + [t.labels[1:] for t in triples]
+    total = 0.0
+    for i, t in enumerate(triples):
+        cosines = {}
+        for k, label in enumerate(of_document):
+            if k == i or (t.labels and label and label != t.labels[:1]) or not (t.labels or label):
+                q, d = (vectors[int(places)].double() for places in (layout.queries[i], layout.documents[k]))
+                cosines[k] = float(q @ d / q.norm() / d.norm()) / 0.05
+        total += math.log(sum(math.exp(x - cosines[i]) for x in cosines.values())) / len(triples)
+    q, d = (torch.stack([vectors[int(k)] for k in places]) for places in (layout.queries, layout.documents))
+    assert infonce(q, d, layout.masked, 0.05).item() == pytest.approx(total, rel=1e-5)
+    assert not candidates(triples, None, None, mask_duplicates=False).masked.any()

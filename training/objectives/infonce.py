@@ -91,9 +91,12 @@ class InfoNCE(Contrastive):
         self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
         self.instruction = setup.config["data"].get("instruction")
         self.counts = {"candidates": 0}
+        if any(t.kind == "graded" for t in examples):
+            raise UserError("objective=infonce takes every pair for a positive; graded pairs need objective=mixed.")
         unused = 0 if self.keys["hard_negatives"] != 0 else sum(bool(t.negatives) for t in examples)
         if unused:
             self.remark = f" {unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them."
+        held_out = [t for t in held_out if t.kind != "graded"]
         self.validation = Validation(setup.text_encoder(), held_out, self.instruction, setup.run)
 
     @staticmethod
@@ -142,9 +145,11 @@ def candidates(
 ) -> Candidates:
     """Lay out a batch. `hard_negatives` bounds those of each query (None: all it has, 0: in-batch negatives only).
 
-    Masked for query i: every other document whose text is i's positive or i's query, and the positives of other
-    examples with the same query (not so without `mask_duplicates`). With `loss_queries` = m, queries are compared
-    with the documents of their own m examples only: what gradient accumulation over micro-batches of m computes.
+    Masked for query i: every other document whose text is i's positive or i's query, the positives of other examples
+    with the same query, every other document of i's label, and those of class data where i is none, or the other way
+    round: no one says of which label a pair's answer is (not so without `mask_duplicates`). With `loss_queries` = m,
+    queries are compared with the documents of their own m examples only: what gradient accumulation over micro-batches
+    of m computes.
     template: tells the sides apart where they are written differently; a text on both sides is then two.
     """
     places: dict[tuple[str, str], int] = {}
@@ -163,12 +168,23 @@ def candidates(
     if mask_duplicates:
         masked = (documents[None] == p[:, None]) | (documents[None] == as_documents[:, None])
         masked[:, : len(triples)] |= q[:, None] == q[None]
+        labels = _labels(triples, hard_negatives)
+        of_query = labels[: len(triples), None]
+        masked |= torch.where((of_query >= 0) & (labels >= 0), of_query == labels, (of_query >= 0) != (labels >= 0))
     if loss_queries:
         owners = [*range(len(triples)), *(i for i, t in enumerate(triples) for _ in t.negatives[:hard_negatives])]
         micro = torch.tensor(owners) // loss_queries
         masked |= micro[: len(triples), None] != micro[None]
     masked.diagonal().fill_(False)
     return Candidates(list(places), q, documents, masked)
+
+
+def _labels(triples: Sequence[Triple], hard_negatives: int | None) -> Tensor:
+    """Return [K], a number for the label of each document; -1: of no label."""
+    number: dict[str, int] = {}
+    texts = [t.labels[:1] or [""] for t in triples]
+    texts += [t.labels[1:][:hard_negatives] or [""] * len(t.negatives[:hard_negatives]) for t in triples]
+    return torch.tensor([number.setdefault(x, len(number)) if x else -1 for group in texts for x in group])
 
 
 def infonce(

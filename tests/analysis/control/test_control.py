@@ -286,3 +286,24 @@ def test_a_template_factor_takes_older_runs_for_what_they_did(study, analyse_wor
         "eos-bi",
         "mean-bi",
     ]
+
+
+def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, analyse_words, spread_scores):
+    mixes = {"s": {"pairs": None, "classes": 0}, "t": {"pairs": None, "classes": 0.3}}
+    for place, mix in mixes.items():
+        changes = {"data__mix": mix, "_data__of_source": {"pairs": {"sha256": "1" * 64, "share": 0}}}
+        order = {} if place == "s" else {"_batch_order_sha256": "e" * 64}
+        study.run("eos-causal", spread_scores(0.4), study=place, **changes, **order)
+    with pytest.raises(UserError, match=r"also in batch_order_sha256, data\.mix\.classes"):
+        analyse_words(f"scores={study.root}")
+    for factor, names in (
+        ("data.mix", ["mix=pairs:0.7+classes:0.3", "mix=pairs:1"]),
+        ("data.mix.classes", ["classes=0", "classes=0.3"]),
+    ):
+        found = analyse_words(f"scores={study.root}", f"factors=[pooler,attn,{factor}]")
+        assert list(found.material.designs) == [f"eos-causal {name}" for name in names]
+    study.run(
+        "eos-bi", spread_scores(0.4), study="t", data__mix=mixes["t"], _data__of_source={"pairs": {"sha256": "2" * 64}}
+    )
+    with pytest.raises(UserError, match=r"also in .*data\.of_source\.pairs\.sha256"):
+        analyse_words(f"scores={study.root}", "factors=[pooler,attn,data.mix]")

@@ -1,0 +1,107 @@
+"""Class data: a text, another text of its label as positive, texts of other labels as hard negatives."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from cli.errors import UserError
+from corpora.docstring_pairs import training_classes
+from corpora.files import records
+from corpora.readers import packages_of
+from corpora.triples import BadRecordError, RecordReader, Triple
+
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A text and its label; labels of two sources are never the same."""
+
+    text: str
+    label: str
+    source: str
+    instruction: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The label with its source."""
+        return f"{self.source}/{self.label}"
+
+
+class LabelledReader(RecordReader):
+    """Reads labelled texts; a label is a text or a whole number."""
+
+    required = ("text", "label")
+
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Labelled:
+        """Return the labelled text of a record."""
+        label, column = row[self.columns["label"]], self.columns["label"]
+        if not isinstance(label, str | int) or not str(label).strip():
+            raise BadRecordError(f"has {str(label)[:30]!r} as '{column}'. It must be a text or a whole number.")
+        return Labelled(self.text(row, "text"), str(label).strip(), source, instruction)
+
+
+def file_classes(data: Config, cache_dir: str) -> list[Triple]:
+    """`data=classes`: return the examples of the records (text, label) of all files of `data.path`.
+    Raises `UserError` with file and line for the first record that cannot be used, and where no label is left to tell
+    from another."""
+    return _examples(list(records(data, LabelledReader)), data)
+
+
+def docstring_classes(data: Config, cache_dir: str) -> list[Triple]:
+    """`data=docstring_classes`: return the examples of the training side's docstrings by subpackage or package."""
+    if data["level"] not in ("subpackage", "package"):
+        raise UserError(f"data.level={data['level']} must be one of subpackage, package.")
+    rows = training_classes(*packages_of(data), cache_dir)
+    whole = data["level"] == "package"
+    return _examples([Labelled(text, source if whole else label, source) for text, label, source in rows], data)
+
+
+def _examples(texts: Sequence[Labelled], data: Config) -> list[Triple]:
+    found = class_triples(texts, data["negatives"], data["smallest"])
+    if len({t.labels[0] for t in found}) < 2:
+        raise UserError(
+            f"data={data['name']} has fewer than two labels of data.smallest={data['smallest']} texts or more, so "
+            "there is nothing to tell apart. Lower data.smallest, or give more texts."
+        )
+    return found
+
+
+def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) -> list[Triple]:
+    """Return (text, another of its label, at most `negatives` of other labels) for each text of a label with at least
+    `smallest` texts, and two; in the order of `texts`.
+
+    The order of the texts' sha256 chooses: the positive is the next text of the label, cyclically, so that each is a
+    positive once; the negatives are the next ones of another label in the source, or in all data where the source has
+    one label. Chance plays no part.
+    """
+    order = sorted(dict.fromkeys(texts), key=lambda t: (hashlib.sha256(t.text.encode()).hexdigest(), t.name))
+    of_label = _grouped(order, [t.name for t in order])
+    kept = [t for t in order if len(of_label[t.name]) >= max(2, smallest)]
+    of_source = _grouped(kept, [t.source for t in kept])
+    one_label = {source for source, members in of_source.items() if len({t.name for t in members}) == 1}
+    pools = {source: kept if source in one_label else members for source, members in of_source.items()}
+    place = {id(group): {t: i for i, t in enumerate(group)} for group in (*of_label.values(), *pools.values())}
+
+    def after(text: Labelled, group: list[Labelled]) -> Iterator[Labelled]:
+        start = place[id(group)][text]
+        return (group[(start + k) % len(group)] for k in range(1, len(group)))
+
+    found = {}
+    for text in kept:
+        positive = next(after(text, of_label[text.name]))
+        others = list(islice((t for t in after(text, pools[text.source]) if t.name != text.name), negatives))
+        labels = text.name, *(other.name for other in others)
+        hard = tuple(other.text for other in others)
+        found[text] = Triple(text.text, positive.text, hard, text.source, text.instruction, labels=labels)
+    return [found[t] for t in dict.fromkeys(texts) if t in found]
+
+
+def _grouped(texts: Sequence[Labelled], names: Sequence[str]) -> dict[str, list[Labelled]]:
+    groups: dict[str, list[Labelled]] = defaultdict(list)
+    for text, name in zip(texts, names, strict=True):
+        groups[name].append(text)
+    return groups

@@ -1,0 +1,101 @@
+"""`data=mix`: examples of several sources, each with its share of a run."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import isclose
+from typing import Any
+
+from cli.errors import UserError, nearest
+from corpora.readers import function_of
+from corpora.triples import Triple, described
+
+Config = dict[str, Any]
+
+
+def triples(data: Config, cache_dir: str) -> list[Triple]:
+    """Return the examples of all sources, those of share 0 too: runs that differ in shares have the same data.
+    The source of an example is that of the mix and its own: "pairs/torch"; it brings the instruction of its source."""
+    check_mix(data)
+    return [
+        replace(
+            t,
+            source=f"{name}/{t.source}",
+            instruction=t.instruction or source["instruction"],
+            labels=tuple(f"{name}/{label}" for label in t.labels),
+        )
+        for name, source in sources(data).items()
+        for t in function_of(source["reader"])(source, cache_dir)
+    ]
+
+
+def sources(data: Config) -> dict[str, Config]:
+    """Return name -> configuration of each source that is given, by name."""
+    return {name: source for name, source in sorted(data["sources"].items()) if source}
+
+
+def by_source(examples: Iterable[Triple]) -> dict[str, list[int]]:
+    """Return source of the mix -> the numbers of its examples."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for number, example in enumerate(examples):
+        found[example.source.partition("/")[0]].append(number)
+    return dict(found)
+
+
+def shares(data: Config) -> dict[str, float]:
+    """Return source -> its share of the examples of a run, by name; a share of null is what the others leave."""
+    given: Mapping[str, float | None] = dict(sorted(data["mix"].items()))
+    rest = 1 - sum(share or 0 for share in given.values())
+    return {name: max(0.0, rest) if share is None else float(share) for name, share in given.items()}
+
+
+def check_mix(data: Config) -> None:
+    """Refuse shares that are no shares, or of no source, and sources that hold raw text. Raises `UserError`."""
+    given, known = dict(sorted(data["mix"].items())), sources(data)
+    for name, share in given.items():
+        number = share is None or (isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1)
+        if not number:
+            raise UserError(f"data.mix.{name}={share} must be a number from 0 to 1; null: what the others leave.")
+        if name not in known and share != 0:
+            raise UserError(
+                f"data.mix.{name}={'null' if share is None else share} is the share of a source that is not given. "
+                f"Give data@data.sources.{name}=<option of data=>, or data.mix.{name}=0. {nearest(name, known)}"
+            )
+    total, open_ends = sum(share or 0 for share in given.values()), list(given.values()).count(None)
+    fits = total <= 1 + 1e-9 if open_ends else isclose(total, 1, abs_tol=1e-9)
+    if open_ends > 1 or not fits:
+        text = ", ".join(f"{name}: {'null' if share is None else share}" for name, share in given.items())
+        raise UserError(f"data.mix={{{text}}} must sum to 1; one share may be null, which is what the others leave.")
+    for name, source in known.items():
+        if name not in given or "reader" not in source:
+            fault = "has no share in data.mix" if name not in given else f"is data={source['name']}, raw text"
+            raise UserError(f"data.sources.{name} {fault}. Give it a share, pairs, classes or graded pairs.")
+        if not isinstance(source["validation"], int) or source["validation"] < 0:
+            raise UserError(
+                f"data.sources.{name}.validation={source['validation']} must be a whole number, at least 0."
+            )
+        if source["one_source"] and not data["one_source"]:
+            raise UserError(
+                f"data.sources.{name}.one_source=true needs batches of one source: data.one_source=true. "
+                "Give that, or leave the former out."
+            )
+    if not any(source["validation"] for source in known.values()):
+        raise UserError("No source of data=mix keeps examples for validation. Give data.sources.<name>.validation=128.")
+
+
+def facts(data: Config, examples: list[Triple], trained_on: list[Triple]) -> Config:
+    """Return source -> what the manifest says of it: share, kind, sha256, how many examples, and of how many labels."""
+    part, trained, share = by_source(examples), by_source(trained_on), shares(data)
+    found = {}
+    for name, numbers in part.items():
+        own = [examples[i] for i in numbers]
+        counted = described(own)
+        found[name] = {
+            "share": share[name],
+            "kind": own[0].kind,
+            "sha256": counted["sha256"],
+            "examples": len(own),
+            "trained_on": len(trained.get(name, ())),
+            "labels": len({t.labels[0] for t in own if t.labels}),
+        }
+    return found

@@ -1,0 +1,123 @@
+"""Class data: whose positive and whose negative a text is, which labels docstrings have, and bad records."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from cli.compose import composed, plain
+from cli.errors import UserError
+from corpora.classes import Labelled, class_triples
+from corpora.docstring_pairs import docstring_classes
+from corpora.docstrings import Docstring
+from corpora.readers import read_triples
+from corpora.triples import Triple
+
+
+def labelled(counts: dict[tuple[str, str], int]) -> list[Labelled]:
+    """Texts that say nothing of their label, those of a label one after another. counts: (source, label) -> texts."""
+    names = [name for name, count in counts.items() for _ in range(count)]
+    draw = random.Random(3)
+    return [Labelled(f"text {draw.random()}", label, source) for source, label in names]
+
+
+TEXTS = labelled({("a", "x"): 5, ("a", "y"): 3, ("a", "z"): 1, ("b", "x"): 4})
+
+
+def test_positives_are_of_the_label_and_negatives_of_the_source_but_not_of_the_label():
+    made = class_triples(TEXTS, 2)
+    name = {t.text: t.name for t in TEXTS}
+    assert [t.query for t in made] == [t.text for t in TEXTS if t.label != "z"], "one text has no positive"
+    assert Counter(t.positive for t in made) == Counter(t.query for t in made), "each is a positive once"
+    for t in made:
+        assert t.positive != t.query
+        assert (name[t.query], name[t.positive], *map(name.get, t.negatives)) == (t.labels[0], *t.labels)
+        assert len({t.query, t.positive, *t.negatives}) == 4
+        assert t.labels[0] not in t.labels[1:]
+    assert {x.split("/")[0] for t in made if t.source == "a" for x in t.labels} == {"a"}
+    assert {x for t in made if t.source == "b" for x in t.labels[1:]} == {"a/x", "a/y"}, "b has one label"
+
+
+def test_neither_chance_nor_the_order_of_texts_decides():
+    shuffled = random.Random(1).sample(TEXTS, len(TEXTS))
+    assert set(class_triples(shuffled + shuffled[:4], 1)) == set(class_triples(TEXTS, 1))
+    assert {t.labels[0] for t in class_triples(TEXTS, 1, smallest=4)} == {"a/x", "b/x"}
+
+
+def test_labels_of_docstrings_are_subpackages():
+    others = ["os", "ast", "csv", "io", "re"]
+    modules = ["p.core.a"] * 2 + ["p.io"] * 2 + ["p.util"] * 2
+    modules = [("p", m) for m in modules] + [("stdlib", m) for m in ("json.decoder", "json", *others)]
+    found = docstring_classes(
+        [
+            Docstring(
+                package, module, f"f{i}", "function", f"What number {i} of {module} does", " ".join([f"w{i}"] * 40)
+            )
+            for i, (package, module) in enumerate(modules)
+        ]
+    )
+    labels = [label for _, label, _ in found]
+    of_stdlib = ["json", "json", *others]
+    assert labels == [x for x in ("p.core", "p.io", "p.util") for _ in range(2)] + [f"stdlib.{x}" for x in of_stdlib]
+    assert found[0][0].startswith("What number 0 of p.core.a does\n\nw0")
+
+
+def source(module: str) -> str:
+    def text(k):
+        return " ".join(f"{module}{k}{n}" for n in range(30))
+
+    return "".join(f'def f{k}():\n    """{module} number {k} says this.\n\n    {text(k)}\n    """\n' for k in range(3))
+
+
+def test_no_label_and_no_text_of_a_package_that_is_scored(install_package, tmp_path):
+    """Also where a trained package has copied one."""
+    install_package("trained", {"one.py": source("one"), "two.py": source("two"), "copied.py": source("secret")})
+    install_package("scored", {"kept.py": source("secret")})
+    install_package("chosen", {"kept.py": source("kept")})
+    words = ["packages=[trained]", "held_out=[scored]", "development=[chosen]", "smallest=2"]
+    data = plain(composed("train", ["data=docstring_classes", *(f"data.{word}" for word in words)]))["data"]
+    made = read_triples(data, str(tmp_path))
+    assert {t.labels for t in made} == {
+        ("trained/trained.one", "trained/trained.two"),
+        ("trained/trained.two", "trained/trained.one"),
+    }
+    assert not [x for t in made for x in (t.query, t.positive, *t.negatives) if "secret" in x or "kept" in x]
+    with pytest.raises(UserError, match=r"fewer than two labels of data.smallest=2 texts"):
+        read_triples({**data, "level": "package"}, str(tmp_path))
+    with pytest.raises(UserError, match=r"data.level=module must be one of subpackage, package"):
+        read_triples({**data, "level": "module"}, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("option", "lines", "message"),
+    [
+        ("classes", '{"text": "a", "label": 1}\n{"text": "b"}', r"line 2 has no 'label'; it has"),
+        ("classes", '{"text": "a", "lable": 1}', r"line 1 has no 'label'; nearest is 'lable'. .*columns.label=lable"),
+        ("classes", '{"text": "a", "label": 1.5}', r"line 1 has '1.5' as 'label'. It must be a text or a whole number"),
+        ("classes", '{"text": "a", "label": " "}', r"line 1 has ' ' as 'label'"),
+        ("classes", '{"text": ["a"], "label": 1}', r"line 1 has list .* as 'text'. It must be a text"),
+        ("classes", '{"text": "a", "label": 1}\n{"text": "b", "label": 1}', "fewer than two labels"),
+        ("graded", '{"first": "a", "second": "b", "score": "high"}', r"line 1 has 'high' as 'score'. .* finite number"),
+        ("graded", '{"first": "a", "second": "b", "score": true}', r"line 1 has 'True' as 'score'"),
+        ("graded", '{"first": "a", "second": "b", "score": NaN}', r"line 1 has 'nan' as 'score'"),
+        ("graded", '{"first": "a", "second": "", "score": 1}', r"line 1 has an empty string as 'second'"),
+    ],
+)  # fmt: skip
+def test_a_bad_record_is_one_line_with_its_place(tmp_path, option, lines, message):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(lines + "\n")
+    with pytest.raises(UserError, match=message) as error:
+        read_triples(plain(composed("train", [f"data={option}", f"data.path='{path}'"]))["data"], "")
+    assert "\n" not in str(error.value)
+
+
+def test_records_of_classes_and_of_graded_pairs(tmp_path):
+    labels = ["0", '"0"', "true"] * 2
+    rows = [f'{{"text": "t{k}", "label": {label}}}' for k, label in enumerate(labels)]
+    (tmp_path / "c.jsonl").write_text("\n".join(rows))
+    (tmp_path / "g.csv").write_text("first,second,score\na,b,.5\n")
+    found = read_triples(plain(composed("train", ["data=classes", f"data.path='{tmp_path / 'c.jsonl'}'"]))["data"], "")
+    assert Counter(t.labels[0] for t in found) == {"c/0": 4, "c/True": 2}
+    graded = plain(composed("train", ["data=graded", f"data.path='{tmp_path / 'g.csv'}'"]))["data"]
+    assert read_triples(graded, "") == [Triple("a", "b", (), "g", grade=0.5)]
+    assert [t.kind for t in (found[0], Triple("a", "b"), *read_triples(graded, ""))] == ["classes", "pairs", "graded"]

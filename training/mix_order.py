@@ -1,0 +1,81 @@
+"""The order of batches of a run: of one data set, or of a mix of sources by their shares."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.errors import UserError
+from corpora.mix import by_source, shares, sources
+from corpora.triples import Triple
+from training.batches import BatchOrder
+
+Config = dict[str, Any]
+
+
+class MixOrder:
+    """The batches of a mix. of: source -> its order, whose batches are the turns of the source; members: source -> the
+    numbers of its examples; turns: how many make a batch (1: each batch is of one source).
+
+    The next turn is that of the source that is furthest behind its share. Turns depend on the shares alone, and what a
+    source gives in its turns on the seed and its name: all designs see the same, and runs of other shares see
+    more or less of the same streams.
+    """
+
+    def __init__(
+        self, share: Mapping[str, float], of: Mapping[str, BatchOrder], members: Mapping[str, Sequence[int]], turns: int
+    ) -> None:
+        self.share, self.of, self.members, self.turns = share, of, members, turns
+        self._sequence: list[tuple[str, int]] = []  # the source of each turn, and how many turns it had before
+        self._taken = dict.fromkeys(of, 0)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in which the source that is used up first is seen once."""
+        return max(
+            1, min(int(order.steps_per_epoch / self.share[name] / self.turns) for name, order in self.of.items())
+        )
+
+    def batch(self, step: int) -> list[int]:
+        """Return the example numbers of step `step`, counted from zero."""
+        while len(self._sequence) < (step + 1) * self.turns:
+            n = len(self._sequence) + 1
+            name = max(self.of, key=lambda source: self.share[source] * n - self._taken[source])  # of equals the first
+            self._sequence.append((name, self._taken[name]))
+            self._taken[name] += 1
+        turns = self._sequence[step * self.turns : (step + 1) * self.turns]
+        return [self.members[name][i] for name, turn in turns for i in self.of[name].batch(turn)]
+
+
+def order_of(config: Config, examples: Sequence[Triple]) -> BatchOrder | MixOrder:
+    """Return the order of the batches of a run. Raises `UserError` for batches larger than the data or a source."""
+    data, size, seed = config["data"], config["trainer"]["global_batch_size"], config["seed"]
+    if "mix" not in data:
+        return BatchOrder([example.source for example in examples], size, seed, data["one_source"])
+    share = {name: part for name, part in shares(data).items() if part}
+    members, own, at_a_time = by_source(examples), sources(data), size if data["one_source"] else 1
+    of = {}
+    for name in share:
+        inner = [examples[i].source for i in members[name]]
+        of[name] = BatchOrder(inner, at_a_time, seed, own[name]["one_source"], stream=f"data.sources.{name}")
+    return MixOrder(share, of, members, size // at_a_time)
+
+
+def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Triple]]:
+    """Return (training, held out): every k-th example is kept out, so that all sources are among them; of a mix as many
+    of each source as that says, and sources of share 0 are not trained on. Raises `UserError` for too many of them."""
+    every, wanted, unused = list(range(len(examples))), {}, set()
+    if "mix" not in data:
+        wanted = {"data": (data["validation"], every)}
+    else:
+        own, members, share = sources(data), by_source(examples), shares(data)
+        wanted = {f"data.sources.{name}": (own[name]["validation"], members[name]) for name in own}
+        unused = {i for name in own for i in members[name] if not share[name]}
+    held_out: set[int] = set()
+    for key, (count, numbers) in wanted.items():
+        if not 0 < count < len(numbers) / 2 and not (count == 0 and "mix" in data):
+            raise UserError(
+                f"{key}.validation={count} does not fit {len(numbers)} triples. Give between 1 and half of them."
+            )
+        stride = len(numbers) // max(1, count)
+        held_out |= {numbers[k] for k in range(0, stride * count, stride)}
+    left_out = held_out | unused
+    return [examples[i] for i in every if i not in left_out], [examples[i] for i in sorted(held_out)]
