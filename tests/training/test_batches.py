@@ -57,7 +57,7 @@ def test_one_source_is_refused_where_nothing_tells_sources_apart():
 def test_a_file_of_triples_without_sources_is_refused_and_two_files_are_two_sources(tmp_path):
     for name in ("a", "b"):
         write_triples(tmp_path / f"{name}.jsonl")
-    columns = {name: name for name in ("query", "positive", "negative", "source", "instruction")}
+    columns = {name: name for name in ("query", "positive", "negative", "source", "instruction", "scores")}
 
     def order(path):
         found = triples({"path": str(path), "columns": columns}, "")
