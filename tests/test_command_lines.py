@@ -19,6 +19,7 @@ ENTRY_POINTS = {
     "analysis.machines": ["-m", "analysis.machines"],
     "representation": ["-m", "representation"],
     "evaluation.alpha": ["-m", "evaluation.alpha"],
+    "training.mine": ["-m", "training.mine"],
 }
 
 

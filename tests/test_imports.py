@@ -90,6 +90,7 @@ def test_rooms_import_one_way(package):
         "evaluate",
         "study",
         "representation.__main__",
+        "training.mine.__main__",
     ],
 )
 def test_entry_points_import_nothing_heavy(module):

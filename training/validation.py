@@ -75,6 +75,14 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(vectors.dtype).tiny)
 
 
+def encoded(encoder: TextEncoder, texts: Sequence[tuple[str, str]]) -> np.ndarray:
+    """Return [N, E] float32 of (instruction, text) pairs, each instruction's together."""
+    vectors = np.empty((len(texts), encoder.embedding_dim), dtype=np.float32)
+    for instruction, places in by_instruction(texts).items():
+        vectors[places] = encoder.encode([texts[i][1] for i in places], instruction)
+    return vectors
+
+
 class Validation:
     """nDCG@10 of the queries of held-out triples among all their positives and first hard negatives. Of class data
     the other documents of the query's label are not ranked.
@@ -107,9 +115,7 @@ class Validation:
 
         Raises `UserError`, naming the run and the text, for a vector that is not finite.
         """
-        queries = np.empty((len(self.queries), self.encoder.embedding_dim), dtype=np.float32)
-        for instruction, places in by_instruction(self.queries).items():
-            queries[places] = self.encoder.encode([self.queries[i][1] for i in places], instruction)
+        queries = encoded(self.encoder, self.queries)
         documents = self.encoder.encode(self.documents, self.of_document)
         texts_of_queries = [text for _, text in self.queries]
         for side, texts, vectors in (("queries", texts_of_queries, queries), ("documents", self.documents, documents)):

@@ -1,0 +1,227 @@
+"""From a configuration to mined pairs: the forecast, blocks that survive a kill, the file and its facts."""
+
+import json
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from torch import Tensor
+from torch.nn import functional as F
+
+from cli.errors import UserError
+from cli.limits import SWITCH, Limit, check_limits, real
+from corpora.readers import read_triples
+from corpora.triples import Triple, described
+from encoders.finite import refuse_nonfinite
+from encoders.precision import best_device
+from records.atomic import replacing, write_json, write_text
+from records.fingerprint import remember_below
+from records.manifest import code
+from records.streams import stream_seed
+from training.mine.encoder import Ranker, open_ranker
+from training.mine.ranks import Rules, chosen, ranked
+from training.mine.report import report, shares
+
+Config = dict[str, Any]
+RULES = ("percent", "margin", "threshold")
+SETTINGS = ("first_rank", "last_rank", *RULES, "negatives", "sample", "seed", "scores", "block", "threads")
+LIMITS = {
+    **{key: Limit(1) for key in ("first_rank", "last_rank", "negatives", "block")},
+    **{key: real(-1 if key == "threshold" else 0, "no such rule") for key in RULES},
+    "seed": Limit(0),
+    "threads": Limit(1, "one for each core"),
+}
+WORDS = {"sample": ("top", "random"), "scores": SWITCH, "progress": SWITCH}
+SAMPLE = 64  # texts and rows of the forecast
+
+
+def run(cfg: Config) -> Config:
+    """Mine what `cfg` (conf/mine.yaml) asks; return the facts. Raises `UserError` for what the user can change."""
+    check(cfg)
+    remember_below(cfg["cache_dir"])
+    if cfg["threads"] is not None:
+        torch.set_num_threads(cfg["threads"])
+    triples = read_triples(cfg["data"], cfg["cache_dir"])
+    mining = Mining(cfg, triples, open_ranker(cfg["run"], cfg["data"].get("instruction")))
+    if mining.out.exists():
+        facts = mining.finished()
+        print(f"{mining.out} is finished; nothing to do.")
+        return facts
+    mining.begin()
+    steps = {"documents": (mining.encode, len(mining.documents)), "queries": (mining.rank, len(triples))}
+    with Progress(console=Console(stderr=True), disable=not cfg["progress"]) as bar:
+        for what, (step, count) in steps.items():
+            for start in bar.track(range(0, count, cfg["block"]), description=what):
+                step(start)
+    facts = mining.close()
+    print(report(mining.out, facts))
+    return facts
+
+
+def check(cfg: Config) -> None:
+    """Refuse numbers and words that are not allowed or do not fit one another, before anything is read."""
+    check_limits(cfg, LIMITS, WORDS)
+    if not cfg["run"]:
+        raise UserError("run= is empty. Give a finished run's folder, or a sentence-transformers model.")
+    if not str(cfg["out"]).endswith(".jsonl"):
+        raise UserError(f"out={cfg['out'] or ''} must be a file that ends with .jsonl.")
+    first, last = cfg["first_rank"], cfg["last_rank"]
+    if last - first + 1 < cfg["negatives"]:
+        raise UserError(f"Ranks {first} to {last} do not hold negatives={cfg['negatives']}. Raise last_rank.")
+
+
+class Mining:
+    """One mining. documents: distinct positives and negatives of the data; parts: the folder of finished blocks."""
+
+    def __init__(self, cfg: Config, triples: list[Triple], ranker: Ranker) -> None:
+        self.cfg, self.triples, self.ranker = cfg, triples, ranker
+        self.out = Path(cfg["out"])
+        self.facts_file, self.parts = (self.out.with_name(self.out.name + end) for end in (".json", ".parts"))
+        texts = [t.positive for t in triples] + [n for t in triples for n in t.negatives]
+        self.place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        self.documents = list(self.place)
+        self.positives: dict[str, set[int]] = defaultdict(set)
+        for t in triples:
+            self.positives[t.query].add(self.place[t.positive])
+        settings = {key: cfg[key] for key in SETTINGS}
+        identity = {"encoder": ranker.facts, "data": described(triples), "settings": settings}
+        self.identity: Config = json.loads(json.dumps(identity))
+        self.rules, self.device = Rules(*(cfg[rule] for rule in RULES)), best_device("auto")
+
+    def finished(self) -> Config:
+        """Return the facts of `out`. Raises `UserError` where it is not what this mining would write."""
+        facts = json.loads(self.facts_file.read_text(encoding="utf-8")) if self.facts_file.exists() else {}
+        if {key: facts.get(key) for key in self.identity} != self.identity:
+            raise UserError(f"{self.out} is there, of another mining or none. Delete it, or choose another out=.")
+        shutil.rmtree(self.parts, ignore_errors=True)
+        return facts
+
+    def begin(self) -> None:
+        """Say what is to do. Raises `UserError` for blocks of another mining, and where the disk lacks the room."""
+        mine = self.parts / "identity.json"
+        if mine.exists() and json.loads(mine.read_text(encoding="utf-8")) != self.identity:
+            raise UserError(f"{self.parts} holds blocks of another mining. Delete it, or choose another out=.")
+        write_json(mine, self.identity)
+        print(self._forecast(), flush=True)
+
+    def _forecast(self) -> str:
+        block, width, count = self.cfg["block"], self.ranker.width, len(self.documents)
+        left = sum(not self.vectors_file(k).exists() for k in range(0, count, block)) * block
+        to_rank = sum(not self.part_file(k).exists() for k in range(0, len(self.triples), block)) * block
+        left, to_rank = min(left, count), min(to_rank, len(self.triples))
+        sample = self.documents[:: max(1, count // SAMPLE)][:SAMPLE]
+        self.ranker.documents(sample[:1])  # what is compiled or loaded late
+        start = time.perf_counter()
+        vectors = self._unit(sample, self.ranker.documents(sample))
+        each, start = (time.perf_counter() - start) / len(sample), time.perf_counter()
+        some = vectors.repeat(-(-min(block, count) // len(vectors)), 1)
+        zero = torch.zeros(len(vectors), dtype=torch.long, device=self.device)
+        ranked(vectors, [(0, some)], zero, zero.new_zeros(0, 2), min(self.cfg["last_rank"], len(some)))
+        pair = (time.perf_counter() - start) / len(vectors) / len(some)
+        need, free = left * width * 4, shutil.disk_usage(self.parts).free
+        if need > free:
+            raise UserError(
+                f"The vectors need {need / 2**30:.2f} GiB and {self.parts} has {free / 2**30:.2f} GiB free. Free some "
+                "disk, or give out=<file on a larger disk>."
+            )
+        minutes = (each * (left + to_rank) + pair * to_rank * count) / 60
+        return (
+            f"{self.out}: negatives of {len(self.triples):,} queries among {count:,} documents, ranks "
+            f"{self.cfg['first_rank']} to {self.cfg['last_rank']}. To encode: {left + to_rank:,} texts; to compare: "
+            f"{to_rank * count:,} pairs; about {minutes:.1f} min, as just measured on {len(sample)} texts; "
+            f"{need / 2**20:,.0f} MiB on disk meanwhile."
+        )
+
+    def vectors_file(self, start: int) -> Path:
+        """The vectors of the documents from `start` on."""
+        return self.parts / f"documents-{start}.npy"
+
+    def part_file(self, start: int) -> Path:
+        """The lines and counts of the queries from `start` on."""
+        return self.parts / f"queries-{start}.json"
+
+    def encode(self, start: int) -> None:
+        """Write the unit vectors of one block of documents, unless they are there."""
+        if not self.vectors_file(start).exists():
+            texts = self.documents[start : start + self.cfg["block"]]
+            with replacing(self.vectors_file(start)) as draft:
+                np.save(draft, self._unit(texts, self.ranker.documents(texts)).cpu().numpy())
+
+    def _unit(self, texts: list[str], vectors: np.ndarray) -> Tensor:
+        refuse_nonfinite(texts, range(len(texts)), vectors, f"run={self.cfg['run']}")
+        return F.normalize(torch.from_numpy(vectors).to(self.device, torch.float32), dim=-1)
+
+    def _blocks(self) -> Iterator[tuple[int, Tensor]]:
+        for start in range(0, len(self.documents), self.cfg["block"]):
+            yield start, torch.from_numpy(np.load(self.vectors_file(start))).to(self.device)
+
+    def rank(self, start: int) -> None:
+        """Write the mined lines and the counts of one block of queries, unless they are there."""
+        if self.part_file(start).exists():
+            return
+        triples = self.triples[start : start + self.cfg["block"]]
+        queries = self._unit([t.query for t in triples], self.ranker.queries(triples))
+        own = [self.positives[t.query] | {self.place.get(t.query, -1)} for t in triples]
+        known = torch.tensor([(row, p) for row, places in enumerate(own) for p in sorted(places)], device=self.device)
+        positives = torch.tensor([self.place[t.positive] for t in triples], device=self.device)
+        found = ranked(queries, self._blocks(), positives, known, self.cfg["last_rank"])
+        of_positive, scores, places = (part.cpu().numpy() for part in found)
+
+        first, count = self.cfg["first_rank"], self.cfg["negatives"]
+        there = np.isfinite(scores)
+        by_rule = self.rules.suspected(of_positive, scores)
+        dropped = np.any([np.zeros_like(there), *by_rule.values()], axis=0)
+        lines, taken = [], []
+        for row, t in enumerate(triples):
+            left = np.flatnonzero(there[row] & ~dropped[row])
+            drawn = [stream_seed(self.cfg["seed"], "mine"), start + row] if self.cfg["sample"] == "random" else None
+            ranks = chosen(left[left >= first - 1], count, drawn)
+            taken.append(len(ranks))
+            each = [of_positive[row], *scores[row, ranks]]
+            lines.append(self._line(t, [self.documents[p] for p in places[row, ranks]], each))
+        counts = {
+            "queries": len(triples),
+            "negatives": sum(taken),
+            "queries_with_fewer": sum(n < count for n in taken),
+            "queries_without": sum(not n for n in taken),
+            "positive_first": int((of_positive >= scores[:, 0]).sum()),
+            "by_rank": {
+                name: (there & mask).sum(axis=0)[first - 1 :].tolist()
+                for name, mask in (("candidates", there), ("dropped", dropped), *by_rule.items())
+            },
+        }
+        write_json(self.part_file(start), {"lines": lines, "counts": counts})
+
+    def _line(self, triple: Triple, negatives: list[str], scores: list[float]) -> str:
+        row: Config = {"query": triple.query, "positive": triple.positive, "negative": negatives}
+        row["source"] = triple.source
+        if triple.instruction is not None:
+            row["instruction"] = triple.instruction
+        if self.cfg["scores"]:
+            row["scores"] = [round(float(s), 6) for s in scores]
+        return json.dumps(row, ensure_ascii=False) + "\n"
+
+    def close(self) -> Config:
+        """Write `out` and its facts, remove the blocks, return the facts."""
+        files = [self.part_file(start) for start in range(0, len(self.triples), self.cfg["block"])]
+        counts = [json.loads(file.read_text(encoding="utf-8"))["counts"] for file in files]
+        totals = {key: sum(c[key] for c in counts) for key in counts[0] if key != "by_rank"}
+        by_rank = {name: np.sum([c["by_rank"][name] for c in counts], axis=0) for name in counts[0]["by_rank"]}
+        facts = {
+            **self.identity,
+            "documents": len(self.documents),
+            **totals,
+            "suspected": shares(by_rank, self.cfg["first_rank"]),
+            "code": code(),
+        }
+        write_json(self.facts_file, facts)  # before the file, whose being there says that all is done
+        write_text(self.out, (line for file in files for line in json.loads(file.read_text(encoding="utf-8"))["lines"]))
+        shutil.rmtree(self.parts, ignore_errors=True)
+        return facts
