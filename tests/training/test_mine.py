@@ -25,7 +25,7 @@ def pairs(tmp_path_factory):
     path = write_triples(tmp_path_factory.mktemp("pairs") / "pairs.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rows.append({**rows[0], "positive": "another rest", "instruction": "find it", "source": "mine"})
-    rows.append({"query": rows[3]["positive"], "positive": "a rest of its own"})
+    rows.append({"query": rows[3]["positive"], "positive": "a rest of its own", "negative": "a new sum"})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
@@ -181,6 +181,7 @@ def test_keys_sort_by_score_then_place():
         (["percent=high"], "percent=high must be a number, at least 0; null: no such rule"),
         (["run=no/such/folder"], "there is no such folder"),
         (["data=wikitext"], "holds raw text"),
+        (["data=classes", "data.columns={text:query,label:negative}"], "holds classes; hard neg"),
     ],
 )
 def test_what_cannot_be_mined_is_one_line(mine, words, message):

@@ -49,6 +49,9 @@ def run(cfg: Config) -> Config:
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     triples = read_triples(cfg["data"], cfg["cache_dir"])
+    odd = {t.kind for t in triples} - {"pairs"}
+    if odd:
+        raise UserError(f"data={cfg['data']['name']} holds {min(odd)}; hard negatives are mined for pairs. Give pairs.")
     mining = Mining(cfg, triples, open_ranker(cfg["run"], cfg["data"].get("instruction")))
     if mining.out.exists():
         facts = mining.finished()
