@@ -28,11 +28,13 @@ def compare_pairs(
     control: str = "",
     frame: pd.DataFrame | None = None,
     *,
+    cube: Floats | None = None,
     sizes: bool = True,
 ) -> pd.DataFrame:
     """Return one row per (type, pair); with a `control` only the pairs that hold it.
 
-    matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed.
+    matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed; cube:
+    what `seed_cube` makes of it, where that is known.
     `difference` is the mean over tasks of second minus first; the columns of the test follow, those of `_typical`,
     which belong to it, those of `cross_checks`, `effect_sizes`, `over_tasks_and_seeds` and `corrected`. Intervals have
     the level 1 - alpha. sizes=False leaves out estimates, intervals and checks, which take most of the time.
@@ -40,7 +42,7 @@ def compare_pairs(
     """
     names = np.array(matrix.columns, dtype=object)
     first, second = pair_places(names, control)
-    cube, tables, ranks = seed_cube(frame, matrix), [], []
+    cube, tables, ranks = seed_cube(frame, matrix) if cube is None else cube, [], []
     for kind, tasks in blocks.items():
         values = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
         differences, means = values[second] - values[first], values.mean(axis=1)
@@ -131,15 +133,18 @@ def corrected(tests: pd.DataFrame, settings: Settings, ranks: Ints | None = None
     many tasks can go below the corrected `p_min`; those of Westfall and Young, which take the signed `ranks` [tests,
     all tasks], can be p itself. p_seeds has no such ranks and is corrected by Holm there.
     """
-    families = tests["type"].to_numpy() if settings.family == "type" else np.full(len(tests), "table")
-    groups = [np.flatnonzero(families == name) for name in dict.fromkeys(families)]
+    types = tests["type"].to_numpy(dtype=object)
+    families = types if settings.family == "type" else np.full(len(tests), "table", dtype=object)
+    groups, sizes = [np.flatnonzero(families == name) for name in dict.fromkeys(families)], np.empty(len(tests), int)
+    for rows in groups:
+        sizes[rows] = len(rows)
     p, p_min = tests["p"].to_numpy(dtype=np.float64), tests["p_min"].to_numpy(dtype=np.float64)
 
     def within(values: Floats, correct: Correction) -> Floats:
         adjusted = np.empty_like(values)
         for rows in groups:
-            blocks, of_family = tests["type"].iloc[rows].nunique(), np.empty((0, 0)) if ranks is None else ranks[rows]
-            family = Family(blocks, of_family[:, of_family.any(axis=0)].astype(np.int64))
+            of_family = np.empty((0, 0)) if ranks is None else ranks[rows]
+            family = Family(len(set(types[rows])), of_family[:, of_family.any(axis=0)].astype(np.int64))
             adjusted[rows] = correct(values[rows], family)
         return adjusted
 
@@ -154,7 +159,7 @@ def corrected(tests: pd.DataFrame, settings: Settings, ranks: Ints | None = None
         within(np.nan_to_num(over_seeds, nan=1.0), CORRECTIONS[of_seeds(settings.correction)]),
     )
     return tests.assign(
-        family_size=pd.Series(families, tests.index).groupby(families).transform("size"),
+        family_size=sizes,
         **{f"p_{name}": within(p, CORRECTIONS[name]) for name in ALWAYS},
         p_adjusted=adjusted,
         p_min_adjusted=floor,

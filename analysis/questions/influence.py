@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.grids.formats import equals, fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
-from analysis.questions.compared_pairs import BETWEEN, compare_pairs
+from analysis.questions.compared_pairs import BETWEEN, compare_pairs, seed_cube
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import PAIR, Row, after_correction, claims, filled, pair_name, tasks_text
 from analysis.statistics.arrays import Bools, Floats, rounded
@@ -36,7 +36,8 @@ def answer(material: Material) -> Answer | None:
     if len(pairs) > MOST_PAIRS or len(material.matrix) > EXACT_UP_TO or settings.correction == RESAMPLED:
         few = f"up to {MOST_PAIRS} pairs and {EXACT_UP_TO:,} tasks, and a correction without resampling"
         return Answer("influence", notes=[f"Which tasks carry a difference is worked out for {few}."], aside=True)
-    table = pd.DataFrame([_row(material, place) for place in shown.tolist()], index=shown).reset_index(drop=True)
+    without = _Without(material)
+    table = pd.DataFrame([_row(material, place, without) for place in shown.tolist()])
     return Answer(
         "influence",
         grids=[_grid(table, material)],
@@ -56,34 +57,44 @@ def _larger_p(pairs: pd.DataFrame) -> Floats:
     return pairs[["p_adjusted", "p_seeds_adjusted"]].max(axis=1).to_numpy()  # nan where seeds are too few
 
 
-def _without(material: Material, tasks: list[str]) -> pd.DataFrame:
-    """Return the pairs of the last block, compared and corrected again without these tasks."""
-    kept = {kind: [task for task in block if task not in tasks] for kind, block in material.blocks.items()}
-    alone = material.settings.family == "type"
-    blocks = {kind: block for kind, block in kept.items() if block and (kind == material.last or not alone)}
-    matrix = material.matrix.drop(index=tasks)
-    pairs = compare_pairs(matrix, blocks, material.settings, material.control, material.frame, sizes=False)
-    return pairs[pairs["type"] == material.last]
+class _Without:
+    """The pairs of the last block, compared and corrected again without some tasks: once for the same ones."""
+
+    def __init__(self, material: Material) -> None:
+        self.material, self.cube = material, seed_cube(material.frame, material.matrix)
+        self._pairs: dict[frozenset[str], pd.DataFrame] = {}
+
+    def __call__(self, tasks: list[str]) -> pd.DataFrame:
+        """Return the rows of `compare_pairs` without these tasks."""
+        out, material = frozenset(tasks), self.material
+        if out not in self._pairs:
+            kept = {kind: [task for task in block if task not in out] for kind, block in material.blocks.items()}
+            alone = material.settings.family == "type"
+            blocks = {kind: block for kind, block in kept.items() if block and (kind == material.last or not alone)}
+            words = material.matrix, blocks, material.settings, material.control
+            pairs = compare_pairs(*words, cube=self.cube, sizes=False)
+            self._pairs[out] = pairs[pairs["type"] == material.last]
+        return self._pairs[out]
 
 
-def _row(material: Material, place: int) -> dict[str, Any]:
+def _row(material: Material, place: int, without: _Without) -> dict[str, Any]:
     """Return the row of one pair, by its place among those of the last block."""
     pair, tasks = material.pairs_on(material.last).iloc[[place]], material.blocks[material.last]
     differences, side = rounded(material.differences(material.last)[place], material.settings.decimals), pair["ahead"]
 
     def turned(places: list[int]) -> bool:
-        again = _without(material, [tasks[k] for k in places]).iloc[[place]]
+        again = without([tasks[k] for k in places]).iloc[[place]]
         apart = np.sign(again["w_plus"] - again["w_minus"]).to_numpy() != side.to_numpy()
         return bool(apart[0] or not _shown(again)[0])
 
     carried = [tasks[k] for k in carriers(differences, float(side.iloc[0]), turned, MOST_TASKS)]
     first = tasks[int(np.argmax(differences * side.iloc[0]))]
     row = {**pair[["first", "second", "n_seeds", "hodges_lehmann"]].iloc[0], "p": _larger_p(pair)[0]}
-    row |= {"largest_task": first, "p_without_largest": _larger_p(_without(material, [first]).iloc[[place]])[0]}
+    row |= {"largest_task": first, "p_without_largest": _larger_p(without([first]).iloc[[place]])[0]}
     row |= {"n_carriers": len(carried) or np.nan, "carriers": BETWEEN.join(carried), "n_tasks": len(tasks)}
     row |= {"p_without_carriers": np.nan, "within_reach": True}
     if carried:
-        fewer = _without(material, carried).iloc[[place]]
+        fewer = without(carried).iloc[[place]]
         row["p_without_carriers"], row["within_reach"] = _larger_p(fewer)[0], fewer["reachable"].iloc[0] == "yes"
     return row
 

@@ -88,12 +88,21 @@ class Material:
 
     def pairs_on(self, kind: str) -> pd.DataFrame:
         """Return the rows of the pairs on one block."""
-        return self.pairs[self.pairs["type"] == kind]
+        return self._on_blocks[kind][0]
 
     def differences(self, kind: str) -> Floats:
         """Return [P, n]: second minus first design of each of `pairs_on(kind)` on each task of the block."""
-        rows, scores = self.pairs_on(kind), self.matrix.loc[self.blocks[kind]]
-        return (scores[rows["second"]].to_numpy(dtype=float) - scores[rows["first"]].to_numpy(dtype=float)).T
+        return self._on_blocks[kind][1]
+
+    @cached_property
+    def _on_blocks(self) -> dict[str, tuple[pd.DataFrame, Floats]]:
+        """Of each block the rows of its pairs, and their differences: asked for again and again."""
+        found = {}
+        for kind, tasks in self.blocks.items():
+            rows, scores = self.pairs[self.pairs["type"] == kind], self.matrix.loc[tasks]
+            second, first = (scores[rows[side]].to_numpy(dtype=float) for side in ("second", "first"))
+            found[kind] = rows, (second - first).T
+        return found
 
     def highest(self, most: int) -> tuple[list[str], str]:
         """Return at most `most` designs, those of the highest mean over tasks, in config order; and a sentence, "" if
