@@ -1,6 +1,7 @@
 """Train one cell of the grid, or a sweep of cells: `python train.py pooler=multilayer attn=bi`."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from cli.errors import guard
@@ -11,6 +12,16 @@ def run(config: dict[str, Any]) -> None:
     from training.run import run as train  # imports torch: not for what Hydra alone can print
 
     train(config)
+
+
+def finished(words: list[str], folder: str) -> bool:
+    """Tell whether the run of these words, whose folder is known, is finished, so that its command would do nothing."""
+    from cli.compose import composed, plain
+    from cli.quoting import train_words
+    from records.run_folder import RunFolder
+    from training.run import finished as is_finished
+
+    return is_finished(plain(composed("train", train_words(words))), RunFolder(Path(folder)))
 
 
 def main() -> None:

@@ -4,17 +4,16 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
 from transformers.utils import cached_file
 
 from encoders.attention.pattern import pattern_of
 from encoders.backbone import model_path
-from encoders.encoder import Encoder
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from poolers.shared.base import Pooler
@@ -60,17 +59,16 @@ def base_fingerprints(model: Config) -> dict[str, str]:
     }
 
 
-def deciding(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
+def deciding(shape: PretrainedConfig, lineage: Sequence[Config], cfg: Config, precision: Precision) -> Config:
     """Return all that decides a state: where two encoders differ here, the same tokens have other states.
 
-    The base's files, the configuration that its backbone was really built with (`model.sliding_window` among it), the
-    stages merged into it, attention and number formats.
+    The base's files, the configuration `shape` that its backbone is really built with (`model.sliding_window` among
+    it), the facts of the stages merged into it, attention and number formats.
     """
-    shape = encoder.backbone.config.get_text_config().to_dict()
     return {
         **base_fingerprints(cfg["model"]),
-        **({"lineage": [stage["adapter_sha256"] for stage in encoder.lineage]} if encoder.lineage else {}),
-        "model": {k: v for k, v in shape.items() if not k.startswith("_") and k not in OF_THE_FILE},
+        **({"lineage": [stage["adapter_sha256"] for stage in lineage]} if lineage else {}),
+        "model": {k: v for k, v in shape.to_dict().items() if not k.startswith("_") and k not in OF_THE_FILE},
         "attention": pattern_of(cfg["attn"]).identity,
         "precision": precision.name,
         "tf32": cfg.get("tf32", False),

@@ -14,7 +14,7 @@ from cli.errors import UserError
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
-from encoders.backbone import load_backbone, load_tokenizer
+from encoders.backbone import empty_backbone, load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
 from encoders.chunking import Chunk
 from encoders.encoder import Encoder, Reading, Readings
@@ -99,8 +99,12 @@ def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
     if evaluation["glued"] and template_of(cfg) != DEFAULT:
         name = cfg["template"]["name"]
         raise UserError(f"evaluation.glued=true leaves no place for template={name}. Leave one of them out.")
-    shorter = {**cfg, "max_length": max(4, round(cfg["max_length"] * evaluation["max_length_share"]))}
-    return build_tokenizer(shorter, positions, GLUED if evaluation["glued"] else None)
+    return build_tokenizer({**cfg, "max_length": _cut(cfg)}, positions, GLUED if evaluation["glued"] else None)
+
+
+def _cut(cfg: Config) -> int:
+    """The number of tokens after which evaluation cuts a text."""
+    return max(4, round(cfg["max_length"] * cfg["evaluation"]["max_length_share"]))
 
 
 def untrained(cfg: Config) -> TextEncoder:
@@ -119,7 +123,7 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
 
 def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tuple[TextEncoder, Fingerprint]:
     """Return the encoder of a run's folder, or the untrained one, and its fingerprint. others: see `build_encoder`."""
-    adapted = not cfg.get("backbone", {}).get("frozen")  # older manifests and evaluate.yaml have no such key
+    adapted = _adapted(cfg)
     if run:
         absent = [part for part in (*[ADAPTER] * adapted, "head.safetensors") if not (run / part).is_file()]
         if absent:
@@ -127,8 +131,7 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
                 f"The run folder {run} has no {absent[0]}. Train it again: delete the folder and run train.py."
             )
     device = best_device(cfg.get("accelerator", "auto"))
-    precision, evaluation = resolve_precision(cfg["precision"], device), cfg["evaluation"]
-    precision = replace(precision, compute=resolve_autocast(evaluation["autocast"], precision))
+    precision = _precision(cfg, device)
     stages = recorded_stages(run, cfg.get("lineage")) if run else None
     encoder = build_encoder(cfg, precision, device, stages, others)
     if run:
@@ -141,21 +144,50 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
         )
     store_as_computed(encoder.backbone, encoder.compute)
     spare_gates(encoder.backbone, encoder.compute)
-    tokenizer = text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
-    adapter = {"adapter": of_files([run / ADAPTER])} if run and adapted else {}
-    settings = {
-        "max_length": tokenizer.max_length,
-        "evaluation": {k: v for k, v in evaluation.items() if k != "dims"},  # what is cut off later moves no vector
-    }
-    if tokenizer.template not in (DEFAULT, GLUED):  # `evaluation` names these, as before there was a choice
-        settings["template"] = asdict(tokenizer.template)
-    base = deciding(encoder, cfg, precision)
+    shape = encoder.backbone.config.get_text_config()
+    tokenizer = text_tokenizer(cfg, shape.max_position_embeddings)
+    base = deciding(shape, encoder.lineage, cfg, precision)
 
     def fingerprint(pooler: Pooler, config: Config) -> str:
-        trained = {"head": of_tensors(pooler.state_dict()), **adapter}
-        return of_value([base, trained, {**settings, "pooler": config}])
+        return _fingerprint(base, {**cfg, "pooler": config}, run, pooler.state_dict())
 
     return TextEncoder(encoder, tokenizer, fingerprint(encoder.pooler, cfg["pooler"]), cfg["token_budget"]), fingerprint
+
+
+def fingerprint_of(cfg: Config, run: Path | None) -> str:
+    """Return the fingerprint of `loaded(cfg, run)` without reading weights of the base, or proving anything of it."""
+    precision = _precision(cfg, best_device(cfg.get("accelerator", "auto")))
+    backbone = empty_backbone(cfg["model"], precision.weights)
+    set_attention(backbone, pattern_of(cfg["attn"]))
+    stages = recorded_stages(run, cfg.get("lineage")) if run else read_stages(cfg.get("lineage"))
+    shape = backbone.config.get_text_config()
+    base = deciding(shape, [stage.facts for stage in stages], cfg, precision)
+    if run:
+        return _fingerprint(base, cfg, run, load_file(run / "head.safetensors"))
+    sizes, seed = (shape.hidden_size, shape.num_hidden_layers), stream_seed(cfg["seed"], "head")
+    return _fingerprint(base, cfg, None, build_pooler(cfg["pooler"], *sizes, seed, experts_of(backbone)).state_dict())
+
+
+def _fingerprint(base: Config, cfg: Config, run: Path | None, head: Mapping[str, torch.Tensor]) -> str:
+    """sha256 of `base`, which `deciding` gave, of what was trained, and of the settings that move a vector."""
+    adapter = {"adapter": of_files([run / ADAPTER])} if run and _adapted(cfg) else {}
+    settings = {  # what dims cut off later moves no vector
+        "max_length": _cut(cfg),
+        "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},
+        "pooler": cfg["pooler"],
+    }
+    if not cfg["evaluation"]["glued"] and template_of(cfg) not in (DEFAULT, GLUED):  # `evaluation` names these
+        settings["template"] = asdict(template_of(cfg))
+    return of_value([base, {"head": of_tensors(head), **adapter}, settings])
+
+
+def _adapted(cfg: Config) -> bool:
+    return not cfg.get("backbone", {}).get("frozen")  # older manifests and evaluate.yaml have no such key
+
+
+def _precision(cfg: Config, device: torch.device) -> Precision:
+    precision = resolve_precision(cfg["precision"], device)
+    return replace(precision, compute=resolve_autocast(cfg["evaluation"]["autocast"], precision))
 
 
 def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bool) -> None:

@@ -18,7 +18,7 @@ from evaluation.candidates.readings import check_readings, read_by, share_starts
 from evaluation.instructions import read_instructions
 from evaluation.plan.plan import Plan, check_mode
 from evaluation.plan.speed import remember
-from evaluation.results import left_out
+from evaluation.results import left_out, nothing_left
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.task_data import TYPES
 from records.fingerprint import remember_below
@@ -105,6 +105,18 @@ def main(arguments: Sequence[str]) -> None:
         print(job_config(cfg, flags), end="")
         return
     run(plain(cfg))
+
+
+def finished(arguments: Sequence[str]) -> bool:
+    """Tell whether a command line that names runs would score nothing; False where only loading an encoder tells."""
+    from evaluation.tasks.chosen import task_set
+
+    cfg = plain(composed("evaluate", evaluate_words(arguments)))
+    if cfg["instructions"] is not None:
+        cfg["evaluation"]["instructions"] = cfg["instructions"]
+    remember_below(cfg["cache_dir"])
+    tasks = task_set(cfg).tasks
+    return not cfg["readings"] and all(nothing_left(candidate, tasks) for candidate in candidates(cfg))
 
 
 def run(cfg: Config) -> list[Outcome]:

@@ -8,29 +8,48 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
 from evaluation.candidates.candidates import Candidate
-from evaluation.embeddings.store import Encoder
-from evaluation.instructions import Instructions
+from evaluation.instructions import Instructions, read_instructions
 from records.atomic import write_json, write_text
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
 
 
-def revision(candidate: Candidate, encoder: Encoder, instructions: Instructions) -> str:
+def revision(candidate: Candidate, fingerprint: str, instructions: Instructions) -> str:
     """Return `seed=<n>@<8 hex of the encoder's fingerprint>`, and which instructions where there are any."""
     label = f"-{instructions.label}" if instructions.label else ""
-    return f"seed={candidate.manifest['seed']}@{encoder.fingerprint[:8]}{label}"
+    return f"seed={candidate.manifest['seed']}@{fingerprint[:8]}{label}"
 
 
 def model_folder(candidate: Candidate) -> Path:
     """Return the folder that mteb makes for a model; its revisions lie below."""
     return candidate.results / "results" / candidate.name.replace("/", "__")
+
+
+def nothing_left(candidate: Candidate, tasks: Sequence[Any]) -> bool:
+    """Tell whether all that scoring this candidate would write is there; False where only loading it would tell."""
+    fingerprint = candidate.fingerprint()
+    if fingerprint is None:
+        return False
+    instructions = read_instructions(candidate.manifest["config"]["evaluation"]["instructions"])
+    folder = model_folder(candidate) / revision(candidate, fingerprint, instructions)
+    recorded, described = written_record(folder).get("tasks", {}), read_object(candidate.results / "tasks.json") or {}
+    every = [part for task in tasks for part in [*parts(task), task]]
+    return {task.metadata.name for task in tasks} <= described.keys() and all(
+        task.metadata.name in recorded and finished(folder, task) for task in every
+    )
+
+
+def parts(task: Any) -> list[Any]:
+    """Return the tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean.
+    Each is scored by itself, so that its draws, its record and its items are those of any other task."""
+    return list(getattr(task.metadata, "tasks", None) or ())
 
 
 def finished(folder: Path, task: Any) -> bool:

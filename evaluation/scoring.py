@@ -91,7 +91,7 @@ def score(
 
     with quiet():
         encoder = candidate.load()
-    revision = results.revision(candidate, encoder, options.instructions)
+    revision = results.revision(candidate, encoder.fingerprint, options.instructions)
     folder = results.model_folder(candidate) / revision
     results.mend_settings(folder)
     meta = model_meta(candidate.name, revision, encoder, use_instructions=options.instructions.mode != "none")
@@ -106,13 +106,13 @@ def score(
     adapter = MtebEncoder(cache, meta, options.instructions, counted, template_of(candidate.manifest["config"]))
     outcome = Outcome(candidate.title, folder)
     started, before = time.perf_counter(), copy(encoder.meter)
-    every = [part for task in tasks for part in [*_parts(task), task]]
+    every = [part for task in tasks for part in [*results.parts(task), task]]
     record = _record(encoder, options, every, folder)
     make = partial(_make, candidate=candidate, options=options, adapter=adapter, outcome=outcome, record=record)
     for task in tasks:
         name = task.metadata.name
         on_task(name)
-        if sum(map(make, _parts(task))):  # what is the mean of its parts is taken again
+        if sum(map(make, results.parts(task))):  # what is the mean of its parts is taken again
             (folder / f"{name}.json").unlink(missing_ok=True)
         outcome.computed += make(task)
         outcome.scores[name] = task.metadata.type, _score(folder, task)
@@ -130,7 +130,7 @@ def _make(
 ) -> bool:
     """Score the task unless it is there; return whether it was computed. `record` says how, and lies beside scores."""
     name, folder, meta = task.metadata.name, outcome.folder, adapter.mteb_model_meta
-    predicts = options.predictions and not _parts(task)  # an aggregate has no data of its own
+    predicts = options.predictions and not results.parts(task)  # an aggregate has no data of its own
     predictions = candidate.results / "predictions" / meta.model_name_as_path() / meta.revision
     if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
         (folder / f"{name}.json").unlink(missing_ok=True)
@@ -146,12 +146,6 @@ def _make(
     record["left_out"] |= {name: left_out} if left_out else {}
     results.write_manifest(folder, candidate, record)
     return True
-
-
-def _parts(task: Any) -> list[Any]:
-    """Return the tasks of which an aggregate of mteb, such as CQADupstackRetrieval, is the mean.
-    Each is scored by itself, so that its draws, its record and its items are those of any other task."""
-    return list(getattr(task.metadata, "tasks", None) or ())
 
 
 def _evaluate(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:
@@ -197,7 +191,7 @@ def _explained(error: Exception, task: Any) -> Exception:
     of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
     if not of_client and not isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError)):
         return error
-    part = (_parts(task) or [task])[0]  # an aggregate, as CQADupstack, has no data of its own
+    part = (results.parts(task) or [task])[0]  # an aggregate, as CQADupstack, has no data of its own
     return UserError(
         f"The data set {part.metadata.dataset['path']} of task {name} cannot be fetched from the hub "
         f"({type(error).__name__}). Connect to the network, or fill HF_HOME on a machine that has it; "

@@ -85,7 +85,7 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
         for seed in dict.fromkeys(seeds):
             run, name = str(folder / f"seed={seed}"), f"{design} seed {seed}"
             train = ("train.py", *typed, f"seed={seed}", "trainer.progress=lines")
-            training.append(Job(f"train {name}", train))
+            training.append(Job(f"train {name}", train, run=run))
             evaluate = ("evaluate.py", f"run={run}", *words.evaluate, "progress=false")
             scoring.append(Job(f"score {name}", evaluate, (f"train {name}",)))
             starts.setdefault(whole["attn"]["name"], {})[f"train {name}"] = run

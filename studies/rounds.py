@@ -7,20 +7,27 @@ from itertools import pairwise
 
 from cli.errors import UserError
 from studies.jobs import Config, Words, compared, study_jobs
-from studies.workers import Job, Progress, cores, run_jobs
+from studies.workers import Job, Progress, cores, finished_jobs, run_jobs
 
 # Imported once, for all runs: what train.py and evaluate.py would each take seconds for.
 MODULES = ("torch", "peft", "transformers.models.llama.modeling_llama", "training.run", "mteb", "evaluation.scoring")
 
 
 def run(jobs: Sequence[Job], config: Config) -> None:
-    """Run the jobs side by side, or list them. Raises `UserError` where some fail."""
-    progress = Progress(jobs, config["jobs"] or cores())
-    print(progress.plan, flush=True)
+    """Run the jobs side by side that are not finished, or list all. Raises `UserError` where some fail."""
     if config["plan"]:
+        print(Progress(jobs, config["jobs"] or cores()).plan)
         print(*(shlex.join(["python", *job.words]) for job in jobs), sep="\n")
         return
     os.environ.setdefault("TQDM_DISABLE", "1")  # mteb's own bars; tqdm reads it when it is first imported
+    finished = finished_jobs(jobs, MODULES)
+    if finished:
+        print(f"{len(finished)} of {len(jobs)} jobs are finished, as their files say.", flush=True)
+    jobs = [job for job in jobs if job.name not in finished]
+    if not jobs:
+        return
+    progress = Progress(jobs, config["jobs"] or cores())
+    print(progress.plan, flush=True)
     codes = run_jobs(jobs, progress.count, MODULES, progress.ended)
     unfinished = [job.name for job in jobs if codes.get(job.name)]
     if unfinished:

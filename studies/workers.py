@@ -8,23 +8,30 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import wait
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from cli.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
 class Job:
-    """A command. words: as after `python`, such as ("train.py", "pooler=eos"). after: jobs that must end well first."""
+    """A command. words: as after `python`, such as ("train.py", "pooler=eos"). after: jobs that must end well first.
+
+    run: the folder of the run that it trains.
+    """
 
     name: str
     words: tuple[str, ...]
     after: tuple[str, ...] = ()
+    run: str = ""
 
 
 def cores() -> int:
@@ -65,23 +72,63 @@ class Progress:
         print(f"[{done} of {len(self.jobs)}] {job.name} {how} after {seconds:.0f} s{left}", flush=True)
 
 
+def finished_jobs(jobs: Sequence[Job], modules: Sequence[str]) -> list[str]:
+    """Return the names of the jobs whose commands would do nothing, as one process for all of them finds out.
+
+    The programs of `jobs` say so by their function `finished`. A job whose answer fails is not finished: it will say
+    what is wrong. modules: as for `run_jobs`. Nothing is started where no run is there.
+    """
+    if not any(job.run and (Path(job.run) / "manifest.json").exists() for job in jobs):
+        return []
+    context = _context(modules)
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_tell_finished, args=(jobs, theirs))
+    process.start()
+    theirs.close()
+    try:
+        names: list[str] = ours.recv()
+    except EOFError:  # it was killed
+        names = []
+    process.join()
+    return names
+
+
+def _context(modules: Sequence[str]) -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(modules))
+    return context
+
+
+def _tell_finished(jobs: Sequence[Job], pipe: Connection) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    names: list[str] = []
+    for job in jobs:
+        with suppress(UserError):
+            program = runpy.run_path(str(ROOT / job.words[0]))
+            ready = {*job.after} <= {*names}
+            if ready and program["finished"](list(job.words[1:]), *filter(None, [job.run])):
+                names.append(job.name)
+    pipe.send(names)
+
+
 def run_jobs(
     jobs: Sequence[Job], count: int, modules: Sequence[str], ended: Callable[[Job, int, float], None]
 ) -> dict[str, int]:
     """Run `jobs`, `count` at a time, in their order as far as `after` allows; return the exit code of each that ran.
 
     A job is a process with the memory of a server that has imported `modules` and run nothing, so its numbers are
-    those of the command by itself. ended: called with a job, its exit code and its seconds. What still runs is
-    stopped where this process is (SIGINT, SIGTERM); the same jobs then continue.
+    those of the command by itself. A job that is named in `after` and not among `jobs` has ended well before. ended:
+    called with a job, its exit code and its seconds. What still runs is stopped where this process is (SIGINT,
+    SIGTERM); the same jobs then continue.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(modules))
+    context = _context(modules)
     waiting, codes = list(jobs), dict[str, int]()
+    before = {name for job in jobs for name in job.after} - {job.name for job in jobs}
     running: dict[Any, tuple[Job, ForkServerProcess, float]] = {}  # by what is told when a process ends
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         while True:
-            ready = [job for job in waiting if all(codes.get(name) == 0 for name in job.after)]
+            ready = [job for job in waiting if all(name in before or codes.get(name) == 0 for name in job.after)]
             for job in ready[: count - len(running)]:
                 process = context.Process(target=_command, args=(job.words,), name=job.name)
                 process.start()

@@ -39,12 +39,21 @@ def run(config: Config) -> None:
     hydra = HydraConfig.get()
     fixed = fixed_words(config, hydra.overrides.task, hydra.sweeper.get("params") or {})
     folder = run_folder(config, hydra.runtime.choices, fixed)
-    if folder.claim(config):
-        refuse_changed(config, folder, objective.read)
+    if finished(config, folder):
         print(f"{folder.path} is finished; nothing to do.")
         return
     begin(config)
     train_run(config, folder)
+
+
+def finished(config: Config, folder: RunFolder) -> bool:
+    """Tell whether `folder` holds this run, finished. Raises `UserError` for another run, data, base or stages."""
+    kind = objective_class(config["objective"]["name"])
+    if issubclass(kind, Pretraining) or not folder.claim(config):
+        return False
+    remember_below(config["cache_dir"])
+    refuse_changed(config, folder, kind.read)
+    return True
 
 
 def begin(config: Config) -> None:

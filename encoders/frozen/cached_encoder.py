@@ -55,7 +55,8 @@ def open_states(encoder: Encoder, cfg: Config, precision: Precision) -> CachedEn
 
 def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     """All that a state depends on, besides the text's own tokens: what differs here never shares a cache."""
-    computed = deciding(encoder, cfg, precision) | rounding(encoder.backbone)
+    shape = encoder.backbone.config.get_text_config()
+    computed = deciding(shape, encoder.lineage, cfg, precision) | rounding(encoder.backbone)
     return {"format": FORMAT, **computed, "max_length": cfg["max_length"]}
 
 

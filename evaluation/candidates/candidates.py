@@ -79,6 +79,15 @@ class Candidate:
             return loading.load_run(self.folder, self.manifest["config"])
         return loading.untrained(self.manifest["config"])
 
+    def fingerprint(self) -> str | None:
+        """Return the fingerprint of what `load` gives, found without its weights; None where it takes these."""
+        from encoders import loading
+
+        try:
+            return None if self.dim else loading.fingerprint_of(self.manifest["config"], self.folder)
+        except (UserError, OSError):
+            return None  # loading says what is wrong
+
     def measure(self) -> Measure:
         """Return the lengths of texts for this encoder; of the model only configuration and tokenizer are read.
         Raises `UserError` where they cannot be."""

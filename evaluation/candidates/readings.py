@@ -48,6 +48,9 @@ class ReadingCandidate(Candidate):
     def _group(self) -> ReadingGroup:
         return group_of(self.of.folder, self.of.manifest["config"], self.poolers, self.seeds)
 
+    def fingerprint(self) -> None:
+        """See `Candidate`."""
+
     def load(self) -> Encoder:
         """Return this reading's encoder; the checkpoint is loaded with the first of its readings."""
         return self._group.encoders[self.reading]

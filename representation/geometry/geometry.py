@@ -93,7 +93,7 @@ def scores_of(studied: Studied) -> Scores:
     They are looked for next to the run's study (or in `results=`), in the folder that evaluation would write to.
     """
     candidate: Any = studied.candidate
-    folder = model_folder(candidate) / revision(candidate, studied.encoder(), studied.instructions)
+    folder = model_folder(candidate) / revision(candidate, studied.encoder().fingerprint, studied.instructions)
     types_file = candidate.results / "tasks.json"
     types = read_types(types_file) if types_file.is_file() else {}
     files = [path for path in sorted(folder.glob("*.json")) if path.name not in NOT_SCORES]

@@ -1,10 +1,6 @@
-"""`seeds=auto`: which runs each look asks for, when it stops, what it writes, and that it goes on after a kill."""
+"""`seeds=auto`: which runs each look asks for, when it stops, and what it writes."""
 
 import json
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +8,7 @@ import pytest
 import study
 from cli.errors import UserError
 from tests.analysis.conftest import TASKS, Study
-from tests.started import start
-from tests.triples import write_triples
 
-ROOT = Path(__file__).resolve().parents[2]
 AHEAD = {"eos-causal": 0.0, "mean-causal": 0.1, "lastlayer-causal": 0.006}  # on the mean task
 
 
@@ -94,32 +87,3 @@ def test_what_is_wrong_is_said_first(scored, word, message):
     with pytest.raises(UserError, match=message):
         command("max_seeds=4", word)
     assert not asked
-
-
-@pytest.mark.slow
-def test_a_killed_study_goes_on_with_the_same_looks(tmp_path):
-    """Two designs, trained for one step and scored on two tasks; stopped after its first look."""
-    write_triples(tmp_path / "pairs.jsonl")
-    words = ["study.py", "seeds=auto", "max_seeds=4", "designs=[eos-causal,mean-causal]", "untrained=false"]
-    words += ["data=jsonl", f"data.path={tmp_path / 'pairs.jsonl'}", "data.validation=4", "max_length=16"]
-    words += ["trainer.max_steps=1", "trainer.global_batch_size=8", "study=small", "logging.tensorboard=false"]
-    words += ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification,DocsNetworkxRetrieval]", "embeddings=memory"]
-    words += [f"runs_dir={tmp_path}"]
-    first = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    look = next(line for line in first.stdout if line.startswith("Look at 3 seeds"))
-    first.send_signal(signal.SIGTERM)
-    first.stdout.close()
-    assert first.wait(300) != 0
-    done = start(*words)
-    assert done.returncode == 0, done.stderr[-3000:]
-    looks = [line for line in done.stdout.splitlines() if line.startswith("Look at")]
-    assert looks[0] == look.strip()
-    assert [line.partition(",")[0] for line in looks] == ["Look at 3 seeds", "Look at 4 seeds"]
-    found = json.loads((tmp_path / "small" / "scores" / "sequential.json").read_text())
-    assert (found["looks"], found["outcomes"]) == ([3, 4], {"mean-causal": "not told"})
-    by_seed = {}
-    for file in (tmp_path / "small" / "scores" / "results").rglob("Docs*.json"):
-        design, seed = file.parts[-3].partition("__")[2], file.parts[-2].partition("@")[0]
-        by_seed.setdefault((design, seed), []).append(json.loads(file.read_text())["scores"]["test"][0]["main_score"])
-    means = [np.mean([by_seed[design, f"seed={k}"] for k in range(4)]) for design in ("eos-causal", "mean-causal")]
-    assert found["tests"][1]["difference"] == pytest.approx(means[1] - means[0])

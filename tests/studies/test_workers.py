@@ -1,6 +1,5 @@
-"""Commands side by side: order, failures, a stop; and numbers that are those of the commands by themselves."""
+"""Commands side by side: order, failures, a stop."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -8,13 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from safetensors.numpy import load_file
 
 from studies.workers import Job, run_jobs
-from tests.started import start
-from tests.triples import write_triples
+from tests.started import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import os, pathlib, sys
 place, name, code = sys.argv[1:]
@@ -74,34 +70,3 @@ def _until(true):
             return
         time.sleep(0.1)
     pytest.fail("A minute was not enough.")
-
-
-@pytest.mark.slow
-def test_a_study_has_the_numbers_of_its_commands(tmp_path):
-    """Trained and scored in processes of one server, and as train.py and evaluate.py by themselves."""
-    write_triples(tmp_path / "pairs.jsonl")
-    words = ["data=jsonl", f"data.path={tmp_path / 'pairs.jsonl'}", "data.validation=4", "max_length=16"]
-    words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "study=small", "logging.tensorboard=false"]
-    scored = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification]", "embeddings=memory"]
-    both = tmp_path / "both", tmp_path / "alone"
-    done = start(
-        "study.py", "designs=[eos-causal,lastlayer-causal]", "seeds=[0,1]", *words, *scored, f"runs_dir={both[0]}"
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "[9 of 9]" in done.stdout
-    for pooler in ("eos", "lastlayer"):
-        for seed in (0, 1):
-            cell = [f"pooler={pooler}", "attn=causal", f"seed={seed}", "trainer.progress=lines", f"runs_dir={both[1]}"]
-            assert start("train.py", *cell, *words).returncode == 0
-            folder = both[1] / "small" / f"{pooler}-causal" / f"seed={seed}"
-            assert start("evaluate.py", f"run={folder}", "untrained=also", *scored, "progress=false").returncode == 0
-    names = sorted(p.relative_to(both[1]) for p in both[1].rglob("*") if p.suffix in (".safetensors", ".json"))
-    assert len([n for n in names if n.name == "DocsNetworkxClassification.json"]) == 8
-    for name in names:
-        if name.suffix == ".safetensors":
-            one, two = (load_file(place / name) for place in both)
-            assert one.keys() == two.keys()
-            assert all((one[key] == two[key]).all() for key in one), name
-        elif "results" in name.parts and name.name.startswith("Docs"):
-            one, two = (json.loads((place / name).read_text())["scores"] for place in both)
-            assert one == two, name
