@@ -1,0 +1,193 @@
+"""Objective `mixed`: a loss per kind of data: InfoNCE of pairs, supervised contrast of classes, CoSENT of grades."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from scipy.stats import spearmanr
+from torch import Tensor
+from torch.nn import functional as F
+
+from cli.errors import UserError, nearest
+from cli.limits import SWITCH, Limit, real
+from corpora.readers import read_triples
+from corpora.triples import Triple
+from encoders.templates import Template
+from encoders.tokens import Tokens, by_instruction
+from training.batches import query_side
+from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce
+from training.objectives.objective import Config, Objective, Scores
+from training.set_up import SetUp
+from training.validation import Validation, alike
+
+SPEARMAN = "Spearman of graded pairs"
+Loss = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The examples of one source in a batch. places: [n] of its texts in those of the batch; loss: of their vectors
+    [n, E]; weight: of the loss, the source's times its share of the batch."""
+
+    places: Tensor
+    loss: Loss
+    weight: float
+
+
+class Mixed(Objective):
+    """Pairs, classes and graded pairs, each source of a mix by itself."""
+
+    limits: ClassVar = {
+        **{f"objective.{of}temperature": real(1e-6) for of in ("", "class_", "graded_")},
+        "objective.hard_negatives": Limit(0, "all that a query has"),
+    }
+    words: ClassVar = {
+        "objective.classes": ("supcon", "infonce"),
+        **dict.fromkeys(("objective.in_batch", "objective.mask_duplicates"), SWITCH),
+    }
+    unit = "examples"
+    read = staticmethod(read_triples)
+    texts_per_example = staticmethod(InfoNCE.texts_per_example)
+
+    def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
+        self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
+        self.is_mix, self.instruction = "mix" in setup.config["data"], setup.config["data"].get("instruction")
+        self.counts, self.encoder = {}, setup.text_encoder()
+        ranked = [t for t in held_out if t.kind != "graded"]
+        self.validation = Validation(self.encoder, ranked, self.instruction, setup.run) if ranked else None
+        self.graded = [t for t in held_out if t.kind == "graded"]
+
+    @staticmethod
+    def check(config: Config) -> None:
+        """Refuse a batch of one, weights of no source, and losses that leave nothing to compare."""
+        o, data = config["objective"], config["data"]
+        if config["trainer"]["global_batch_size"] < 2:
+            raise UserError("trainer.global_batch_size=1 leaves nothing to compare. Give at least 2.")
+        if not o["in_batch"] and (o["hard_negatives"] == 0 or o["classes"] == "supcon"):
+            raise UserError(
+                "objective.in_batch=false compares a query with its own hard negatives alone. Give "
+                "objective.hard_negatives=1 (or null) and objective.classes=infonce."
+            )
+        for name, weight in (o["weights"] or {}).items():
+            if name not in data.get("mix", ()):
+                raise UserError(f"objective.weights.{name} is of no source. {nearest(name, data.get('mix', ()))}")
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+                raise UserError(f"objective.weights.{name}={weight} must be a number above 0; data.mix sets the share.")
+
+    def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Part], list[Tokens]]:
+        """Return the parts of a batch, and the rows of its distinct texts."""
+        of_source: dict[str, list[Triple]] = defaultdict(list)
+        for t in (self.examples[i] for i in numbers):
+            of_source[t.source.partition("/")[0] if self.is_mix else ""].append(t)
+        places: dict[tuple[str, str], int] = {}
+        template, weights, parts = self.work.tokenizer.template, self.keys["weights"] or {}, []
+        for source, triples in of_source.items():
+            texts, loss = part_of(triples, self.instruction, self.keys, template)
+            where = torch.tensor([places.setdefault(text, len(places)) for text in texts])
+            parts.append(Part(where, loss, weights.get(source, 1.0) * len(triples) / len(numbers)))
+        return parts, self.work.tokenizer.pairs(list(places))
+
+    def backward(self, layout: list[Part], rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the weighted mean of the parts' losses."""
+
+        def loss_of(vectors: Tensor) -> Tensor:
+            with torch.autocast(vectors.device.type, enabled=False):
+                return torch.stack([part.weight * part.loss(vectors[part.places]) for part in layout]).sum()
+
+        return self.work.backward(rows, loss_of, step)
+
+    def _graded_texts(self) -> list[tuple[str, str]]:
+        """Both texts of each held-out graded pair, (instruction, text): first all first ones."""
+        asked = [query_side(t, self.instruction, self.work.tokenizer.template) for t in self.graded]
+        sides = ([t.query for t in self.graded], [t.positive for t in self.graded])
+        return [pair for side in sides for pair in zip(asked, side, strict=True)]
+
+    def held_out_rows(self) -> list[Tokens]:
+        ranked = self.validation.rows() if self.validation else []
+        return [*ranked, *self.work.tokenizer.pairs(self._graded_texts())]
+
+    def held_out_scores(self) -> Scores:
+        """nDCG@10 of pairs and classes, Spearman's correlation of cosine and grade of graded pairs."""
+        scores = {}
+        if self.validation:
+            scores[NDCG], self.vectors = self.validation.score(), self.validation.vectors
+        if self.graded:
+            texts, n = self._graded_texts(), len(self.graded)
+            vectors = torch.empty(len(texts), self.encoder.embedding_dim)
+            for instruction, at in by_instruction(texts).items():
+                vectors[at] = torch.from_numpy(self.encoder.encode([texts[k][1] for k in at], instruction))
+            cosines = F.cosine_similarity(vectors[:n], vectors[n:])
+            scores[SPEARMAN] = float(spearmanr(cosines.numpy(), [t.grade for t in self.graded]).statistic)
+            self.vectors = self.vectors if self.validation else vectors
+        return scores
+
+    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
+        """Vectors that are all alike; losses of several kinds have no chance level in common."""
+        return alike(self.vectors)
+
+
+def part_of(
+    triples: Sequence[Triple], instruction: str | None, keys: Config, template: Template
+) -> tuple[list[tuple[str, str]], Loss]:
+    """Return the distinct (instruction, text) pairs of examples of one kind, and the loss of their vectors.
+
+    keys: of the objective. Both texts of a graded pair are asked with the instruction, since neither is an answer.
+    """
+    if triples[0].kind == "graded":
+        asked = [query_side(t, instruction, template) for t in triples]
+        texts = [(a, text) for a, t in zip(asked, triples, strict=True) for text in (t.query, t.positive)]
+        grades, same = (
+            torch.tensor([t.grade for t in triples], dtype=torch.float64),
+            _same([[t.source] for t in triples]),
+        )
+        return texts, lambda v: cosent(v[::2], v[1::2], grades, same, keys["graded_temperature"])
+    own = None if keys["in_batch"] else 1
+    layout = candidates(triples, instruction, keys["hard_negatives"], keys["mask_duplicates"], own, template=template)
+    if triples[0].kind == "classes" and keys["classes"] == "supcon":
+        labels: list[list[str]] = [[] for _ in layout.texts]
+        negatives = [label for t in triples for label in t.labels[1:][: keys["hard_negatives"]]]
+        first = [t.labels[0] for t in triples]
+        for place, label in zip([*layout.queries, *layout.documents], [*first, *first, *negatives], strict=True):
+            labels[int(place)].append(label)
+        return layout.texts, lambda v: supcon(v, _same(labels), keys["class_temperature"])
+    return layout.texts, lambda v: infonce(
+        v[layout.queries], v[layout.documents], layout.masked.to(v.device), keys["temperature"]
+    )
+
+
+def _same(labels: Sequence[Sequence[str]]) -> Tensor:
+    """Return [N, N] bool: whether two texts have a label in common."""
+    number: dict[str, int] = {}
+    has = torch.zeros(len(labels), sum(map(len, labels)))
+    for i, of_text in enumerate(labels):
+        for label in of_text:
+            has[i, number.setdefault(label, len(number))] = 1
+    return has @ has.T > 0
+
+
+def supcon(vectors: Tensor, same: Tensor, temperature: float) -> Tensor:
+    """Mean over the texts with a positive of -1/|P(i)| sum_{p in P(i)} log softmax_{a != i}(cos(i, a) / temperature)_p.
+
+    vectors: [N, E]; same: [N, N] bool, whether two texts are of one label; P(i): the others of i's label. Zero vectors
+    give log(N - 1); without any positive it is 0. Khosla et al. 2020 (arXiv 2004.11362), equation 2 (L_out), there a
+    sum over i.
+    """
+    unit, others = F.normalize(vectors, dim=-1), ~torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
+    log_p = (unit @ unit.T / temperature).masked_fill(~others, -torch.inf).log_softmax(dim=1)
+    positives = same.to(vectors.device) & others
+    count = positives.sum(dim=1)
+    losses = -log_p.masked_fill(~positives, 0.0).sum(dim=1) / count.clamp(min=1)
+    return losses.sum() / (count > 0).sum().clamp(min=1)
+
+
+def cosent(first: Tensor, second: Tensor, grades: Tensor, same: Tensor, temperature: float) -> Tensor:
+    """log(1 + sum over pairs i graded above pairs j of exp((cos_j - cos_i) / temperature)) (scalar, nats).
+
+    first, second: [B, E], the texts of pair i at place i; grades: [B]; same: [B, B] bool, pairs whose grades compare.
+    CoSENT (Su 2022, kexue.fm/archives/8847), as sentence-transformers has it with scale = 1 / temperature.
+    """
+    cosines = F.cosine_similarity(first, second) / temperature
+    above = ((grades[:, None] > grades[None]) & same).to(first.device)
+    return torch.cat([cosines.new_zeros(1), (cosines[None] - cosines[:, None])[above]]).logsumexp(dim=0)
