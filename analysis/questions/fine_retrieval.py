@@ -25,10 +25,10 @@ from analysis.statistics.seeds import FEWEST_SEEDS
 PLACE = 101
 TYPES = ("Retrieval", "Reranking", "InstructionRetrieval")
 FEATURES = {  # of the item files -> what it is, its lower half, its upper half
-    "query_words": ("length of the query", "short", "long"),
-    "query_names": ("names in the query", "few", "many"),
-    "document_words": ("length of the relevant document", "short", "long"),
-    "overlap": ("words that both share", "few", "many"),
+    "query_words": ("query length", "short", "long"),
+    "query_names": ("names in query", "few", "many"),
+    "document_words": ("document length", "short", "long"),
+    "overlap": ("shared words", "few", "many"),
 }
 HALVES = ("lower", "upper")
 CHANGE = "upper - lower"
@@ -179,7 +179,8 @@ def _grid(halves: _Halves, change: pd.DataFrame, parts: pd.DataFrame, settings: 
         title, *names = FEATURES[feature]
         units, items = halves.blocks[feature], halves.sizes[feature]
         counts = [f"{n:,} {name}" for n, name in zip(items, names, strict=True)]
-        line = [Cell(title, below=(f"{len(units)} tasks: {', '.join(counts)}",)), Cell(design)]
+        said = f"{len(units)} tasks: {', '.join(counts)}" if design == halves.designs[0] else ""
+        line = [Cell(title, below=tuple(filter(None, [said]))), Cell(design)]
         for half in HALVES:
             own, mean = records[half].get((feature, design)), numbers.score(means[half].loc[units, design].mean())
             below = (f"{numbers.signed(own['mean'])} {numbers.interval(own['low'], own['high'])}",) if own else ()

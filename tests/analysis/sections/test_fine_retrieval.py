@@ -81,14 +81,14 @@ def test_what_is_shown_and_said(with_features, analyse_words):
     (grid,) = found.grids
     rows = {(row[0].text, row[1].text): row for row in grid.rows}
     assert len(rows) == 6
-    reference = rows["words that both share", "lastlayer-bi"]
+    reference = rows["shared words", "lastlayer-bi"]
     upper = [own[features[t] > np.median(features[t])].mean() for (d, t, _), own in items.items() if d == DESIGNS[1]]
     assert float(reference[3].text) == pytest.approx(np.mean(upper), abs=5e-5)
     assert reference[4].text == "-"
-    ahead, behind = (rows["words that both share", d][4] for d in (DESIGNS[2], DESIGNS[0]))
+    ahead, behind = (rows["shared words", d][4] for d in (DESIGNS[2], DESIGNS[0]))
     assert (ahead.mark, behind.mark) == ("*", "")
     assert float(ahead.text) > 0.05
-    assert "told: words that both share" in found.notes[0]
+    assert "told: shared words" in found.notes[0]
 
 
 def test_files_of_older_versions_are_read_and_mixed_ones_compared(with_features, analyse_words, study, spread_scores):
