@@ -1,0 +1,214 @@
+"""Word-level tasks of LLM2Vec (arXiv 2404.05961, section 3.1): a linear probe on frozen states of words."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.grids.formats import interval, score, signed
+from analysis.grids.grid import Cell, Grid
+from analysis.questions.question import Answer
+from analysis.statistics.arrays import Bools, Floats
+from analysis.statistics.sign_flip import bootstrap_counts, percentile_interval
+from cli.errors import UserError
+from cli.limits import Limit
+from encoders.text_encoder import TextEncoder
+from encoders.tokens import Batch, Tokens
+from poolers.shared.base import TEXT
+from representation.encoders_studied import Studied, by_design, distinct_backbones, over_seeds
+from representation.probes.word_labels import LabelledText, code_examples, drawn, read_conll
+from representation.question import each
+from representation.texts import Arrays, Texts
+
+PLACE = 35
+NAME = "word_level"
+LIMITS = {"word_level.texts": Limit(20), "word_level.column": Limit(-1)}
+LEVEL = 0.95
+OWN, BEFORE = "own", "before"
+STEPS = 2000  # of the probe's solver, at most
+
+
+def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
+    """Return the accuracy of a probe on the words of held-out texts, for each backbone and both states of a word.
+
+    Its texts are not the sample's, since words need labels. Raises `UserError` for a file that is none of columns, and
+    where too few words fit into max_length.
+    """
+    own, backbones = settings[NAME], distinct_backbones(encoders)
+    every = read_conll(Path(own["conll"]), own["column"]) if own["conll"] else list(code_examples(own["packages"]))
+    labelled = drawn(every, own["texts"], settings["texts_seed"])
+    words = _Words(labelled)
+    right: dict[tuple[str, int, str], Floats] = {}
+    shuffled = np.nan
+    for studied in each(backbones, NAME, settings):
+        for which, states in word_states(studied.encoder(), labelled).items():
+            right[studied.design, studied.seed, which] = words.probed(states)
+            if np.isnan(shuffled):
+                shuffled = float(np.nanmean(words.probed(states, shuffled=settings["texts_seed"])))
+    rules = {studied.design: by_rule(studied) for studied in backbones}
+    means = {
+        (design, which): np.mean([right[design, studied.seed, which] for studied in seeds], axis=0)
+        for design, seeds in by_design(backbones).items()
+        for which in (OWN, BEFORE)
+    }
+    pairs, source = _pairs(words, means), own["conll"] or f"examples of {', '.join(own['packages'])}"
+    baselines = {"most frequent label": words.majority, "most frequent label of the word's form": words.of_forms}
+    counts = words.tested.sum(), (words.tested & words.ambiguous).sum()
+    said = [f"{name} {score(float(values[words.tested].mean()), 3)}" for name, values in baselines.items()]
+    caption = (
+        f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} others"
+        f" ({source}; labels: {words.kinds}); {LEVEL:.0%} percentile bootstrap of texts. States of the last layer, mean"
+        " over a word's tokens: own, or of the position before each of them. Bold: the state that LLM2Vec takes"
+        " (before, after MNTP). Ambiguous: words whose form has several labels in the training half. Difference:"
+        " from the first row, paired by text. For comparison: the probe on states dealt out anew"
+        f" {score(shuffled, 3)}; {'; '.join(said)}. {counts[0]:,} words are scored, {counts[1]:,} of them ambiguous."
+    )
+    columns = ["encoder", "seed", "states", "accuracy", "words"]
+    rows = [(*key, np.nanmean(values), np.isfinite(values).sum()) for key, values in right.items()]
+    frame = pd.DataFrame(rows, columns=columns)
+    return Answer(
+        NAME,
+        "Labels of words",
+        [_grid(words, means, pairs, rules, caption)],
+        frames={NAME: frame, f"{NAME}_pairs": pairs},
+        notes=[*([] if own["conll"] else [BY_RULE]), *over_seeds(backbones)],
+    )
+
+
+BY_RULE = (
+    "Labels are by rule: Python's own grammar over the code of examples, and what a name is by its neighbours; they are"
+    " neither parts of speech nor named entities."
+)
+
+
+def by_rule(studied: Studied) -> str:
+    """Return the state that LLM2Vec reads: of the position before, where MNTP taught it to hold the next token."""
+    objectives = [stage["objective"] for stage in studied.stages]
+    objectives += [studied.config.get("objective", {}).get("name", "")] if studied.trained else []
+    return BEFORE if "mntp" in objectives else OWN
+
+
+def word_states(encoder: TextEncoder, labelled: Sequence[LabelledText]) -> Arrays:
+    """Return own and before, each [W, D] float32 over all words; nan for a word that is not read whole.
+
+    own: mean of the last layer's states over the tokens that overlap the word; before: over the positions before each
+    of them, which LLM2Vec takes for what MNTP trained. A word whose first token has no position before it counts in
+    neither, so that both have the same words.
+    """
+    rows = encoder.tokenizer([text.text for text in labelled])
+    weights = [_members(encoder, row, text) for row, text in zip(rows, labelled, strict=True)]
+    sizes = np.cumsum([0, *(len(text.words) for text in labelled)])
+    states: Arrays = {}
+
+    def compute(batch: Batch) -> tuple[NDArray[np.float32], Bools]:
+        return encoder.encoder.run_backbone(batch).float().cpu().numpy(), batch.view.real.cpu().numpy()
+
+    for chunk, (hidden, real) in encoder.run([text.text for text in labelled], "", compute):
+        for i, of_text, at in zip(chunk, hidden, real, strict=True):
+            read = of_text[at]  # [T, D] in order, on whichever side the padding is
+            for name, members in zip((OWN, BEFORE), (weights[i], np.roll(weights[i], -1, axis=1)), strict=True):
+                kept = states.setdefault(name, np.full((sizes[-1], read.shape[1]), np.nan, dtype=np.float32))
+                kept[sizes[i] : sizes[i + 1]] = members @ read
+    return states
+
+
+def _members(encoder: TextEncoder, row: Tokens, text: LabelledText) -> NDArray[np.float32]:
+    """Return [words, T] the share of each token of a row in each word's mean; nan for a word that is not read whole."""
+    plain = encoder.tokenizer.tokenizer(
+        text.text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True, verbose=False
+    )
+    places = np.flatnonzero(np.array(row.roles) == TEXT)
+    if [row.ids[k] for k in places] != plain["input_ids"][: len(places)]:
+        raise UserError("word_level reads texts as they stand. Leave it out for this template: questions=[...].")
+    weights = np.zeros((len(text.words), len(row)), dtype=np.float32)
+    offsets = np.array(plain["offset_mapping"])
+    for word, (start, end) in enumerate(text.words):
+        of_word = np.flatnonzero((offsets[:, 0] < end) & (offsets[:, 1] > start))
+        whole = len(of_word) and of_word[-1] < len(places) and places[of_word[0]] > 0
+        weights[word, places[of_word] if whole else 0] = 1 / len(of_word) if whole else np.nan
+    return weights
+
+
+class _Words:
+    """The words of all texts, the first half of which train the probe."""
+
+    def __init__(self, labelled: Sequence[LabelledText]) -> None:
+        self.half = len(labelled) // 2
+        self.labels = np.array([label for text in labelled for label in text.labels])
+        self.text = np.repeat(np.arange(len(labelled)), [len(text.words) for text in labelled])
+        self.tested = self.text >= self.half
+        forms = np.array([form for text in labelled for form in text.forms])
+        seen = pd.Series(self.labels[~self.tested]).groupby(forms[~self.tested])
+        usual = seen.agg(lambda labels: labels.mode()[0])
+        most = Counter(self.labels[~self.tested]).most_common(1)[0][0]
+        self.majority = (self.labels == most).astype(np.float64)
+        self.of_forms = (pd.Series(forms).map(usual).fillna(most) == self.labels).to_numpy(dtype=np.float64)
+        self.ambiguous = pd.Series(forms).map(seen.nunique()).fillna(1).to_numpy() > 1
+        self.kinds = ", ".join(sorted(set(self.labels)))
+
+    def probed(self, states: NDArray[np.float32], shuffled: int | None = None) -> Floats:
+        """Return [W]: 1 where the probe is right, 0 where not, nan for words of the training half or without a state.
+
+        Logistic regression on standardised states, L2 with C = 1. shuffled: the seed that deals the training half's
+        states out to its words anew: what the labels' frequencies alone give.
+        """
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        read = np.isfinite(states[:, 0])
+        train, test = np.flatnonzero(read & ~self.tested), np.flatnonzero(read & self.tested)
+        if len(train) < 2 or len(test) < 2 or len(set(self.labels[train])) < 2:
+            raise UserError("Too few words fit into max_length for word_level. Raise it, or word_level.texts.")
+        order = train if shuffled is None else np.random.default_rng(shuffled).permutation(train)
+        probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=STEPS))
+        probe.fit(states[order], self.labels[train])
+        right = np.full(len(states), np.nan)
+        right[test] = probe.predict(states[test]) == self.labels[test]
+        return right
+
+    def resampled(self, values: Floats, among: Bools) -> tuple[float, float, float]:
+        """Return the mean of `values` [W] over the words that have one, and its percentile interval over texts."""
+        kept = np.flatnonzero(np.isfinite(values) & among)
+        texts, place = np.unique(self.text[kept], return_inverse=True)
+        sums, counts = np.bincount(place, values[kept]), np.bincount(place).astype(np.float64)
+        if not len(kept):
+            return np.nan, np.nan, np.nan
+        drawn_means = np.concatenate([draw @ sums / (draw @ counts) for draw in bootstrap_counts(len(texts))])
+        return float(values[kept].mean()), *percentile_interval(drawn_means, LEVEL).tolist()
+
+
+def _pairs(words: _Words, means: dict[tuple[str, str], Floats]) -> pd.DataFrame:
+    """Return every later minus every earlier row: differences of all words and of the ambiguous, paired by text."""
+    keys, rows = list(means), []
+    for k, second in enumerate(keys):
+        for first in keys[:k]:
+            row: dict[str, Any] = {"first": " ".join(first), "second": " ".join(second)}
+            for name, among in (("", np.ones_like(words.tested)), ("_ambiguous", words.ambiguous)):
+                ends = words.resampled(means[second] - means[first], among)
+                row |= dict(zip((f"difference{name}", f"low{name}", f"high{name}"), ends, strict=True))
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _grid(
+    words: _Words, means: dict[tuple[str, str], Floats], pairs: pd.DataFrame, rules: dict[str, str], caption: str
+) -> Grid:
+    """One row per encoder and state."""
+    from_first = pairs[pairs["first"] == " ".join(next(iter(means)))].set_index("second")
+    rows = []
+    for (design, which), values in means.items():
+        cells = [Cell(design), Cell(which, "best" if rules[design] == which else "")]
+        for among in (np.ones_like(words.tested), words.ambiguous):
+            mean, low, high = words.resampled(values, among)
+            cells += [Cell(score(mean, 3)), Cell(f"{score(low, 3)} to {score(high, 3)}")]
+        name = f"{design} {which}"
+        ends = from_first.loc[name, ["difference", "low", "high"]] if name in from_first.index else None
+        cells.append(Cell("-" if ends is None else f"{signed(ends.iloc[0])} {interval(*ends.iloc[1:])}"))
+        rows.append(cells)
+    header = ["Encoder", "States", "All words", f"{LEVEL:.0%}", "Ambiguous", f"{LEVEL:.0%}", "Difference, all words"]
+    return Grid(NAME, caption, header, rows, left=2, title="Labels of words by a linear probe")
