@@ -1,0 +1,81 @@
+"""`python -m encoders.export run=<run folder> to=<folder>`: a run as a model folder of sentence-transformers."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.errors import UserError, guard, nearest
+
+USAGE = """\
+A finished run as a model folder that sentence-transformers loads without this program.
+
+usage: python -m encoders.export run=<run folder> to=<folder> [key=value ...]
+
+  run       the folder of a finished run
+  to        the folder to write, which must not hold anything yet; it appears whole or not at all
+  adapter   (merged) merged: LoRA is added to the weights of the base, in float32. beside: the folder holds the adapter
+            and the name of its base
+  scores    results folder of evaluate.py whose scores of this run go into the model card; or one revision in it
+
+The vectors of the folder are compared with the run's before it appears.
+
+examples:
+  python -m encoders.export run=runs/embedded/mean-bi/seed=0 to=exported/mean-bi
+  python -m encoders.export run=runs/embedded/multilayer-bi/seed=0 to=exported/model5 scores=runs/embedded/scores
+"""
+LEAST_COSINE = 0.99999
+ADAPTERS = ("merged", "beside")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the folder. Raises `UserError` for wrong words, for what cannot be exported, and for other vectors."""
+    if not arguments or {"-h", "--help"} & set(arguments):
+        print(USAGE)
+        return
+    words = _words(arguments)
+    run, to = Path(words["run"]), Path(words["to"])
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise UserError(f"to={to} is there and not empty. Name another folder, or remove it.")
+    try:
+        import sentence_transformers  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            "Exporting takes sentence-transformers. Install it: pip install sentence-transformers."
+        ) from error
+    from cli.quiet import quiet
+    from encoders.export.card import write_card
+    from encoders.export.exported import load_exported
+    from encoders.export.folder import least_cosine, write_folder
+    from records.atomic import replacing
+
+    with quiet(), replacing(to) as draft:
+        exported = load_exported(run, words.get("adapter", "merged") == "merged")
+        write_folder(exported, draft)
+        write_card(exported, draft, to.name, Path(words["scores"]) if "scores" in words else None)
+        cosine = least_cosine(exported, draft)
+        if cosine < LEAST_COSINE:
+            raise UserError(
+                f"{run} cannot be exported: sentence-transformers' vectors are others (cosine {cosine:.6f})."
+            )
+    code = "" if exported.mode else ", trust_remote_code=True"
+    print(f"{to}: SentenceTransformer({str(to)!r}{code}); least cosine with the run's own vectors {cosine:.7f}.")
+
+
+def _words(arguments: Sequence[str]) -> dict[str, str]:
+    words = {}
+    for argument in arguments:
+        key, _, value = argument.partition("=")
+        if key not in ("run", "to", "adapter", "scores") or not value:
+            mend = nearest(key, ["run=", "to=", "adapter=", "scores="])
+            raise UserError(f"'{argument}' is no word of python -m encoders.export. {mend}")
+        words[key] = value
+    for key in ("run", "to"):
+        if key not in words:
+            raise UserError(f"{key}=<folder> is missing. See python -m encoders.export --help.")
+    if words.get("adapter", "merged") not in ADAPTERS:
+        raise UserError(f"adapter={words['adapter']} must be merged or beside.")
+    return words
+
+
+if __name__ == "__main__":
+    guard(lambda: main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""A run that leaves the program: loaded in float32, with what sentence-transformers' own modules can be of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.errors import UserError
+from encoders.attention.pattern import Pattern, earlier, whole_text
+from encoders.attention.switch import attention_of
+from encoders.loading import load_run
+from encoders.templates import TEXT_FIELD
+from encoders.text_encoder import TextEncoder
+from poolers.shared.base import Pooler
+from poolers.shared.standardise import Standardise
+from records.manifest import read_manifest
+
+Config = dict[str, Any]
+MODES = {"eos": "lasttoken", "mean": "mean_tokens", "weightedmean": "weightedmean_tokens"}  # of their Pooling
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A finished run. config: its manifest's, in float32 on the CPU. merged: whether LoRA goes into the weights."""
+
+    run: Path
+    manifest: Mapping[str, Any]
+    config: Config
+    text_encoder: TextEncoder
+    merged: bool
+
+    @property
+    def name(self) -> str:
+        """`study/pooler-attn, seed n`."""
+        return "{study}/{pooler}-{attn}, seed {seed}".format_map(self.manifest)
+
+    @property
+    def pooler(self) -> Pooler:
+        """Its trained pooler."""
+        return self.text_encoder.encoder.pooler
+
+    @property
+    def pattern(self) -> Pattern:
+        """Its attention."""
+        return attention_of(self.text_encoder.encoder.backbone)
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """Side -> the words before a bare text; the whole form, {text} in it, where the text is not the end of it."""
+        template = self.text_encoder.tokenizer.template
+        forms = {"query": template.query.bare, "document": template.document.bare}
+        return {side: form.removesuffix(TEXT_FIELD) if _ends_in_text(form) else form for side, form in forms.items()}
+
+    @property
+    def mode(self) -> str | None:
+        """Return the mode of sentence-transformers' Pooling that gives this design's vectors; None where none does.
+
+        Theirs pools all real tokens, without include_prompt all but the prompt's. How many these are it reads off the
+        prompt alone, whose last space is then a token of its own, and not the first of the text as in both together:
+        prompts that are not pooled take our module. So do BOS and EOS that are not, and layers of unlike attention.
+        """
+        template, pooler = self.text_encoder.tokenizer.template, self.pooler
+        mode = MODES.get(self.config["pooler"]["name"])
+        sees = set(self.pattern.of_layers(pooler.num_layers))
+        forms = [form for side in (template.query, template.document) for form in vars(side).values()]
+        uniform = sees == {earlier} or (sees == {whole_text} and self.merged)  # config.json of the base says causal
+        if not (mode and uniform and all(map(_ends_in_text, forms))):
+            return None
+        prompted = self.manifest["data"].get("instructed") or any(self.prompts.values())
+        all_pooled = (pooler.pool_instruction or not prompted) and (pooler.pool_eos or not template.eos)
+        all_pooled &= pooler.pool_bos or self.text_encoder.tokenizer.bos is None
+        return mode if mode == "lasttoken" or all_pooled else None
+
+
+def _ends_in_text(form: str) -> bool:
+    return form.count(TEXT_FIELD) == 1 and form.endswith(TEXT_FIELD)
+
+
+def load_exported(run: Path, merged: bool = True) -> Exported:
+    """Load the run in the folder `run`. Raises `UserError` for one that is not finished, or that cannot be exported."""
+    manifest = read_manifest(run)
+    if manifest["status"] != "finished":
+        raise UserError(f"{run} is not finished (status {manifest['status']}). Give its train.py command again first.")
+    config = manifest["config"]
+    evaluation = {**config["evaluation"], "autocast": None, "dims": None}
+    config = {**config, "precision": "fp32", "accelerator": "cpu", "evaluation": evaluation}
+    if config["model"]["trust_remote_code"]:
+        raise UserError(f"{run} cannot be exported: its base has code of its own (model.trust_remote_code=true).")
+    if not merged and (config.get("lineage") or not (run / "adapter").is_dir()):
+        why = "earlier stages are merged into its base" if config.get("lineage") else "it trained no adapter"
+        raise UserError(f"adapter=beside does not fit {run}: {why}. Give adapter=merged.")
+    text_encoder = load_run(run, config)
+    pooler = text_encoder.encoder.pooler
+    by_batch = any(isinstance(part, Standardise) and part.kind == "batch" for part in pooler.modules())
+    if by_batch or pooler.reads_padding:
+        keys = "standardise=batch" if by_batch else "last_real=false or mask_padding=false"
+        raise UserError(f"{run} cannot be exported: with {keys} a text has no vector of its own, but one per batch.")
+    return Exported(run, manifest, config, text_encoder, merged)
