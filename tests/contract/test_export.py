@@ -32,7 +32,7 @@ from tests.cells import POOLERS, reads_routers
 from tests.contract.conftest import NOTHING, TEXTS, adapted
 from training.set_up import save_trained
 
-LEAST = 0.99999
+LEAST = 0.999999  # measured: 1 - 5e-13 in float64
 FACTS = {"study": "tests", "status": "finished", "data": {"instructed": 0}, "base_weights_sha256": "", "code": {}}
 
 
