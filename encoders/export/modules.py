@@ -3,6 +3,7 @@
 Never imported as it stands by the program: `bundle.py` writes it out together with all that it needs of ours.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -81,6 +82,10 @@ class DesignPooling(Module):
                 routing = enumerate(features["router_logits"])
                 states = RoutedStates(reduced, [pooler.reduce_routing(i, x, tokens) for i, x in routing])
             return features | {"sentence_embedding": pooler(states, tokens)}
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "DesignPooling":
+        """Move the pooler to other devices alone: it computes in float32, whatever format the decoder is loaded in."""
+        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
 
     def get_embedding_dimension(self) -> int:
         """E."""

@@ -138,6 +138,16 @@ def test_a_prompt_is_an_instruction(awake_run, tmp_path, pooler):
     assert cosines(ours.encode(TEXTS), theirs).max() < 0.999
 
 
+def test_a_head_stays_in_float32(awake_run, tmp_path):
+    """Also where the decoder is loaded in bf16, with its eight bits."""
+    _, ours, model = loaded(awake_run("multilayer", "bi"), tmp_path / "model")
+    head = {name: weights.clone() for name, weights in model[1].state_dict().items()}
+    model.to(torch.bfloat16)
+    assert model[0].model.dtype == torch.bfloat16
+    assert all(torch.equal(weights, head[name]) for name, weights in model[1].state_dict().items())
+    assert cosines(ours.encode(TEXTS), model.encode(TEXTS)).min() > 0.999
+
+
 @pytest.mark.parametrize(("pooler", "attn"), [("eos", "causal"), ("mean", "bi"), ("moee_trained", "bi_last")])
 def test_the_adapter_beside_its_base(awake_run, tmp_path, pooler, attn):
     exported, ours, model = loaded(awake_run(pooler, attn), tmp_path / "model", merged=False)
