@@ -60,11 +60,11 @@ def code_examples(packages: Sequence[str]) -> Iterator[LabelledText]:
 def _sources(packages: Sequence[str]) -> Iterator[Path]:
     """Yield the files of packages that hold an example, by package and path."""
     for package in packages:
-        spec = find_spec(package)  # of a package by itself nothing is imported
+        spec = find_spec(package) if package.isidentifier() else None  # nothing is imported
         if spec is None or spec.origin is None:
             raise UserError(f"word_level.packages: '{package}' is not installed. Install it, or take it off the list.")
         root = Path(spec.origin).parent
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted(root.rglob("*.py")) if spec.submodule_search_locations else [Path(spec.origin)]:
             if not NOT_DOCUMENTATION.intersection(path.relative_to(root).parts) and b">>>" in path.read_bytes():
                 yield path
 

@@ -39,7 +39,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     where too few words fit into max_length.
     """
     own, backbones = settings[NAME], distinct_backbones(encoders)
-    every = read_conll(Path(own["conll"]), own["column"]) if own["conll"] else list(code_examples(own["packages"]))
+    packages = [own["packages"]] if isinstance(own["packages"], str) else own["packages"]
+    every = read_conll(Path(own["conll"]), own["column"]) if own["conll"] else list(code_examples(packages))
     labelled = drawn(every, own["texts"], settings["texts_seed"])
     words = _Words(labelled)
     right: dict[tuple[str, int, str], Floats] = {}
@@ -55,7 +56,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         for design, seeds in by_design(backbones).items()
         for which in (OWN, BEFORE)
     }
-    pairs, source = _pairs(words, means), own["conll"] or f"examples of {', '.join(own['packages'])}"
+    pairs, source = _pairs(words, means), own["conll"] or f"examples of {', '.join(packages)}"
     baselines = {"most frequent label": words.majority, "most frequent label of the word's form": words.of_forms}
     counts = words.tested.sum(), (words.tested & words.ambiguous).sum()
     said = [f"{name} {score(float(values[words.tested].mean()), 3)}" for name, values in baselines.items()]

@@ -8,7 +8,7 @@ import torch
 
 from cli.errors import UserError
 from representation.probes import word_level
-from representation.probes.word_labels import LabelledText, drawn, labelled_code, read_conll
+from representation.probes.word_labels import LabelledText, code_examples, drawn, labelled_code, read_conll
 from representation.probes.word_level import BEFORE, OWN, _Words, by_rule, word_states
 
 CODE = 'if x.real:\n    y = f(a=1, b="é") @ z\n'
@@ -28,6 +28,14 @@ def test_pythons_grammar_labels_code():
     assert found.labels == [*LABELS.split(), "argument", "operator", "string", "operator", "operator", "name"]
     assert " ".join(found.forms) == 'if x . real : y = f ( a = 1 , b = "é" ) @ z'
     assert len(drawn([found, found, labelled("too few words")], 9, 0)) == 1
+
+
+def test_examples_of_an_installed_package():
+    found = list(code_examples(["colorsys", "hydra"]))
+    assert len(found) > 1
+    assert all(set(text.labels) <= set(LABELS.split()) | {"string"} for text in found)
+    with pytest.raises(UserError, match="'no_such_package' is not installed"):
+        list(code_examples(["no_such_package"]))
 
 
 def test_sentences_of_columns(tmp_path):
