@@ -69,14 +69,20 @@ def crossing_of(material: Material) -> Crossing | None:
     """Return condition x design over the designs that every level of the condition has; None without two of each."""
     factors = varying(factor_table(material.designs))
     condition = next((name for name in factors if below(name, CONDITIONS)), None)
-    if condition is None or factors.shape[1] < 2 or factors.duplicated().any():
+    crossing = None if condition is None or factors.shape[1] < 2 else crossed(factors, condition)
+    return crossing if crossing and len(crossing.levels["design"]) > 1 else None
+
+
+def crossed(factors: pd.DataFrame, condition: str) -> Crossing | None:
+    """Return condition x design over the designs, by their other factors, that every level of the condition has; None
+    where two designs are alike. factors: designs x factors, as `varying` returns them."""
+    if factors.duplicated().any():
         return None
     names = factors.drop(columns=condition).agg(lambda row: "-".join(filter(None, row)), axis=1)
     label = dict(zip(zip(factors[condition], names, strict=True), map(str, factors.index), strict=True))
     levels = list(dict.fromkeys(factors[condition]))
     cells = [name for name in dict.fromkeys(names) if all((level, name) in label for level in levels)]
-    designs = [label.get(cell, "") for cell in product(levels, cells)]
-    return Crossing({condition: levels, "design": cells}, {}, designs) if len(cells) > 1 else None
+    return Crossing({condition: levels, "design": cells}, {}, [label[cell] for cell in product(levels, cells)])
 
 
 def _pairs(material: Material, matrix: pd.DataFrame, crossing: Crossing, settings: Settings) -> pd.DataFrame:
