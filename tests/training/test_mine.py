@@ -178,7 +178,7 @@ def test_keys_sort_by_score_then_place():
         (["out=mined.csv"], r"out=mined\.csv must be a file that ends with \.jsonl"),
         (["run=null"], "run= is empty"),
         (["last_rank=3"], "Ranks 1 to 3 do not hold negatives=4"),
-        (["percent=high"], "percent=high must be a number, at least 0; null: no such rule"),
+        (["percent=95"], "percent=95 must be a number, at least 0 and at most 1; null: no such rule"),
         (["run=no/such/folder"], "there is no such folder"),
         (["data=wikitext"], "holds raw text"),
         (["data=classes", "data.columns={text:query,label:negative}"], "holds classes; hard neg"),

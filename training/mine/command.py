@@ -34,7 +34,9 @@ RULES = ("percent", "margin", "threshold")
 SETTINGS = ("first_rank", "last_rank", *RULES, "negatives", "sample", "seed", "scores", "block", "threads")
 LIMITS = {
     **{key: Limit(1) for key in ("first_rank", "last_rank", "negatives", "block")},
-    **{key: real(-1 if key == "threshold" else 0, "no such rule") for key in RULES},
+    "percent": real(0, "no such rule", largest=1),
+    "margin": real(0, "no such rule", largest=2),
+    "threshold": real(-1, "no such rule", largest=1),
     "seed": Limit(0),
     "threads": Limit(1, "one for each core"),
 }
