@@ -1,4 +1,8 @@
-"""How does the score of each task type move along a factor that is a number, such as the share of a source of data?"""
+"""How does the score of each task type move along a factor that is a number, such as the share of a source of data?
+
+Each design is asked for itself, so its levels on a type are corrected together: with eight tasks a type and all designs
+in one family no p could pass.
+"""
 
 from typing import Any
 
@@ -37,7 +41,9 @@ def answer(material: Material) -> Answer | None:
         tables.append(
             pairs.assign(design_of_curve=cell, level=pairs["second"].map(dict(zip(designs, levels, strict=True))))
         )
-    tests = corrected_pairs(pd.concat(tables, ignore_index=True), settings)
+    tests = pd.concat(tables, ignore_index=True)
+    if settings.family == "table":
+        tests = corrected_pairs(tests, settings)
     said = _sentence(tests, factor, levels[0])
     rows, numbers = [], settings.numbers
     for (cell, kind), of_curve in tests.groupby(["design_of_curve", "type"], sort=False):
@@ -45,8 +51,8 @@ def answer(material: Material) -> Answer | None:
         rows.append([Cell(str(cell)), Cell(str(kind)), Cell(numbers.score(of_curve["mean_first"].iloc[0])), *tested])
     caption = (
         f"Mean score at {factor} = {levels[0]} and the mean difference from it at each other level, over the tasks of a"
-        " type; below it p of the two-sided signed-rank test, corrected over the designs and levels of a type"
-        f"{'' if settings.family == 'type' else ' and over all types'}. {star_legend(tests, settings)}. {said}"
+        " type; below it p of the two-sided signed-rank test, corrected over the levels of a design on a type"
+        f"{' and over designs and types' * (settings.family == 'table')}. {star_legend(tests, settings)}. {said}"
     )
     head, shown = ["Design", "Type", f"{factor} = {levels[0]}", *map(str, levels[1:])], settings.rows_shown
     grid = Grid(

@@ -43,7 +43,7 @@ def test_each_level_is_tested_against_the_lowest(along, analyse_words):
     result = analyse_words(place, FACTOR)
     tests = of(result).frames["curves"]
     assert len(tests) == 2 * 2 * 3
-    for kind, rows in tests.groupby("type"):
+    for (kind, _), rows in tests.groupby(["type", "design_of_curve"]):
         kept, p = np.isin(KINDS, [kind] if kind != "All" else ["STS", "Retrieval"]), []
         for row in rows.to_dict("records"):
             low, other = (scores[row["design_of_curve"], s] for s in (0, float(row["level"])))
