@@ -14,7 +14,6 @@ from mteb import TaskMetadata, TaskResult, get_task
 from peft import AutoPeftModel
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
-from transformers import dynamic_module_utils
 
 from cli.errors import UserError
 from encoders.attention.probe import sight
@@ -35,14 +34,6 @@ from training.set_up import save_trained
 
 LEAST = 0.999999  # measured: 1 - 5e-13 in float64
 FACTS = {"study": "tests", "status": "finished", "data": {"instructed": 0}, "base_weights_sha256": "", "code": {}}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _module_files_of_this_session(tmp_path_factory):
-    """transformers copies the module files that it runs to a place of its own, which outlives the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
-        yield
 
 
 @pytest.fixture(scope="session")

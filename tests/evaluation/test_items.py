@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
+from evaluation.items import text_features
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
-from evaluation.text_features import text_features
 
 NAMES = ["Asked", "Classes", "Clusters", "Graded", "Pairs", "Ranked", "Summaries"]
 FULL = "apple pear plum lime"

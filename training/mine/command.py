@@ -26,8 +26,7 @@ from records.fingerprint import remember_below
 from records.manifest import code
 from records.streams import stream_seed
 from training.mine.encoder import Ranker, open_ranker
-from training.mine.ranks import Rules, chosen, ranked
-from training.mine.report import report, shares
+from training.mine.ranks import Rules, chosen, ranked, report, shares
 
 Config = dict[str, Any]
 RULES = ("percent", "margin", "threshold")
