@@ -97,7 +97,8 @@ def fixed_words(config: dict[str, Any], words: Sequence[str], params: Iterable[s
     if "study" not in keys:
         return []
     several = {*(config.get("axes") or ()), *params, *OF_A_DESIGN}
-    return [word for key, word in zip(keys, words, strict=True) if key not in several and not below(key, BOOKKEEPING)]
+    left_out = (*BOOKKEEPING, *(["objective"] if "objective" in keys else ()))  # in_batch is no key of another one
+    return [w for key, w in zip(keys, words, strict=True) if key not in several and not below(key, left_out)]
 
 
 def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str]) -> list[str]:

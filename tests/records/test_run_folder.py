@@ -192,3 +192,12 @@ def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
     assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "embedded,data=mix,data.mix.classes=0.1"
     other = folder("data=mix", "data@data.sources.pairs=jsonl", "data.sources.pairs.path=a").parts[-3]
     assert other == "embedded,data=mix,data_data.sources.pairs=jsonl,data.sources.pairs.path=a" + other[-9:]
+
+
+def test_keys_of_an_objective_that_a_named_study_chooses_are_named():
+    """Without the objective there is no such key, so they cannot be the study's defaults."""
+    words = ["study=two", "objective=mixed", "objective.in_batch=false", "lora.r=8"]
+    config = plain(composed("train", words))
+    fixed = fixed_words(config, words)
+    assert fixed == ["lora.r=8"]
+    assert run_folder(config, choices_of(words), fixed).path.parts[-3] == "two,objective=mixed,objective.in_batch=false"
