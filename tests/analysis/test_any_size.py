@@ -1,4 +1,4 @@
-"""What the analysis says of any number of tasks and rows: no row shown, more than 500 tasks, a million rows."""
+"""What the analysis says of any number of tasks and rows: no row shown, over 500 tasks, a quarter of a million rows."""
 
 import re
 from time import process_time
@@ -68,11 +68,11 @@ def test_more_tasks_make_equivalence_surer_not_less(tmp_path, analyse_words):
 
 
 @pytest.mark.slow
-def test_a_million_rows_take_less_than_a_minute(tmp_path, analyse_words):
-    """Three designs, five seeds, 66,667 tasks. Processor time, since others may use the machine."""
-    path = long_csv(tmp_path / "x.csv", (3, 5, 66_667))
+def test_a_quarter_of_a_million_rows_takes_less_than_twenty_seconds(tmp_path, analyse_words):
+    """Three designs, five seeds, 16,667 tasks. Processor time, since others may use the machine."""
+    path = long_csv(tmp_path / "x.csv", (3, 5, 16_667))
     began = process_time()
     result = analyse_words(f"scores={path}")
     assert "two-sided Wilcoxon signed-rank test (more than 1,000 tasks: by the normal curve)" in document(result)
-    assert process_time() - began < 60
+    assert process_time() - began < 20
     assert np.isfinite(result.material.pairs[["hl_low", "hl_high", "p", "p_permutation"]]).all().all()
