@@ -98,6 +98,14 @@ def _no_seeds_for_devices_that_are_not_there():
         yield
 
 
+LONGEST = ("test_whole_study.py", "test_leak.py", "test_extend.py", "test_finite.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest: at the end all other cores would wait for one of them."""
+    items.sort(key=lambda item: not item.location[0].endswith(LONGEST))
+
+
 def pytest_collection_finish():
     """Spare the garbage collector the imported packages: it would go through their million objects again and again."""
     gc.collect()

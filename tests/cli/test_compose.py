@@ -20,7 +20,7 @@ from cli.errors import UserError
         ("published=gritlm", "no 'published' in conf/. It is called design."),
         ("cell=m4", "no 'cell' in conf/. It is called design."),
         ("reading.pool_bos=true", "no 'reading' in conf/. It is called token_choice."),
-        ("data.path=a.txt", "It belongs to data=ir_data, data=jsonl, data=text"),
+        ("data.path=a.txt", "It belongs to data=classes, data=graded, data=ir_data, data=jsonl, data=text"),
         ("lora.r", "key=value"),
         ("seed=0,1", "Add -m"),
     ],

@@ -53,7 +53,7 @@ def test_other_arguments_stay():
 
 
 def test_a_key_of_another_member_is_traced_to_it():
-    with pytest.raises(UserError, match=r"no key 'data.path'.*It belongs to data=ir_data, data=jsonl"):
+    with pytest.raises(UserError, match=r"no key 'data.path'.*It belongs to data=.*data=ir_data, data=jsonl"):
         composed("train", ["data.path=a"])
 
 
