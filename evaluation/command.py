@@ -108,7 +108,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def finished(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line that names runs would score nothing; False where only loading an encoder tells."""
+    """Tell whether a command line that names runs would score nothing; False where only loading an encoder tells.
+
+    False, too, with predictions=true: scores that have none are named by the command itself.
+    """
     from evaluation.tasks.chosen import task_set
 
     cfg = plain(composed("evaluate", evaluate_words(arguments)))
@@ -116,7 +119,8 @@ def finished(arguments: Sequence[str]) -> bool:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     remember_below(cfg["cache_dir"])
     tasks = task_set(cfg).tasks
-    return not cfg["readings"] and all(nothing_left(candidate, tasks) for candidate in candidates(cfg))
+    more = cfg["readings"] or cfg["predictions"]
+    return not more and all(nothing_left(candidate, tasks) for candidate in candidates(cfg))
 
 
 def run(cfg: Config) -> list[Outcome]:

@@ -118,6 +118,7 @@ def test_what_is_finished_is_told_by_its_files(kept):
     assert not evaluate.finished([*score_it, "instructions=table"])
     assert not evaluate.finished([*score_it, "tasks=[DocsNetworkxSTS]"])
     assert not evaluate.finished([*score_it, "evaluation.dims=[8]"]), "loading tells"
+    assert not evaluate.finished([*score_it, "predictions=true"]), "the command says that there are none"
     adapter = Path(run) / "adapter" / "adapter_model.safetensors"
     save_file({name: weight + 1 for name, weight in load_file(adapter).items()}, adapter)
     assert not evaluate.finished(score_it), "other weights have other scores"
