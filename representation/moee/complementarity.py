@@ -1,4 +1,4 @@
-"""Compares what routing weights and hidden states hold: clusters, similarities of pairs, and pairs that they fail.
+"""Compares what routing weights and hidden states hold: clusters and their topics, similarities of pairs, failed pairs.
 
 MoEE (Li and Zhou, arXiv 2410.10814, section 3.2, table 1 and figure 2). As a yardstick k-means is compared with itself:
 what two starts on the same vectors disagree on is no difference between readings.
@@ -24,6 +24,7 @@ from representation.figures import look, mark_panels
 from representation.moee.clusters import Labels, agreement, deviation, partition, shares
 from representation.moee.mixtures import HS_AND_RW, check_sizes, mixtures
 from representation.moee.pair_tasks import Floats, PairTask, draws, once, pair_tasks, size, spearman
+from representation.moee.topics import topic_grid, topics, won_grid, won_pairs
 from representation.question import each
 from representation.readings import arrays, encode, readings_of
 from representation.texts import Arrays, Texts, gathered
@@ -36,6 +37,8 @@ LIMITS = {
     "complementarity.pairs": Limit(8),
     "complementarity.threshold": real(0, below=1),
     "complementarity.bootstraps": Limit(100),
+    "complementarity.words": Limit(1),
+    "complementarity.shown": Limit(1),
 }
 THRESHOLDS = np.round(np.arange(0.05, 0.51, 0.05), 2)
 MEASURES = {
@@ -57,25 +60,37 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     if not experts:
         return None
     tasks = pair_tasks(texts.task_set.data.values(), keys["pairs"], settings["texts_seed"])
-    clusters, pairs, failed = [], [], []
+    threshold = float(THRESHOLDS[abs(THRESHOLDS - keys["threshold"]).argmin()])
+    named = min(keys["clusters"][0], len(texts.distinct))
+    clusters, topic_rows, pairs, failed, won = [], [], [], [], []
     for studied in each(experts, NAME, settings):
         readings = readings_of(studied, HS_AND_RW)
         vectors = gathered(texts.passes(studied, texts.distinct, arrays(readings)), len(texts.distinct))
         for k in keys["clusters"]:
             clusters += [{"encoder": studied.label, **row} for row in compared(vectors, k, keys["starts"])]
+        for name, of_reading in vectors.items():
+            found = topics([t.text for t in texts.distinct], partition(of_reading, named, 0), keys["words"])
+            topic_rows += [{"encoder": studied.label, "reading": name, **row} for row in found]
         for task in tasks:
             instruction = texts.instruction(studied, task.name, "query")
             of_texts = encode(readings, studied.encoder(), task.texts, instruction)
             similarity = {name: task.similarities(v) for name, v in of_texts.items()}
             pairs.append({"encoder": studied.label, **correlated(task, similarity, keys["bootstraps"])})
             failed += [{"encoder": studied.label, **row} for row in failures(task, similarity)]
+            examples = won_pairs(task, similarity, threshold, keys["shown"])
+            won += [{"encoder": studied.label, **row} for row in examples]
     frame, over = pd.DataFrame(clusters), f"{size(tasks)} of {texts.benchmark}"
-    frames, grids = {f"{NAME}_clusters": frame}, [cluster_grid(frame, texts.over)]
+    of_topics = pd.DataFrame(topic_rows)
+    frames = {f"{NAME}_clusters": frame, f"{NAME}_topics": of_topics}
+    grids = [cluster_grid(frame, texts.over), topic_grid(of_topics, named, texts.over)]
     drawings = [partial(cluster_drawing, frame, texts.over)]
     if tasks:
         of_pairs, of_failures = pd.DataFrame(pairs), pd.DataFrame(failed)
         frames |= {f"{NAME}_pairs": of_pairs, f"{NAME}_failures": of_failures}
-        grids.append(pair_grid(of_pairs, of_failures, keys["threshold"], over))
+        grids.append(pair_grid(of_pairs, of_failures, threshold, over))
+        if won:
+            frames[f"{NAME}_won"] = pd.DataFrame(won)
+            grids.append(won_grid(frames[f"{NAME}_won"], threshold, over))
         drawings.append(partial(failure_drawing, of_failures, over))
     notes = [
         f"Each of {keys['starts']} k-means runs is the best of ten starts.",
@@ -134,9 +149,7 @@ def cluster_grid(frame: pd.DataFrame, over: str) -> Grid:
 
 def pair_grid(pairs: pd.DataFrame, failed: pd.DataFrame, threshold: float, over: str) -> Grid:
     """One row per encoder and task: correlation of similarities, and who fails the pairs that one of them fails."""
-    thresholds = failed["threshold"].unique()
-    at = thresholds[abs(thresholds - threshold).argmin()]
-    chosen = failed[failed["threshold"] == at].set_index(["encoder", "task"])
+    chosen = failed[failed["threshold"] == threshold].set_index(["encoder", "task"])
     rows = []
     for r in pairs.to_dict("records"):
         f = chosen.loc[(r["encoder"], r["task"])]
@@ -146,8 +159,8 @@ def pair_grid(pairs: pd.DataFrame, failed: pd.DataFrame, threshold: float, over:
         rows.append([*about, *(Cell(score(v, 3)) for v in values)])
     caption = (
         "Spearman: of the pairs' similarities by HS with those by RW, with its 95 % interval over bootstrap samples of "
-        f"pairs; {over}. Failed pairs: whose rank by similarity is off by more than {at:g} of all pairs for HS or RW; "
-        "shares of these. By chance: what by one alone would be if failures had nothing to do with one another."
+        f"pairs; {over}. Failed pairs: whose rank by similarity is off by more than {threshold:g} of all pairs for HS "
+        "or RW; shares of these. By chance: what by one alone would be if failures had nothing to do with one another."
     )
     head = ["Encoder", "Task", "Spearman", "Failed pairs"]
     head += ["by RW alone", "by HS alone", "by both", "by one alone", "by chance"]

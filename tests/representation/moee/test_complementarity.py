@@ -47,6 +47,12 @@ def test_the_answer_is_that_of_each_reading_run_alone(moe):
     assert at["pairs"] == (off[0] | off[1]).sum()
     assert at["both"] == pytest.approx((off[0] & off[1]).sum() / at["pairs"])
     assert at["one_alone"] == pytest.approx((off[0] & ~off[1]).sum() / at["pairs"])
+    of_hs = found.frames["complementarity_topics"].query("reading == 'HS'")["texts"]
+    assert list(of_hs) == sorted(np.bincount(partition(hs, 3, 0)), reverse=True)
+    assert not {"complementarity-topics", "complementarity-won"} - {grid.name for grid in found.grids}
+    won = found.frames["complementarity_won"].query("ahead == 'RW'").iloc[0]
+    k = task.left.index(won["left"]) if task.left.count(won["left"]) == 1 else None
+    assert k is None or (off[0][k], off[1][k]) == (True, False)
 
 
 def test_what_is_the_same_agrees_and_what_is_shuffled_does_not():
