@@ -81,6 +81,12 @@ def _use(exported: Exported, name: str) -> str:
     lines += ["", f"An instruction goes before the text as a prompt; the run's wording is `{instructed}`."]
     if exported.mode and exported.mode != "lasttoken" and not exported.pooler.pool_instruction:
         lines += ["A prompt is left out of the mean; of one that ends in a space the first token of the text is too."]
+    if exported.mode and exported.bidirectional:
+        lines += [
+            "",
+            "Tokens see the whole text (`is_causal` in config.json), which takes transformers >= 5.2: earlier ones",
+            "leave the key out of account without a word, and give other vectors.",
+        ]
     if not exported.mode:
         lines += [
             "",

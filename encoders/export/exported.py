@@ -45,6 +45,11 @@ class Exported:
         return attention_of(self.text_encoder.encoder.backbone)
 
     @property
+    def bidirectional(self) -> bool:
+        """Whether every layer sees the whole text."""
+        return set(self.pattern.of_layers(self.pooler.num_layers)) == {whole_text}
+
+    @property
     def prompts(self) -> dict[str, str]:
         """Side -> the words before a bare text; the whole form, {text} in it, where the text is not the end of it."""
         template = self.text_encoder.tokenizer.template
@@ -61,9 +66,9 @@ class Exported:
         """
         template, pooler = self.text_encoder.tokenizer.template, self.pooler
         mode = MODES.get(self.config["pooler"]["name"])
-        sees = set(self.pattern.of_layers(pooler.num_layers))
+        causal = set(self.pattern.of_layers(pooler.num_layers)) == {earlier}
         forms = [form for side in (template.query, template.document) for form in vars(side).values()]
-        uniform = sees == {earlier} or (sees == {whole_text} and self.merged)  # config.json of the base says causal
+        uniform = causal or (self.bidirectional and self.merged)  # config.json of the base says causal
         if not (mode and uniform and all(map(_ends_in_text, forms))):
             return None
         prompted = self.manifest["data"].get("instructed") or any(self.prompts.values())
