@@ -1,5 +1,6 @@
 """For every pair: told apart, equivalent within the margin, or not told."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,12 +77,13 @@ def _smallest_margins(material: Material) -> Floats:
     alone, count, most = material.settings.family == "type", len(material.pairs_on(material.last)), round(WIDEST / STEP)
     if count > MOST_PAIRS:
         return np.full(count, np.nan)
+    kinds = [material.last] if alone else list(material.blocks)
+    p_at = {kind: _bounded_p(material, kind) for kind in kinds}
     low, high = np.zeros(count, dtype=np.int64), np.full(count, most + 1)
     while (high - low > 1).any():
         middle = (low + high) // 2
         for steps in np.unique(middle[high - low > 1]).tolist():
-            kinds = [material.last] if alone else list(material.blocks)
-            tests = equivalence_tests(material, steps * STEP, kinds, sizes=False)
+            tests = equivalence_tests(material, steps * STEP, kinds, {kind: p_at[kind](steps) for kind in kinds})
             tests = tests[tests["type"] == material.last]
             passed = np.where(tests["n_seeds"] >= FEWEST_SEEDS, tests["told"], tests["significant"]).astype(bool)
             here = (middle == steps) & (high - low > 1)
@@ -89,19 +91,47 @@ def _smallest_margins(material: Material) -> Floats:
     return np.where(high <= most, high * STEP, np.nan)
 
 
-def equivalence_tests(material: Material, margin: float, kinds: list[str], *, sizes: bool = True) -> pd.DataFrame:
-    """Return the corrected tests of equivalence within a margin, one row per (type, pair). sizes=False: p alone."""
+def _bounded_p(material: Material, kind: str) -> Callable[[int], Floats]:
+    """Return the function from a margin, in steps, to p [P] of the pairs of a block, which lets the same tests pass.
+
+    A p above alpha passes in no family and changes none, and one below alpha over the family's size passes in every
+    one. So where a smaller margin gave a p twice as large as the first, it stands as 1, and where a larger one gave
+    half of the second, as 0: ties let p rise with the margin, by less than that.
+    """
+    settings, differences = material.settings.of_other_tests, material.differences(kind)
+    hopeless, surely = 2 * settings.alpha, settings.alpha / 2 / len(material.pairs)
+    fails, passes = np.full(len(differences), -1), np.full(len(differences), np.iinfo(np.int64).max)
+
+    def p_at(steps: int) -> Floats:
+        p = np.where(steps <= fails, 1.0, 0.0)
+        open_rows = np.flatnonzero((steps > fails) & (steps < passes))
+        both = one_sided(differences[open_rows], steps * STEP, settings.zeros, settings.decimals)
+        p[open_rows] = np.maximum(*both)
+        fails[open_rows[p[open_rows] > hopeless]] = steps
+        passes[open_rows[p[open_rows] < surely]] = steps
+        return p
+
+    return p_at
+
+
+def equivalence_tests(
+    material: Material, margin: float, kinds: list[str], p: Mapping[str, Floats] | None = None
+) -> pd.DataFrame:
+    """Return the corrected tests of equivalence within a margin, one row per (type, pair).
+
+    p: kind -> p over tasks [P] where it is known; it stands alone then, without p_min, intervals and posteriors.
+    """
     settings, parts = material.settings.of_other_tests, []  # of non-equivalent pairs any number can be together
     for kind in kinds:
-        rows, differences = material.pairs_on(kind), material.differences(kind)
+        rows = material.pairs_on(kind)
         columns: dict[str, Any] = {name: rows[name].to_numpy() for name in ("type", "first", "second")}
         columns |= {"n_tasks": len(material.blocks[kind]), "margin": margin, "told_apart": rows["told"].to_numpy()}
-        if sizes:
+        if p is None:
+            differences = material.differences(kind)
             columns |= vars(equivalence(differences, margin, settings.alpha, settings.zeros, settings.decimals))
             columns |= mean_posterior(differences, margin, settings.decimals)
         else:
-            both = one_sided(differences, margin, settings.zeros, settings.decimals)
-            columns |= {"p": np.maximum(*both), "p_min": 0.0}
+            columns |= {"p": p[kind], "p_min": 0.0}
         seeds = SeedMeans(*(rows[name].to_numpy() for name in SeedMeans.__dataclass_fields__))
         columns |= {"n_seeds": seeds.n_seeds, "p_seeds": outside(seeds, margin)}
         parts.append(pd.DataFrame(columns))
