@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from cli.compose import options
 from cli.errors import UserError
 
-OF_TRAIN = ("data.path", "runs_dir", "cache_dir")
+OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir")
 OF_EVALUATE = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "="
 LISTS = ("lineage",)  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
@@ -27,7 +28,7 @@ def quoted(value: str) -> str:
 
 
 def as_typed(words: Iterable[str], keys: Sequence[str]) -> list[str]:
-    """Return the words, those of `keys` and of `LISTS` with their values in quotes.
+    """Return the words, those of `keys` (patterns) and of `LISTS` with their values in quotes.
 
     `data.path=a.jsonl.gz,b.jsonl` means two files of one data set; unquoted, Hydra reads a sweep over two data sets
     (write `data.path=choice(a.jsonl,b.jsonl)` with -m for that), and stumbles over spaces and brackets in names.
@@ -38,13 +39,8 @@ def as_typed(words: Iterable[str], keys: Sequence[str]) -> list[str]:
 
 def _as_typed(word: str, keys: Sequence[str]) -> str:
     key, equals, value = word.partition("=")
-    of_a_source = "data.path" in keys and key.startswith("data.sources.") and key.endswith(".path")
-    if (
-        (key not in (*keys, *LISTS) and not of_a_source)
-        or not equals
-        or value in ("", "null")
-        or value.startswith(LEFT_ALONE)
-    ):
+    typed = any(fnmatchcase(key, pattern) for pattern in (*keys, *LISTS))
+    if not typed or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
         return word
     return f"{key}=[{quoted(value)}]" if key in LISTS else f"{key}={quoted(value)}"
 

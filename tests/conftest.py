@@ -18,29 +18,10 @@ from tests.started import ROOT
 
 # The fixtures import torch, transformers and hydra: the process that hands out the tests reads this file too.
 
-WORDS = [
-    "the",
-    "sum",
-    "of",
-    "two",
-    "arrays",
-    "is",
-    "returned",
-    "as",
-    "a",
-    "new",
-    "array",
-    "with",
-    "the",
-    "same",
-    "shape",
-    "and",
-    "type",
-    "of",
-    "its",
-    "first",
-    "argument",
-]
+# fmt: off
+WORDS = ["the", "sum", "of", "two", "arrays", "is", "returned", "as", "a", "new", "array", "with",
+         "the", "same", "shape", "and", "type", "of", "its", "first", "argument"]
+# fmt: on
 
 
 def pytest_ignore_collect(collection_path, config):

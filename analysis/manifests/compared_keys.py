@@ -86,10 +86,9 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
             return as_text(MEANT.get(factor, MEANT.get(f"{factor}.name", "absent")))
         value = value[part]
     if isinstance(value, dict):
-        if factor == "data.mix":  # a share of null is what the others leave
-            rest = 1 - sum(share or 0 for share in value.values())
-            of_source = {name: rest if share is None else share for name, share in value.items()}
-            return "+".join(f"{name}:{share:g}" for name, share in of_source.items() if share)
+        if factor == "data.mix":  # its shares, that of null among them
+            of_source = _object(_object(manifest, "data"), "of_source")
+            return "+".join(f"{name}:{facts['share']:g}" for name, facts in of_source.items() if facts["share"])
         return str(value.get("name") or of_value(value)[:8])
     return as_text(value)
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from cli.quoting import as_typed
+from cli.quoting import OF_TRAIN, as_typed
 
-QUOTED = ("run", "out", "data.path", "cache_dir")
+QUOTED = ("run", "out", *OF_TRAIN)
 
 
 def main(arguments: Sequence[str] = ()) -> None:

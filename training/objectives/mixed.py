@@ -15,12 +15,12 @@ from cli.limits import SWITCH, Limit, real
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.templates import Template
-from encoders.tokens import Tokens, by_instruction
+from encoders.tokens import Tokens
 from training.batches import query_side
 from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
-from training.validation import Validation, alike
+from training.validation import Validation, alike, encoded
 
 SPEARMAN = "Spearman of graded pairs"
 Loss = Callable[[Tensor], Tensor]
@@ -115,9 +115,7 @@ class Mixed(Objective):
             scores[NDCG], self.vectors = self.validation.score(), self.validation.vectors
         if self.graded:
             texts, n = self._graded_texts(), len(self.graded)
-            vectors = torch.empty(len(texts), self.encoder.embedding_dim)
-            for instruction, at in by_instruction(texts).items():
-                vectors[at] = torch.from_numpy(self.encoder.encode([texts[k][1] for k in at], instruction))
+            vectors = torch.from_numpy(encoded(self.encoder, texts))
             cosines = F.cosine_similarity(vectors[:n], vectors[n:])
             scores[SPEARMAN] = float(spearmanr(cosines.numpy(), [t.grade for t in self.graded]).statistic)
             self.vectors = self.vectors if self.validation else vectors

@@ -289,11 +289,12 @@ def test_a_template_factor_takes_older_runs_for_what_they_did(study, analyse_wor
 
 
 def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, analyse_words, spread_scores):
-    mixes = {"s": {"pairs": None, "classes": 0}, "t": {"pairs": None, "classes": 0.3}}
-    for place, mix in mixes.items():
-        changes = {"data__mix": mix, "_data__of_source": {"pairs": {"sha256": "1" * 64, "share": 0}}}
-        order = {} if place == "s" else {"_batch_order_sha256": "e" * 64}
-        study.run("eos-causal", spread_scores(0.4), study=place, **changes, **order)
+    def mix(classes, sha="1" * 64):
+        of_source = {"pairs": {"sha256": sha, "share": 1 - classes}, "classes": {"sha256": "3" * 64, "share": classes}}
+        return {"data__mix": {"pairs": None, "classes": classes}, "_data__of_source": of_source}
+
+    study.run("eos-causal", spread_scores(0.4), study="s", **mix(0))
+    study.run("eos-causal", spread_scores(0.4), study="t", **mix(0.3), _batch_order_sha256="e" * 64)
     with pytest.raises(UserError, match=r"also in batch_order_sha256, data\.mix\.classes"):
         analyse_words(f"scores={study.root}")
     for factor, names in (
@@ -302,8 +303,6 @@ def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, analy
     ):
         found = analyse_words(f"scores={study.root}", f"factors=[pooler,attn,{factor}]")
         assert list(found.material.designs) == [f"eos-causal {name}" for name in names]
-    study.run(
-        "eos-bi", spread_scores(0.4), study="t", data__mix=mixes["t"], _data__of_source={"pairs": {"sha256": "2" * 64}}
-    )
+    study.run("eos-bi", spread_scores(0.4), study="t", **mix(0.3, sha="2" * 64))
     with pytest.raises(UserError, match=r"also in .*data\.of_source\.pairs\.sha256"):
         analyse_words(f"scores={study.root}", "factors=[pooler,attn,data.mix]")
