@@ -9,7 +9,7 @@ from cli.errors import UserError
 
 OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir")
 OF_EVALUATE = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "="
-LISTS = ("lineage",)  # of files; one without brackets is a list of one
+LISTS = ("lineage", "lora.start")  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
 FIXED_BY_A_RUN = (

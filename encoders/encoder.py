@@ -34,6 +34,7 @@ class Encoder(nn.Module):
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
         self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
         self.merge_rounding = 0.0  # encoders/merge_stages.py
+        self.start: dict[str, Any] = {}  # facts of the runs that LoRA started as, training/lora_start.py
 
     def forward(self, batch: Batch) -> Tensor:
         """Return [B, E] float32, of unit length if `normalize`."""

@@ -29,7 +29,7 @@ def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
     changes: dict[str, list[tuple[float, Tensor, Tensor]]] = defaultdict(list)
     layers = dict(backbone.named_modules())
     for stage in stages:
-        for name, change in _adapter(stage, backbone).items():
+        for name, change in factors_of(stage, backbone).items():
             changes[name].append(change)
     lost = total = 0.0
     for name, parts in changes.items():
@@ -46,8 +46,11 @@ def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> float:
     return (lost / total) ** 0.5 if total else 0.0
 
 
-def _adapter(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tensor, Tensor]]:
-    """(scaling, A [r, D_in], B [D_out, r]) in float32 of every layer that the adapter's configuration names."""
+def factors_of(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tensor, Tensor]]:
+    """Return (scaling, A [r, D_in], B [D_out, r]) in float32 of every layer that the adapter's configuration names.
+
+    Raises `UserError` for an adapter that is more than plain LoRA, lacks tensors or has others.
+    """
     from peft import PeftConfig
     from peft.tuners.tuners_utils import check_target_module_exists
 

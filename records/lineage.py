@@ -1,4 +1,4 @@
-"""The finished runs that a run starts from: their adapters are merged into the base, in order, before it begins."""
+"""Finished runs that a run starts from: stages, merged into the base in order, and those that its LoRA starts as."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.errors import UserError
 from records.fingerprint import of_file, of_value
-from records.identity import BASE, numeric_config
+from records.identity import BASE, below, numeric_config, of_states
 from records.manifest import read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
@@ -55,6 +55,38 @@ def read_stages(words: Sequence[str] | None) -> list[Stage]:
     for word in words or ():
         stages.append(_stage(_folder(word, stages), stages))
     return stages
+
+
+ALIKE = ("attn", "template", "lora.targets")
+
+
+def read_starts(config: Mapping[str, Any]) -> list[Stage]:
+    """Return the runs of `lora.start=[...]`, whose adapters were trained on the stages of `lineage=`.
+
+    Raises `UserError` as `read_stages` does, and for a run of another attention, template or set of layers: its adapter
+    changes another function.
+    """
+    words = config["lora"].get("start")
+    if isinstance(words, str):
+        raise UserError(f"lora.start={words} must be a list of run folders: lora.start=[{words}].")
+    before = read_stages(config.get("lineage")) if words else []
+    starts = [_stage(_folder(word, before), before) for word in words or ()]
+    mine = _alike(config)
+    for start in starts:
+        theirs = _alike(start.manifest["config"])
+        for key in sorted(mine.keys() | theirs.keys()):
+            if mine.get(key) != theirs.get(key):
+                raise UserError(
+                    f"lora.start: {start.folder} was trained with {key}={theirs.get(key)}, and here {key}="
+                    f"{mine.get(key)}. Name runs that have the same, or change it here."
+                )
+    return starts
+
+
+def _alike(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys in which a run and those that it starts from agree."""
+    keys = of_states(config) | {"lora.targets": sorted(config["lora"]["targets"])}
+    return {key: value for key, value in keys.items() if below(key, ALIKE)}
 
 
 def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
@@ -103,6 +135,8 @@ def label(stages: Sequence[Stage], seed: int) -> str:
     for stage in stages:
         settings = numeric_config(stage.manifest["config"])
         settings.pop("lineage", None)  # paths; the stages themselves are named before it
+        if settings.pop("lora.start", None):
+            settings["lora.start"] = [fact["run"].rpartition("/")[0] for fact in stage.manifest["start"]]
         other = stage.manifest["seed"]
         names.append(f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'@{other}'}")
     return "+".join(names)

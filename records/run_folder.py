@@ -13,13 +13,13 @@ from cli.compose import composed, composer, flat, plain
 from cli.errors import UserError
 from records.atomic import write_json
 from records.identity import BOOKKEEPING, below, different_keys
-from records.lineage import label, read_stages
+from records.lineage import label, read_stages, read_starts
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
 UNNAMED = ("encoder", "design", "sweep")  # groups that only list other groups: what they set is named
 CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members of others: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
-OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage")
+OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage", "lora.start", "lora.combine")
 LONGEST_NAME = 120
 
 
@@ -115,11 +115,12 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
     base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
-    return named + [f"{k}={_lineage(config) if k == 'lineage' else _short(mine.get(k))}" for k in keys]
+    return named + [f"{k}={_runs(config, k) if k in ('lineage', 'lora.start') else _short(mine.get(k))}" for k in keys]
 
 
-def _lineage(config: dict[str, Any]) -> str:
-    return label(read_stages(config["lineage"]), config["seed"]) or "none"
+def _runs(config: dict[str, Any], key: str) -> str:
+    stages = read_stages(config["lineage"]) if key == "lineage" else read_starts(config)
+    return label(stages, config["seed"]) or "none"
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:

@@ -16,10 +16,11 @@ from encoders.attention.kernels import refuse_unpadded
 from encoders.attention.pattern import pattern_of
 from encoders.identity import base_fingerprints
 from poolers.shared.registry import check_pooler, reads_padding
-from records.lineage import read_stages
+from records.lineage import read_stages, read_starts
 from records.run_folder import RunFolder
 from training.frozen_states import check_frozen
-from training.manifest_facts import check_same
+from training.lora_start import COMBINE, check_start
+from training.manifest_facts import OTHER_RUNS, check_same
 from training.objectives.objective import Pretraining, objective_class
 
 Config = dict[str, Any]
@@ -42,6 +43,7 @@ LIMITS = ENCODER | {
     "lora.r": Limit(1),
     "lora.alpha": real(0),
     "lora.dropout": real(0, below=1),
+    "lora.density": real(1e-6, largest=1),
     "data.validation": Limit(1),
 }
 
@@ -54,12 +56,13 @@ def check_sizes(config: Config) -> None:
         objective.check(config)
         return
     _refuse_other_recipe(config["objective"])
-    check_limits(config, {**LIMITS, **objective.limits}, {**ENCODER_WORDS, **objective.words})
+    check_limits(config, {**LIMITS, **objective.limits}, {**ENCODER_WORDS, "lora.combine": COMBINE, **objective.words})
     pattern_of(config["attn"])
     if "mix" in config["data"]:
         check_mix(config["data"])
     check_pooler(config["pooler"])
     _check_trainer(config)
+    check_start(config)
     refuse_unpadded(config["model"], reads_padding(config["pooler"]))
     objective.check(config)
     if config["backbone"]["frozen"]:
@@ -89,7 +92,7 @@ def _check_trainer(config: Config) -> None:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
     if t["progress"] not in (True, False, "lines"):
         raise UserError(f"trainer.progress={t['progress']} must be true (a bar), lines or false.")
-    if t["max_steps"] < 1:
+    if t["max_steps"] < 1 and not config["lora"]["start"]:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
         )
@@ -110,11 +113,9 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
         raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
     check_same(now, manifest, finished, remedy)
-    if not config.get("lineage"):
-        return
-    stages = [stage.adapter_sha256 for stage in read_stages(config["lineage"])]
-    if stages != [stage["adapter_sha256"] for stage in manifest.get("lineage", [])]:
-        raise UserError(
-            f"{folder.path} is finished, but the stages it was trained on have changed since. "
-            "Delete it to train it anew."
-        )
+    for key, others in (("lineage", read_stages(config.get("lineage"))), ("start", read_starts(config))):
+        if [other.adapter_sha256 for other in others] != [fact["adapter_sha256"] for fact in manifest.get(key, [])]:
+            raise UserError(
+                f"{folder.path} is finished, but the runs of {OTHER_RUNS[key]}= that it was trained on have changed "
+                "since. Delete it to train it anew."
+            )

@@ -26,6 +26,7 @@ SAME = {"data.sha256": "training data", **BASE}
 # Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
 ROOTS = ("training.run", *sorted(f"poolers.shared.{module.name}" for module in iter_modules(poolers.shared.__path__)))
 ABSENT = "absent"
+OTHER_RUNS = {"lineage": "lineage", "start": "lora.start"}  # what a manifest says of them -> their key
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "elementwise", "device", "precision", "dtypes")
 
 
@@ -50,6 +51,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "data": data,
         **base_fingerprints(config["model"]),
         **({"lineage": encoder.lineage, "merge_rounding": encoder.merge_rounding} if encoder.lineage else {}),
+        **encoder.start,
         "precision": precision.name,
         "dtypes": {
             "weights": str(precision.weights).removeprefix("torch."),
@@ -91,10 +93,11 @@ def continued(manifest: Config, interrupted: Config) -> Config:
     written down as "before -> now", so that the control rule sees a run of two halves for what it is.
     """
     check_same(manifest, interrupted, "this run was interrupted", "Put it back, or delete the run folder.")
-    if manifest.get("lineage") != interrupted.get("lineage"):
-        raise UserError(
-            "The stages of lineage= changed since this run was interrupted. Put them back, or delete the run folder."
-        )
+    for key, word in OTHER_RUNS.items():
+        if manifest.get(key) != interrupted.get(key):
+            raise UserError(
+                f"The runs of {word}= changed since this run was interrupted. Put them back, or delete the run folder."
+            )
     return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
 
 
@@ -141,9 +144,9 @@ def step_facts(module: StepModule) -> Config:
         "tokens": module.tokens,
         **_counted(module),
         "seconds": round(module.seconds, 2),
-        "tokens_per_second": round(module.tokens / module.seconds, 1),
+        "tokens_per_second": round(module.tokens / module.seconds, 1) if module.seconds else None,
         **peak_memory(next(module.encoder.parameters()).device),
-        "loss": sum(module.recent_losses) / len(module.recent_losses),
+        "loss": sum(module.recent_losses) / len(module.recent_losses) if module.recent_losses else None,
     }
 
 

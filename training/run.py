@@ -87,9 +87,10 @@ def train_run(config: Config, folder: RunFolder) -> None:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
-    before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is the identity, also on continuing
+    before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held = HeldOut(module.held_out_scores, t["validate_every"])
-    fit(config, module, [held], folder.path)
+    if t["max_steps"]:  # none: the runs of lora.start as they are combined
+        fit(config, module, [held], folder.path)
     if not first:
         return
     module.tail_mean.put()
@@ -100,10 +101,11 @@ def train_run(config: Config, folder: RunFolder) -> None:
         **steps,
         **objective.facts(steps),
         **({"held_out": {"before": before, "after": after}} if kind.scored_before else {}),
-        "collapse": objective.collapse(steps["loss"], before, after),
+        "collapse": objective.collapse(steps["loss"], before, after) if t["max_steps"] else None,
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})
     (folder.path / LAST).unlink(missing_ok=True)
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in after)
-    print(f"{folder.path}: loss {closing['loss']:.3f}; held-out {scores}")
+    loss = f"loss {closing['loss']:.3f}" if t["max_steps"] else "no step"
+    print(f"{folder.path}: {loss}; held-out {scores}")
     warn(folder, closing)

@@ -19,6 +19,7 @@ from encoders.tokens import TextTokenizer
 from records.atomic import replacing
 from records.streams import stream_seed
 from training.large_batch import ChunkPlan, LargeBatch
+from training.lora_start import start_lora
 
 Config = dict[str, Any]
 
@@ -54,6 +55,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
         encoder = open_states(encoder, config, precision)
     else:
         adapted = add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
+        encoder.start = start_lora(encoder.backbone, config)
         if t["gradient_checkpointing"]:
             encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
             encoder.backbone.enable_input_require_grads()

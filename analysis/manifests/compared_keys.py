@@ -14,9 +14,9 @@ NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores", "instruction_sets")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
-SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters")
+SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters", "lora.start.adapters")
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
-WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage")
+WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage", "lora.start")
 # conf/evaluate.yaml adds its keys to the configuration of a reference without a run; `evaluation` states their outcome.
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 NAMED = ("pooler", "attn")
@@ -61,12 +61,20 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if stages:
         yield "lineage.objectives", [stage["objective"] for stage in stages]
         yield "lineage.adapters", [stage["adapter_sha256"] for stage in stages]
+    starts = manifest.get("start") or ()  # the runs whose adapters LoRA started as
+    if starts:
+        yield "lora.start.runs", _without_seeds(starts)
+        yield "lora.start.adapters", [start["adapter_sha256"] for start in starts]
     for module, digest in _object(_object(manifest, "code"), "modules").items():
         yield f"code.modules.{module}", digest
     evaluation = _object(manifest, "evaluation")
     yield from ((f"evaluation.{key}", evaluation[key]) for key in SCORED if key in evaluation)
     for part in ("encoder", "inputs", "tasks"):  # encoder: number formats, kernel, device, threads
         yield from ((f"evaluation.{part}.{name}", value) for name, value in _object(evaluation, part).items())
+
+
+def _without_seeds(runs: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [str(run["run"]).rpartition("/")[0] for run in runs]
 
 
 def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -78,8 +86,10 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
     """Return the value of a factor in this run: a group's name (`pooler`: "eos"), a key's value (`lora.r`: "16")."""
     if factor in NAMED:
         return str(manifest[factor])
-    if factor == "lineage":  # what was done before, not where it lies
-        return "+".join(stage["objective"] for stage in manifest.get("lineage") or ()) or "none"
+    if factor in ("lineage", "lora.start"):  # what was done before, not where it lies
+        stages, starts = (manifest.get(key) or () for key in ("lineage", "start"))
+        runs = [stage["objective"] for stage in stages] if factor == "lineage" else _without_seeds(starts)
+        return "+".join(runs) or "none"
     value: Any = manifest["config"]
     for part in factor.split("."):
         if not isinstance(value, dict) or part not in value:

@@ -66,11 +66,15 @@ def tokens_per_second(design: Design) -> float | None:
 
 
 def training_flops(design: Design) -> float | None:
-    """Return the floating-point operations of training, those of the stages before it included: the mean over seeds.
+    """Return the floating-point operations of training, those of the runs before it included: the mean over seeds.
 
-    None where a run or one of its stages does not state them.
+    None where a run or one of those before it, merged into the base or started as, does not state them.
     """
-    spent = [[run.manifest, *(run.manifest.get("lineage") or ())] for run in design.runs if run.trained]
+    spent = [
+        [run.manifest, *(run.manifest.get("lineage") or ()), *(run.manifest.get("start") or ())]
+        for run in design.runs
+        if run.trained
+    ]
     known = [[part.get("flops") for part in parts] for parts in spent]
     if not known or any(flops is None for own in known for flops in own):
         return None

@@ -155,6 +155,7 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
     return [
         ("model", f"{config['model']['path']}: {f.layers} layers, attn={config['attn']['name']}"),
         *([("lineage", f"{', '.join(config['lineage'])} (not read here)")] if config.get("lineage") else []),
+        *([("start", f"{', '.join(config['lora']['start'])} (not read here)")] if config["lora"]["start"] else []),
         ("base", f"{f.base:,} parameters, frozen, {f.base_bytes / GIB:.2f} GiB"),
         ("adapter", f"{f.adapter:,} parameters: {_targets_text(f.targets)}"),
         ("head", f"{f.head:,} parameters ({config['pooler']['name']})"),
