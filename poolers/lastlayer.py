@@ -1,13 +1,14 @@
 """Last-layer trainable pooling: trainable queries attend to the last layer's token states."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from torch import Tensor
 
+from cli.errors import UserError
 from cli.limits import Limit
 from poolers.shared.base import Pooler, States, TokenView, reading_of
-from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
+from poolers.shared.cross_attention import LIMITS, ONE_KEY, WORDS, CrossAttentionHead, sized
 
 
 class LastLayerTrainable(Pooler):
@@ -20,6 +21,7 @@ class LastLayerTrainable(Pooler):
 
     needs_training: ClassVar[bool] = True
     limits: ClassVar[Mapping[str, Limit]] = LIMITS
+    words: ClassVar[Mapping[str, Sequence[Any]]] = WORDS
 
     def __init__(
         self, hidden_size: int, num_layers: int, *, tokens: str, mask_padding: bool = True, **settings: Any
@@ -27,10 +29,16 @@ class LastLayerTrainable(Pooler):
         super().__init__(hidden_size, num_layers, **reading_of(settings))
         self.tokens, self.mask_padding = tokens, mask_padding
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings))
+        if self.head.of_instruction and tokens != "all":
+            raise UserError(f"pooler.tokens={tokens} is one key, {ONE_KEY}")
+
+    def asked(self, states: Tensor, tokens: TokenView) -> Tensor | None:
+        """[B, 1, D]: what `CrossAttentionHead.forward` takes of the instruction; None with query="fixed"."""
+        return self.instruction_mean(states, tokens)[:, None] if self.head.of_instruction else None
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, Tensor)
         if self.tokens == "all":
-            return self.head(states, self.pooled(tokens) if self.mask_padding else None)
+            return self.head(states, self.pooled(tokens) if self.mask_padding else None, self.asked(states, tokens))
         return self.head(self.one_of(states, tokens, self.tokens)[:, None])

@@ -1,6 +1,6 @@
 """Refuse a run that cannot be, before anything is loaded, and a finished one that is not what the command asks for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,9 +15,11 @@ from corpora.triples import Triple
 from encoders.attention.kernels import refuse_unpadded
 from encoders.attention.pattern import pattern_of
 from encoders.identity import base_fingerprints
+from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, reads_padding
 from records.lineage import read_stages, read_starts
 from records.run_folder import RunFolder
+from training.batches import query_side
 from training.frozen_states import check_frozen
 from training.lora_start import COMBINE, check_start
 from training.manifest_facts import OTHER_RUNS, check_same
@@ -67,6 +69,17 @@ def check_sizes(config: Config) -> None:
     objective.check(config)
     if config["backbone"]["frozen"]:
         check_frozen(config)
+
+
+def check_instructed(config: Config, triples: Sequence[Triple]) -> None:
+    """Refuse pooler.query=instruction where no query has words around its text. Raises `UserError`."""
+    instruction, template = config["data"].get("instruction"), template_of(config)
+    bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
+    if config["pooler"].get("query") == "instruction" and all(bare):
+        raise UserError(
+            "pooler.query=instruction, and no query of the data has an instruction: it would train as "
+            "pooler.query=fixed. Give data.instruction=<sentence>, or records that bring one."
+        )
 
 
 def _refuse_other_recipe(objective: Config) -> None:

@@ -9,7 +9,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from cli.quiet import quieten
 from records.fingerprint import remember_below
 from records.run_folder import RunFolder, fixed_words, run_folder
-from training.checks import check_sizes, refuse_changed
+from training.checks import check_instructed, check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
 from training.cost.check import check
 from training.frozen_states import fill_states
@@ -69,6 +69,7 @@ def train_run(config: Config, folder: RunFolder) -> None:
     kind = objective_class(config["objective"]["name"])
     assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
+    check_instructed(config, examples)
     kept, held_out = split(examples, config["data"])
     setup = set_up(config, str(folder.path))
     encoder = setup.encoder

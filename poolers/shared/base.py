@@ -62,7 +62,8 @@ class Pooler(nn.Module, ABC):
       number of experts of each MoE layer, never empty.
 
     `embedding_dim` is E. `needs_training` is False where the pooler has no parameters to train. `layers`: which of
-    the L layers are read, in order (not with "last"). `limits`: setting -> which numbers it may be.
+    the L layers are read, in order (not with "last"). `limits`: setting -> which numbers it may be; `words`: setting
+    -> which words.
 
     pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. pool_bos is True where an older manifest has
     no such key. last_real: the last token is the last real one; False takes the last position of the padded batch, as
@@ -73,6 +74,7 @@ class Pooler(nn.Module, ABC):
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "last"
     needs_training: ClassVar[bool] = False
     limits: ClassVar[Mapping[str, Limit]] = {}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {}
     reads_padding: bool = False
 
     def __init__(
@@ -112,6 +114,12 @@ class Pooler(nn.Module, ABC):
     def one_of(self, hidden: Tensor | Packed, tokens: TokenView, which: str) -> Tensor:
         """[B, D] float32: the state of the "last" token, or else the mean over the pooled ones; hidden: [B, T, D]."""
         return self.last_token(hidden, tokens) if which == "last" else weighted_mean(hidden, self.pooled(tokens))
+
+    def instruction_mean(self, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
+        """[B, D] float32: the mean state of the instruction's tokens, zeros without one; hidden: [B, T, D]."""
+        asked = tokens.roles == INSTRUCTION
+        is_there = asked.any(dim=1, keepdim=True)
+        return weighted_mean(hidden, torch.where(is_there, asked, tokens.real)) * is_there
 
     def reduce(self, layer: int, hidden: Any, tokens: TokenView) -> Tensor:
         """Shrink the states of a layer of `layers` (L-1 is the last, after the final norm); hidden: [B, T, D]."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import Limit, real
+from cli.limits import SWITCH, Limit, real
 
 LIMITS = {  # of the keys of conf/head that `sized` takes
     "num_queries": Limit(1),
@@ -20,6 +20,8 @@ LIMITS = {  # of the keys of conf/head that `sized` takes
     "mlp_factor": real(1e-6),
     "query_std": real(0),
 }
+ONE_KEY = "so pooler.query=instruction can move no attention. Give pooler.tokens=all, or pooler.query=fixed."
+WORDS = {"start": ("near_mean", "torch"), "mlp": SWITCH, "residual": SWITCH, "query": ("fixed", "instruction")}
 
 
 def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any
     head["mlp_inner"] = max(1, round(width * factor)) if mlp else 0
     if match is None:
         return head
-    wanted = match - extra
+    wanted = match - extra - (width**2 if head.get("query") == "instruction" else 0)
     least = head_parameters(width, **{k: head[k] for k in ("num_queries", "num_heads", "head_dim")}, mlp_inner=1)
     if not mlp or wanted < least:
         raise UserError(
@@ -51,7 +53,10 @@ def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any
 
 
 def head_parameters(width: int, num_queries: int, num_heads: int, head_dim: int, mlp_inner: int) -> int:
-    """Parameters of `CrossAttentionHead`: queries, two norms, four projections; MLP: norm, 2 x inner, back."""
+    """Parameters of `CrossAttentionHead`: queries, two norms, four projections; MLP: norm, 2 x inner, back.
+
+    query="instruction" has width^2 more.
+    """
     attention = num_queries * width + 4 * width + 4 * width * num_heads * head_dim
     return attention + (mlp_inner * (3 * width + 2) + 3 * width if mlp_inner else 0)
 
@@ -92,6 +97,10 @@ class CrossAttentionHead(nn.Module):
 
     mlp_inner: 0 for no MLP. query_std: the queries start from N(0, query_std^2). residual: whether the queries are
     added to what they attend to, as the published code does. start: "near_mean" or "torch" (torch's own random start).
+
+    query: "fixed", or "instruction": q_n = norm(Q_n) + W norm(u), u the mean state of the instruction's tokens, zero
+    without one; W [D, D] starts at zero. It is added after the norm, which scales the small Q_n up: before it, a few
+    steps of the optimiser on W would drown them (docs/decisions/queries.md). The residual adds Q_n alone.
     """
 
     def __init__(
@@ -105,6 +114,7 @@ class CrossAttentionHead(nn.Module):
         query_std: float = 0.02,
         residual: bool = False,
         start: str = "near_mean",
+        query: str = "fixed",
     ) -> None:
         super().__init__()
         self.num_heads, self.head_dim, self.residual = num_heads, head_dim, residual
@@ -123,12 +133,19 @@ class CrossAttentionHead(nn.Module):
         self.mlp: GegluMLP | None = None  # made last, so that attention starts alike with and without it
         if mlp_inner:
             self.mlp = GegluMLP(width, mlp_inner, as_identity=start == "near_mean")
+        self.of_instruction: nn.Linear | None = None  # W, made after all else for the same reason
+        if query == "instruction":
+            self.of_instruction = nn.Linear(width, width, bias=False)
+            nn.init.zeros_(self.of_instruction.weight)
 
-    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return [B, D]. states: [B, K, D]; mask: [B, K] bool, the keys that exist (None: all of them)."""
-        return self.finish(self.partial(states, mask)[0])
+    def forward(self, states: Tensor, mask: Tensor | None = None, asked: Tensor | None = None) -> Tensor:
+        """Return [B, D]. states: [B, K, D]; mask: [B, K] bool, the keys that exist (None: all of them).
 
-    def partial(self, states: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        asked: u, [B, 1, D] or another for each key [B, K, D]; of use with query="instruction", which needs it.
+        """
+        return self.finish(self.partial(states, mask, asked)[0])
+
+    def partial(self, states: Tensor, mask: Tensor | None, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Attention over one part of the keys: (result [B, H, N, d], log of the softmax's denominator [B, H, N, 1]).
 
         Parts combine exactly by `merge`, so the keys of all layers need never be held together.
@@ -139,9 +156,17 @@ class CrossAttentionHead(nn.Module):
         keys, values = self._split(self.key(x)), self._split(self.value(x))
         queries = self._split(self.query(self.norm_queries(self.queries))[None])
         scores = queries @ keys.transpose(-1, -2) / math.sqrt(self.head_dim)
+        if self.of_instruction is not None:
+            assert asked is not None
+            scores = scores + (self.moved(asked) * keys).sum(dim=-1)[:, :, None] / math.sqrt(self.head_dim)
         if mask is not None:
             scores = scores.masked_fill(~mask[:, None, None, :], -torch.inf)
         return scores.softmax(dim=-1) @ values, scores.logsumexp(dim=-1, keepdim=True)
+
+    def moved(self, asked: Tensor) -> Tensor:
+        """[B, H, K, d]: what the instruction adds to every query, projected; asked: u, [B, K, D]."""
+        assert self.of_instruction is not None
+        return self._split(self.query(self.of_instruction(F.layer_norm(asked, asked.shape[-1:]))))
 
     @staticmethod
     def merge(parts: list[Tensor], logs: list[Tensor]) -> Tensor:

@@ -28,12 +28,14 @@ def pooler_class(name: str) -> type[Pooler]:
 
 
 def check_pooler(config: Mapping[str, Any]) -> None:
-    """Refuse an unknown pooler, and numbers outside what its class allows. Raises `UserError`."""
+    """Refuse an unknown pooler, and numbers and words that its class does not allow. Raises `UserError`."""
     name = config["name"]
     if name not in pooler_names():
         raise UserError(f"There is no pooler '{name}'. {nearest(name, pooler_names())}")
-    limits = {f"pooler.{key}": limit for key, limit in pooler_class(name).limits.items()}
-    check_limits({"pooler": dict(config)}, limits, {})
+    cls = pooler_class(name)
+    limits = {f"pooler.{key}": limit for key, limit in cls.limits.items()}
+    words = {f"pooler.{key}": known for key, known in cls.words.items()}
+    check_limits({"pooler": dict(config)}, limits, words)
 
 
 def reads_padding(config: Mapping[str, Any]) -> bool:

@@ -77,10 +77,12 @@ def kind_of(piece: Piece, before: Piece | None, after: Piece | None) -> int:
     return FUNCTION if begins and ends and piece.letters in FUNCTION_WORDS else CONTENT
 
 
-def attention_weights(head: CrossAttentionHead, states: Tensor, mask: Tensor | None = None) -> Tensor:
+def attention_weights(
+    head: CrossAttentionHead, states: Tensor, mask: Tensor | None = None, asked: Tensor | None = None
+) -> Tensor:
     """Return [B, H, N, K] float32: the attention of N queries of H heads over the keys; rows sum to one.
 
-    states: [B, K, D], mask: [B, K] bool, the keys that exist, as `CrossAttentionHead.forward` takes them.
+    states: [B, K, D], mask: [B, K] bool, the keys that exist, asked: as `CrossAttentionHead.forward` takes them.
     softmax((LN(Q) W_q) (LN(x) W_k)^T / sqrt(d)).
     """
     keys = head.norm_keys(states.float())
@@ -88,7 +90,10 @@ def attention_weights(head: CrossAttentionHead, states: Tensor, mask: Tensor | N
         keys = keys.masked_fill(~mask[..., None], 0.0)
     keys = head.key(keys).unflatten(-1, (head.num_heads, head.head_dim))
     queries = head.query(head.norm_queries(head.queries)).unflatten(-1, (head.num_heads, head.head_dim))
-    scores = torch.einsum("nhd,bkhd->bhnk", queries, keys) / math.sqrt(head.head_dim)
+    scores = torch.einsum("nhd,bkhd->bhnk", queries, keys)
+    if asked is not None:
+        scores = scores + (head.moved(asked).transpose(1, 2) * keys).sum(dim=-1).transpose(1, 2)[:, :, None]
+    scores = scores / math.sqrt(head.head_dim)
     if mask is not None:
         scores = scores.masked_fill(~mask[:, None, None, :], -torch.inf)
     return scores.softmax(dim=-1)
@@ -103,15 +108,16 @@ def layer_attention(pooler: MultiLayerTrainable, states: States) -> Tensor:
     assert isinstance(states, list)
     if pooler.tokens == "all":
         return torch.cat([part[..., -1:] for part in states], dim=-1).softmax(dim=-1)
-    stacked = torch.stack(states, dim=1)
-    return attention_weights(pooler.head, stacked if pooler.layer_weights is None else stacked + pooler.layer_weights)
+    keys, asked = pooler.keys(torch.stack(states, dim=1))
+    return attention_weights(pooler.head, keys, asked=asked)
 
 
 def token_attention(pooler: LastLayerTrainable, states: States, tokens: TokenView) -> Tensor:
     """Return [B, H, N, T]: attention of a lastlayer head over the tokens that it reads, with pooler.tokens=all."""
     assert isinstance(states, Tensor)
     assert pooler.tokens == "all", "a head with one key has one weight"
-    return attention_weights(pooler.head, states, pooler.pooled(tokens) if pooler.mask_padding else None)
+    mask = pooler.pooled(tokens) if pooler.mask_padding else None
+    return attention_weights(pooler.head, states, mask, pooler.asked(states, tokens))
 
 
 def relative_entropy(weights: Tensor, keys: Tensor | int) -> Tensor:

@@ -83,8 +83,8 @@ def vectors_without(pooler: MultiLayerTrainable, reductions: Tensor, left_out: i
     if pooler.tokens == "all":
         parts = [reductions[:, i] for i in kept]
         return head.finish(head.merge([p[..., :-1] for p in parts], [p[..., -1:] for p in parts]))
-    states = reductions if pooler.layer_weights is None else reductions + pooler.layer_weights
-    return head(states[:, kept])
+    keys, asked = pooler.keys(reductions)
+    return head(keys[:, kept], asked=None if asked is None else asked[:, kept])
 
 
 class Reductions:

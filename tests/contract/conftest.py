@@ -108,8 +108,8 @@ def encoder_of(cell) -> Callable[..., tuple[Encoder, TextTokenizer]]:
     passes: dict[tuple, dict[tuple, Any]] = {}
 
     @cache
-    def build(pooler: str, attn: str, precision: str = "fp32", kernel: str = "eager"):
-        cfg = cell(pooler, attn, {"precision": precision, "model.attn_implementation": kernel})
+    def build(pooler: str, attn: str, precision: str = "fp32", kernel: str = "eager", changes: tuple = ()):
+        cfg = cell(pooler, attn, {"precision": precision, "model.attn_implementation": kernel, **dict(changes)})
         kind = cfg["model"]["path"], attn, precision, kernel
         with pytest.MonkeyPatch.context() as patch:
             if kind in backbones:  # its attention is proved, and its norms are tried

@@ -28,10 +28,12 @@ def test_the_count_is_the_modules_own(inner):
     assert count(head) == head_parameters(D, 3, 2, 5, inner)
 
 
-@pytest.mark.parametrize("name", ["lastlayer", "multilayer", "linear"])
+@pytest.mark.parametrize(
+    "words", [["lastlayer"], ["multilayer"], ["linear"], ["multilayer", "pooler.query=instruction"]]
+)
 @pytest.mark.parametrize("wanted", [20_000, 50_001])
-def test_matched_heads_have_one_size(name, wanted):
-    assert abs(count(pooler(name, f"pooler.match_params={wanted}")) - wanted) <= 1.5 * D + 1
+def test_matched_heads_have_one_size(words, wanted):
+    assert abs(count(pooler(*words, f"pooler.match_params={wanted}")) - wanted) <= 1.5 * D + 1
 
 
 def test_a_match_that_cannot_be_is_refused():
@@ -62,8 +64,11 @@ def test_a_head_that_is_not_trained_has_no_gradient_but_the_same_start():
     assert all(torch.equal(a, b) for a, b in zip(still.parameters(), moving.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("words", [["pooler.mlp=false"], ["pooler.layer_weights=false"], ["pooler.layers='last:2'"]])
-def test_a_part_left_out_moves_no_other_parts_start(words):
+@pytest.mark.parametrize(
+    "words",
+    [["pooler.mlp=false"], ["pooler.layer_weights=false"], ["pooler.layers='last:2'"], ["pooler.query=instruction"]],
+)
+def test_a_part_more_or_less_moves_no_other_parts_start(words):
     whole, less = (dict(pooler("multilayer", *w).named_parameters()) for w in ([], words))
     shared = [k for k in less if k in whole and less[k].shape == whole[k].shape]
     assert len(shared) >= 6

@@ -69,20 +69,22 @@ def test_means_count_real_tokens_only(name, instruction, bos):
         assert torch.allclose(out[b].double(), wanted, atol=1e-6)
 
 
-def literal_head(head: CrossAttentionHead, keys: torch.Tensor) -> torch.Tensor:
-    """The head for one text and keys [K, D], query by query and head by head, float64."""
+def literal_head(head: CrossAttentionHead, keys: torch.Tensor, asked: torch.Tensor | None = None) -> torch.Tensor:
+    """The head for one text and keys [K, D], query by query and head by head, float64. asked: u of each key [K, D]."""
     head = head.double()
     norm = torch.nn.functional.layer_norm
     x = norm(keys.double(), (D,), head.norm_keys.weight, head.norm_keys.bias)
     q = norm(head.queries, (D,), head.norm_queries.weight, head.norm_queries.bias)
     d = head.head_dim
+    moved = torch.zeros_like(x) if asked is None else norm(asked.double(), (D,)) @ head.of_instruction.weight.T
     outputs = []
     for n in range(len(q)):
         parts = []
         for h in range(head.num_heads):
             rows = slice(h * d, (h + 1) * d)
-            query = head.query.weight[rows] @ q[n]
-            scores = torch.stack([(head.key.weight[rows] @ k) @ query / d**0.5 for k in x])
+            query = head.query.weight[rows]
+            asks = [query @ (q[n] + m) for m in moved]
+            scores = torch.stack([(head.key.weight[rows] @ k) @ a / d**0.5 for k, a in zip(x, asks, strict=True)])
             weights = torch.exp(scores - scores.max()) / torch.exp(scores - scores.max()).sum()
             parts.append(sum(w * (head.value.weight[rows] @ k) for w, k in zip(weights, x, strict=True)))
         outputs.append(head.output.weight @ torch.cat(parts))
@@ -115,10 +117,28 @@ def test_lastlayer_equals_the_literal_head(tokens, mlp):
         pooler.head.float()
 
 
+def instruction_mean(states, row):
+    """The mean of a text's instruction tokens in states [T, D], zeros without one."""
+    asked = states[ROLES[row] == INSTRUCTION]
+    return asked.mean(dim=0) if len(asked) else torch.zeros(D)
+
+
+def test_lastlayer_with_moved_queries_equals_the_literal_head():
+    pooler, hidden = randomise(pooler_of("lastlayer", "bi", "pooler.query=instruction")), states()
+    out = run(pooler, hidden, TokenView(ROLES))
+    for b in range(len(ROLES)):
+        keys = hidden[-1, b, real(b)]
+        asked = instruction_mean(hidden[-1, b], b).expand_as(keys)
+        assert torch.allclose(out[b].double(), literal_head(pooler.head, keys, asked), atol=1e-5)
+        pooler.head.float()
+
+
+@pytest.mark.parametrize("query", ["fixed", "instruction"])
 @pytest.mark.parametrize("weights", [True, False])
 @pytest.mark.parametrize("tokens", ["all", "last", "mean"])
-def test_multilayer_equals_the_literal_head(tokens, weights):
-    pooler = randomise(pooler_of("multilayer", "bi", f"pooler.tokens={tokens}", f"pooler.layer_weights={weights}"))
+def test_multilayer_equals_the_literal_head(tokens, weights, query):
+    words = f"pooler.tokens={tokens}", f"pooler.layer_weights={weights}", f"pooler.query={query}"
+    pooler = randomise(pooler_of("multilayer", "bi", *words))
     hidden = states()
     out = run(pooler, hidden, TokenView(ROLES))
     added = pooler.layer_weights.detach() if weights else torch.zeros(L, D)
@@ -130,8 +150,31 @@ def test_multilayer_equals_the_literal_head(tokens, weights):
             "mean": lambda h: h.mean(dim=0, keepdim=True),
         }[tokens]
         keys = torch.cat([reduced(h) + added[i] for i, h in enumerate(layers)])
-        assert torch.allclose(out[b].double(), literal_head(pooler.head, keys), atol=1e-5)
+        of_layers = torch.stack([instruction_mean(hidden[i, b], b) for i in range(L)])
+        asked = of_layers.repeat_interleave(len(keys) // L, dim=0) if query == "instruction" else None
+        assert torch.allclose(out[b].double(), literal_head(pooler.head, keys, asked), atol=1e-5)
         pooler.head.float()
+
+
+@pytest.mark.parametrize("name", ["lastlayer", "multilayer"])
+def test_queries_that_instructions_move_start_as_fixed_ones_and_move_instructed_texts_alone(name):
+    fixed, moved = (pooler_of(name, "bi", f"pooler.query={query}") for query in ("fixed", "instruction"))
+    added = [key for key in moved.state_dict() if key not in fixed.state_dict()]
+    assert added == ["head.of_instruction.weight"]
+    assert all(torch.equal(value, moved.state_dict()[key]) for key, value in fixed.state_dict().items())
+    hidden, view = states(), TokenView(ROLES)
+    start = run(fixed, hidden, view)
+    assert torch.equal(start, run(moved, hidden, view))
+    moved.head.of_instruction.weight.data.normal_()
+    assert (start != run(moved, hidden, view)).any(dim=1).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "words", [("lastlayer", "bi", "pooler.tokens=last"), ("multilayer", "bi", "pooler.layers='last:1'")]
+)
+def test_queries_over_one_key_are_refused(words):
+    with pytest.raises(UserError, match=r"is one key, so pooler.query=instruction can move no attention"):
+        pooler_of(*words, "pooler.query=instruction")
 
 
 def test_paper_defaults_of_what_a_multilayer_head_reads():

@@ -52,12 +52,14 @@ def test_weights_are_those_of_a_literal_loop():
 
 
 @torch.no_grad()
-def test_values_under_these_weights_are_what_the_head_gives():
+@pytest.mark.parametrize("query", ["fixed", "instruction"])
+def test_values_under_these_weights_are_what_the_head_gives(query):
     """The forward pass of the head, finished from our weights, is its own."""
-    head, states, mask = pooler("lastlayer").head, torch.randn(B, T, D), ROLES != PAD
+    head, states, mask = pooler("lastlayer", f"pooler.query={query}").head, torch.randn(B, T, D), ROLES != PAD
+    asked = torch.randn(B, 1, D) if query == "instruction" else None
     values = head.value(head.norm_keys(states)).unflatten(-1, (head.num_heads, head.head_dim)).transpose(1, 2)
-    attended = attention_weights(head, states, mask) @ values
-    assert torch.allclose(head.finish(attended), head(states, mask), atol=1e-5)
+    attended = attention_weights(head, states, mask, asked) @ values
+    assert torch.allclose(head.finish(attended), head(states, mask, asked), atol=1e-5)
 
 
 @torch.no_grad()

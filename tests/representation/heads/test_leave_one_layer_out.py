@@ -8,13 +8,13 @@ from scipy import stats
 
 from cli.compose import composed, plain
 from evaluation.scoring import Options, score
-from poolers.shared.base import EOS, PAD, TEXT, TokenView
+from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
 from poolers.shared.registry import build_pooler
 from representation.heads import leave_one_layer_out
 from representation.heads.leave_one_layer_out import LayerLeftOut, Reductions, drops, layer_drops, vectors_without
 
 D, L, B, T = 12, 4, 3, 6
-ROLES = torch.tensor([[TEXT] * 5 + [EOS], [TEXT, TEXT, EOS, PAD, PAD, PAD], [TEXT] * 5 + [EOS]])
+ROLES = torch.tensor([[INSTRUCTION] * 2 + [TEXT] * 3 + [EOS], [TEXT, TEXT, EOS, PAD, PAD, PAD], [TEXT] * 5 + [EOS]])
 
 
 def pooler(*words):
@@ -39,7 +39,7 @@ def test_it_is_the_head_on_the_other_keys_alone(tokens, left_out):
     vectors = vectors_without(own, torch.stack(reduced(own, hidden), dim=1), left_out)
     others = [i for i in range(L) if i != left_out]
     for b in range(B):
-        real = ROLES[b] != PAD
+        real = (ROLES[b] != PAD) & (ROLES[b] != INSTRUCTION)
         kept = hidden[others][:, b, real] + own.layer_weights[others][:, None]
         if tokens == "mean":
             kept = kept.mean(dim=1, keepdim=True)
@@ -49,16 +49,18 @@ def test_it_is_the_head_on_the_other_keys_alone(tokens, left_out):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("query", ["fixed", "instruction"])
 @pytest.mark.parametrize("tokens", ["last", "mean", "all"])
-def test_with_all_layers_it_is_the_pooler_and_masking_is_leaving_out(tokens):
-    own, hidden = pooler(f"pooler.tokens={tokens}"), torch.randn(L, B, T, D)
+def test_with_all_layers_it_is_the_pooler_and_masking_is_leaving_out(tokens, query):
+    own, hidden = pooler(f"pooler.tokens={tokens}", f"pooler.query={query}"), torch.randn(L, B, T, D)
     states = reduced(own, hidden)
     stacked = torch.stack(states, dim=1)
     assert torch.equal(vectors_without(own, stacked, None), own(states, TokenView(ROLES)))
     if tokens != "all":
         mask = torch.ones(B, L, dtype=torch.bool)
         mask[:, 2] = False
-        masked = own.head(stacked + own.layer_weights, mask)
+        keys, asked = own.keys(stacked)
+        masked = own.head(keys, mask, asked)
         assert torch.allclose(vectors_without(own, stacked, 2), masked, atol=1e-5)
 
 
