@@ -17,6 +17,7 @@ from encoders.attention.pattern import earlier
 from encoders.attention.unpadded import UNPADDED, Group, Segments
 from encoders.fast.compile_once import kernels
 from encoders.layers import parts
+from encoders.mixse import SUBLAYER
 
 FAMILIES = ("llama", "mistral", "qwen2")  # whose layer is h + attention(norm(h)), then h + mlp(norm(h)), and no more
 HALF = torch.bfloat16
@@ -66,6 +67,8 @@ def _layer(layer: Any, hidden_states: Tensor, *args: Any, **how: Any) -> Tensor:
     h, x = _Norm.apply(hidden_states, first.weight, first.variance_epsilon)
     h = _Add.apply(h, layer.self_attn(hidden_states=x, **how)[0])
     h, x = _Norm.apply(h, second.weight, second.variance_epsilon)
+    if sublayer := getattr(mlp, SUBLAYER, None):  # its hook is gone around
+        sublayer.route(x)
     return _Add.apply(h, mlp.down_proj(_Gate.apply(mlp.gate_proj(x), mlp.up_proj(x))))
 
 

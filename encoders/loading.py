@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from cli.errors import UserError
+from encoders.adapter import REMEDY, adapter_files, load_adapter, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
@@ -18,7 +19,6 @@ from encoders.backbone import empty_backbone, load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
 from encoders.chunking import Chunk
 from encoders.encoder import Encoder, Reading, Readings
-from encoders.fast.fused_lora import fuse_lora
 from encoders.fast.same_numbers import spare_gates, spare_norms
 from encoders.identity import base_fingerprints, deciding
 from encoders.jit_layer import use_kernels
@@ -38,8 +38,8 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding
-from records.fingerprint import of_files, of_tensors, of_value
-from records.lineage import ADAPTER, Stage, check_base, read_stages, recorded_stages
+from records.fingerprint import of_tensors, of_value
+from records.lineage import Stage, check_base, read_stages, recorded_stages
 from records.streams import stream_seed
 
 Config = dict[str, Any]
@@ -123,9 +123,8 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
 
 def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tuple[TextEncoder, Fingerprint]:
     """Return the encoder of a run's folder, or the untrained one, and its fingerprint. others: see `build_encoder`."""
-    adapted = _adapted(cfg)
     if run:
-        absent = [part for part in (*[ADAPTER] * adapted, "head.safetensors") if not (run / part).is_file()]
+        absent = [part for part in (*adapter_files(cfg), "head.safetensors") if not (run / part).is_file()]
         if absent:
             raise UserError(
                 f"The run folder {run} has no {absent[0]}. Train it again: delete the folder and run train.py."
@@ -135,7 +134,7 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     stages = recorded_stages(run, cfg.get("lineage")) if run else None
     encoder = build_encoder(cfg, precision, device, stages, others)
     if run:
-        _load_trained(encoder, run, precision, adapted)
+        _load_trained(encoder, cfg, run, precision)
     if encoder.pooler.lacks_statistics:
         raise UserError(
             "pooler.standardise=corpus needs statistics. Make them with "
@@ -170,7 +169,7 @@ def fingerprint_of(cfg: Config, run: Path | None) -> str:
 
 def _fingerprint(base: Config, cfg: Config, run: Path | None, head: Mapping[str, torch.Tensor]) -> str:
     """sha256 of `base`, which `deciding` gave, of what was trained, and of the settings that move a vector."""
-    adapter = {"adapter": of_files([run / ADAPTER])} if run and _adapted(cfg) else {}
+    adapter = {"adapter": of_adapter(cfg, run)} if run and adapter_files(cfg) else {}
     settings = {  # what dims cut off later moves no vector
         "max_length": _cut(cfg),
         "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},
@@ -181,30 +180,17 @@ def _fingerprint(base: Config, cfg: Config, run: Path | None, head: Mapping[str,
     return of_value([base, {"head": of_tensors(head), **adapter}, settings])
 
 
-def _adapted(cfg: Config) -> bool:
-    return not cfg.get("backbone", {}).get("frozen")  # older manifests and evaluate.yaml have no such key
-
-
 def _precision(cfg: Config, device: torch.device) -> Precision:
     precision = resolve_precision(cfg["precision"], device)
     return replace(precision, compute=resolve_autocast(cfg["evaluation"]["autocast"], precision))
 
 
-def _load_trained(encoder: Encoder, run: Path, precision: Precision, adapted: bool) -> None:
-    from peft import PeftModel, get_peft_model_state_dict
-
-    remedy = "Train the run again: delete its folder and run train.py."
+def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:
     try:
-        if adapted:
-            lora = PeftModel.from_pretrained(encoder.backbone, str(run / "adapter"))
-            tensors = get_peft_model_state_dict(lora, save_embedding_layers=False)
-            check_names(str(run / ADAPTER), tensors, load_file(run / ADAPTER), remedy)  # PEFT draws what is absent
-            if precision.weights is torch.float32:
-                encoder.backbone = lora.merge_and_unload()
-            else:
-                fuse_lora(encoder.backbone)  # as in training: in bf16 another order of sums is another rounding
+        if adapter_files(cfg):
+            encoder.backbone = load_adapter(encoder.backbone, cfg, run, precision.weights is torch.float32)
         head = load_file(run / "head.safetensors")
-        check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, remedy)
+        check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
         encoder.pooler.load_state_dict(head)
     except (RuntimeError, ValueError, SafetensorError) as error:
         raise UserError(f"The run in {run} does not fit its base model: {str(error).splitlines()[0]}") from error

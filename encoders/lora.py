@@ -18,16 +18,9 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: 
     PEFT. Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError`
     where a target names no linear layer.
     """
-    from peft import LoraConfig, get_peft_model
+    from peft import get_peft_model
 
-    linear = (torch.nn.Linear, Conv1D)  # GPT-2's layers of that name are linear ones with transposed weights
-    names = {name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, linear)}
-    absent = set(lora["targets"]) - names
-    if absent:
-        raise UserError(f"lora.targets names {sorted(absent)}, not in this model. Its linear layers: {sorted(names)}.")
-    transposed = any(isinstance(m, Conv1D) for m in backbone.modules())
-    sizes = {"r": lora["r"], "lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
-    config = LoraConfig(**sizes, target_modules=list(lora["targets"]), fan_in_fan_out=transposed)
+    config = lora_config(backbone, lora)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         adapted = get_peft_model(backbone, config)
@@ -36,3 +29,17 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: 
     if fused:
         fuse_lora(backbone)
     return adapted
+
+
+def lora_config(backbone: PreTrainedModel, lora: dict[str, Any]) -> Any:
+    """Return PEFT's configuration of `lora`. Raises `UserError` where a target names no linear layer."""
+    from peft import LoraConfig
+
+    linear = (torch.nn.Linear, Conv1D)  # GPT-2's layers of that name are linear ones with transposed weights
+    names = {name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, linear)}
+    absent = set(lora["targets"]) - names
+    if absent:
+        raise UserError(f"lora.targets names {sorted(absent)}, not in this model. Its linear layers: {sorted(names)}.")
+    transposed = any(isinstance(m, Conv1D) for m in backbone.modules())
+    sizes = {"r": lora["r"], "lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
+    return LoraConfig(**sizes, target_modules=list(lora["targets"]), fan_in_fan_out=transposed)

@@ -20,6 +20,7 @@ BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axe
 # What runs did before a key was there. Only keys that had a meaning all along stand here: of every other key, that one
 # of two runs lacks it is a difference.
 MEANT = {
+    "adapter.name": "lora",
     "backbone.frozen": False,
     "data.columns.scores": "scores",
     "deterministic": False,

@@ -58,6 +58,7 @@ def read_stages(words: Sequence[str] | None) -> list[Stage]:
 
 
 ALIKE = ("attn", "template", "lora.targets")
+OF_EXPERTS = (*ALIKE, "model.sliding_window", "lora.r", "lora.alpha")
 
 
 def read_starts(config: Mapping[str, Any]) -> list[Stage]:
@@ -66,27 +67,43 @@ def read_starts(config: Mapping[str, Any]) -> list[Stage]:
     Raises `UserError` as `read_stages` does, and for a run of another attention, template or set of layers: its adapter
     changes another function.
     """
-    words = config["lora"].get("start")
+    return _read_alike(config, "lora.start", config["lora"].get("start"), ALIKE)
+
+
+def read_experts(config: Mapping[str, Any]) -> list[Stage]:
+    """Return the runs of `adapter.experts=[...]`, as `read_starts`; none where experts are drawn, or there are none.
+
+    Raises `UserError` also for a run of another rank or scaling.
+    """
+    words = config.get("adapter", {}).get("experts")
+    return [] if isinstance(words, int) else _read_alike(config, "adapter.experts", words, OF_EXPERTS)
+
+
+def _read_alike(
+    config: Mapping[str, Any], key: str, words: Sequence[str] | None, alike: tuple[str, ...]
+) -> list[Stage]:
+    """The runs that `words` name, which agree with `config` in the keys `alike`."""
     if isinstance(words, str):
-        raise UserError(f"lora.start={words} must be a list of run folders: lora.start=[{words}].")
+        raise UserError(f"{key}={words} must be a list of run folders: {key}=[{words}].")
     before = read_stages(config.get("lineage")) if words else []
-    starts = [_stage(_folder(word, before), before) for word in words or ()]
-    mine = _alike(config)
-    for start in starts:
-        theirs = _alike(start.manifest["config"])
-        for key in sorted(mine.keys() | theirs.keys()):
-            if mine.get(key) != theirs.get(key):
+    runs = [_stage(_folder(word, before), before) for word in words or ()]
+    mine = _states(config)
+    for run in runs:
+        theirs = _states(run.manifest["config"])
+        for name in sorted(mine.keys() | theirs.keys()):
+            if below(name, alike) and mine.get(name) != theirs.get(name):
                 raise UserError(
-                    f"lora.start: {start.folder} was trained with {key}={theirs.get(key)}, and here {key}="
-                    f"{mine.get(key)}. Name runs that have the same, or change it here."
+                    f"{key}: {run.folder} was trained with {name}={theirs.get(name)}, and here {name}="
+                    f"{mine.get(name)}. Name runs that have the same, or change it here."
                 )
-    return starts
+    return runs
 
 
-def _alike(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys in which a run and those that it starts from agree."""
-    keys = of_states(config) | {"lora.targets": sorted(config["lora"]["targets"])}
-    return {key: value for key, value in keys.items() if below(key, ALIKE)}
+def _states(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that states and LoRA depend on."""
+    lora = config["lora"]
+    sizes = {f"lora.{key}": lora[key] for key in ("r", "alpha")}
+    return of_states(config) | sizes | {"lora.targets": sorted(lora["targets"])}
 
 
 def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
@@ -179,6 +196,8 @@ def _stage(folder: Path, before: Sequence[Stage]) -> Stage:
             f"The stage {folder} is not finished (status {manifest['status']}). Give its train.py command again first."
         )
     if not (folder / ADAPTER).is_file():
+        if manifest["config"].get("adapter", {}).get("name", "lora") != "lora":
+            raise UserError(f"{folder} is a mixture of experts, not one LoRA. Name a run of adapter=lora.")
         frozen = manifest["config"].get("backbone", {}).get("frozen")
         mend = "It trained a head alone, so there is nothing to merge." if frozen else "Train it again."
         raise UserError(f"The stage {folder} has no {ADAPTER}. {mend}")

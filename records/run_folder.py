@@ -13,7 +13,7 @@ from cli.compose import composed, composer, flat, plain
 from cli.errors import UserError
 from records.atomic import write_json
 from records.identity import BOOKKEEPING, below, different_keys
-from records.lineage import label, read_stages, read_starts
+from records.lineage import label, read_experts, read_stages, read_starts
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
 UNNAMED = ("encoder", "design", "sweep")  # groups that only list other groups: what they set is named
@@ -21,6 +21,12 @@ CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage", "lora.start", "lora.combine")
 LONGEST_NAME = 120
+# Keys that name runs: a folder's name has what these are, not where they lie.
+OTHER_RUNS = {
+    "lineage": lambda c: read_stages(c["lineage"]),
+    "lora.start": read_starts,
+    "adapter.experts": read_experts,
+}
 
 
 @dataclass(frozen=True)
@@ -115,12 +121,12 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
     base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
-    return named + [f"{k}={_runs(config, k) if k in ('lineage', 'lora.start') else _short(mine.get(k))}" for k in keys]
+    return named + [f"{k}={_runs(config, k) if k in OTHER_RUNS else _short(mine.get(k))}" for k in keys]
 
 
 def _runs(config: dict[str, Any], key: str) -> str:
-    stages = read_stages(config["lineage"]) if key == "lineage" else read_starts(config)
-    return label(stages, config["seed"]) or "none"
+    runs = label(OTHER_RUNS[key](config), config["seed"])
+    return runs or (_short(config["adapter"]["experts"]) if key == "adapter.experts" else "none")
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:

@@ -12,12 +12,15 @@ from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
 from corpora.mix import check_mix
 from corpora.readers import data_fingerprint
 from corpora.triples import Triple
+from encoders.adapter import LIMITS as OF_ADAPTER
+from encoders.adapter import WORDS as OF_ADAPTER_WORDS
+from encoders.adapter import check_adapter
 from encoders.attention.kernels import refuse_unpadded
 from encoders.attention.pattern import pattern_of
 from encoders.identity import base_fingerprints
 from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, reads_padding
-from records.lineage import read_stages, read_starts
+from records.lineage import read_experts, read_stages, read_starts
 from records.run_folder import RunFolder
 from training.batches import query_side
 from training.frozen_states import check_frozen
@@ -26,28 +29,32 @@ from training.manifest_facts import OTHER_RUNS, check_same
 from training.objectives.objective import Pretraining, objective_class
 
 Config = dict[str, Any]
-LIMITS = ENCODER | {
-    "trainer.max_steps": Limit(0),
-    "trainer.global_batch_size": Limit(1),
-    "trainer.graph_tokens": Limit(0),
-    "trainer.chunk_size": Limit(1, "token_budget alone"),
-    "trainer.checkpoint_every": Limit(0),
-    "trainer.validate_every": Limit(0),
-    "trainer.average": real(1e-6, "the last weights", largest=1),
-    "trainer.devices": Limit(1),
-    "trainer.threads": Limit(1, "one for each core"),
-    "trainer.gradient_clip": real(0, "none"),
-    "objective.warmup": Limit(0),
-    "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
-    "objective.lr": real(0),
-    "objective.head_lr": real(0, "objective.lr"),
-    "objective.weight_decay": real(0),
-    "lora.r": Limit(1),
-    "lora.alpha": real(0),
-    "lora.dropout": real(0, below=1),
-    "lora.density": real(1e-6, largest=1),
-    "data.validation": Limit(1),
-}
+LIMITS = (
+    ENCODER
+    | OF_ADAPTER
+    | {
+        "trainer.max_steps": Limit(0),
+        "trainer.global_batch_size": Limit(1),
+        "trainer.graph_tokens": Limit(0),
+        "trainer.chunk_size": Limit(1, "token_budget alone"),
+        "trainer.checkpoint_every": Limit(0),
+        "trainer.validate_every": Limit(0),
+        "trainer.average": real(1e-6, "the last weights", largest=1),
+        "trainer.devices": Limit(1),
+        "trainer.threads": Limit(1, "one for each core"),
+        "trainer.gradient_clip": real(0, "none"),
+        "objective.warmup": Limit(0),
+        "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
+        "objective.lr": real(0),
+        "objective.head_lr": real(0, "objective.lr"),
+        "objective.weight_decay": real(0),
+        "lora.r": Limit(1),
+        "lora.alpha": real(0),
+        "lora.dropout": real(0, below=1),
+        "lora.density": real(1e-6, largest=1),
+        "data.validation": Limit(1),
+    }
+)
 
 
 def check_sizes(config: Config) -> None:
@@ -58,11 +65,13 @@ def check_sizes(config: Config) -> None:
         objective.check(config)
         return
     _refuse_other_recipe(config["objective"])
-    check_limits(config, {**LIMITS, **objective.limits}, {**ENCODER_WORDS, "lora.combine": COMBINE, **objective.words})
+    words = {**ENCODER_WORDS, **OF_ADAPTER_WORDS, "lora.combine": COMBINE, **objective.words}
+    check_limits(config, {**LIMITS, **objective.limits}, words)
     pattern_of(config["attn"])
     if "mix" in config["data"]:
         check_mix(config["data"])
     check_pooler(config["pooler"])
+    check_adapter(config)
     _check_trainer(config)
     check_start(config)
     refuse_unpadded(config["model"], reads_padding(config["pooler"]))
@@ -105,7 +114,7 @@ def _check_trainer(config: Config) -> None:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
     if t["progress"] not in (True, False, "lines"):
         raise UserError(f"trainer.progress={t['progress']} must be true (a bar), lines or false.")
-    if t["max_steps"] < 1 and not config["lora"]["start"]:
+    if t["max_steps"] < 1 and not (config["lora"]["start"] or config["adapter"].get("experts")):
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
         )
@@ -126,7 +135,8 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
         raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
     check_same(now, manifest, finished, remedy)
-    for key, others in (("lineage", read_stages(config.get("lineage"))), ("start", read_starts(config))):
+    runs = {"lineage": read_stages(config.get("lineage")), "start": read_starts(config)}
+    for key, others in {**runs, "experts": read_experts(config)}.items():
         if [other.adapter_sha256 for other in others] != [fact["adapter_sha256"] for fact in manifest.get(key, [])]:
             raise UserError(
                 f"{folder.path} is finished, but the runs of {OTHER_RUNS[key]}= that it was trained on have changed "

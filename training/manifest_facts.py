@@ -11,6 +11,7 @@ from cli.errors import UserError
 from corpora.docstrings import package_versions
 from corpora.mix import facts, sources
 from corpora.triples import Triple, described
+from encoders.adapter import expert_parameters, in_adapter
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
@@ -26,7 +27,11 @@ SAME = {"data.sha256": "training data", **BASE}
 # Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
 ROOTS = ("training.run", *sorted(f"poolers.shared.{module.name}" for module in iter_modules(poolers.shared.__path__)))
 ABSENT = "absent"
-OTHER_RUNS = {"lineage": "lineage", "start": "lora.start"}  # what a manifest says of them -> their key
+OTHER_RUNS = {
+    "lineage": "lineage",
+    "start": "lora.start",
+    "experts": "adapter.experts",
+}  # fact -> key that names them
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "elementwise", "device", "precision", "dtypes")
 
 
@@ -41,6 +46,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
     if packages:
         data["packages"] = package_versions(list(packages))
     encoder, device = module.encoder, next(module.encoder.parameters()).device
+    of_experts = expert_parameters(encoder.backbone)
     return {
         "study": config["study"],
         "pooler": config["pooler"]["name"],
@@ -64,7 +70,8 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "parameters": {
             "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
             "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
-            "base": sum(p.numel() for p in encoder.backbone.parameters() if not p.requires_grad),
+            "base": sum(p.numel() for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
+            **of_experts,
         },
         "seeds": stream_seeds(config["seed"]),
         "threads": torch.get_num_threads(),

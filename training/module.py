@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
 from cli.errors import UserError
+from encoders.mixse import mixture_of
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.cost.flops import Work
@@ -168,11 +169,13 @@ class StepModule(pl.LightningModule):
         return (self.decay_steps - step) / max(1, self.decay_steps - warmup)
 
     def configure_optimizers(self) -> Any:
-        """AdamW over adapter and head, each with its own learning rate."""
-        o = self.cfg["objective"]
-        adapter = [p for p in self.encoder.backbone.parameters() if p.requires_grad]
+        """AdamW over adapter, router of experts and head, each with its own learning rate."""
+        o, mixture = self.cfg["objective"], mixture_of(self.encoder.backbone)
+        router = [p for p in mixture.parameters() if p.requires_grad] if mixture else []
+        adapter = [p for p in self.encoder.backbone.parameters() if p.requires_grad and all(p is not r for r in router)]
         head = [p for p in self.encoder.pooler.parameters() if p.requires_grad]
-        rates = ((adapter, o["lr"]), (head, o["lr"] if o["head_lr"] is None else o["head_lr"]))
+        parts = ((adapter, None), (router, self.cfg.get("adapter", {}).get("lr")), (head, o["head_lr"]))
+        rates = ((parameters, o["lr"] if lr is None else lr) for parameters, lr in parts)
         groups = [{"params": parameters, "lr": lr} for parameters, lr in rates if parameters]
         optimizer = torch.optim.AdamW(groups, weight_decay=o["weight_decay"])
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)

@@ -9,14 +9,16 @@ from peft import PeftModel
 from safetensors.torch import save_file
 
 from cli.errors import UserError
+from encoders.adapter import add_adapter, save_adapter
 from encoders.encoder import Encoder
 from encoders.frozen.cached_encoder import open_states
+from encoders.identity import base_fingerprints
 from encoders.loading import build_encoder, build_tokenizer
-from encoders.lora import add_lora
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
 from records.atomic import replacing
+from records.lineage import ADAPTER, check_base, read_experts
 from records.streams import stream_seed
 from training.large_batch import ChunkPlan, LargeBatch
 from training.lora_start import start_lora
@@ -54,8 +56,11 @@ def set_up(config: Config, run: str = "") -> SetUp:
     if config["backbone"]["frozen"]:
         encoder = open_states(encoder, config, precision)
     else:
-        adapted = add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
-        encoder.start = start_lora(encoder.backbone, config)
+        experts = read_experts(config)
+        check_base(experts, base_fingerprints(config["model"]))
+        seed = stream_seed(config["seed"], "adapter")
+        adapted = add_adapter(encoder.backbone, config, seed, [(e.folder / ADAPTER).parent for e in experts])
+        encoder.start = {"experts": [e.facts for e in experts]} if experts else start_lora(encoder.backbone, config)
         if t["gradient_checkpointing"]:
             encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
             encoder.backbone.enable_input_require_grads()
@@ -80,6 +85,6 @@ def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> N
     """Write <folder>/head.safetensors and, unless the backbone was frozen, <folder>/adapter (PEFT's format)."""
     if adapted is not None:
         with replacing(folder / "adapter") as draft:
-            adapted.save_pretrained(str(draft), save_embedding_layers=False)
+            save_adapter(adapted, draft)
     with replacing(folder / "head.safetensors") as draft:
         save_file({k: v.contiguous() for k, v in encoder.pooler.state_dict().items()}, draft)

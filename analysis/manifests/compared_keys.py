@@ -13,13 +13,25 @@ SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "bat
 NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores", "instruction_sets")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
+STARTS = {"lora.start": "start", "adapter.experts": "experts"}  # keys that name runs -> what manifests say of these
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
-SEED_BOUND = ("batch_order_sha256", "steps", "seeds", "lineage.adapters", "lora.start.adapters")
+SEED_BOUND = (
+    "batch_order_sha256",
+    "steps",
+    "seeds",
+    "lineage.adapters",
+    "lora.start.adapters",
+    "adapter.experts.adapters",
+)
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
-WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage", "lora.start")
+WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage", "lora.start", "adapter.experts")
 # conf/evaluate.yaml adds its keys to the configuration of a reference without a run; `evaluation` states their outcome.
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 NAMED = ("pooler", "attn")
+STARTS = {
+    "lora.start": "start",
+    "adapter.experts": "experts",
+}  # key -> the fact that says which runs' adapters it named
 # configuration key -> facts that cannot stay the same when it is changed
 MOVES = {
     "model": tuple(BASE),
@@ -61,10 +73,13 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if stages:
         yield "lineage.objectives", [stage["objective"] for stage in stages]
         yield "lineage.adapters", [stage["adapter_sha256"] for stage in stages]
-    starts = manifest.get("start") or ()  # the runs whose adapters LoRA started as
-    if starts:
-        yield "lora.start.runs", _without_seeds(starts)
-        yield "lora.start.adapters", [start["adapter_sha256"] for start in starts]
+    for key, fact in STARTS.items():
+        starts = manifest.get(fact) or ()
+        if starts:
+            yield f"{key}.runs", _without_seeds(starts)
+            yield f"{key}.adapters", [start["adapter_sha256"] for start in starts]
+    if _drawn(manifest):
+        yield "adapter.experts.runs", _drawn(manifest)
     for module, digest in _object(_object(manifest, "code"), "modules").items():
         yield f"code.modules.{module}", digest
     evaluation = _object(manifest, "evaluation")
@@ -77,6 +92,12 @@ def _without_seeds(runs: Iterable[Mapping[str, Any]]) -> list[str]:
     return [str(run["run"]).rpartition("/")[0] for run in runs]
 
 
+def _drawn(manifest: Mapping[str, Any]) -> str:
+    """The number of experts that were drawn; "" where they are runs, or there are none."""
+    experts = _object(manifest["config"], "adapter").get("experts")
+    return str(experts) if isinstance(experts, int) else ""
+
+
 def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = value.get(key)
     return part if isinstance(part, dict) else {}
@@ -86,10 +107,10 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
     """Return the value of a factor in this run: a group's name (`pooler`: "eos"), a key's value (`lora.r`: "16")."""
     if factor in NAMED:
         return str(manifest[factor])
-    if factor in ("lineage", "lora.start"):  # what was done before, not where it lies
-        stages, starts = (manifest.get(key) or () for key in ("lineage", "start"))
-        runs = [stage["objective"] for stage in stages] if factor == "lineage" else _without_seeds(starts)
-        return "+".join(runs) or "none"
+    if factor in ("lineage", *STARTS):  # what was done before, not where it lies
+        before = manifest.get(STARTS.get(factor, factor)) or ()
+        runs = [run["objective"] for run in before] if factor == "lineage" else _without_seeds(before)
+        return "+".join(runs) or (_drawn(manifest) if factor == "adapter.experts" else "") or "none"
     value: Any = manifest["config"]
     for part in factor.split("."):
         if not isinstance(value, dict) or part not in value:

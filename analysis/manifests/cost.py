@@ -68,10 +68,10 @@ def tokens_per_second(design: Design) -> float | None:
 def training_flops(design: Design) -> float | None:
     """Return the floating-point operations of training, those of the runs before it included: the mean over seeds.
 
-    None where a run or one of those before it, merged into the base or started as, does not state them.
+    None where a run or one of those before it, merged into the base, started as or mixed, does not state them.
     """
     spent = [
-        [run.manifest, *(run.manifest.get("lineage") or ()), *(run.manifest.get("start") or ())]
+        [run.manifest, *(part for key in ("lineage", "start", "experts") for part in run.manifest.get(key) or ())]
         for run in design.runs
         if run.trained
     ]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
+from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import Pattern, earlier, whole_text
 from encoders.attention.switch import attention_of
 from encoders.loading import load_run
@@ -91,6 +92,11 @@ def load_exported(run: Path, merged: bool = True) -> Exported:
     config = {**config, "precision": "fp32", "accelerator": "cpu", "evaluation": evaluation}
     if config["model"]["trust_remote_code"]:
         raise UserError(f"{run} cannot be exported: its base has code of its own (model.trust_remote_code=true).")
+    if is_mixture(config) and not (merged and mixing_of(config["adapter"]).constant):
+        raise UserError(
+            f"{run} cannot be exported: its experts are weighed for each token. Of adapter=mixse only "
+            "adapter.router=uniform can be, with adapter=merged."
+        )
     if not merged and (config.get("lineage") or not (run / "adapter").is_dir()):
         why = "earlier stages are merged into its base" if config.get("lineage") else "it trained no adapter"
         raise UserError(f"adapter=beside does not fit {run}: {why}. Give adapter=merged.")

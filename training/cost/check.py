@@ -9,13 +9,13 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
+from encoders.adapter import add_adapter, expert_parameters, in_adapter, mixing_of
 from encoders.attention.layout import one_text_each
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
 from encoders.backbone import empty_backbone
 from encoders.encoder import Encoder
 from encoders.layers import parts
-from encoders.lora import add_lora
 from encoders.precision import best_device, resolve_precision
 from encoders.routers import experts_of
 from encoders.tokens import check_positions
@@ -30,18 +30,20 @@ SHORT = 16  # tokens of a short query: where nothing else bounds them, so many g
 
 @dataclass(frozen=True)
 class Facts:
-    """A run counted. base, adapter, head: numbers of parameters; targets: the linear layers of each layer with LoRA.
+    """A run counted. base, adapter, head: numbers of parameters, the trained ones of the adapter.
 
-    rows, chunks: texts and forward passes of a step over all processes, if no text occurs twice and all have full
-    length. chunk: texts, and tokens of each. crowd: the same of the chunk of most texts, with which a head's
-    activations grow. saved_bytes, crowd_bytes: what autograd keeps of either for the backward pass, parameters apart;
-    0 for the crowd where there is no head. layer_bytes: a layer's states of the chunk. dtype: of the vectors.
+    experts: of a mixture. targets: the linear layers of each layer with LoRA. rows, chunks: texts and forward passes of
+    a step over all processes, if no text occurs twice and all have full length. chunk: texts, and tokens of each.
+    crowd: the same of the chunk of most texts, with which a head's activations grow. base_bytes: of all that is frozen.
+    saved_bytes, crowd_bytes: what autograd keeps of either for the backward pass, parameters apart; 0 for the crowd
+    where there is no head. layer_bytes: a layer's states of the chunk. dtype: of the vectors.
     """
 
     layers: int
     base: int
     adapter: int
     head: int
+    experts: dict[str, int]
     targets: list[Counter]
     rows: int
     chunks: int
@@ -107,18 +109,19 @@ def facts(config: Config) -> Facts:
     chunk, crowd = (texts, length), (short, min(config["token_budget"] // short, length))
     layers, _ = parts(encoder.backbone)
     trained = [p for p in encoder.parameters() if p.requires_grad]
-    base = [p for p in encoder.backbone.parameters() if not p.requires_grad]
+    frozen = [p for p in encoder.backbone.parameters() if not p.requires_grad]
     head = sum(p.numel() for p in encoder.pooler.parameters())
-    base_bytes, trained_bytes = (sum(p.numel() * p.element_size() for p in tensors) for tensors in (base, trained))
+    base_bytes, trained_bytes = (sum(p.numel() * p.element_size() for p in tensors) for tensors in (frozen, trained))
     with FakeTensorMode(allow_non_fake_inputs=True):
         encoder.to_empty(device=torch.device("cpu"))
         vectors, saved_bytes = _dry_run(encoder, chunk)
         crowd_bytes = _dry_run(encoder, crowd)[1] if head else 0
     return Facts(
         layers=len(layers),
-        base=sum(p.numel() for p in base),
+        base=sum(p.numel() for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
         adapter=sum(p.numel() for p in trained) - head,
         head=head,
+        experts=expert_parameters(encoder.backbone),
         targets=[
             Counter(name.rsplit(".", 1)[-1] for name, m in layer.named_modules() if hasattr(m, "lora_A"))
             for layer in layers
@@ -157,7 +160,7 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
         *([("lineage", f"{', '.join(config['lineage'])} (not read here)")] if config.get("lineage") else []),
         *([("start", f"{', '.join(config['lora']['start'])} (not read here)")] if config["lora"]["start"] else []),
         ("base", f"{f.base:,} parameters, frozen, {f.base_bytes / GIB:.2f} GiB"),
-        ("adapter", f"{f.adapter:,} parameters: {_targets_text(f.targets)}"),
+        ("adapter", f"{f.adapter:,} parameters: {_mixture_text(config, f)}{_targets_text(f.targets)}"),
         ("head", f"{f.head:,} parameters ({config['pooler']['name']})"),
         ("embedding", f"{f.embedding_dim} dimensions, {f.dtype}"),
         ("steps", f"{steps:,} of {batch:,} {kind} ({f.rows:,} texts): {steps * batch:,} examples seen"),
@@ -178,10 +181,19 @@ def empty_encoder(config: Config) -> Encoder:
     set_attention(backbone, pattern_of(config["attn"]))
     with torch.device("meta"):
         if not config["backbone"]["frozen"]:
-            add_lora(backbone, config["lora"], seed=0)
+            add_adapter(backbone, config, seed=0)
         experts = experts_of(backbone)
         pooler = build_pooler(config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0, experts=experts)
     return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
+
+
+def _mixture_text(config: Config, f: Facts) -> str:
+    """The experts and how many of them a token meets, before their layers; "" for one LoRA."""
+    if not f.experts:
+        return ""
+    mixing, trains = mixing_of(config["adapter"]), config["adapter"]["trains"]
+    what = f"{mixing.experts} experts of {f.experts['experts']:,}, {mixing.active} of them for a token"
+    return f"{what} ({f.experts['active']:,}), router={mixing.router}, trains={trains}; "
 
 
 def _targets_text(targets: list[Counter]) -> str:

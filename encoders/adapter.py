@@ -1,0 +1,218 @@
+"""The adapter of a run, one LoRA or a mixture of them: built, saved in its folder and loaded from it."""
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedModel
+
+from cli.errors import UserError
+from cli.limits import SWITCH, Limit, real
+from encoders.checkpoint import check_names
+from encoders.fast.fused_lora import fuse_lora
+from encoders.lora import add_lora, lora_config
+from encoders.mixse import LEARNED, ROUTERS, Mixing, mix, mixture_of
+from poolers.shared.registry import pooler_class
+from records.fingerprint import of_file, of_files, of_value
+from records.lineage import ADAPTER
+from records.streams import stream_seed
+
+Config = dict[str, Any]
+PLACE, TENSORS = Path(ADAPTER).parts  # PEFT's names
+ROUTER = "router.safetensors"
+REMEDY = "Train the run again: delete its folder and run train.py."
+LIMITS = {
+    "adapter.top_k": Limit(1, "all experts"),
+    "adapter.balance": real(0),
+    "adapter.lr": real(0, "objective.lr"),
+}
+WORDS = {"adapter.router": ROUTERS, "adapter.trains": ("router", "experts"), "adapter.always": SWITCH}
+
+
+def is_mixture(cfg: Config) -> bool:
+    """Return whether the adapter of a run is a mixture; older manifests have plain LoRA and no such key."""
+    return cfg.get("adapter", {}).get("name") == "mixse"
+
+
+def mixing_of(adapter: Config) -> Mixing:
+    """Return how the experts of adapter=mixse are weighed."""
+    experts = adapter["experts"]
+    return Mixing(
+        experts if isinstance(experts, int) else len(experts), adapter["top_k"], adapter["router"], adapter["always"]
+    )
+
+
+def check_adapter(cfg: Config) -> None:
+    """Refuse keys of adapter=mixse that do not fit one another. Raises `UserError`."""
+    if not is_mixture(cfg):
+        return
+    adapter = cfg["adapter"]
+    experts, learned = adapter["experts"], adapter["router"] in LEARNED
+    listed = isinstance(experts, list) and experts and all(isinstance(word, str) for word in experts)
+    if not listed and (isinstance(experts, bool) or not isinstance(experts, int) or experts < 1):
+        raise UserError(
+            f"adapter.experts={experts} must be a list of finished runs of adapter=lora, or how many experts are drawn."
+        )
+    mixing, pooler = mixing_of(adapter), cfg["pooler"]
+    head = pooler_class(pooler["name"]).needs_training and pooler.get("trainable") is not False
+    faults = (
+        (
+            cfg["backbone"]["frozen"],
+            "=mixse adapts the decoder, which backbone.frozen=true keeps as it is. Leave one of them out.",
+        ),
+        (
+            not listed and adapter["trains"] == "router",
+            f".trains=router with adapter.experts={experts}, which are drawn: they do nothing yet. "
+            "Give adapter.trains=experts, or name finished runs.",
+        ),
+        (mixing.routed < 1, ".always=true leaves the router no expert. Give two or more."),
+        (
+            (mixing.top_k or 1) > mixing.routed >= 1,
+            f".top_k={mixing.top_k} is more than the {mixing.routed} experts that are routed. Lower it.",
+        ),
+        (
+            mixing.constant and mixing.top_k not in (None, mixing.routed),
+            f".router=uniform weighs all experts alike, not {mixing.top_k}. Give adapter.top_k=null.",
+        ),
+        (
+            not (learned or head) and adapter["trains"] == "router" and cfg["trainer"]["max_steps"],
+            f".router={adapter['router']} with adapter.trains=router and pooler={pooler['name']} trains nothing. "
+            "Give adapter.trains=experts, or trainer.max_steps=0.",
+        ),
+        (cfg["lora"]["start"], "=mixse starts from adapter.experts, not from lora.start. Leave one of them out."),
+        (
+            not learned and (adapter["lr"] is not None or adapter["balance"]),
+            f".router={adapter['router']} is not trained, so adapter.lr and adapter.balance mean nothing. "
+            "Leave them out.",
+        ),
+    )
+    for found, fault in faults:
+        if found:
+            raise UserError(f"adapter{fault}")
+
+
+def adapter_files(cfg: Config) -> list[str]:
+    """Return the files of a run's adapter, in its folder; none where the backbone was frozen."""
+    if cfg.get("backbone", {}).get("frozen"):  # older manifests and evaluate.yaml have no such key
+        return []
+    if not is_mixture(cfg):
+        return [ADAPTER]
+    mixing = mixing_of(cfg["adapter"])
+    router = [] if mixing.constant else [f"{PLACE}/{ROUTER}"]
+    return [*(f"{PLACE}/{name}/{TENSORS}" for name in expert_names(mixing)), *router]
+
+
+def of_adapter(cfg: Config, run: Path) -> str:
+    """Return the sha256 of a run's adapter: of its files and, of a mixture, of the keys that weigh the experts."""
+    if not is_mixture(cfg):
+        return of_files([run / ADAPTER])
+    sha256 = [of_file(run / file) for file in adapter_files(cfg)]  # names alone tell no expert from another
+    return of_value([sha256, cfg["lora"]["alpha"], *astuple(mixing_of(cfg["adapter"]))])
+
+
+def expert_names(mixing: Mixing) -> list[str]:
+    """Return expert0, expert1, ...: PEFT's names of the adapters, in the order of adapter.experts."""
+    return [f"expert{number}" for number in range(mixing.experts)]
+
+
+def add_adapter(backbone: PreTrainedModel, cfg: Config, seed: int, experts: Sequence[Path] = ()) -> Any:
+    """Add the adapter of `cfg` to `backbone`, as a run starts with it; return the PEFT model.
+
+    experts: folders with an adapter_model.safetensors each; without them the experts are drawn. What is not trained has
+    no gradient. Raises `UserError` as `add_lora` and `mix` do, and for experts that do not fit.
+    """
+    if not is_mixture(cfg):
+        return add_lora(backbone, cfg["lora"], seed)
+    adapted, mixing = _with_experts(backbone, cfg, seed, experts), mixing_of(cfg["adapter"])
+    mix(backbone, mixing, expert_names(mixing), stream_seed(seed, "router"))
+    return adapted
+
+
+def _with_experts(backbone: PreTrainedModel, cfg: Config, seed: int, experts: Sequence[Path]) -> Any:
+    from peft import get_peft_model, set_peft_model_state_dict
+
+    config = lora_config(backbone, cfg["lora"])
+    first, *others = names = expert_names(mixing_of(cfg["adapter"]))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        adapted = get_peft_model(backbone, config, adapter_name=first)
+        for name in others:
+            adapted.add_adapter(name, config)
+    for name, folder in zip(names, experts):  # noqa: B905  (without folders all stay as they are drawn)
+        tensors = load_file(folder / TENSORS)
+        check_names(str(folder / TENSORS), peft_tensors(adapted, name), tensors, REMEDY)
+        set_peft_model_state_dict(adapted, tensors, adapter_name=name)
+    adapted.base_model.set_adapter(names)
+    for name, parameter in backbone.named_parameters():
+        if in_adapter(name):
+            parameter.requires_grad_(cfg["adapter"]["trains"] == "experts")
+    return adapted
+
+
+def in_adapter(name: str) -> bool:
+    """Return whether a parameter of a backbone, by its name, is of its adapter."""
+    return ".lora_" in name or name.startswith("mixture.")
+
+
+def expert_parameters(backbone: PreTrainedModel) -> dict[str, int]:
+    """Return the parameters of all experts, and those of the adapter that a token meets; empty for one LoRA."""
+    mixture = mixture_of(backbone)
+    if mixture is None:
+        return {}
+    experts = sum(p.numel() for name, p in backbone.named_parameters() if ".lora_" in name)
+    mixing, router = mixture.mixing, sum(p.numel() for p in mixture.parameters())
+    return {"experts": experts, "active": experts * mixing.active // mixing.experts + router}
+
+
+def peft_tensors(adapted: Any, name: str) -> dict[str, torch.Tensor]:
+    """Return the tensors of an adapter under the names of its file."""
+    from peft import get_peft_model_state_dict
+
+    tensors: dict[str, torch.Tensor] = get_peft_model_state_dict(
+        adapted, adapter_name=name, save_embedding_layers=False
+    )
+    return tensors
+
+
+def save_adapter(adapted: Any, folder: Path) -> None:
+    """Write an adapter in PEFT's format into `folder`; of a mixture one in a folder for each expert, and the router."""
+    adapted.save_pretrained(str(folder), save_embedding_layers=False)
+    mixture = mixture_of(adapted.get_base_model())
+    if mixture is not None and mixture.router is not None:
+        save_file({"router": mixture.router.detach().contiguous()}, folder / ROUTER)
+
+
+def load_adapter(backbone: PreTrainedModel, cfg: Config, run: Path, merged: bool) -> PreTrainedModel:
+    """Add the trained adapter of the run folder `run`; return the backbone with it.
+
+    merged: add it to the weights where all tokens have the same sum. Raises `UserError` where names do not fit,
+    RuntimeError for shapes.
+    """
+    from peft import PeftModel
+
+    if not is_mixture(cfg):
+        lora: Any = PeftModel.from_pretrained(backbone, str(run / PLACE))
+        # PEFT draws what is absent
+        check_names(str(run / ADAPTER), peft_tensors(lora, "default"), load_file(run / ADAPTER), REMEDY)
+        if merged:
+            return lora.merge_and_unload()
+        fuse_lora(backbone)  # as in training: in bf16 another order of sums is another rounding
+        return backbone
+    mixing = mixing_of(cfg["adapter"])
+    names = expert_names(mixing)
+    folders = [run / PLACE / name for name in names]
+    if not (merged and mixing.constant):
+        add_adapter(backbone, cfg, 0, folders)
+        mixture = mixture_of(backbone)
+        if mixture is not None and mixture.router is not None:
+            mixture.load_state_dict(load_file(run / PLACE / ROUTER))
+        return backbone
+    adapted = _with_experts(backbone, cfg, 0, folders)
+    modules: list[Any] = [module for module in backbone.modules() if hasattr(module, "lora_A")]
+    for name, weight in zip(names, mixing.constant, strict=True):
+        for module in modules:
+            module.scaling[name] *= weight
+    return adapted.merge_and_unload(adapter_names=names)

@@ -1,0 +1,140 @@
+"""MiXSE: LoRA experts side by side in every layer, weighed for each token by a linear router (Self-MoE)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from cli.errors import UserError
+from encoders.fast.fused_lora import fuse_lora
+from encoders.layers import parts
+
+LEARNED = ("shared", "layer")  # routers that can be trained
+ROUTERS = (*LEARNED, "random", "uniform")
+START = 0.02  # standard deviation of a router's weights at the start, as in transformers' mixtures
+SUBLAYER = "sublayer"  # attribute of a module whose LoRA layers are weighed together
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How experts are weighed: conf/tables/adapter.yaml. top_k: None for all."""
+
+    experts: int
+    top_k: int | None
+    router: str
+    always: bool
+
+    @property
+    def routed(self) -> int:
+        """Experts that the router chooses among."""
+        return self.experts - self.always
+
+    @property
+    def active(self) -> int:
+        """Experts that a token meets."""
+        return min(self.top_k or self.routed, self.routed) + self.always
+
+    @property
+    def constant(self) -> list[float] | None:
+        """The experts' weights where all tokens have the same, so that they can be merged into the base."""
+        return [1.0] * self.always + [1 / self.routed] * self.routed if self.router == "uniform" else None
+
+
+class Mixture(nn.Module):
+    """The router of a decoder's experts and the sublayers that it weighs them for, in the order of the layers.
+
+    router: [1 or layers, routed experts, D] float32; None where the weights are constant.
+    """
+
+    router: nn.Parameter | None
+
+    def __init__(self, mixing: Mixing, layers: int, hidden_size: int) -> None:
+        super().__init__()
+        self.mixing = mixing
+        self.sublayers: list[Sublayer] = []
+        shape = (layers if mixing.router == "layer" else 1, mixing.routed, hidden_size)
+        drawn = None if mixing.constant else nn.Parameter(torch.randn(shape) * START, mixing.router in LEARNED)
+        self.register_parameter("router", drawn)
+
+    def forward(self, x: Tensor, layer: int) -> Tensor:
+        """Return [..., n], the weights of the experts for states x: [..., D] that enter a sublayer of `layer`; [1, n]
+        where they are constant.
+
+        Kang et al. 2024 (arXiv 2406.12034): alpha = top-k(softmax(theta x)), in float32. What top-k leaves is not
+        divided by its sum: with k = 1 it would be 1, and the router would have no gradient.
+        """
+        if self.router is None:
+            return torch.tensor([self.mixing.constant], dtype=torch.float64, device=x.device)
+        with torch.autocast(x.device.type, enabled=False):
+            theta = self.router[layer if len(self.router) > 1 else 0]
+            weights = (x.to(theta.dtype) @ theta.T).softmax(dim=-1)
+        if self.mixing.top_k and self.mixing.top_k < self.mixing.routed:
+            chosen = weights.topk(self.mixing.top_k, dim=-1).indices
+            weights = weights * torch.zeros_like(weights).scatter(-1, chosen, 1.0)
+        return torch.cat([torch.ones_like(weights[..., :1]), weights], dim=-1) if self.mixing.always else weights
+
+
+class Sublayer:
+    """Attention or MLP of a decoder layer: the experts in all its linear layers have the weights of its input.
+
+    weights: [..., n] of the last forward pass.
+    """
+
+    def __init__(self, mixture: Mixture, layer: int) -> None:
+        self.mixture, self.layer = mixture, layer
+        self.weights: Tensor | None = None
+
+    def route(self, x: Tensor) -> None:
+        """Weigh the experts for the input x: [..., D]."""
+        self.weights = self.mixture(x, self.layer)
+
+    def before(self, _module: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
+        """Hook of the sublayer's module."""
+        self.route(args[0] if args else kwargs["hidden_states"])
+
+    def of_experts(self) -> Tensor:
+        """Return the weights, as `fuse_lora` asks for them."""
+        assert self.weights is not None
+        return self.weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has no weights yet: those of a forward pass with gradients cannot be copied."""
+        return {**vars(self), "weights": None}
+
+
+def mix(backbone: PreTrainedModel, mixing: Mixing, names: Sequence[str], seed: int) -> Mixture:
+    """Let the LoRA adapters `names` of `backbone` be experts: each token's sum of them has the router's weights.
+
+    The router stands at `backbone.mixture`, drawn by `seed`. Raises `UserError` where an expert stands in no sublayer
+    of a decoder layer, or in no plain linear layer.
+    """
+    layers, _ = parts(backbone)
+    width = backbone.config.get_text_config().hidden_size
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        mixture = Mixture(mixing, len(layers), width).to(backbone.device)
+    adapted = sum(hasattr(m, "lora_A") for m in backbone.modules())
+    for number, layer in enumerate(layers):
+        for module in layer.children():
+            sublayer = Sublayer(mixture, number)
+            if fused := fuse_lora(module, names, sublayer.of_experts):
+                adapted -= fused
+                mixture.sublayers.append(sublayer)
+                module.register_forward_pre_hook(sublayer.before, with_kwargs=True)
+                setattr(module, SUBLAYER, sublayer)
+    if adapted:
+        raise UserError(
+            f"adapter=mixse: {adapted} of the layers that lora.targets names in {type(backbone).__name__} are no "
+            "linear layers within the attention or MLP of a decoder layer. Name others, or give adapter=lora."
+        )
+    backbone.mixture = mixture
+    return mixture
+
+
+def mixture_of(backbone: PreTrainedModel) -> Mixture | None:
+    """Return the mixture that `mix` has set; None where there is none."""
+    mixture: Mixture | None = getattr(backbone, "mixture", None)
+    return mixture

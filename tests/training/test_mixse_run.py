@@ -1,0 +1,200 @@
+"""Runs of adapter=mixse: experts from finished runs, the router trained alone or with them, saved, loaded, resumed."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from analysis.manifests.compared_keys import factor_value, profile
+from analysis.manifests.designs import Run
+from analysis.manifests.differences import run_differences
+from cli.errors import UserError
+from encoders.adapter import adapter_files, load_adapter
+from encoders.export.exported import load_exported
+from encoders.loading import build_encoder, fingerprint_of, load_run
+from encoders.mixse import mixture_of
+from encoders.precision import PRECISIONS
+from records.identity import below
+from records.lineage import ADAPTER, label, read_experts, read_stages
+from records.run_folder import RunFolder, run_folder
+from tests.contract.conftest import TEXTS, apart, embed
+from training.checks import check_sizes, refuse_changed
+from training.cost.check import described, facts
+from training.objectives.infonce import InfoNCE
+from training.run import train_run
+
+ROUTER = "adapter/router.safetensors"
+
+
+@pytest.fixture(scope="module")
+def cell(compose_cell, pairs):
+    """Compose a cell that trains four quick steps."""
+    words = ["max_steps=4", "global_batch_size=8", "checkpoint_every=2", "progress=false"]
+    words = [f"trainer.{w}" for w in words] + ["data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
+    words += ["objective.warmup=1", "objective.lr=2e-2", "logging.tensorboard=false", "logging.csv=false"]
+    return lambda *more: compose_cell("mean", "bi", *words, *more)
+
+
+@pytest.fixture(scope="module")
+def experts(cell, tmp_path_factory):
+    """The folders of two runs of one LoRA each."""
+    runs = tmp_path_factory.mktemp("experts")
+    folders = [runs / "s" / name / "seed=0" for name in ("one", "two")]
+    for folder, rate in zip(folders, ("2e-2", "5e-3"), strict=True):
+        train_run(cell(f"objective.lr={rate}"), RunFolder(folder))
+    return folders
+
+
+@pytest.fixture(scope="module")
+def mixed(cell, experts):
+    """Compose a mixture of these two."""
+    named = ",".join(f"'{folder}'" for folder in experts)
+    return lambda *more: cell("adapter=mixse", f"adapter.experts=[{named}]", *more)
+
+
+@pytest.fixture(scope="module")
+def run(mixed, tmp_path_factory):
+    """A run whose router alone was trained."""
+    folder = tmp_path_factory.mktemp("run") / "mixed"
+    train_run(mixed(), RunFolder(folder))
+    return folder
+
+
+def tensors(folder, cfg):
+    return {(f, k): v for f in adapter_files(cfg) for k, v in load_file(folder / f).items()}
+
+
+@pytest.mark.slow
+def test_the_router_alone_is_trained_and_the_manifest_names_the_experts(run, mixed, experts):
+    cfg, manifest = mixed(), RunFolder(run).manifest()
+    saved = tensors(run, cfg)
+    for number, folder in enumerate(experts):
+        expert = load_file(folder / ADAPTER)
+        for name, tensor in expert.items():
+            assert torch.equal(tensor, saved[f"adapter/expert{number}/adapter_model.safetensors", name])
+    router = saved[ROUTER, "router"]
+    assert manifest["parameters"]["adapter"] == router.numel() == 2 * 32
+    of_one = sum(t.numel() for t in load_file(experts[0] / ADAPTER).values())
+    assert manifest["parameters"]["experts"] == 2 * of_one
+    assert manifest["parameters"]["active"] == of_one + router.numel()
+    assert [e["adapter_sha256"] for e in manifest["experts"]] == [e.adapter_sha256 for e in read_experts(cfg)]
+    plain = RunFolder(experts[0]).manifest()
+    assert manifest["parameters"]["base"] == plain["parameters"]["base"]
+    assert "active" not in plain["parameters"]
+    counted = facts({**cfg, "check": True})
+    assert (counted.adapter, counted.base) == (router.numel(), manifest["parameters"]["base"])
+    assert "2 experts of 49,152, 1 of them for a token" in dict(described(cfg, counted))["adapter"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], ["adapter.experts=2", "adapter.trains=experts", "lora.dropout=0.1"]])
+def test_loaded_it_is_what_was_trained_and_interrupted_it_ends_bit_equal(mixed, tmp_path, power_cut, more):
+    cfg = mixed(*more)
+    train_run(cfg, RunFolder(tmp_path / "whole"))
+    with power_cut(3):
+        train_run(cfg, RunFolder(tmp_path / "broken"))
+    train_run(cfg, RunFolder(tmp_path / "broken"))
+    whole, broken = (tensors(tmp_path / name, cfg) for name in ("whole", "broken"))
+    assert whole.keys() == broken.keys()
+    assert all(torch.equal(whole[k], broken[k]) for k in whole)
+    loaded = load_run(tmp_path / "whole", cfg)
+    assert loaded.fingerprint == fingerprint_of(cfg, tmp_path / "whole")
+    assert torch.equal(mixture_of(loaded.encoder.backbone).router, whole[ROUTER, "router"])
+    other = {**cfg, "adapter": {**cfg["adapter"], "top_k": 2}}
+    assert fingerprint_of(other, tmp_path / "whole") != loaded.fingerprint
+    both = load_run(tmp_path / "whole", other)
+    assert np.abs(both.encode(TEXTS) - loaded.encode(TEXTS)).max() > 1e-4
+
+
+@pytest.mark.slow
+def test_constant_weights_are_merged_and_equal_the_experts_apart(mixed, tmp_path):
+    """Nothing is trained: the run is saved without a step."""
+    cfg = mixed("adapter.router=uniform", "adapter.top_k=null", "trainer.max_steps=0")
+    check_sizes(cfg)
+    train_run(cfg, RunFolder(tmp_path))
+    merged = load_run(tmp_path, cfg)
+    assert not any(hasattr(m, "lora_A") for m in merged.encoder.modules())
+    assert mixture_of(merged.encoder.backbone) is None
+    setup = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    load_adapter(setup.backbone, cfg, tmp_path, merged=False)
+    assert mixture_of(setup.backbone).router is None
+    setup.pooler.load_state_dict(load_file(tmp_path / "head.safetensors"))
+    assert apart(embed(setup.eval(), merged.tokenizer, TEXTS), torch.from_numpy(merged.encode(TEXTS))) < 2e-6
+
+
+def test_a_run_folder_is_named_by_what_its_experts_are(mixed):
+    cfg = mixed()
+    name = run_folder(cfg, {"adapter": "mixse", "pooler": "mean", "attn": "bi"}).path.parts[-3]
+    assert label(read_experts(cfg), 0) in name
+
+
+REFUSED = {
+    "lora.r=8": "was trained with lora.r=16, and here lora.r=8",
+    "lora.targets=[q_proj]": "was trained with lora.targets",
+    "attn=causal": "was trained with attn",
+    "template=e5": "was trained with template",
+    "adapter.experts=[nowhere]": "no run folder nowhere",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_experts_that_do_not_fit_are_refused(mixed, words):
+    with pytest.raises(UserError, match=re.escape(REFUSED[words])):
+        read_experts(mixed(words))
+
+
+def test_a_mixture_is_no_expert_and_no_stage(cell, run):
+    for word in ("adapter=mixse adapter.experts", "lineage"):
+        cfg = cell(*f"{word}=['{run}']".split(" ", 1))
+        with pytest.raises(UserError, match="is a mixture of experts, not one LoRA"):
+            read_experts(cfg) if cfg["adapter"]["name"] == "mixse" else read_stages(cfg["lineage"])
+
+
+WRONG = {
+    "adapter.experts=null": "adapter.experts=None must be",
+    "adapter.experts=2": "they do nothing yet",
+    "adapter.top_k=3": "adapter.top_k=3 is more than the 2 experts",
+    "adapter.top_k=0": "adapter.top_k=0 must be",
+    "adapter.router=uniform": "weighs all experts alike",
+    "adapter.router=random": "trains nothing",
+    "lora.start=[nowhere]": "not from lora.start",
+    "adapter.router=best": "must be one of shared, layer",
+    "adapter.experts=1 adapter.trains=experts adapter.always=true": "no expert",
+    "adapter.router=random adapter.trains=experts adapter.lr=1e-3": "mean nothing",
+    "backbone.frozen=true pooler=lastlayer": "adapter=mixse adapts the decoder",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_keys_that_do_not_fit_are_refused(mixed, words):
+    with pytest.raises(UserError, match=re.escape(WRONG[words])):
+        check_sizes(mixed(*words.split()))
+
+
+def test_a_router_is_not_exported(run):
+    with pytest.raises(UserError, match="experts are weighed for each token"):
+        load_exported(run)
+
+
+def test_experts_that_have_changed_are_refused(run, mixed):
+    cfg = mixed()
+    swapped = {**cfg, "adapter": {**cfg["adapter"], "experts": cfg["adapter"]["experts"][::-1]}}
+    refuse_changed(cfg, RunFolder(run), InfoNCE.read)
+    with pytest.raises(UserError, match="that it was trained on have changed"):
+        refuse_changed(swapped, RunFolder(run), InfoNCE.read)
+
+
+def test_the_control_rule_knows_the_adapter(run, experts):
+    mixture, lora = (RunFolder(folder).manifest() for folder in (run, experts[0]))
+    assert (factor_value(mixture, "adapter"), factor_value(lora, "adapter")) == ("mixse", "lora")
+    older = {**lora, "config": {k: v for k, v in lora["config"].items() if k != "adapter"}}
+    assert factor_value(older, "adapter") == "lora"
+    assert factor_value(mixture, "adapter.experts") == "s/one+s/two"
+    assert factor_value({**mixture, "config": {"adapter": {"experts": 4}}, "experts": []}, "adapter.experts") == "4"
+    assert profile(mixture)["adapter.experts.runs"] == '["s/one", "s/two"]'
+    assert "adapter.experts" not in profile(mixture), "paths"
+    differing = run_differences(*(Run("0", run, manifest) for manifest in (lora, mixture)), ["adapter"])
+    assert "adapter.experts.runs" in differing
+    assert all(below(key, ("adapter",)) for key in differing)
