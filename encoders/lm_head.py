@@ -24,9 +24,7 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
     config = backbone.config.get_text_config()
     scaled = [key for key in SCALED if getattr(config, key, None) not in (None, 1.0)]
     if scaled:
-        raise UserError(
-            f"The logits of {config.model_type} are changed by {scaled[0]}, which objective=mntp does not know."
-        )
+        raise UserError(f"The logits of {config.model_type} are changed by {scaled[0]}, which is not known here.")
     path, embeddings = model["path"], backbone.get_input_embeddings().weight
     assert isinstance(embeddings, Tensor)
     name, files = _output_layer(config), tensor_files(str(model_path(path)))
@@ -35,11 +33,11 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
         return embeddings.detach()
     if len(heads) != 1:
         raise UserError(
-            f"{path} has no language-model head ({name}.weight), which objective=mntp needs. "
+            f"{path} has no language-model head ({name}.weight), which is needed here. "
             "Save it with AutoModelForCausalLM, or name a base that has one."
         )
     if heads[0].removesuffix("weight") + "bias" in files:
-        raise UserError(f"The logits of {path} have a bias ({name}.bias), which objective=mntp does not know.")
+        raise UserError(f"The logits of {path} have a bias ({name}.bias), which is not known here.")
     with safe_open(files[heads[0]], "pt") as tensors:
         weight: Tensor = tensors.get_tensor(heads[0])
     if weight.shape != embeddings.shape:

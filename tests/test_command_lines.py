@@ -20,6 +20,7 @@ ENTRY_POINTS = {
     "representation": ["-m", "representation"],
     "evaluation.alpha": ["-m", "evaluation.alpha"],
     "training.mine": ["-m", "training.mine"],
+    "training.specialise": ["-m", "training.specialise"],
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cli.compose import CONF, composer, groups, options
 
-PROGRAMS = ("train", "evaluate", "representation", "mine")
+PROGRAMS = ("train", "evaluate", "representation", "mine", "specialise")
 BY_FILE = ("attn", "objective", "pooler")  # an option is a Python file and a YAML, and no third place has to name it
 ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 ROWS = {name: (listed, used) for name, listed, used in ROW.findall((CONF / "README.md").read_text())}

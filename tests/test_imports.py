@@ -91,6 +91,7 @@ def test_rooms_import_one_way(package):
         "study",
         "representation.__main__",
         "training.mine.__main__",
+        "training.specialise.__main__",
         "encoders.export.__main__",
     ],
 )

@@ -10,12 +10,14 @@ from cli.help import EXAMPLES, help_screen
 from cli.quoting import as_typed, evaluate_words, train_words
 from cli.remarks import key_remarks
 from training.mine.__main__ import QUOTED
+from training.specialise.__main__ import QUOTED as OF_SPECIALISE
 
 COMMANDS = {
     "train": lambda words: check_overrides("train", train_words(words)),
     "evaluate": lambda words: composed("evaluate", evaluate_words(words)),
     "representation": lambda words: composed("representation", evaluate_words(words)),
     "mine": lambda words: composed("mine", as_typed(words, QUOTED)),
+    "specialise": lambda words: composed("specialise", evaluate_words(words, OF_SPECIALISE)),
 }
 
 
@@ -33,7 +35,8 @@ def test_a_screen_has_a_purpose_five_examples_and_every_group(name):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_compose(name):
-    program = {"representation": "representation", "mine": "training.mine"}.get(name, f"{name}.py")
+    modules = {"representation": "representation", "mine": "training.mine", "specialise": "training.specialise"}
+    program = modules.get(name, f"{name}.py")
     for line in help_screen(name).splitlines():
         example = re.match(rf"  python (?:-m )?{re.escape(program)} (.*?)(?:  |$)", line.split(" training-free")[0])
         if example and "<" not in example[1]:

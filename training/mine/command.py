@@ -13,19 +13,18 @@ import torch
 from rich.console import Console
 from rich.progress import Progress
 from torch import Tensor
-from torch.nn import functional as F
 
 from cli.errors import UserError
 from cli.limits import SWITCH, Limit, check_limits, real
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
-from encoders.finite import refuse_nonfinite
 from encoders.precision import best_device
-from records.atomic import replacing, write_json, write_text
+from records.atomic import replacing, write_json
+from records.blocks import Blocks, check_out
 from records.fingerprint import remember_below
 from records.manifest import code
 from records.streams import stream_seed
-from training.mine.encoder import Ranker, open_ranker
+from training.mine.encoder import Ranker, open_ranker, unit_vectors
 from training.mine.ranks import Rules, chosen, ranked, report, shares
 
 Config = dict[str, Any]
@@ -54,18 +53,18 @@ def run(cfg: Config) -> Config:
     if odd:
         raise UserError(f"data={cfg['data']['name']} holds {min(odd)}; hard negatives are mined for pairs. Give pairs.")
     mining = Mining(cfg, triples, open_ranker(cfg["run"], cfg["data"].get("instruction")))
-    if mining.out.exists():
-        facts = mining.finished()
-        print(f"{mining.out} is finished; nothing to do.")
-        return facts
-    mining.begin()
+    done = mining.blocks.finished()
+    if done:
+        return done
+    mining.blocks.begin()
+    print(mining.forecast(), flush=True)
     steps = {"documents": (mining.encode, len(mining.documents)), "queries": (mining.rank, len(triples))}
     with Progress(console=Console(stderr=True), disable=not cfg["progress"]) as bar:
         for what, (step, count) in steps.items():
             for start in bar.track(range(0, count, cfg["block"]), description=what):
                 step(start)
     facts = mining.close()
-    print(report(mining.out, facts))
+    print(report(mining.blocks.out, facts))
     return facts
 
 
@@ -74,20 +73,17 @@ def check(cfg: Config) -> None:
     check_limits(cfg, LIMITS, WORDS)
     if not cfg["run"]:
         raise UserError("run= is empty. Give a finished run's folder, or a sentence-transformers model.")
-    if not str(cfg["out"]).endswith(".jsonl"):
-        raise UserError(f"out={cfg['out'] or ''} must be a file that ends with .jsonl.")
+    check_out(cfg["out"])
     first, last = cfg["first_rank"], cfg["last_rank"]
     if last - first + 1 < cfg["negatives"]:
         raise UserError(f"Ranks {first} to {last} do not hold negatives={cfg['negatives']}. Raise last_rank.")
 
 
 class Mining:
-    """One mining. documents: distinct positives and negatives of the data; parts: the folder of finished blocks."""
+    """One mining. documents: distinct positives and negatives of the data."""
 
     def __init__(self, cfg: Config, triples: list[Triple], ranker: Ranker) -> None:
         self.cfg, self.triples, self.ranker = cfg, triples, ranker
-        self.out = Path(cfg["out"])
-        self.facts_file, self.parts = (self.out.with_name(self.out.name + end) for end in (".json", ".parts"))
         texts = [t.positive for t in triples] + [n for t in triples for n in t.negatives]
         self.place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         self.documents = list(self.place)
@@ -96,26 +92,11 @@ class Mining:
             self.positives[t.query].add(self.place[t.positive])
         settings = {key: cfg[key] for key in SETTINGS}
         identity = {"encoder": ranker.facts, "data": described(triples), "settings": settings}
-        self.identity: Config = json.loads(json.dumps(identity))
+        self.blocks = Blocks(cfg["out"], "mining", identity)
         self.rules, self.device = Rules(*(cfg[rule] for rule in RULES)), best_device("auto")
 
-    def finished(self) -> Config:
-        """Return the facts of `out`. Raises `UserError` where it is not what this mining would write."""
-        facts = json.loads(self.facts_file.read_text(encoding="utf-8")) if self.facts_file.exists() else {}
-        if {key: facts.get(key) for key in self.identity} != self.identity:
-            raise UserError(f"{self.out} is there, of another mining or none. Delete it, or choose another out=.")
-        shutil.rmtree(self.parts, ignore_errors=True)
-        return facts
-
-    def begin(self) -> None:
-        """Say what is to do. Raises `UserError` for blocks of another mining, and where the disk lacks the room."""
-        mine = self.parts / "identity.json"
-        if mine.exists() and json.loads(mine.read_text(encoding="utf-8")) != self.identity:
-            raise UserError(f"{self.parts} holds blocks of another mining. Delete it, or choose another out=.")
-        write_json(mine, self.identity)
-        print(self._forecast(), flush=True)
-
-    def _forecast(self) -> str:
+    def forecast(self) -> str:
+        """Return what is to do and how long that takes. Raises `UserError` where the disk lacks the room."""
         block, width, count = self.cfg["block"], self.ranker.width, len(self.documents)
         left = sum(not self.vectors_file(k).exists() for k in range(0, count, block)) * block
         to_rank = sum(not self.part_file(k).exists() for k in range(0, len(self.triples), block)) * block
@@ -129,15 +110,16 @@ class Mining:
         zero = torch.zeros(len(vectors), dtype=torch.long, device=self.device)
         ranked(vectors, [(0, some)], zero, zero.new_zeros(0, 2), min(self.cfg["last_rank"], len(some)))
         pair = (time.perf_counter() - start) / len(vectors) / len(some)
-        need, free = left * width * 4, shutil.disk_usage(self.parts).free
+        need, parts = left * width * 4, self.blocks.parts
+        free = shutil.disk_usage(parts).free
         if need > free:
             raise UserError(
-                f"The vectors need {need / 2**30:.2f} GiB and {self.parts} has {free / 2**30:.2f} GiB free. Free some "
+                f"The vectors need {need / 2**30:.2f} GiB and {parts} has {free / 2**30:.2f} GiB free. Free some "
                 "disk, or give out=<file on a larger disk>."
             )
         minutes = (each * (left + to_rank) + pair * to_rank * count) / 60
         return (
-            f"{self.out}: negatives of {len(self.triples):,} queries among {count:,} documents, ranks "
+            f"{self.blocks.out}: negatives of {len(self.triples):,} queries among {count:,} documents, ranks "
             f"{self.cfg['first_rank']} to {self.cfg['last_rank']}. To encode: {left + to_rank:,} texts; to compare: "
             f"{to_rank * count:,} pairs; about {minutes:.1f} min, as just measured on {len(sample)} texts; "
             f"{need / 2**20:,.0f} MiB on disk meanwhile."
@@ -145,11 +127,11 @@ class Mining:
 
     def vectors_file(self, start: int) -> Path:
         """The vectors of the documents from `start` on."""
-        return self.parts / f"documents-{start}.npy"
+        return self.blocks.parts / f"documents-{start}.npy"
 
     def part_file(self, start: int) -> Path:
         """The lines and counts of the queries from `start` on."""
-        return self.parts / f"queries-{start}.json"
+        return self.blocks.parts / f"queries-{start}.json"
 
     def encode(self, start: int) -> None:
         """Write the unit vectors of one block of documents, unless they are there."""
@@ -159,8 +141,7 @@ class Mining:
                 np.save(draft, self._unit(texts, self.ranker.documents(texts)).cpu().numpy())
 
     def _unit(self, texts: list[str], vectors: np.ndarray) -> Tensor:
-        refuse_nonfinite(texts, range(len(texts)), vectors, f"run={self.cfg['run']}")
-        return F.normalize(torch.from_numpy(vectors).to(self.device, torch.float32), dim=-1)
+        return unit_vectors(texts, vectors, f"run={self.cfg['run']}").to(self.device)
 
     def _blocks(self) -> Iterator[tuple[int, Tensor]]:
         for start in range(0, len(self.documents), self.cfg["block"]):
@@ -219,13 +200,10 @@ class Mining:
         totals = {key: sum(c[key] for c in counts) for key in counts[0] if key != "by_rank"}
         by_rank = {name: np.sum([c["by_rank"][name] for c in counts], axis=0) for name in counts[0]["by_rank"]}
         facts = {
-            **self.identity,
             "documents": len(self.documents),
             **totals,
             "suspected": shares(by_rank, self.cfg["first_rank"]),
             "code": code(),
         }
-        write_json(self.facts_file, facts)  # before the file, whose being there says that all is done
-        write_text(self.out, (line for file in files for line in json.loads(file.read_text(encoding="utf-8"))["lines"]))
-        shutil.rmtree(self.parts, ignore_errors=True)
-        return facts
+        lines = (line for file in files for line in json.loads(file.read_text(encoding="utf-8"))["lines"])
+        return self.blocks.close(facts, lines)

@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from cli.errors import UserError
 from corpora.hub import hub_reachable
 from corpora.triples import Triple
-from encoders.loading import load_run
+from encoders.finite import refuse_nonfinite
+from encoders.loading import load_run, untrained
 from encoders.templates import INSTRUCT, TEXT_FIELD
+from encoders.text_encoder import TextEncoder
 from encoders.tokens import by_instruction
 from records.fingerprint import of_tensors
 from records.manifest import read_manifest
@@ -35,18 +40,12 @@ class Ranker(Protocol):
         """Return [N, E] float32 of `texts`."""
 
 
-class OfRun:
-    """The encoder of a finished run with its template. instruction: of queries that bring none; None: the run's own."""
+class OfEncoder:
+    """An encoder with its template. instruction: of queries that bring none. facts: which encoder it is."""
 
-    def __init__(self, folder: Path, instruction: str | None) -> None:
-        manifest = read_manifest(folder)
-        if manifest["status"] != "finished":
-            raise UserError(f"run={folder} is not finished. Give its train.py command again to continue it.")
-        self.instruction = instruction or manifest["config"].get("data", {}).get("instruction")
-        self.encoder = load_run(folder, manifest["config"])
-        self.width = self.encoder.embedding_dim
-        name = "/".join(folder.absolute().parts[-3:])
-        self.facts = {"run": name, "manifest_sha256": manifest["manifest_sha256"], "instruction": self.instruction}
+    def __init__(self, encoder: TextEncoder, instruction: str | None, facts: dict[str, Any]) -> None:
+        self.encoder, self.instruction, self.width = encoder, instruction, encoder.embedding_dim
+        self.facts = {**facts, "instruction": instruction}
 
     def queries(self, triples: Sequence[Triple]) -> np.ndarray:
         template = self.encoder.tokenizer.template
@@ -54,6 +53,24 @@ class OfRun:
 
     def documents(self, texts: Sequence[str]) -> np.ndarray:
         return self.encoder.encode(texts, self.encoder.tokenizer.template.asked("", "document"))
+
+
+def of_run(folder: Path, instruction: str | None) -> OfEncoder:
+    """Return the encoder of a finished run. instruction: of queries that bring none; None: the run's own."""
+    manifest = read_manifest(folder)
+    if manifest["status"] != "finished":
+        raise UserError(f"run={folder} is not finished. Give its train.py command again to continue it.")
+    instruction = instruction or manifest["config"].get("data", {}).get("instruction")
+    name = "/".join(folder.absolute().parts[-3:])
+    facts = {"run": name, "manifest_sha256": manifest["manifest_sha256"]}
+    return OfEncoder(load_run(folder, manifest["config"]), instruction, facts)
+
+
+def of_start(cfg: dict[str, Any], instruction: str | None) -> OfEncoder:
+    """Return the untrained encoder that `cfg` describes."""
+    encoder = untrained(cfg)
+    facts = {"untrained": f"{cfg['pooler']['name']}-{cfg['attn']['name']}", "fingerprint": encoder.fingerprint}
+    return OfEncoder(encoder, instruction, facts)
 
 
 class OfLibrary:
@@ -99,9 +116,15 @@ def open_ranker(name: str, instruction: str | None) -> Ranker:
     """Return the encoder that `run=` names. Raises `UserError` where it is neither a finished run nor a model."""
     folder = Path(name)
     if (folder / "manifest.json").is_file():
-        return OfRun(folder, instruction)
+        return of_run(folder, instruction)
     if not folder.is_dir() and (name.count("/") > 1 or name.startswith((".", "/", "~"))):
         raise UserError(
             f"run={name}: there is no such folder. Give a finished run's, or a sentence-transformers model."
         )
     return OfLibrary(name, instruction)
+
+
+def unit_vectors(texts: Sequence[str], vectors: np.ndarray, name: str) -> Tensor:
+    """Return the vectors [N, E] of `texts` at length 1. Raises `UserError`, naming text and encoder, for a NaN."""
+    refuse_nonfinite(texts, range(len(texts)), vectors, name)
+    return F.normalize(torch.from_numpy(vectors).float(), dim=-1)

@@ -1,0 +1,241 @@
+"""Writing by the embedded base: draws, filters and ranks against brute force; killed anywhere, the same bytes."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from cli.compose import composed, plain
+from cli.errors import UserError
+from corpora.readers import read_triples
+from corpora.triples import Triple
+from encoders.backbone import ROOT
+from encoders.loading import untrained
+from tests.triples import write_triples
+from training.specialise.command import Specialising, run
+from training.specialise.generator import Generator, sampled
+from training.specialise.seeds import group, seed_examples, shown
+from training.specialise.sieve import DROPPED, Sieve, ranks
+
+FEW = ["pairs=8", "block=8", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]
+FEW += ["precision=fp32", "accelerator=cpu", "max_length=48", "pooler=mean", "progress=false", "top=12"]
+FEW += ["query_words=3", "answer_words=2", "temperature=1.0", "task='What a function does.'"]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Thirty triples, the last two with an instruction."""
+    path = write_triples(tmp_path_factory.mktemp("seeds") / "seeds.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [*rows[:-2], *({**row, "instruction": "find it"} for row in rows[-2:])]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def words(pairs):
+    return ["data=jsonl", f"data.path='{pairs}'", *FEW]
+
+
+@pytest.fixture(scope="module")
+def whole(words, tmp_path_factory):
+    """(work with all its records, facts, file) of a writing without a break."""
+    out, works = tmp_path_factory.mktemp("written") / "new.jsonl", []
+    with pytest.MonkeyPatch.context() as patch:
+        real = Specialising.close
+        patch.setattr(Specialising, "close", lambda self: works.append(self) or real(self))
+        facts = run(settings(words, out))
+    return works[0], facts, out
+
+
+def settings(words, out):
+    return plain(composed("specialise", [*words, f"out='{out}'"]))
+
+
+def grams(text):
+    tokens = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
+    return {tuple(tokens[i : i + 5]) for i in range(max(1, len(tokens) - 4))}
+
+
+def alike(one, other):
+    a, b = grams(one), grams(other)
+    return len(a & b) / len(a | b) >= 0.5
+
+
+def test_a_draw_is_that_of_the_nucleus():
+    """Evenly spread numbers give each token its share of a nucleus found by adding up one by one."""
+    logits, n = torch.randn(1, 12, generator=torch.Generator().manual_seed(0)), 20_000
+    for top_p, temperature in ((0.6, 0.7), (1.0, 1.3), (1e-6, 1.0)):
+        p = np.exp(logits[0].double().numpy() / temperature)
+        p, nucleus = p / p.sum(), []
+        for token in np.argsort(-p):
+            if sum(p[nucleus]) < top_p:
+                nucleus.append(token)
+        uniform = (torch.arange(n) + 0.5) / n
+        tokens = sampled(logits.expand(n, -1), uniform.double(), temperature, top_p)
+        expected = {t: p[t] / sum(p[nucleus]) for t in nucleus}
+        counts = np.bincount(tokens.numpy(), minlength=12) / n
+        assert counts == pytest.approx([expected.get(t, 0) for t in range(12)], abs=2e-4)
+    flat = torch.zeros(2, 2000)  # its nucleus is more than is looked at first
+    assert len(set(sampled(flat.expand(2, -1), torch.tensor([0.0, 0.99]), 1.0, 0.95).tolist())) == 2
+
+
+def test_the_most_probable_text_is_transformers_own():
+    """Prompts of several lengths in one batch against `generate` on each alone."""
+    model = plain(composed("specialise"))["model"]
+    generator = Generator(model, "fp32", "cpu")
+    prompts = ["Query: the sum", "Return the mean of an array.\n\nQuery: Return", "Query: a\nAnswer: b\n\nQuery:"]
+    found = generator.continued([generator.ids(p) for p in prompts], np.full((3, 24), 0.5), 1.0, 1e-9)
+    folder = ROOT / model["path"]
+    theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for prompt, text in zip(prompts, found, strict=True):
+        ids = tokenizer(prompt, return_tensors="pt", add_special_tokens=False)
+        new = theirs.generate(**ids, max_new_tokens=24, do_sample=False)[0, ids["input_ids"].shape[1] :]
+        whole = tokenizer.decode(new, skip_special_tokens=True)
+        ended = "\n" in whole or tokenizer.eos_token_id in new
+        assert text == (whole.partition("\n")[0].strip() if ended else None)
+    assert any(found), "or none is seen to end"
+
+
+def test_each_filter_is_that_of_brute_force(whole):
+    work, facts, _ = whole
+    seeds = [text for t in work.seeds for text in (t.query, t.positive)]
+    kept: list[str] = []
+    reasons = []
+    for r in work.records:
+        query, answer = r["query"], r["positive"]
+        if r["dropped"] == "unfinished":  # a text that did not end is not kept
+            assert not query or not answer
+        elif min(len(query.split()) - 3, len(answer.split()) - 2) < 0:
+            assert r["dropped"] == "short"
+        else:
+            copies = {name: any(alike(a, b) for a in (query, answer) for b in texts) for name, texts in
+                      (("copies_of_seeds", seeds), ("copies_of_others", kept))}  # fmt: skip
+            wanted = {"copies_of_query": alike(query, answer), **copies}
+            wanted = {name for name, holds in wanted.items() if holds}
+            assert r["dropped"] in wanted if wanted else not r["dropped"]
+            kept += [] if wanted else [query, answer]
+        reasons.append(r["dropped"])
+    assert {name: reasons.count(name) for name in DROPPED if name != "not_returned"} == {
+        name: count for name, count in facts["dropped"].items() if name != "not_returned"
+    }
+    assert facts["generated"] == len(work.records) == 24
+    assert len({r for r in reasons if r}) > 1, "or no filter is seen at work"
+
+
+def test_the_sieve_on_pairs_made_for_it():
+    settings = {"query_words": 2, "answer_words": 1, "copies": 0.5}
+    sieve = Sieve([Triple("a red house by the sea", "it stands there")], settings)
+    assert [sieve.too_short(t, side) for t, side in ((None, 0), ("one", 0), ("one", 1))] == ["unfinished", "short", ""]
+    judged = [("A red house, by the sea!", "new"), ("new query", "New, query"), ("new query", "ok"), ("other", "OK")]
+    faults = [sieve.fault(*pair) for pair in judged]
+    assert faults == ["copies_of_seeds", "copies_of_query", "", "copies_of_others"]
+
+
+def test_ranks_are_those_of_counting():
+    vectors = torch.nn.functional.normalize(torch.randn(2, 40, 8, generator=torch.Generator().manual_seed(1)), dim=-1)
+    cosines = vectors[0].numpy() @ vectors[1].numpy().T
+    counted = [1 + sum(other > row[i] for other in row) for i, row in enumerate(cosines)]
+    assert ranks(*vectors, block=7).tolist() == counted
+    assert ranks(vectors[0], vectors[1, :1].expand(40, -1)).tolist() == [1] * 40
+    assert ranks(vectors[0, :0], vectors[1, :0]).tolist() == []
+
+
+def test_the_answer_is_among_the_first_for_its_query(whole, words):
+    work, facts, out = whole
+    encoder = untrained(settings(words, out))
+    passed = [r for r in work.records if not r["dropped"]]
+    seeds = [(" ".join(t.query.split()[:6]), " ".join(t.positive.split()[:6]), t.instruction) for t in work.seeds]
+    every = [*((r["query"], r["positive"], r.get("instruction")) for r in passed), *seeds]
+    vectors = [
+        np.stack([encoder.encode([q], instruction or "")[0] for q, _, instruction in every]),
+        np.stack([encoder.encode([a])[0] for _, a, _ in every]),
+    ]
+    queries, answers = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in vectors)
+    cosines = queries @ answers.T
+    of_record = {r["record"]: r["rank"] for r in work.kept()}
+    for i, r in enumerate(passed):
+        low, high = (1 + (cosines[i] > cosines[i, i] + edge).sum() for edge in (1e-5, -1e-5))
+        rank = of_record.get(r["record"])
+        assert low <= rank <= high if rank else high > 12
+    assert facts["dropped"]["not_returned"] == len(passed) - len(of_record) > 0
+    assert (facts["kept"], facts["answers"]) == (min(8, len(of_record)), len(every))
+
+
+def test_what_is_written_can_be_trained_on(whole, words):
+    work, facts, out = whole
+    data = {**settings(words, out)["data"], "path": str(out)}
+    triples, rows = read_triples(data, ""), [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(t.query, t.positive, t.source) for t in triples] == [(r["query"], r["positive"], "jsonl") for r in rows]
+    assert len(triples) == facts["kept"] > 0
+    assert json.loads(out.with_name("new.jsonl.json").read_text()) == facts
+    for row in rows:
+        record, _, _ = work.prompt(row["record"])
+        assert {key: row[key] for key in record} == record, "made again from its number alone"
+    assert all(("find it" in r["prompt"]) == ("instruction" in r) or r["prompt"].startswith("What a") for r in rows)
+
+
+def test_a_kill_anywhere_costs_nothing_but_the_block(whole, words, tmp_path, monkeypatch, capsys):
+    work, facts, out = whole
+    cfg = settings(words, tmp_path / "new.jsonl")
+    real = Specialising._written
+    for kill_at in (8, 16):
+
+        def killed(self, numbers, kill_at=kill_at):
+            if numbers.start == kill_at:
+                raise SystemExit("the power went")
+            return real(self, numbers)
+
+        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+            patch.setattr(Specialising, "_written", killed)
+            run(cfg)
+    with pytest.raises(UserError, match="holds blocks of another writing"):
+        run({**cfg, "seed": 1})
+    assert run(cfg) == facts
+    assert (tmp_path / "new.jsonl").read_bytes() == out.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new.jsonl", "new.jsonl.json"]
+    forecast = capsys.readouterr().out.splitlines()[0]
+    assert "8 pairs from 30 seeds, of 8 to 24 that are written. To write: 8 to 24," in forecast
+    assert run(cfg) == facts
+    assert "is finished; nothing to do" in capsys.readouterr().out
+    written = [{**r, "dropped": ""} for r in work._written(range(16, 24))]
+    assert written == [{**r, "dropped": ""} for r in work.records[16:]], "in whatever order blocks are made"
+
+
+def test_seeds_are_of_the_training_part_and_prompts_of_one_group():
+    labels = [(f"l{i % 2}", "l2") for i in range(60)]
+    every = [Triple(f"q{i}", f"a{i}", source=f"s/{i % 3}", labels=labels[i]) for i in range(60)]
+    cfg = {"data": {"name": "classes", "validation": 6}, "seeds": 40, "source": None, "seed": 0}
+    held_out = {f"q{i}" for i in range(0, 60, 10)}
+    seeds = seed_examples(every, cfg)
+    assert len(seeds) == 40
+    assert not held_out & {t.query for t in seeds}
+    assert {t.source for t in seed_examples(every, {**cfg, "source": "s/1"})} == {"s/1"}
+    assert seed_examples(every, {**cfg, "seeds": 60}) == every, "no more than are asked for: whole"
+    for k in range(20):
+        examples = shown(seeds, np.random.default_rng(k), 3)
+        assert (len({t.query for t in examples}), len({group(t) for t in examples})) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["out=new.csv"], r"out=new\.csv must be a file that ends with \.jsonl"),
+        (["temperature=0"], "temperature=0 must be a number, at least 0.001"),
+        (["run=no/run", "pooler=mean"], "no/run is no run folder, so no base is known"),
+        (["source=here"], "There is no source 'here' in data=jsonl"),
+        (["query_tokens=1000"], r"A prompt of one example has \d+ tokens, and -?\d+ are left of the model's 1024"),
+        (["data=wikitext"], "holds raw text"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(words, tmp_path, more, message):
+    with pytest.raises(UserError, match=message):
+        run(plain(composed("specialise", [*words, f"out='{tmp_path / 'new.jsonl'}'", *more])))
+
+
+def test_a_base_without_a_head_is_one_line(words, tmp_path, small_model):
+    with pytest.raises(UserError, match="has no language-model head"):
+        run(settings([*words, f"generator='{small_model}'"], tmp_path / "new.jsonl"))

@@ -1,0 +1,1 @@
+"""`python -m training.specialise`: new pairs of a family, written by a base from a hundred examples and filtered."""

@@ -1,0 +1,253 @@
+"""From a configuration to written pairs: the forecast, blocks that survive a kill, the file and its facts."""
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import Progress
+
+from cli.errors import UserError
+from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits, real
+from corpora.readers import read_triples
+from corpora.triples import Triple, described
+from records.atomic import write_json
+from records.blocks import Blocks, check_out
+from records.fingerprint import remember_below
+from records.manifest import code, read_manifest
+from records.streams import stream_seed
+from training.mine.encoder import Ranker, of_start, open_ranker, unit_vectors
+from training.specialise.generator import Generator
+from training.specialise.seeds import one_line, prompt_of, seed_examples, shown
+from training.specialise.sieve import DROPPED, Sieve, ranks, report
+
+Config = dict[str, Any]
+COUNTS = ("pairs", "seeds", "examples", "example_words", "query_tokens", "answer_tokens", "top", "block")
+SETTINGS = (
+    *(*COUNTS, "seed", "source", "attempts", "task", "query_name", "answer_name"),
+    *("query_words", "answer_words", "temperature", "top_p", "copies", "threads"),
+)
+LIMITS = {
+    **ENCODER,
+    **dict.fromkeys(COUNTS, Limit(1)),
+    "query_words": Limit(0),
+    "answer_words": Limit(0),
+    "attempts": real(1),
+    "temperature": real(1e-3),
+    "top_p": real(1e-6, largest=1),
+    "copies": real(1e-6, largest=1),
+    "threads": Limit(1, "one for each core"),
+}
+TIMED = 8  # tokens of the forecast
+NAMES = 16  # tokens at most of the answer's name
+
+
+def run(cfg: Config) -> Config:
+    """Write what `cfg` (conf/specialise.yaml) asks; return the facts. Raises `UserError` for what can be changed."""
+    check_limits(cfg, LIMITS, ENCODER_WORDS | {"progress": SWITCH})
+    check_out(cfg["out"])
+    model = model_of(cfg)
+    remember_below(cfg["cache_dir"])
+    if cfg["threads"] is not None:
+        torch.set_num_threads(cfg["threads"])
+    seeds = seed_examples(read_triples(cfg["data"], cfg["cache_dir"]), cfg)
+    instruction = cfg["data"].get("instruction")
+    ranker = open_ranker(cfg["run"], instruction) if cfg["run"] else of_start(cfg, instruction)
+    work = Specialising(cfg, seeds, Generator(model, cfg["precision"], cfg["accelerator"]), ranker)
+    done = work.blocks.finished()
+    if done:
+        return done
+    work.blocks.begin()
+    print(work.forecast(), flush=True)
+    count, (least, most) = 0, work.number_of_blocks
+    with Progress(console=Console(stderr=True), disable=not cfg["progress"]) as bar:
+        line = bar.add_task("records", total=least * cfg["block"])
+        while count < least:
+            work.add(count * cfg["block"])
+            count += 1
+            bar.update(line, total=least * cfg["block"], completed=count * cfg["block"])
+            if count == least:  # as many more as the share that is kept asks for
+                least = min(most, math.ceil(count * max(1.0, cfg["pairs"] / max(1, len(work.kept())))))
+    facts = work.close()
+    print(report(work.blocks.out, facts))
+    return facts
+
+
+def model_of(cfg: Config) -> Config:
+    """Return the model that writes: `generator`, else the base of `run`, else `model`. Raises `UserError` for none."""
+    model, run_folder = cfg["model"], Path(cfg["run"] or "")
+    if cfg["run"] and (run_folder / "manifest.json").is_file():
+        model = read_manifest(run_folder)["config"]["model"]
+    elif cfg["run"] and cfg["generator"] is None:
+        raise UserError(f"run={cfg['run']} is no run folder, so no base is known. Give generator=<folder or hub name>.")
+    return {**model, "path": cfg["generator"], "architecture": None} if cfg["generator"] else model
+
+
+class Specialising:
+    """One work of writing. records: those of the blocks so far, each with its prompt, its seed and what drops it."""
+
+    def __init__(self, cfg: Config, seeds: Sequence[Triple], generator: Generator, ranker: Ranker) -> None:
+        self.cfg, self.seeds, self.generator, self.ranker = cfg, seeds, generator, ranker
+        settings = {key: cfg[key] for key in SETTINGS}
+        models = {"generator": generator.facts, "encoder": ranker.facts}
+        self.blocks = Blocks(cfg["out"], "writing", {**models, "seeds": described(seeds), "settings": settings})
+        self.sieve, self.records, self.vectors = Sieve(seeds, cfg), list[Config](), list[torch.Tensor]()
+        self.source = cfg["source"] or cfg["data"]["name"]
+
+    @property
+    def number_of_blocks(self) -> tuple[int, int]:
+        """Blocks that are written at least, and at most."""
+        pairs, block = self.cfg["pairs"], self.cfg["block"]
+        return math.ceil(pairs / block), math.ceil(pairs * self.cfg["attempts"] / block)
+
+    def forecast(self) -> str:
+        """Return what is to do and how long that takes at most."""
+        cfg, (least, most) = self.cfg, self.number_of_blocks
+        prompts, draws = [self.prompt(k)[1] for k in range(cfg["block"])], np.zeros((cfg["block"], TIMED))
+        seconds = []
+        for tokens in (1, 1, TIMED):  # the first time some things are loaded
+            start = time.perf_counter()
+            self.generator.continued(prompts, draws[:, :tokens], cfg["temperature"], cfg["top_p"])
+            seconds.append(time.perf_counter() - start)
+        each = max(0.0, seconds[2] - seconds[1]) / (TIMED - 1)
+        a_block = 2 * seconds[1] + each * (cfg["query_tokens"] + cfg["answer_tokens"])
+        left = [sum(not self.part_file(k).exists() for k in range(blocks)) for blocks in (least, most)]
+        return (
+            f"{self.blocks.out}: {cfg['pairs']:,} pairs from {len(self.seeds):,} seeds, of {least * cfg['block']:,} to "
+            f"{most * cfg['block']:,} that are written. To write: {left[0] * cfg['block']:,} to "
+            f"{left[1] * cfg['block']:,}, {a_block / cfg['block']:.3f} s each at most; {left[0] * a_block / 60:.1f} to "
+            f"{left[1] * a_block / 60:.1f} min, as just measured on one block, and the encoding of what passes."
+        )
+
+    def part_file(self, number: int) -> Path:
+        """The records of a block."""
+        return self.blocks.parts / f"records-{number * self.cfg['block']}.json"
+
+    def prompt(self, number: int) -> tuple[Config, list[int], np.random.Generator]:
+        """Return the beginning of a record, the tokens of its prompt, and what its other draws come from."""
+        cfg = self.cfg
+        seed = stream_seed(cfg["seed"], "specialise", number)
+        rng = np.random.default_rng(seed)
+        examples = shown(self.seeds, rng, cfg["examples"])
+        room = self.generator.positions - cfg["query_tokens"] - cfg["answer_tokens"] - NAMES
+        for count in range(len(examples), 0, -1):
+            prompt = prompt_of(examples[:count], cfg)
+            ids = self.generator.ids(prompt)
+            if len(ids) <= room:
+                break
+        else:
+            raise UserError(
+                f"A prompt of one example has {len(ids)} tokens, and {room} are left of the model's "
+                f"{self.generator.positions}. Lower example_words, query_tokens or answer_tokens."
+            )
+        record: Config = {"source": self.source, "record": number, "seed": seed, "prompt": prompt}
+        first = examples[0]
+        shared = {"instruction": first.instruction, "label": first.labels[0] if first.labels else None}
+        return {**record, **{key: value for key, value in shared.items() if value is not None}}, ids, rng
+
+    def add(self, start: int) -> None:
+        """Add the records of the block that begins at `start`, written now unless they are there."""
+        file = self.part_file(start // self.cfg["block"])
+        if not file.exists():
+            write_json(file, self._written(range(start, start + self.cfg["block"])))
+        records = json.loads(file.read_text(encoding="utf-8"))
+        for record in records:
+            record["dropped"] = record["dropped"] or self.sieve.fault(record["query"], record["positive"])
+        self.records += records
+        self.vectors.append(self._vectors([triple_of(r) for r in records if not r["dropped"]]))
+
+    def _written(self, numbers: range) -> list[Config]:
+        cfg = self.cfg
+        records, prompts, generators = zip(*map(self.prompt, numbers), strict=True)
+        draws = np.stack([rng.random(cfg["query_tokens"] + cfg["answer_tokens"]) for rng in generators])
+        of_query, of_answer = np.split(draws, [cfg["query_tokens"]], axis=1)
+        queries = self.generator.continued(prompts, of_query, cfg["temperature"], cfg["top_p"])
+        faults = [self.sieve.too_short(query, False) for query in queries]
+        rows = [k for k, fault in enumerate(faults) if not fault]
+        for record, query in zip(records, queries, strict=True):
+            record |= {"query": query or "", "positive": ""}
+        if rows:
+            asked = [self.generator.ids(f"{records[k]['prompt']} {queries[k]}\n{cfg['answer_name']}:") for k in rows]
+            answers = self.generator.continued(asked, of_answer[rows], cfg["temperature"], cfg["top_p"])
+            for k, answer in zip(rows, answers, strict=True):
+                records[k]["positive"], faults[k] = answer or "", self.sieve.too_short(answer, True)
+        return [{**record, "dropped": fault} for record, fault in zip(records, faults, strict=True)]
+
+    def _vectors(self, triples: Sequence[Triple]) -> torch.Tensor:
+        """[2, N, E] unit vectors of queries and answers."""
+        name, width = f"run={self.cfg['run']}", self.ranker.width
+        if not triples:
+            return torch.zeros(2, 0, width)
+        queries, answers = [t.query for t in triples], [t.positive for t in triples]
+        sides = (queries, self.ranker.queries(triples)), (answers, self.ranker.documents(answers))
+        return torch.stack([unit_vectors(texts, vectors, name) for texts, vectors in sides])
+
+    @cached_property
+    def seed_vectors(self) -> torch.Tensor:
+        """[2, S, E] of the seeds, as they are shown."""
+        return self._vectors([Triple(*self._shown(t), instruction=t.instruction) for t in self.seeds])
+
+    def _shown(self, seed: Triple) -> tuple[str, str]:
+        words = self.cfg["example_words"]
+        return one_line(seed.query, words), one_line(seed.positive, words)
+
+    def _ranks(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """[N] and [S] the ranks of the answers of the records that come so far, and of the seeds, among all these."""
+        queries, answers = torch.cat([*self.vectors, self.seed_vectors], dim=1)
+        found = ranks(queries, answers)
+        return found[: -len(self.seeds)], found[-len(self.seeds) :]
+
+    def kept(self) -> list[Config]:
+        """Return the records that pass every filter, each with its rank."""
+        passed = [r for r in self.records if not r["dropped"]]
+        ranked = [{**r, "rank": int(k)} for r, k in zip(passed, self._ranks()[0], strict=True)]
+        return [r for r in ranked if r["rank"] <= self.cfg["top"]]
+
+    def close(self) -> Config:
+        """Write the file and its facts, and return the facts."""
+        kept, (of_answers, of_seeds), top = self.kept(), self._ranks(), self.cfg["top"]
+        dropped = Counter(r["dropped"] for r in self.records if r["dropped"])
+        dropped["not_returned"] = len(of_answers) - len(kept)
+        share = [float((found <= top).float().mean()) if len(found) else 0.0 for found in (of_answers, of_seeds)]
+        chosen = kept[: self.cfg["pairs"]]
+        seeds = list(zip(*map(self._shown, self.seeds), strict=True))
+        words = {
+            side: {"kept": mean_words([r[key] for r in chosen]), "seeds": mean_words(seeds[of_answer])}
+            for of_answer, (side, key) in enumerate((("queries", "query"), ("answers", "positive")))
+        }
+        facts = {
+            "generated": len(self.records),
+            "dropped": {name: dropped[name] for name in DROPPED},
+            "share_kept": round(len(kept) / len(self.records), 4),
+            "kept": len(chosen),
+            "answers": len(of_answers) + len(of_seeds),
+            "returned": round(share[0], 4),
+            "seeds_returned": round(share[1], 4),
+            "words": words,
+            "code": code(),
+        }
+        lines = (json.dumps(written(record), ensure_ascii=False) + "\n" for record in chosen)
+        return self.blocks.close(facts, lines)
+
+
+def triple_of(record: Config) -> Triple:
+    """Return the pair of a record."""
+    return Triple(record["query"], record["positive"], (), record["source"], record.get("instruction"))
+
+
+def written(record: Config) -> Config:
+    """Return a record as the file has it: the pair first."""
+    pair = {key: record[key] for key in ("query", "positive")}
+    return {**pair, **{key: value for key, value in record.items() if key not in (*pair, "dropped")}}
+
+
+def mean_words(texts: Sequence[str]) -> float:
+    """Return the mean number of words of the texts, 0 where there is none."""
+    return round(sum(len(text.split()) for text in texts) / max(1, len(texts)), 2)
