@@ -12,7 +12,7 @@ from cli.compose import CONF, check_overrides, composed, plain
 from cli.quoting import as_typed, evaluate_words, train_words
 from studies.jobs import split_words, study_jobs
 from training.mine.__main__ import QUOTED
-from training.specialise.__main__ import QUOTED as OF_SPECIALISE
+from training.specialise.__main__ import specialise_words
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -112,7 +112,7 @@ READ = {
     "evaluate": lambda words: composed("evaluate", evaluate_words(words)),
     "representation": lambda words: composed("representation", evaluate_words(words)),
     "training.mine": lambda words: composed("mine", as_typed(words, QUOTED)),
-    "training.specialise": lambda words: composed("specialise", evaluate_words(words, OF_SPECIALISE)),
+    "training.specialise": lambda words: composed("specialise", specialise_words(words)),
     "study": lambda words: study_jobs(plain(composed("study", split_words(words).study)), split_words(words)),
     "analysis": lambda words: read_arguments([f"scores={ROOT}", *(w for w in words if not w.startswith(ABSENT))]),
 }

@@ -10,14 +10,14 @@ from cli.help import EXAMPLES, help_screen
 from cli.quoting import as_typed, evaluate_words, train_words
 from cli.remarks import key_remarks
 from training.mine.__main__ import QUOTED
-from training.specialise.__main__ import QUOTED as OF_SPECIALISE
+from training.specialise.__main__ import specialise_words
 
 COMMANDS = {
     "train": lambda words: check_overrides("train", train_words(words)),
     "evaluate": lambda words: composed("evaluate", evaluate_words(words)),
     "representation": lambda words: composed("representation", evaluate_words(words)),
     "mine": lambda words: composed("mine", as_typed(words, QUOTED)),
-    "specialise": lambda words: composed("specialise", evaluate_words(words, OF_SPECIALISE)),
+    "specialise": lambda words: composed("specialise", specialise_words(words)),
 }
 
 

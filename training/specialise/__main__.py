@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from cli.quoting import evaluate_words
+from cli.quoting import OF_TRAIN, evaluate_words
 
-QUOTED = ("out", "data.path", "generator")
+
+def specialise_words(arguments: Sequence[str]) -> list[str]:
+    """Return the overrides for conf/specialise.yaml. Raises `UserError` for what a run fixes: all but the seed here."""
+    seed = [argument for argument in arguments if argument.startswith("seed=")]
+    others = [argument for argument in arguments if argument not in seed]
+    return [*evaluate_words(others, ("out", "generator", *OF_TRAIN)), *seed]
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -17,7 +22,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     if {"-h", "--help"} & set(arguments):
         print(help_screen("specialise"))
         return
-    cfg = plain(composed("specialise", evaluate_words(arguments, QUOTED)))
+    cfg = plain(composed("specialise", specialise_words(arguments)))
     from cli.quiet import quieten
     from training.specialise.command import run
 
