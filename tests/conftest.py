@@ -17,11 +17,7 @@ from tests.hub_model import HUB_MODELS, STORIES, write_hub_model
 from tests.started import ROOT
 
 # The fixtures import torch, transformers and hydra: the process that hands out the tests reads this file too.
-
-# fmt: off
-WORDS = ["the", "sum", "of", "two", "arrays", "is", "returned", "as", "a", "new", "array", "with",
-         "the", "same", "shape", "and", "type", "of", "its", "first", "argument"]
-# fmt: on
+gc.disable()  # until all is imported: the collector would go through a million objects that stay
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -92,6 +88,7 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -208,8 +205,9 @@ def small_model(tmp_path_factory) -> Path:
     from training.pretrain.bpe import train_bpe
 
     folder = tmp_path_factory.mktemp("model")
-    texts = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
-    tokenizer = train_bpe(texts, 320, 128)
+    sentence = "the sum of two arrays is returned as a new array with the same shape and type of its first argument"
+    words = sentence.split()
+    tokenizer = train_bpe([" ".join(words[i:] + words[:i]) for i in range(len(words))], 320, 128)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     shape = LlamaConfig(
@@ -239,6 +237,7 @@ def small_moe(tmp_path_factory, small_model) -> Path:
     for file in small_model.glob("*token*"):
         shutil.copy(file, folder)
     torch.manual_seed(0)
+    same = LlamaConfig.from_pretrained(small_model)
     shape = OlmoeConfig(
         vocab_size=320,
         hidden_size=32,
@@ -249,9 +248,7 @@ def small_moe(tmp_path_factory, small_model) -> Path:
         num_experts=4,
         num_experts_per_tok=2,
         max_position_embeddings=128,
-        pad_token_id=LlamaConfig.from_pretrained(small_model).pad_token_id,
-        eos_token_id=LlamaConfig.from_pretrained(small_model).eos_token_id,
-        bos_token_id=None,
+        **{name: getattr(same, name) for name in ("pad_token_id", "eos_token_id", "bos_token_id")},
         initializer_range=0.2,
     )
     OlmoeModel(shape).save_pretrained(folder)

@@ -68,13 +68,30 @@ def new_study(tmp_path_factory) -> Callable[[], Study]:
     return lambda: Study(tmp_path_factory.mktemp("study") / "runs")
 
 
-@pytest.fixture(scope="session")
-def analyse_words() -> Callable:
-    """Return a function: override words -> result."""
+def analysed(words: tuple, asked: tuple[str, ...] | None) -> Any:
+    """The result of override words, with the answers to the questions named alone; None: to all."""
     from analysis.analyse import analyse
     from analysis.cli import read_arguments
+    from analysis.questions import question
 
-    return lambda *words: analyse(read_arguments([str(word) for word in words]))
+    named = {module.__name__.rpartition(".")[2]: module for module in question.questions()}
+    kept = tuple(named.values()) if asked is None else tuple(named[name] for name in named if name in asked)
+    assert asked is None or len(kept) == len(asked), asked
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(question, "questions", lambda: kept)
+        return analyse(read_arguments([str(word) for word in words]))
+
+
+@pytest.fixture(scope="module")
+def analyse_words(request) -> Callable:
+    """Return a function: override words -> result. A file of tests on some questions names them in ASKED."""
+    return lambda *words: analysed(words, getattr(request.module, "ASKED", None))
+
+
+@pytest.fixture(scope="session")
+def read_words() -> Callable:
+    """As `analyse_words`, but no question is answered: what is read, chosen, refused and noted is settled before."""
+    return lambda *words: analysed(words, ())
 
 
 def spread(base: float, step: float = 0.001) -> dict[str, float]:

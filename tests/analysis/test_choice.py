@@ -22,64 +22,64 @@ def filled(new_study, spread_scores):
     return fill(new_study(), spread_scores)
 
 
-def test_config_order_not_the_scores_nor_the_folder(filled, analyse_words):
-    result = analyse_words(f"scores={filled.root}")
+def test_config_order_not_the_scores_nor_the_folder(filled, read_words):
+    result = read_words(f"scores={filled.root}")
     assert list(result.material.designs) == ["eos-causal", "eos-bi", "mean-causal", "multilayer-bi", "zeta-causal"]
     first = result.material.pairs.iloc[0]
     assert (first["first"], first["second"]) == ("eos-causal", "eos-bi")
     assert first["difference"] == pytest.approx(-0.02)
 
 
-def test_order_can_be_changed(filled, analyse_words):
+def test_order_can_be_changed(filled, read_words):
     words = (f"scores={filled.root}", "order.pooler=[multilayer,eos]", "order.attn=[bi,causal]")
-    assert list(analyse_words(*words).material.designs)[:3] == ["multilayer-bi", "eos-bi", "eos-causal"]
+    assert list(read_words(*words).material.designs)[:3] == ["multilayer-bi", "eos-bi", "eos-causal"]
 
 
-def test_models_fix_the_order_and_take_globs(filled, analyse_words):
-    result = analyse_words(f"scores={filled.root}", "models=[mean-causal,eos-*]")
+def test_models_fix_the_order_and_take_globs(filled, read_words):
+    result = read_words(f"scores={filled.root}", "models=[mean-causal,eos-*]")
     assert list(result.material.designs) == ["mean-causal", "eos-causal", "eos-bi"]
-    full = analyse_words(f"scores={filled.root}", "models=[s__multilayer-bi,*-causal]")
+    full = read_words(f"scores={filled.root}", "models=[s__multilayer-bi,*-causal]")
     assert list(full.material.designs) == ["multilayer-bi", "eos-causal", "mean-causal", "zeta-causal"]
 
 
-def test_a_published_model_answers_to_its_name_on_the_hub(tmp_path, analyse_words):
+def test_a_published_model_answers_to_its_name_on_the_hub(tmp_path, read_words):
     (tmp_path / "wide.csv").write_text("model,STS12,STS13\nBAAI__bge-m3,.5,.6\nBAAI__bge-en,.4,.5\nx/y,.3,.4\n")
     words = (f"scores={tmp_path / 'wide.csv'}", "against=BAAI/bge-m3")
-    assert list(analyse_words(*words, "models=[BAAI/bge-*]").material.designs) == ["BAAI__bge-m3", "BAAI__bge-en"]
-    assert list(analyse_words(*words, "models=[BAAI/bge-m3,x/y]").material.designs) == ["BAAI__bge-m3", "x/y"]
+    assert list(read_words(*words, "models=[BAAI/bge-*]").material.designs) == ["BAAI__bge-m3", "BAAI__bge-en"]
+    assert list(read_words(*words, "models=[BAAI/bge-m3,x/y]").material.designs) == ["BAAI__bge-m3", "x/y"]
 
 
 @pytest.mark.parametrize("name", ["eos-causal-untrained", "'eos-causal (untrained)'", "*untrained"])
-def test_untrained_is_compared_only_when_named(filled, analyse_words, name):
-    result = analyse_words(f"scores={filled.root}", f"models=[{name},eos-causal]")
+def test_untrained_is_compared_only_when_named(filled, read_words, name):
+    result = read_words(f"scores={filled.root}", f"models=[{name},eos-causal]")
     assert list(result.material.designs) == ["eos-causal (untrained)", "eos-causal"]
     assert result.material.pairs.iloc[-1]["difference"] == pytest.approx(0.23)
 
 
-def test_only_untrained_designs_are_compared(study, analyse_words, spread_scores):
+def test_only_untrained_designs_are_compared(study, read_words, spread_scores):
     for design in ("mean-causal", "eos-causal"):
         study.run(design, spread_scores(0.3), trained=False)
-    designs = list(analyse_words(f"scores={study.root}").material.designs)
+    designs = list(read_words(f"scores={study.root}").material.designs)
     assert designs == ["eos-causal (untrained)", "mean-causal (untrained)"]
 
 
-def test_unknown_names_have_neighbours(filled, analyse_words):
+def test_unknown_names_have_neighbours(filled, read_words):
     with pytest.raises(UserError, match=r"models= names 'mean-casual'.*Nearest: mean-causal"):
-        analyse_words(f"scores={filled.root}", "models=[mean-casual,eos-bi]")
+        read_words(f"scores={filled.root}", "models=[mean-casual,eos-bi]")
     with pytest.raises(UserError, match=r"types= names 'Retreival'.*Nearest: Retrieval"):
-        analyse_words(f"scores={filled.root}", "types=[Retreival]")
+        read_words(f"scores={filled.root}", "types=[Retreival]")
     with pytest.raises(UserError, match=r"tasks= names 'SST\*'"):
-        analyse_words(f"scores={filled.root}", "tasks=[SST*]")
+        read_words(f"scores={filled.root}", "tasks=[SST*]")
     with pytest.raises(UserError, match=r"against=mean-casual is not among .*Nearest: mean-causal"):
-        analyse_words(f"scores={filled.root}", "against=mean-casual")
+        read_words(f"scores={filled.root}", "against=mean-casual")
     with pytest.raises(UserError, match="Only one design"):
-        analyse_words(f"scores={filled.root}", "models=eos-bi")
+        read_words(f"scores={filled.root}", "models=eos-bi")
 
 
-def test_types_and_tasks(filled, analyse_words):
-    result = analyse_words(f"scores={filled.root}", "types=[sts,Retrieval]", "tasks=[STS*,Retrieval1]")
+def test_types_and_tasks(filled, read_words):
+    result = read_words(f"scores={filled.root}", "types=[sts,Retrieval]", "tasks=[STS*,Retrieval1]")
     assert {kind: len(tasks) for kind, tasks in result.material.types.items()} == {"Retrieval": 1, "STS": 8}
-    one = analyse_words(f"scores={filled.root}", "types=[STS]")
+    one = read_words(f"scores={filled.root}", "types=[STS]")
     assert set(one.material.pairs["type"]) == {"STS"}  # no row "All" that would repeat it
     assert list(one.material.means.columns) == ["STS"]
 

@@ -13,6 +13,7 @@ from cli.errors import UserError
 
 TEMPLATE = plain(composed("train"))["template"]
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them
+MOVED = {"_code__modules__poolers.shared": "c" * 64, "_code__chosen": {"pooler": []}}
 PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("data", {"_data__sha256": "d" * 64}, ["data.sha256"]),
     ("order", {"_batch_order_sha256": "e" * 64}, ["batch_order_sha256"]),
@@ -40,28 +41,24 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("the base's configuration", {"_base_config_sha256": "b" * 64}, ["base_config_sha256"]),
     ("a module that one lacks", {"_code__modules__encoders.encoder": None}, ["code.modules.encoders.encoder"]),
     ("a module that one alone has", {"_code__modules__encoders.moved": "c" * 64}, ["code.modules.encoders.moved"]),
-    (
-        "a shared module that moved",
-        {"_code__modules__poolers.shared": "c" * 64, "_code__chosen": {"pooler": []}},
-        ["code.modules.poolers.lastlayer", "code.modules.poolers.shared"],
-    ),
+    ("a shared module that moved", MOVED, ["code.modules.poolers.lastlayer", "code.modules.poolers.shared"]),
     ("a fact of scoring that one lacks", {"_evaluation__seed": None}, ["evaluation.seed"]),
     ("a format that one lacks", {"_dtypes__compute": None}, ["dtypes.compute"]),
 ]
 
 
 @pytest.mark.parametrize(("what", "changes", "keys"), PLANTED, ids=[what for what, _, _ in PLANTED])
-def test_a_planted_difference_is_refused_and_named(planted, analyse_words, what, changes, keys):
+def test_a_planted_difference_is_refused_and_named(planted, read_words, what, changes, keys):
     root = planted(**changes).root
     with pytest.raises(NotControlledError) as error:
-        analyse_words(f"scores={root}")
+        read_words(f"scores={root}")
     named = [row[0].text.partition(" (seed")[0] for row in error.value.grid.rows if row[0].text]
     assert sorted(named) == sorted(keys)
     assert all(key in str(error.value) for key in keys)
     row = next(row for row in error.value.grid.rows if row[2].text == "lastlayer-bi")
     assert row[1].text
     allowed = re.search(r"allow=\[(.*?)\]", str(error.value))[0]
-    notes = analyse_words(f"scores={root}", allowed).material.footnotes  # the mend that the error names does mend it
+    notes = read_words(f"scores={root}", allowed).material.footnotes  # the mend that the error names does mend it
     assert sorted(key for note in notes for key in note.keys) == sorted(keys)
 
 
@@ -77,28 +74,28 @@ def test_a_planted_difference_is_refused_and_named(planted, analyse_words, what,
         {"_evaluation__inputs__Other test default": "1" * 64, "_evaluation__fingerprint": "0" * 64},
     ],
 )
-def test_bookkeeping_outcomes_and_keys_below_a_factor_differ_freely(planted, analyse_words, changes):
-    result = analyse_words(f"scores={planted(**changes).root}")
+def test_bookkeeping_outcomes_and_keys_below_a_factor_differ_freely(planted, read_words, changes):
+    result = read_words(f"scores={planted(**changes).root}")
     assert list(result.material.designs) == list(DESIGNS)
     assert result.material.footnotes == []
 
 
-def test_head_sizes_that_no_pooler_takes_over_are_compared(study, analyse_words, spread_scores):
+def test_head_sizes_that_no_pooler_takes_over_are_compared(study, read_words, spread_scores):
     study.run("eos-causal", spread_scores(0.3), head__num_queries=1)
     study.run("eos-bi", spread_scores(0.4))
     with pytest.raises(UserError, match=r"also in head\.num_queries"):
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")
 
 
-def test_inputs_of_tasks_that_are_left_out_do_not_count(planted, analyse_words):
+def test_inputs_of_tasks_that_are_left_out_do_not_count(planted, read_words):
     root = planted(**{"_evaluation__inputs__STS1 test default": "0" * 64}).root
-    assert analyse_words(f"scores={root}", "types=[Retrieval]").material.footnotes == []
+    assert read_words(f"scores={root}", "types=[Retrieval]").material.footnotes == []
 
 
-def test_the_error_names_three_mends(planted, analyse_words):
+def test_the_error_names_three_mends(planted, read_words):
     root = planted(objective__temperature=0.02, _versions__torch="1", _versions__mteb="1").root
     with pytest.raises(UserError) as error:
-        analyse_words(f"scores={root}", "allow=[seed]")
+        read_words(f"scores={root}", "allow=[seed]")
     assert "not only in pooler, attn but also in objective.temperature, versions.mteb" in str(error.value)
     assert "factors=[pooler,attn,objective.temperature]" in str(error.value)
     assert "allow=[seed,objective.temperature,versions]" in str(error.value)
@@ -114,8 +111,7 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     tables = sum(len(answer.grids) for answer in result.answers)
     assert text.count(f"a: {note.text}") == tables
     assert not re.search(r"^\| \**lastlayer-bi\** +\|", text, re.MULTILINE)
-    rows = re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.MULTILINE)
-    assert len(rows) == 5  # two tables by type, ranks, strengths, costs
+    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.M)) == 5  # two by type, ranks, strengths, costs
     assert text.count("| lastlayer-bi - eos-causal [a]") >= 2  # pairs, each pair in detail
     assert "| multilayer-causal - eos-causal  " in text
     latex = latex_document(result)
@@ -132,96 +128,96 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     assert rows[2].endswith(",")  # eos-causal and multilayer-causal agree
 
 
-def test_keys_that_part_the_designs_otherwise_get_letters_of_their_own(study, analyse_words, spread_scores):
+def test_keys_that_part_the_designs_otherwise_get_letters_of_their_own(study, read_words, spread_scores):
     for k, design in enumerate(DESIGNS):
         study.run(design, spread_scores(0.3 + 0.1 * k), _threads=4 if k else 2, _kernel=f"kernel{k}")
-    result = analyse_words(f"scores={study.root}", "allow=[threads,kernel]")
+    result = read_words(f"scores={study.root}", "allow=[threads,kernel]")
     assert [note.mark for note in result.material.footnotes] == ["a", "b"]
     assert [sorted(note.marked) for note in result.material.footnotes] == [sorted(DESIGNS), ["eos-causal"]]
 
 
-def test_an_allow_that_lets_nothing_through_is_said(planted, analyse_words):
-    notes = analyse_words(f"scores={planted().root}", "allow=[kernel]").notes
+def test_an_allow_that_lets_nothing_through_is_said(planted, read_words):
+    notes = read_words(f"scores={planted().root}", "allow=[kernel]").notes
     assert "allow=[kernel] let nothing through: no design differs there." in notes
 
 
-def test_an_unknown_factor_has_neighbours(planted, analyse_words):
+def test_an_unknown_factor_has_neighbours(planted, read_words):
     with pytest.raises(UserError, match=r"'objective.temprature', a key that no run has. Nearest: objective.temp"):
-        analyse_words(f"scores={planted().root}", "factors=[pooler,attn,objective.temprature]")
+        read_words(f"scores={planted().root}", "factors=[pooler,attn,objective.temprature]")
     with pytest.raises(UserError, match="seed cannot be a factor"):
-        analyse_words(f"scores={planted().root}", "factors=[seed]")
+        read_words(f"scores={planted().root}", "factors=[seed]")
 
 
-def test_a_further_factor_makes_designs(study, analyse_words, spread_scores):
+def test_a_further_factor_makes_designs(study, read_words, spread_scores):
     study.run("lastlayer-bi", spread_scores(0.3))
     study.run("lastlayer-bi", spread_scores(0.4), study="s,pooler.tokens=mean", pooler__tokens="mean")
     with pytest.raises(UserError, match=r"also in pooler.tokens.*factors=\[pooler,attn,pooler.tokens\]"):
-        analyse_words(f"scores={study.root}")
-    result = analyse_words(f"scores={study.root}", "factors=[pooler,attn,pooler.tokens]")
+        read_words(f"scores={study.root}")
+    result = read_words(f"scores={study.root}", "factors=[pooler,attn,pooler.tokens]")
     assert list(result.material.designs) == ["lastlayer-bi tokens=all", "lastlayer-bi tokens=mean"]
     assert result.material.designs["lastlayer-bi tokens=mean"].factors["pooler.tokens"] == "mean"
 
 
-def test_a_template_is_a_factor_by_its_name(study, analyse_words, spread_scores):
+def test_a_template_is_a_factor_by_its_name(study, read_words, spread_scores):
     for name, mean in (("instruct", 0.3), ("echo", 0.4)):
         study.run("mean-bi", spread_scores(mean), study=f"s,template={name}", template={"name": name, "eos": True})
     with pytest.raises(UserError, match=r"also in template\.name"):
-        analyse_words(f"scores={study.root}")
-    result = analyse_words(f"scores={study.root}", "factors=[template]")
-    assert sorted(result.material.designs) == ["mean-bi template=echo", "mean-bi template=instruct"]
+        read_words(f"scores={study.root}")
+    found = read_words(f"scores={study.root}", "factors=[template]").material.designs
+    assert sorted(found) == ["mean-bi template=echo", "mean-bi template=instruct"]
 
 
-def test_a_factor_covers_the_facts_that_it_moves(study, analyse_words, spread_scores):
+def test_a_factor_covers_the_facts_that_it_moves(study, read_words, spread_scores):
     study.run("eos-bi", spread_scores(0.3))
     study.run("eos-bi", spread_scores(0.4), study="t", model__name="big", _base_weights_sha256="1" * 64)
     words = [f"scores={study.root}", "factors=[model]"]
-    assert list(analyse_words(*words).material.designs) == ["eos-bi model=big", "eos-bi model=tiny"]
+    assert list(read_words(*words).material.designs) == ["eos-bi model=big", "eos-bi model=tiny"]
     study.run("eos-bi", spread_scores(0.4), study="u", model__name="small", _data__sha256="1" * 64)
     with pytest.raises(UserError, match=r"also in data\.sha256"):
-        analyse_words(*words)
+        read_words(*words)
 
 
-def test_numbers_are_ordered_as_numbers(study, analyse_words, spread_scores):
+def test_numbers_are_ordered_as_numbers(study, read_words, spread_scores):
     for r in (16, 8, 128):
         study.run("eos-bi", spread_scores(0.3 + r / 1000), study=f"s{r}", lora__r=r)
-    designs = analyse_words(f"scores={study.root}", "factors=[pooler,attn,lora.r]").material.designs
+    designs = read_words(f"scores={study.root}", "factors=[pooler,attn,lora.r]").material.designs
     assert list(designs) == ["eos-bi r=8", "eos-bi r=16", "eos-bi r=128"]
 
 
-def test_seeds_of_two_studies_make_one_design(study, analyse_words, spread_scores):
+def test_seeds_of_two_studies_make_one_design(study, read_words, spread_scores):
     for design in ("eos-causal", "mean-bi"):
         study.run(design, spread_scores(0.3), seed=0)
         study.run(design, spread_scores(0.5), seed=1, study="t")
-    result = analyse_words(f"scores={study.root}")
+    result = read_words(f"scores={study.root}")
     assert list(result.material.designs) == ["eos-causal", "mean-bi"]
     assert result.material.matrix.loc["STS0", "mean-bi"] == pytest.approx(0.408)
 
 
-def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, analyse_words, spread_scores):
+def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, read_words, spread_scores):
     planted(seeds=(0, 1))
-    assert analyse_words(f"scores={study.root}").material.footnotes == []
+    assert read_words(f"scores={study.root}").material.footnotes == []
     study.run("eos-causal", spread_scores(0.3), seed=1, lora__r=8)
     with pytest.raises(NotControlledError, match=r"also in lora\.r") as error:
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")
     assert "eos-causal (seed 1)" in markdown_grid(error.value.grid)
 
 
-def test_the_published_confound_is_a_note(study, analyse_words, spread_scores):
+def test_the_published_confound_is_a_note(study, read_words, spread_scores):
     for design in ("multilayer-causal", "multilayer-bi", "lastlayer-bi", "lastlayer-causal"):
         study.run(design, spread_scores(0.3))
-    notes = [n for n in analyse_words(f"scores={study.root}").notes if n.startswith("Between")]
-    assert notes == [
-        "Between multilayer-causal and multilayer-bi not only attn differs but also pooler.tokens (last, mean)."
-    ]
+    (note,) = [n for n in read_words(f"scores={study.root}").notes if n.startswith("Between")]
+    assert note.endswith(
+        " multilayer-causal and multilayer-bi not only attn differs but also pooler.tokens (last, mean)."
+    )
 
 
-def test_untrained_references_are_held_to_what_both_state(planted, study, analyse_words, spread_scores):
+def test_untrained_references_are_held_to_what_both_state(planted, study, read_words, spread_scores):
     planted()
     study.run("eos-causal", spread_scores(0.1), trained=False)
-    assert analyse_words(f"scores={study.root}").material.gain is not None
+    assert read_words(f"scores={study.root}").material.gain is not None
     study.run("eos-causal", spread_scores(0.1), trained=False, _base_weights_sha256="1" * 64)
     with pytest.raises(NotControlledError, match="base_weights_sha256") as error:
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")
     assert "eos-causal (untrained)" in markdown_grid(error.value.grid)
 
 
@@ -250,11 +246,11 @@ def test_the_table_precedes_the_one_line(planted, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("pick", list(combinations(("objective.lr", "lora.r", "token_budget", "data.validation"), 2)))
-def test_two_plants_are_both_named(study, analyse_words, spread_scores, pick):
+def test_two_plants_are_both_named(study, read_words, spread_scores, pick):
     study.run("eos-causal", spread_scores(0.3))
     study.run("mean-bi", spread_scores(0.3), **{key.replace(".", "__"): 1000 for key in pick})
     with pytest.raises(NotControlledError) as error:
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")
     assert {row[0].text for row in error.value.grid.rows} - {""} == set(pick)
 
 
@@ -264,31 +260,29 @@ def chosen(pooler, *further):
     return {**changes, "_code__chosen": {"pooler": [f"poolers.{name}" for name in (pooler, *further)], "data": []}}
 
 
-def test_the_files_of_another_pooler_are_no_difference(study, analyse_words, spread_scores):
+def test_the_files_of_another_pooler_are_no_difference(study, read_words, spread_scores):
     """The study's own table: every pooler is a file, some with a second one that others do not read."""
     study.run("eos-causal", spread_scores(0.3), **chosen("eos"))
     study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "cross_attention"))
     study.run("multilayer-bi", spread_scores(0.5), **chosen("multilayer", "cross_attention"))
-    assert analyse_words(f"scores={study.root}").material.footnotes == []
+    assert read_words(f"scores={study.root}").material.footnotes == []
 
 
-def test_a_file_that_one_run_of_a_pooler_has_and_another_lacks_is_one(study, analyse_words, spread_scores):
+def test_a_file_that_one_run_of_a_pooler_has_and_another_lacks_is_one(study, read_words, spread_scores):
     study.run("lastlayer-causal", spread_scores(0.3), **chosen("lastlayer"))
     study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "moved"))
     with pytest.raises(NotControlledError, match=r"also in code\.modules\.poolers\.moved\."):
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")
 
 
-def test_a_template_factor_takes_older_runs_for_what_they_did(study, analyse_words, spread_scores):
+def test_a_template_factor_takes_older_runs_for_what_they_did(study, read_words, spread_scores):
     study.run("mean-bi", spread_scores(0.3))
     study.run("eos-bi", spread_scores(0.4), study="t", template=TEMPLATE)
-    assert list(analyse_words(f"scores={study.root}", "factors=[pooler,attn,template]").material.designs) == [
-        "eos-bi",
-        "mean-bi",
-    ]
+    found = read_words(f"scores={study.root}", "factors=[pooler,attn,template]")
+    assert list(found.material.designs) == ["eos-bi", "mean-bi"]
 
 
-def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, analyse_words, spread_scores):
+def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, read_words, spread_scores):
     def mix(classes, sha="1" * 64):
         of_source = {"pairs": {"sha256": sha, "share": 1 - classes}, "classes": {"sha256": "3" * 64, "share": classes}}
         return {"data__mix": {"pairs": None, "classes": classes}, "_data__of_source": of_source}
@@ -296,13 +290,11 @@ def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, analy
     study.run("eos-causal", spread_scores(0.4), study="s", **mix(0))
     study.run("eos-causal", spread_scores(0.4), study="t", **mix(0.3), _batch_order_sha256="e" * 64)
     with pytest.raises(UserError, match=r"also in batch_order_sha256, data\.mix\.classes"):
-        analyse_words(f"scores={study.root}")
-    for factor, names in (
-        ("data.mix", ["mix=pairs:0.7+classes:0.3", "mix=pairs:1"]),
-        ("data.mix.classes", ["classes=0", "classes=0.3"]),
-    ):
-        found = analyse_words(f"scores={study.root}", f"factors=[pooler,attn,{factor}]")
+        read_words(f"scores={study.root}")
+    shares = ("data.mix", ["mix=pairs:0.7+classes:0.3", "mix=pairs:1"])
+    for factor, names in (shares, ("data.mix.classes", ["classes=0", "classes=0.3"])):
+        found = read_words(f"scores={study.root}", f"factors=[pooler,attn,{factor}]")
         assert list(found.material.designs) == [f"eos-causal {name}" for name in names]
     study.run("eos-bi", spread_scores(0.4), study="t", **mix(0.3, sha="2" * 64))
     with pytest.raises(UserError, match=r"also in .*data\.of_source\.pairs\.sha256"):
-        analyse_words(f"scores={study.root}", "factors=[pooler,attn,data.mix]")
+        read_words(f"scores={study.root}", "factors=[pooler,attn,data.mix]")

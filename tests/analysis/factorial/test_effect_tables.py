@@ -23,6 +23,7 @@ from analysis.settings import Settings
 from analysis.write import document, write_files
 from tests.analysis.three_seeds import by_seed, long_frame, run_seeds
 
+ASKED = ("means", "effects")
 TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])
 VALUES = np.array([[0.1, 0.2, 0.3, 0.6], [0.2, 0.2, 0.4, 0.5], [0.1, 0.3, 0.2, 0.6]])
 SETTINGS = Settings(scores=())

@@ -5,34 +5,34 @@ import pytest
 from cli.errors import UserError
 
 
-def test_a_study_whose_last_seed_is_not_finished(planted, study, analyse_words, spread_scores):
+def test_a_study_whose_last_seed_is_not_finished(planted, study, read_words, spread_scores):
     planted(seeds=(0, 1))
-    wanted = analyse_words(f"scores={study.root}")
+    wanted = read_words(f"scores={study.root}")
     study.run("eos-causal", spread_scores(0.9), seed=2)
     study.run("lastlayer-bi", spread_scores(0.9), seed=2, _status="running")
     with pytest.raises(UserError, match="also in seed"):
-        analyse_words(f"scores={study.root}")
-    found = analyse_words(f"scores={study.root}", "seeds=[0,1]")
+        read_words(f"scores={study.root}")
+    found = read_words(f"scores={study.root}", "seeds=[0,1]")
     assert found.material.pairs.equals(wanted.material.pairs)
     assert found.notes == wanted.notes, "nothing is said of a seed that was not asked for"
     assert [run.seed for design in found.material.designs.values() for run in design.runs] == ["0", "1"] * 3
-    one = analyse_words(f"scores={study.root}", "seeds=0")
+    one = read_words(f"scores={study.root}", "seeds=0")
     assert set(one.material.frame["seed"]) == {"0"}
 
 
-def test_a_seed_that_is_not_there_is_named(planted, study, analyse_words, spread_scores):
+def test_a_seed_that_is_not_there_is_named(planted, study, read_words, spread_scores):
     root = planted(seeds=(0, 1)).root
     with pytest.raises(UserError, match=r"seeds= names 3, which no score has. The scores have 0, 1."):
-        analyse_words(f"scores={root}", "seeds=[1,3]")
+        read_words(f"scores={root}", "seeds=[1,3]")
     with pytest.raises(UserError, match=r"seeds= names 7, 8, which no score has. The scores have 0, 1."):
-        analyse_words(f"scores={root}", "seeds=[7,8]")
+        read_words(f"scores={root}", "seeds=[7,8]")
     study.run("eos-causal", spread_scores(0.3), seed=2)
     with pytest.raises(UserError, match=r"lastlayer-bi lacks seed 2, multilayer-causal lacks seed 2. Train and score"):
-        analyse_words(f"scores={root}", "seeds=[0,1,2]")
-    assert analyse_words(f"scores={root}", "seeds=[0,2]", "allow=[seed]").material.frame["seed"].nunique() == 2
+        read_words(f"scores={root}", "seeds=[0,1,2]")
+    assert read_words(f"scores={root}", "seeds=[0,2]", "allow=[seed]").material.frame["seed"].nunique() == 2
 
 
-def test_a_csv_with_seeds(analyse_words, tmp_path):
+def test_a_csv_with_seeds(read_words, tmp_path):
     rows = [
         f"{m},STS{t},{0.05 * t + s},{seed}"
         for seed, s in (("0", 0.0), ("1", 0.05))
@@ -41,8 +41,8 @@ def test_a_csv_with_seeds(analyse_words, tmp_path):
     ]
     path = tmp_path / "s.csv"
     path.write_text("\n".join(["model,task,score,seed", *rows]))
-    found = analyse_words(f"scores={path}", "seeds=1")
+    found = read_words(f"scores={path}", "seeds=1")
     assert found.material.matrix.loc["STS12"].tolist() == pytest.approx([0.65, 0.65])
     path.write_text("\n".join(["model,task,score", *(row.rpartition(",")[0] for row in rows[:10])]))
     with pytest.raises(UserError, match=r"seeds= names 1, which no score has. The scores name no seeds."):
-        analyse_words(f"scores={path}", "seeds=1")
+        read_words(f"scores={path}", "seeds=1")

@@ -91,14 +91,14 @@ def test_auto_fails_for_our_own_runs_and_drops_tasks_of_published_scores(tmp_pat
     assert policy_for("drop_models", [ours]) == "drop_models"
 
 
-def test_the_former_name_is_still_understood(analyse_words, tmp_path):
+def test_the_former_name_is_still_understood(read_words, tmp_path):
     path = tmp_path / "holes.csv"
     path.write_text("model,SciFact,STS12,STS13\na,.1,.2,.3\nb,.2,.3,.4\nc,.2,.3,\n")
-    words = [analyse_words(f"scores={path}", *more).notes for more in ([], ["missing=intersection"])]
+    words = [read_words(f"scores={path}", *more).notes for more in ([], ["missing=intersection"])]
     assert words[0] == words[1]
     assert any(note.startswith("missing=drop_tasks: 1 of 3 tasks") for note in words[0])
-    whole = analyse_words(f"scores={path}", "missing=drop_models")
+    whole = read_words(f"scores={path}", "missing=drop_models")
     assert list(whole.material.designs) == ["a", "b"]
     assert set(whole.material.pairs["second"]) == {"b"}
     with pytest.raises(UserError, match="against=c lacks tasks and was dropped"):
-        analyse_words(f"scores={path}", "missing=drop_models", "against=c")
+        read_words(f"scores={path}", "missing=drop_models", "against=c")

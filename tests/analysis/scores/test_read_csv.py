@@ -10,11 +10,11 @@ WIDE = "model,n_tasks,SciFact,BIOSSES,STS12,mean_all\nb,3,70,80,75,75\na,3,60,81
 
 
 @pytest.fixture
-def run(tmp_path, analyse_words):
+def run(tmp_path, read_words):
     def run_on(text, *words):
         path = tmp_path / "scores.csv"
         path.write_text(text)
-        return analyse_words(f"scores={path}", *words)
+        return read_words(f"scores={path}", *words)
 
     return run_on
 
@@ -28,13 +28,13 @@ def test_wide_in_percent(run):
     assert any("n_tasks, mean_all" in note for note in result.notes)
 
 
-def test_long_equals_wide_and_gz(run, tmp_path, analyse_words):
+def test_long_equals_wide_and_gz(run, tmp_path, read_words):
     lines = ["score,task,model"]
     for model, scores in (("b", (0.7, 0.8, 0.75)), ("a", (0.6, 0.81, 0.7))):
         lines += [f"{s},{t},{model}" for t, s in zip(("SciFact", "BIOSSES", "STS12"), scores, strict=True)]
     path = tmp_path / "long scores, final=1.csv.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    long = analyse_words(f"scores={path}")
+    long = read_words(f"scores={path}")
     assert long.material.matrix.equals(run(WIDE).material.matrix)
     assert not any("0-100" in note for note in long.notes)
     assert any(note.endswith("scores were read as 0-1 (largest 0.81).") for note in long.notes)
@@ -93,10 +93,10 @@ def test_scale_can_be_said(run):
 
 
 @pytest.mark.parametrize("how", ["cut", "bits flipped"])
-def test_a_broken_gz_is_no_trace(tmp_path, analyse_words, how):
+def test_a_broken_gz_is_no_trace(tmp_path, read_words, how):
     path = tmp_path / "a.csv.gz"
     packed = gzip.compress(WIDE.encode() + b"".join(b"m%d,0.%d,0.5\n" % (i, i * i) for i in range(2000)))
     flipped = bytes(255 - b for b in packed[500:540])
     path.write_bytes(packed[:-12] if how == "cut" else packed[:500] + flipped + packed[540:])
     with pytest.raises(UserError, match="cannot be read as a csv"):
-        analyse_words(f"scores={path}")
+        read_words(f"scores={path}")

@@ -11,10 +11,10 @@ def by_task(result, design):
 
 
 @pytest.mark.parametrize("where", ["runs/results", "runs", "."])
-def test_found_from_any_height(study, analyse_words, spread_scores, tmp_path, where):
+def test_found_from_any_height(study, read_words, spread_scores, tmp_path, where):
     study.run("eos-causal", spread_scores(0.3))
     study.run("mean-bi", spread_scores(0.4))
-    result = analyse_words(f"scores={tmp_path / where}")
+    result = read_words(f"scores={tmp_path / where}")
     assert list(result.material.designs) == ["eos-causal", "mean-bi"]
     assert by_task(result, "mean-bi") == spread_scores(0.4)
     assert {kind: len(tasks) for kind, tasks in result.material.types.items()} == {"Retrieval": 8, "STS": 8}
@@ -39,53 +39,53 @@ def test_other_seeds_are_said(study, analyse_words, spread_scores):
     assert any("different seeds (eos-causal: 0, 1; mean-bi: 1)" in note for note in notes)
 
 
-def test_a_seed_twice_names_both_folders(study, analyse_words, spread_scores):
+def test_a_seed_twice_names_both_folders(study, read_words, spread_scores):
     one = study.run("eos-causal", spread_scores(0.2))
     two = one.rename(one.with_name("seed=0@zzzz"))
     again = study.run("eos-causal", spread_scores(0.2))
     study.run("mean-bi", spread_scores(0.3))
     with pytest.raises(UserError, match="Two folders hold seed 0 of eos-causal") as error:
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")
     assert str(again) in str(error.value)
     assert str(two) in str(error.value)
-    assert len(analyse_words(f"scores={study.root}", "revision=seed=0@zzzz").material.designs) == 2
+    assert len(read_words(f"scores={study.root}", "revision=seed=0@zzzz").material.designs) == 2
 
 
-def test_two_studies_get_full_names(study, analyse_words, spread_scores):
+def test_two_studies_get_full_names(study, read_words, spread_scores):
     study.run("eos-causal", spread_scores(0.2), study="s")
     study.run("eos-causal", spread_scores(0.3), study="t")
-    assert list(analyse_words(f"scores={study.root}").material.designs) == ["s__eos-causal", "t__eos-causal"]
+    assert list(read_words(f"scores={study.root}").material.designs) == ["s__eos-causal", "t__eos-causal"]
 
 
-def test_foreign_folder(tmp_path, analyse_words, task_writer):
+def test_foreign_folder(tmp_path, read_words, task_writer):
     for model, shift in (("org__one", 0.0), ("org__two", 0.1)):
         for task in ("SciFact", "STSBenchmark", "BIOSSES"):
             task_writer(tmp_path / "results" / model / "abc", task, 0.5 + shift)
         task_writer(tmp_path / "results" / model / "abc", "STS17", {"en-en": 0.2 + shift, "es-es": 0.4 + shift})
-    result = analyse_words(f"scores={tmp_path}")
+    result = read_words(f"scores={tmp_path}")
     assert result.material.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS17", "STSBenchmark"]}
     assert by_task(result, "org__one")["STS17"] == pytest.approx(0.3)
-    narrow = analyse_words(f"scores={tmp_path}", "subsets=[default,en-*]")
+    narrow = read_words(f"scores={tmp_path}", "subsets=[default,en-*]")
     assert by_task(narrow, "org__two")["STS17"] == pytest.approx(0.3)
 
 
-def test_experiments_are_designs_of_their_own(tmp_path, analyse_words, task_writer):
+def test_experiments_are_designs_of_their_own(tmp_path, read_words, task_writer):
     folder = tmp_path / "results" / "org__one" / "abc"
     for place in (folder, folder / "experiments" / "dim_256"):
         for task in ("SciFact", "BIOSSES"):
             task_writer(place, task, 0.5 if place == folder else 0.4)
-    assert list(analyse_words(f"scores={tmp_path}").material.designs) == ["org__one", "org__one/dim_256"]
+    assert list(read_words(f"scores={tmp_path}").material.designs) == ["org__one", "org__one/dim_256"]
 
 
-def test_two_revisions_need_a_word(tmp_path, analyse_words, task_writer):
+def test_two_revisions_need_a_word(tmp_path, read_words, task_writer):
     for model, revision in (("one", "r1"), ("one", "1234"), ("two", "x")):
         for task in ("SciFact", "BIOSSES"):
             task_writer(tmp_path / "results" / model / revision, task, 0.5)
     with pytest.raises(UserError, match=r"Two folders hold one: .*revision="):
-        analyse_words(f"scores={tmp_path}")
-    assert len(analyse_words(f"scores={tmp_path}", "revision=1234").material.frame) == 4
+        read_words(f"scores={tmp_path}")
+    assert len(read_words(f"scores={tmp_path}", "revision=1234").material.frame) == 4
     with pytest.raises(UserError, match=r"no revision 'r9'\. It has 1234, r1"):
-        analyse_words(f"scores={tmp_path}", "revision=r9")
+        read_words(f"scores={tmp_path}", "revision=r9")
 
 
 @pytest.mark.parametrize(
@@ -100,30 +100,30 @@ def test_two_revisions_need_a_word(tmp_path, analyse_words, task_writer):
         ('{"scores": {"test": [{"main_score": 1.2}]}}', r"is 1\.2, outside -1 to 1"),
     ],
 )
-def test_bad_files_are_named(tmp_path, analyse_words, task_writer, text, message):
+def test_bad_files_are_named(tmp_path, read_words, task_writer, text, message):
     for model in ("one", "two"):
         task_writer(tmp_path / "results" / model / "r", "BIOSSES", 0.5)
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
     (tmp_path / "results" / "one" / "r" / "SciFact.json").write_text(text)
     with pytest.raises(UserError, match=message) as error:
-        analyse_words(f"scores={tmp_path}")
+        read_words(f"scores={tmp_path}")
     assert "SciFact.json" in str(error.value)
 
 
-def test_empty_folder_and_unknown_task(tmp_path, analyse_words, task_writer):
+def test_empty_folder_and_unknown_task(tmp_path, read_words, task_writer):
     with pytest.raises(UserError, match="No scores below"):
-        analyse_words(f"scores={tmp_path}")
+        read_words(f"scores={tmp_path}")
     for model in ("one", "two"):
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
         task_writer(tmp_path / "results" / model / "r", "SciFacts", 0.5)
     with pytest.raises(UserError, match=r"'SciFacts' is not known. Nearest: .*SciFact.*task_types="):
-        analyse_words(f"scores={tmp_path}")
+        read_words(f"scores={tmp_path}")
     (tmp_path / "mine.json").write_text('{"SciFacts": {"type": "Probing"}}')
-    assert "Probing" in analyse_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").material.types
+    assert "Probing" in read_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").material.types
 
 
-def test_a_manifest_without_a_key_is_named(study, analyse_words, spread_scores):
+def test_a_manifest_without_a_key_is_named(study, read_words, spread_scores):
     folder = study.run("eos-causal", spread_scores(0.2))
     (folder / "run" / "manifest.json").write_text('{"study": "s", "pooler": "eos"}')
     with pytest.raises(UserError, match=r"manifest.json has no key attn, seed, status, config"):
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")

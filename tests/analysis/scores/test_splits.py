@@ -34,8 +34,8 @@ def english(tmp_path, task_writer):
     return tmp_path
 
 
-def test_the_split_that_mteb_scores_is_taken(english, analyse_words):
-    result = analyse_words(f"scores={english}")
+def test_the_split_that_mteb_scores_is_taken(english, read_words):
+    result = read_words(f"scores={english}")
     assert list(result.material.matrix.loc["MSMARCO", ["a", "b", "c"]]) == [0.3, 0.4, 0.5]
     assert score_of(result, "MSMARCO", "a")[1:] == ("dev", "default")
     notes = " ".join(result.notes)
@@ -44,8 +44,8 @@ def test_the_split_that_mteb_scores_is_taken(english, analyse_words):
     assert "would score otherwise: MassiveIntentClassification on validation and test." in notes
 
 
-def test_a_benchmark_fixes_tasks_splits_and_subsets(english, analyse_words):
-    result = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
+def test_a_benchmark_fixes_tasks_splits_and_subsets(english, read_words):
+    result = read_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
     assert sorted(result.material.matrix.index) == [
         "ArguAna",
         "MSMARCO",
@@ -120,82 +120,82 @@ def test_definitions_are_those_of_the_installed_mteb():
     assert compared > 1000
 
 
-def test_mixed_splits_are_refused_where_they_are_compared_alone(english, analyse_words, task_writer):
+def test_mixed_splits_are_refused_where_they_are_compared_alone(english, read_words, task_writer):
     for model, split in (("a", "train"), ("b", "dev"), ("c", "train")):
         task_writer(english / "results" / model / "r", "MSMARCO", 0.5, split=split)
     with pytest.raises(
         UserError, match=r"MSMARCO was scored on train \(default\) for a, c and dev \(default\) for b\."
     ):
-        analyse_words(f"scores={english}")
-    assert "MSMARCO" not in analyse_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").material.matrix.index
-    kept = analyse_words(f"scores={english}", "models=[a,c]")
+        read_words(f"scores={english}")
+    assert "MSMARCO" not in read_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").material.matrix.index
+    kept = read_words(f"scores={english}", "models=[a,c]")
     assert "Without a benchmark (benchmark=), mteb's own metadata would score otherwise: MSMARCO on dev" in " ".join(
         kept.notes
     )
     with pytest.raises(UserError, match=r"MTEB\(eng, v1\) scores MSMARCO on dev, the file has train\."):
-        analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "missing=fail")
-    dropped = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
+        read_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "missing=fail")
+    dropped = read_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
     assert "MSMARCO" not in dropped.material.matrix.index
     assert any("no score there: MSMARCO: a, c." in note for note in dropped.notes)
 
 
-def test_designs_on_other_subsets_are_not_compared(tmp_path, analyse_words, task_writer):
+def test_designs_on_other_subsets_are_not_compared(tmp_path, read_words, task_writer):
     for model, subsets in (("one", {"en-en": 0.5, "es-es": 0.1}), ("two", {"en-en": 0.5}), ("three", {"en-en": 0.4})):
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
         task_writer(tmp_path / "results" / model / "r", "BIOSSES", 0.5)
         task_writer(tmp_path / "results" / model / "r", "STS17", subsets)
     with pytest.raises(UserError, match=r"STS17 was scored on test \(en-en, es-es\) for one and test \(en-en\)"):
-        analyse_words(f"scores={tmp_path}")
-    assert len(analyse_words(f"scores={tmp_path}", "models=[two,three]").material.designs) == 2
-    same = analyse_words(f"scores={tmp_path}", "benchmark=MTEB(eng, v2)")
+        read_words(f"scores={tmp_path}")
+    assert len(read_words(f"scores={tmp_path}", "models=[two,three]").material.designs) == 2
+    same = read_words(f"scores={tmp_path}", "benchmark=MTEB(eng, v2)")
     assert score_of(same, "STS17", "one") == (0.5, "test", "en-en")
 
 
-def test_the_parts_of_an_aggregate_do_not_count_twice(english, analyse_words, task_writer):
+def test_the_parts_of_an_aggregate_do_not_count_twice(english, read_words, task_writer):
     forums = [f"CQADupstack{name}Retrieval" for name in ("Android", "English", "Gaming")]
     for k, model in enumerate("abc"):
         for task in [*forums, "CQADupstackRetrieval"]:
             task_writer(english / "results" / model / "r", task, 0.3 + 0.01 * k)
-    result = analyse_words(f"scores={english}")
+    result = read_words(f"scores={english}")
     assert [task for task in result.material.matrix.index if "CQA" in task] == ["CQADupstackRetrieval"]
     assert any("CQADupstackRetrieval is the mean of 12 tasks, so these are left out" in note for note in result.notes)
-    assert len(analyse_words(f"scores={english}", "tasks=[CQADupstackAndroid*,SciFact]").material.matrix) == 2
+    assert len(read_words(f"scores={english}", "tasks=[CQADupstackAndroid*,SciFact]").material.matrix) == 2
     (english / "results" / "a" / "r" / "CQADupstackRetrieval.json").unlink()
-    kept = analyse_words(f"scores={english}").material.matrix.index
+    kept = read_words(f"scores={english}").material.matrix.index
     assert [task for task in kept if "CQA" in task] == forums, "the aggregate has a hole, so its parts count"
 
 
-def test_other_texts_of_a_part_are_other_texts_of_the_aggregate(study, analyse_words):
+def test_other_texts_of_a_part_are_other_texts_of_the_aggregate(study, read_words):
     for k, design in enumerate(("eos-causal", "mean-bi")):
         key = "_evaluation__inputs__CQADupstackAndroidRetrieval test default"
         study.run(design, {"CQADupstackRetrieval": 0.5, "SciFact": 0.3 + 0.1 * k}, **{key: str(k) * 64})
     with pytest.raises(UserError, match=r"also in evaluation\.inputs\.CQADupstackAndroidRetrieval test default"):
-        analyse_words(f"scores={study.root}")
+        read_words(f"scores={study.root}")
 
 
-def test_what_the_files_of_a_task_lack_is_said(study, analyse_words, spread_scores):
+def test_what_the_files_of_a_task_lack_is_said(study, read_words, spread_scores):
     for k, design in enumerate(("eos-causal", "mean-bi")):
         study.run(design, spread_scores(0.3 + 0.1 * k), _evaluation__left_out={"STS1": {"judgements": 3}})
-    notes = analyse_words(f"scores={study.root}").notes
+    notes = read_words(f"scores={study.root}").notes
     assert "Left out of a task's files, since missing or empty there: STS1: 3 judgements." in notes
 
 
-def test_splits_without_a_rule_are_refused(tmp_path, analyse_words, task_writer):
+def test_splits_without_a_rule_are_refused(tmp_path, read_words, task_writer):
     for model in ("one", "two"):
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
         task_writer(tmp_path / "results" / model / "r", "BIOSSES", 0.5)
         add(task_writer(tmp_path / "results" / model / "r", "Mine", 0.5, split="one"), "two", {"default": 0.1})
     (tmp_path / "tasks.json").write_text('{"Mine": "STS"}')
     with pytest.raises(UserError, match="the splits one, two and no test"):
-        analyse_words(f"scores={tmp_path}")
-    assert len(analyse_words(f"scores={tmp_path}", "tasks=[SciFact,BIOSSES]").material.matrix) == 2
+        read_words(f"scores={tmp_path}")
+    assert len(read_words(f"scores={tmp_path}", "tasks=[SciFact,BIOSSES]").material.matrix) == 2
 
 
-def test_what_a_broken_file_says_counts_where_it_is_compared(english, analyse_words, task_writer):
+def test_what_a_broken_file_says_counts_where_it_is_compared(english, read_words, task_writer):
     task_writer(english / "results" / "a" / "r", "NFCorpus", float("nan"))
     with pytest.raises(UserError, match=r"NFCorpus\.json: main_score of subset 'default' is nan"):
-        analyse_words(f"scores={english}")
-    assert len(analyse_words(f"scores={english}", "tasks=[SciFact,ArguAna]").material.designs) == 3
+        read_words(f"scores={english}")
+    assert len(read_words(f"scores={english}", "tasks=[SciFact,ArguAna]").material.designs) == 3
 
 
 def test_the_files_say_it(english, analyse_words, tmp_path):
@@ -218,8 +218,8 @@ def test_the_files_say_it(english, analyse_words, tmp_path):
         analyse_words(f"scores={tmp_path / 'csv.csv'}", "benchmark=MTEB(eng, v1)")
 
 
-def test_words_that_contradict_or_are_unknown(english, analyse_words):
+def test_words_that_contradict_or_are_unknown(english, read_words):
     with pytest.raises(UserError, match="benchmark= fixes splits and subsets"):
-        analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "split=dev")
+        read_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "split=dev")
     with pytest.raises(UserError, match=r"is no benchmark of texts .*MTEB\(eng, v1\)"):
-        analyse_words(f"scores={english}", "benchmark=MTEB(eng")
+        read_words(f"scores={english}", "benchmark=MTEB(eng")

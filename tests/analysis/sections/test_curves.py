@@ -8,6 +8,7 @@ from analysis.statistics.correction import holm
 from tests.analysis.conftest import TASKS
 from tests.analysis.three_seeds import run_seeds
 
+ASKED = ("curves",)
 SHARES = (0, 0.3, 1)
 FACTOR = "factors=[pooler,attn,data.mix.classes]"
 KINDS = np.array(list(TASKS.values()))

@@ -13,6 +13,7 @@ from cli.errors import UserError
 from tests.analysis.item_files import item_files
 from tests.analysis.sections.test_by_type import material
 
+ASKED = ("fine_retrieval",)
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")
 TASKS = [f"Retrieval{k}" for k in range(8)]
 N = 40

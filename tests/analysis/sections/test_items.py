@@ -18,6 +18,7 @@ from analysis.statistics.sign_flip import bootstrap_counts
 from cli.errors import UserError
 from tests.analysis.item_files import item_files
 
+ASKED = ("items",)
 ONE, TWO = np.array([0]), np.array([1])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from analysis.write import write_files
 
+ASKED = ("means", "odd_cells")
 TASKS = 14
 
 

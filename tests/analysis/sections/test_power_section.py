@@ -9,6 +9,7 @@ from analysis.questions.power import MOST_PAIRS
 from analysis.write import document, write_files
 from cli.errors import UserError
 
+ASKED = ("pairs", "power")
 TASKS = [f"STS{k}" for k in range(12)] + [f"Retrieval{k}" for k in range(3)]
 
 

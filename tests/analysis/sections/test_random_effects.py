@@ -10,6 +10,7 @@ from analysis.statistics.items import item_variances
 from analysis.statistics.random_effects import random_effects
 from tests.analysis.item_files import item_files
 
+ASKED = ("random_effects",)
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")
 MEASURED = [f"Retrieval{k}" for k in range(5)]
 

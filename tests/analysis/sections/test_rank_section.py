@@ -10,6 +10,8 @@ from analysis.grids.formats import fraction
 from analysis.write import document, latex_document, write_files
 from tests.analysis.three_seeds import write_long
 
+ASKED = ("pairs", "ranks", "strengths", "equivalence")
+
 
 def write_csv(path, values, types=None, names=None):
     """Long csv of [tasks, designs]."""

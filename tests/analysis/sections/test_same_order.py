@@ -9,6 +9,7 @@ from analysis.statistics.correction import holm
 from analysis.write import write_files
 from tests.analysis.three_seeds import run_seeds
 
+ASKED = ("same_order",)
 SHIFTS = {"tiny": (0.0, 0.05, 0.2), "big": (0.05, 0.0, 0.2)}
 DESIGNS = ("eos-causal", "mean-causal", "mean-bi")
 ALL, BY_PATH = "factors=[pooler,attn,model]", "factors=[pooler,attn,model.path]"

@@ -15,6 +15,7 @@ from benchmarks.calibrate.cluster_coverage import resampled_means
 from cli.errors import UserError
 from tests.analysis.three_seeds import run_seeds
 
+ASKED = ("clusters",)
 LABELS = ["a", "a", "b", "c", "b", "a", "d", "e"]
 
 

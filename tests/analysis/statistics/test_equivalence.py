@@ -13,6 +13,7 @@ from cli.errors import UserError
 from tests.analysis.three_seeds import write_long
 from tests.analysis.two_designs import write_pairs
 
+ASKED = ("equivalence",)
 MARGIN = 0.005
 
 

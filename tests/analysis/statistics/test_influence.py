@@ -9,6 +9,8 @@ from scipy.stats import wilcoxon
 
 from analysis.statistics.influence import carriers
 
+ASKED = ("influence",)
+
 
 def p_without(differences, places):
     return wilcoxon(np.delete(differences, list(places)), alternative="greater").pvalue

@@ -9,6 +9,7 @@ from analysis.statistics.sign_flip import bootstrap_counts, pair_intervals, perc
 from analysis.statistics.variance import REST, mean_squares
 from benchmarks.calibrate.seed_coverage import resampled_means
 
+ASKED = ("pairs", "seeds", "variance")
 ONE, TWO = np.array([0]), np.array([1])
 
 

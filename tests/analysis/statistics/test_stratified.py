@@ -10,6 +10,7 @@ from scipy.stats import ttest_ind
 from analysis.statistics.stratified import stratified
 from cli.errors import UserError
 
+ASKED = ("mean_over_types",)
 STRATA = [np.array([0, 2, 4, 5]), np.array([1, 3, 6, 7, 8])]
 
 

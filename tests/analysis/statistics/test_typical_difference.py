@@ -15,6 +15,7 @@ from analysis.questions.compared_pairs import compare_pairs
 from analysis.settings import Settings
 from tests.analysis.three_seeds import by_seed, long_frame, write_long
 
+ASKED = ("pairs",)
 RULES = ("wilcox", "pratt", "zsplit")
 
 

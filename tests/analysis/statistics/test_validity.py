@@ -23,6 +23,8 @@ from analysis.statistics.variance import intraclass
 from benchmarks.calibrate.calibration import Plan, coverage, false_positives
 from benchmarks.calibrate.null_worlds import read_spreads
 
+ASKED = ("validity",)
+
 
 def test_constants_are_what_the_benchmark_measures():
     """The exponential world needs no file of scores, so the table can be measured again here."""
