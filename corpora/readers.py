@@ -58,8 +58,13 @@ def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tupl
     digest = hashlib.sha256("\x1e".join(texts).encode()).hexdigest()
     parts: tuple[list[str], list[str]] = [], []
     for text in texts:
-        parts[int(hashlib.sha256(text.encode()).hexdigest(), 16) % 100 < held_out_percent].append(text)
+        parts[of_percent(text, held_out_percent)].append(text)
     return *parts, digest
+
+
+def of_percent(text: str, percent: int) -> bool:
+    """Tell whether a text is of those that are held out: `percent` of all, by the text's own sha256."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 100 < percent
 
 
 def docstring_sources(data: Config, cache_dir: str) -> list[tuple[str, str]]:

@@ -72,7 +72,8 @@ def check_sizes(config: Config) -> None:
         check_mix(config["data"])
     check_pooler(config["pooler"])
     check_adapter(config)
-    _check_trainer(config)
+    others = config["lora"]["start"] or config["adapter"].get("experts")
+    _check_trainer(config, bool(others) or objective.scored_before)
     check_start(config)
     refuse_unpadded(config["model"], reads_padding(config["pooler"]))
     objective.check(config)
@@ -103,7 +104,7 @@ def _refuse_other_recipe(objective: Config) -> None:
         )
 
 
-def _check_trainer(config: Config) -> None:
+def _check_trainer(config: Config, zero_steps: bool) -> None:
     t = config["trainer"]
     batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
     if chunk and chunk > batch:
@@ -114,7 +115,7 @@ def _check_trainer(config: Config) -> None:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
     if t["progress"] not in (True, False, "lines"):
         raise UserError(f"trainer.progress={t['progress']} must be true (a bar), lines or false.")
-    if t["max_steps"] < 1 and not (config["lora"]["start"] or config["adapter"].get("experts")):
+    if t["max_steps"] < 1 and not zero_steps:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
         )

@@ -15,11 +15,11 @@ from training.cost.check import check
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
 from training.manifest_facts import announcement, continued, opening_manifest, step_facts, warn
-from training.mix_order import order_of, split
+from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
 from training.set_up import save_trained, set_up
-from training.validation import HeldOut
+from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]
 
@@ -70,7 +70,7 @@ def train_run(config: Config, folder: RunFolder) -> None:
     assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
     check_instructed(config, examples)
-    kept, held_out = split(examples, config["data"])
+    kept, held_out = kind.split(examples, config)
     setup = set_up(config, str(folder.path))
     encoder = setup.encoder
     kind.check_width(config["objective"], encoder.pooler.embedding_dim)
@@ -106,7 +106,8 @@ def train_run(config: Config, folder: RunFolder) -> None:
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})
     (folder.path / LAST).unlink(missing_ok=True)
-    scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in after)
+    shown = list(after)[:SHOWN]
+    scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in shown)
     loss = f"loss {closing['loss']:.3f}" if t["max_steps"] else "no step"
     print(f"{folder.path}: {loss}; held-out {scores}")
     warn(folder, closing)

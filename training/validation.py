@@ -19,6 +19,7 @@ from training.finite import TRY
 
 CHANCE_MARGIN = 0.02  # share of log K
 ALIKE = 0.99  # mean cosine of different texts
+SHOWN = 3  # held-out scores on the screen; all are in the manifest
 
 
 class HeldOut(pl.Callback):
@@ -33,7 +34,8 @@ class HeldOut(pl.Callback):
         step = trainer.global_step
         if step == trainer.max_steps or (self.every and step % self.every == 0):
             self.last = self.score()
-            module.log_dict({f"held-out {k}": v for k, v in self.last.items()}, prog_bar=True, batch_size=1)
+            for number, (name, score) in enumerate(self.last.items()):
+                module.log(f"held-out {name}", score, prog_bar=number < SHOWN, batch_size=1)
 
 
 def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:

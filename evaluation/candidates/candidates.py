@@ -26,6 +26,7 @@ OF_TRAINING = (  # what the start of a run has not
     *("batch_order_sha256", "steps", "tokens", "flops", "flops_gap", "seconds", "tokens_per_second"),
     *("peak_memory_bytes", "peak_memory_of", "start", "start_truncation"),
     *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
+    *("predicted_tokens", "domains"),
 )
 
 

@@ -152,7 +152,7 @@ class CLM(Pretraining):
         if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
             raise UserError(
                 f"objective=clm starts from an architecture; model={model['name']} has weights. "
-                "Give model=tiny_scratch."
+                "Give model=tiny_scratch, or objective=next_token, which trains an adapter of a given base."
             )
         if "packages" not in data:
             raise UserError(f"objective=clm reads docstrings, not data={data['name']}. Give data=docstrings.")

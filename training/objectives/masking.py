@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,12 +12,15 @@ from torch.nn import functional as F
 from transformers import PreTrainedTokenizerBase
 
 from cli.errors import UserError
+from corpora.raw_text import refuse_pairs
 from encoders.lm_head import logits_at
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
+from poolers.shared.registry import pooler_class, pooler_names
 from records.streams import stream_seed
 from training.large_batch import LargeBatch, rank, world_size
 
+Config = dict[str, Any]
 UNDERSCORE = "_"  # what LLM2Vec takes for decoders that were trained without a mask token
 
 
@@ -92,6 +96,21 @@ def mask_id(token: str | None, tokenizer: PreTrainedTokenizerBase, vocabulary: i
             f"objective.mask_token={word} is no token of the base's vocabulary. Give one that is, such as '_' or '~'."
         )
     return number
+
+
+def refuse_untrained(config: Config) -> None:
+    """Refuse data of pairs, a frozen backbone, and a head: where tokens are predicted, nothing trains it."""
+    refuse_pairs(config["data"])
+    objective, name = config["objective"]["name"], config["pooler"]["name"]
+    if config["backbone"]["frozen"]:
+        raise UserError(
+            f"backbone.frozen=true trains a head alone; objective={objective} has none. Take one of them away."
+        )
+    if name in pooler_names() and pooler_class(name).needs_training:
+        raise UserError(
+            f"objective={objective} predicts tokens and pools nothing, so the head of pooler={name} would stay "
+            "untrained. Give pooler=mean; a later stage may take any other."
+        )
 
 
 class MaskedLoss:

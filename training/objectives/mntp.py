@@ -7,13 +7,12 @@ from torch import Tensor
 
 from cli.errors import UserError
 from cli.limits import SWITCH, real
-from corpora.raw_text import read_texts, refuse_pairs
+from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from encoders.lm_head import lm_head
 from encoders.tokens import Tokens
-from poolers.shared.registry import pooler_class, pooler_names
 from training.batches import blocks
-from training.objectives.masking import Masked, MaskedLoss, masking
+from training.objectives.masking import Masked, MaskedLoss, masking, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
 
@@ -52,19 +51,11 @@ class MNTP(Objective):
     @staticmethod
     def check(config: Config) -> None:
         """Refuse data of pairs, a frozen backbone, sources where texts are packed, and a head that nothing trains."""
-        refuse_pairs(config["data"])
-        if config["backbone"]["frozen"]:
-            raise UserError("backbone.frozen=true trains a head alone; objective=mntp has none. Take one of them away.")
+        refuse_untrained(config)
         if config["objective"]["packed"] and config["data"]["one_source"]:
             raise UserError(
                 "objective.packed=true lays the texts of all sources end to end, and data.one_source=true would keep "
                 "them apart. Leave one of them out."
-            )
-        name = config["pooler"]["name"]
-        if name in pooler_names() and pooler_class(name).needs_training:
-            raise UserError(
-                f"objective=mntp predicts tokens and pools nothing, so the head of pooler={name} would stay untrained. "
-                "Give pooler=mean; a later stage may take any other."
             )
 
     @staticmethod

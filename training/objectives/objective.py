@@ -15,6 +15,7 @@ from cli.limits import Limit
 from corpora.triples import Triple
 from encoders.tokens import Tokens
 from training.large_batch import LargeBatch
+from training.mix_order import split
 from training.set_up import SetUp
 
 Config = dict[str, Any]
@@ -48,6 +49,11 @@ class Objective(ABC):
     @abstractmethod
     def read(data: Config, cache_dir: str) -> list[Triple]:
         """Return the examples of a `data` configuration: `read_triples`, or `read_texts` of corpora/."""
+
+    @staticmethod
+    def split(examples: list[Triple], config: Config) -> tuple[list[Triple], list[Triple]]:
+        """Return the examples that are trained on, and those that are held out."""
+        return split(examples, config["data"])
 
     @staticmethod
     @abstractmethod

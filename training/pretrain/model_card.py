@@ -10,6 +10,16 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 
+def windows(ids: Sequence[int], eos: int, length: int) -> list[list[int]]:
+    """Return a document's tokens and its EOS, cut into windows of `length` that do not see one another."""
+    return [[*ids, eos][i : i + length] for i in range(0, len(ids) + 1, length)]
+
+
+def per_byte(nats: float, unpredicted: int, vocabulary: int, texts: Sequence[str]) -> float:
+    """Return bits per byte of UTF-8 of texts whose predicted tokens cost `nats`; the others cost log2 V each."""
+    return (nats + unpredicted * math.log(vocabulary)) / math.log(2) / sum(len(t.encode()) for t in texts)
+
+
 def bits_per_byte(
     model: PreTrainedModel, documents: Sequence[Sequence[int]], texts: Sequence[str], eos: int, length: int
 ) -> float:
@@ -19,16 +29,16 @@ def bits_per_byte(
     """
     nats = 0.0
     model.eval()
-    windows = sorted(([*d, eos][i : i + length] for d in documents for i in range(0, len(d) + 1, length)), key=len)
-    for start in range(0, len(windows), 32):
-        rows = [torch.tensor(w) for w in windows[start : start + 32]]
+    parts = sorted((window for d in documents for window in windows(d, eos, length)), key=len)
+    for start in range(0, len(parts), 32):
+        rows = [torch.tensor(w) for w in parts[start : start + 32]]
         ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=0)
         mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(r)) for r in rows], batch_first=True)
         with torch.inference_mode():
             logits = model(input_ids=ids, attention_mask=mask.long()).logits.float()
         losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
-        nats += float((losses * mask[:, 1:]).sum()) + len(rows) * math.log(model.config.vocab_size)
-    return nats / math.log(2) / sum(len(t.encode()) for t in texts)
+        nats += float((losses * mask[:, 1:]).sum())
+    return per_byte(nats, len(parts), model.config.vocab_size, texts)
 
 
 def unigram_bits_per_byte(
@@ -38,7 +48,7 @@ def unigram_bits_per_byte(
     counts = Counter(t for d in training for t in [*d, eos])
     total = sum(counts.values()) + vocab
     nats = -sum(math.log((counts[t] + 1) / total) for d in documents for t in [*d, eos])
-    return nats / math.log(2) / sum(len(t.encode()) for t in texts)
+    return per_byte(nats, 0, vocab, texts)
 
 
 def base_model_card(figures: dict[str, Any], experiment: str = "pretrain_tiny") -> str:

@@ -1,0 +1,172 @@
+"""Next-token prediction of a given base: bits per byte and loss token by token, held-out documents, runs by domain."""
+
+import math
+from statistics import fmean
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from cli.errors import UserError
+from corpora import readers
+from corpora.raw_text import read_texts
+from corpora.readers import docstring_texts
+from corpora.triples import Triple
+from records.lineage import ADAPTER
+from records.run_folder import RunFolder
+from tests.training.raw_stages import WORDS, quick_stage
+from training.checks import check_sizes
+from training.objectives.next_token import NextToken
+from training.pretrain.model_card import bits_per_byte
+from training.run import train_run
+from training.set_up import set_up
+
+LENGTH = 8
+TEXTS = [
+    "the sum of two arrays",
+    "a new array is returned with the same shape and type as its first argument",
+    "é type",
+]
+
+
+def objective_on(cfg, texts=TEXTS):
+    return NextToken(set_up(cfg), [Triple(t, t) for t in texts], [Triple(t, t, (), t[:1]) for t in texts])
+
+
+def token_by_token(folder, texts, start):
+    """(nats of all predicted tokens, their number, windows without BOS) by transformers' own model in float64."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    nats, predicted, cut = 0.0, 0, 0
+    for text in texts:
+        ids, room = [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id], LENGTH
+        while ids:
+            room = LENGTH - len(start)
+            window, ids = [*start, *ids[:room]], ids[room:]
+            cut += not start
+            for i in range(1, len(window)):
+                with torch.no_grad():
+                    logits = model(torch.tensor([window[:i]])).logits[0, -1]
+                nats -= float(logits.log_softmax(dim=-1)[window[i]])
+                predicted += 1
+    return nats, predicted, cut
+
+
+@pytest.mark.parametrize(("model", "start"), [("headed_model", []), ("hub_model", [1])])
+@pytest.mark.parametrize("words", [["padding_side=left"], ["model.attn_implementation=unpadded"]])
+def test_loss_and_bits_per_byte_are_those_token_by_token(compose_cell, request, model, start, words):
+    folder = request.getfixturevalue(model)
+    more = ["objective=next_token", f"max_length={LENGTH}", "lora.dropout=0.0", "token_budget=24"]
+    objective = objective_on(compose_cell("mean", "causal", *more, *words, f"model.path={folder}"))
+    numbers = range(len(objective.windows))
+    layout, rows = objective.lay_out(numbers, 0)
+    assert len(objective.work.chunks(rows)) > 1
+    nats, predicted, cut = token_by_token(folder, TEXTS, start)
+    assert sum(len(row.places) for row in layout) == predicted
+    assert float(objective.backward(layout, rows, 0)) == pytest.approx(nats / predicted, rel=1e-5)
+    size = sum(len(text.encode()) for text in TEXTS)
+    scores, vocabulary = objective.held_out_scores(), len(objective.loss.head)
+    assert scores["bits per byte"] == pytest.approx((nats + cut * math.log(vocabulary)) / math.log(2) / size, rel=1e-5)
+    nats, _, cut = token_by_token(folder, TEXTS[2:], start)
+    wanted = (nats + cut * math.log(vocabulary)) / math.log(2) / len("é type".encode())
+    assert scores["é"] == pytest.approx(wanted, rel=1e-5)
+    assert scores["mean of domains"] == pytest.approx(fmean(scores[text[:1]] for text in TEXTS))
+
+
+def test_bits_per_byte_are_those_of_the_card_of_a_base(compose_cell, headed_model):
+    words = ["objective=next_token", f"max_length={LENGTH}", f"model.path={headed_model}"]
+    objective = objective_on(compose_cell("mean", "causal", *words))
+    model, tokenizer = (auto.from_pretrained(headed_model) for auto in (AutoModelForCausalLM, AutoTokenizer))
+    ids = tokenizer(TEXTS, add_special_tokens=False)["input_ids"]
+    wanted = bits_per_byte(model, ids, TEXTS, tokenizer.eos_token_id, LENGTH)
+    assert objective.held_out_scores()["bits per byte"] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_gradient_is_the_adapters_and_does_not_depend_on_the_chunks(compose_cell, headed_model):
+    words = ["objective=next_token", f"max_length={LENGTH}", f"model.path={headed_model}", "lora.dropout=0.0"]
+    gradients = []
+    for cut in (["token_budget=8"], ["trainer.chunk_size=2", "trainer.gradcache=true"], []):
+        objective = objective_on(compose_cell("mean", "causal", *words, *cut))
+        objective.backward(*objective.lay_out(range(len(objective.windows)), 0), 0)
+        gradients.append({n: p.grad for n, p in objective.work.encoder.named_parameters() if p.grad is not None})
+    whole = gradients.pop()
+    assert all("lora_" in name for name in whole)
+    assert max(float(g.abs().max()) for g in whole.values()) > 1e-4
+    for other in gradients:
+        assert max(float((whole[n] - other[n]).abs().max()) for n in whole) < 1e-6
+
+
+def test_documents_are_held_out_by_hash_whatever_is_trained_on(compose_cell, monkeypatch):
+    words = ["objective=next_token", "objective.held_out_percent=20", "data=docstrings"]
+    texts = {f"{a} {b}": package for package in ("torch", "stdlib") for a in WORDS for b in (package, *WORDS[:5])}
+    examples = [Triple(text, text, (), package) for text, package in texts.items()]
+    both = compose_cell("mean", "causal", *words)
+    one = compose_cell("mean", "causal", *words, "objective.domains=[torch]")
+    kept, held_out = NextToken.split(examples, both)
+    of_torch, same = NextToken.split(examples, one)
+    assert {t.query for t in kept}.isdisjoint({t.query for t in held_out})
+    assert len(kept) + len(held_out) == len(examples)
+    assert same == held_out
+    assert {t.source for t in held_out} == {"torch", "stdlib"}
+    assert of_torch == [t for t in kept if t.source == "torch"]
+    monkeypatch.setattr(readers, "docstring_sources", lambda data, cache_dir: list(texts.items()))
+    of_clm = docstring_texts(both["data"], 20, "cache")
+    assert of_clm[:2] == ([t.query for t in kept], [t.query for t in held_out]), "those that a base never saw"
+    with pytest.raises(UserError, match=r"objective.domains: no text is of 'torhc'. .*torch"):
+        NextToken.split(examples, compose_cell("mean", "causal", *words, "objective.domains=[torhc]"))
+    with pytest.raises(UserError, match="leaves 0 to train on and 0 held out"):
+        NextToken.split([], both)
+
+
+def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tmp_path, power_cut):
+    """A run on one of two files learns it, ends bit-equal when killed, and has the base's bits per byte before."""
+    for name, words in (("sums", WORDS[:5]), ("rows", WORDS[5:])):
+        lines = [f"the {a} of the {b} is returned as {c}" for a in words for b in words for c in words[:2]]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines))
+    quick = [*quick_stage("next_token", headed_model, tmp_path / "*.txt"), "objective.lr=2e-2", "logging.csv=false"]
+    words = [*quick, "objective.held_out_percent=10", "max_length=16"]
+    expert = compose_cell("mean", "causal", *words, "objective.domains=[sums]")
+    train_run(expert, RunFolder(tmp_path / "whole"))
+    with power_cut(3):
+        train_run(expert, RunFolder(tmp_path / "broken"))
+    train_run(expert, RunFolder(tmp_path / "broken"))
+    whole, broken = (load_file(tmp_path / name / ADAPTER) for name in ("whole", "broken"))
+    assert all(torch.equal(whole[key], broken[key]) for key in whole)
+    trained, resumed = (RunFolder(tmp_path / name).manifest() for name in ("whole", "broken"))
+    for key in ("held_out", "loss", "predicted_tokens", "domains", "flops", "batch_order_sha256"):
+        assert trained[key] == resumed[key], key
+    before, after = trained["held_out"]["before"], trained["held_out"]["after"]
+    assert list(after) == ["bits per byte", "mean of domains", "sums", "rows"]
+    assert after["sums"] < before["sums"]
+    assert trained["collapse"] is None
+    held_out = sum(domain["held_out_documents"] for domain in trained["domains"].values())
+    assert trained["domains"]["rows"]["windows"] == 0 < trained["domains"]["rows"]["held_out_documents"]
+    assert (
+        held_out + len(NextToken.split(read_texts(expert["data"], "cache"), compose_cell("mean", "causal", *words))[0])
+        == 100
+    )
+
+    train_run(compose_cell("mean", "causal", *words, "trainer.max_steps=0"), RunFolder(tmp_path / "base"))
+    base = RunFolder(tmp_path / "base").manifest()
+    assert base["held_out"]["after"] == base["held_out"]["before"] == before
+    start = [f"lora.start=['{tmp_path / 'whole'}']", "trainer.max_steps=0"]
+    train_run(compose_cell("mean", "causal", *words, *start), RunFolder(tmp_path / "same"))
+    same = RunFolder(tmp_path / "same").manifest()["held_out"]["after"]
+    assert same == pytest.approx(after, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pooler", "attn", "words", "message"),
+    [
+        ("multilayer", "causal", [], "objective=next_token predicts tokens and pools nothing"),
+        ("mean", "bi", [], "attn=bi would show it. Give attn=causal"),
+        ("mean", "causal", ["backbone.frozen=true"], "objective=next_token has none"),
+        ("mean", "causal", ["data=jsonl"], "holds pairs, and this objective reads raw text"),
+        ("mean", "causal", ["objective.domains=torch"], "objective.domains=torch must be a list"),
+        ("mean", "causal", ["objective.held_out_percent=0"], "held_out_percent=0 must be a whole number"),
+    ],
+)
+def test_what_does_not_fit_is_refused(compose_cell, pooler, attn, words, message):
+    with pytest.raises(UserError, match=message):
+        check_sizes(compose_cell(pooler, attn, "objective=next_token", *words))

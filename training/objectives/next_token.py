@@ -1,0 +1,141 @@
+"""Objective `next_token`: train an adapter of a given base by next-token prediction, scored in bits per byte."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from cli.errors import UserError, nearest
+from cli.limits import Limit
+from corpora.raw_text import read_texts
+from corpora.readers import of_percent
+from corpora.triples import Triple
+from encoders.lm_head import lm_head
+from encoders.tokens import TextTokenizer, Tokens
+from poolers.shared.base import BOS, EOS, TEXT
+from training.batches import TOKENIZED
+from training.objectives.masking import Masked, MaskedLoss, refuse_untrained
+from training.objectives.objective import Config, Objective, Scores
+from training.pretrain.model_card import per_byte, windows
+from training.set_up import SetUp
+
+ALL, MEAN = "bits per byte", "mean of domains"
+
+
+class NextToken(Objective):
+    """Each token from those before it, by the base's own frozen language-model head. An example is a window of a
+    document; the domain of a document is its source."""
+
+    limits: ClassVar = {"objective.held_out_percent": Limit(1, largest=99)}
+    read = staticmethod(read_texts)
+
+    def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
+        self.work, self.counts = setup.work, {"predicted": 0}
+        self.loss = MaskedLoss(setup.work, lm_head(setup.encoder.backbone, setup.config["model"]))
+        of_examples = document_windows([t.query for t in examples], setup.tokenizer)
+        parts = [(t, window) for t, own in zip(examples, of_examples, strict=True) for window in own if len(window) > 1]
+        self.examples, self.windows = [t for t, _ in parts], [window for _, window in parts]
+        self.documents, self.rows = defaultdict[str, list[str]](list), defaultdict[str, list[Masked]](list)
+        domains = setup.config["objective"]["domains"] or ()
+        held_out = sorted(held_out, key=lambda t: t.source not in domains)  # those that are trained on first
+        for t, own in zip(held_out, document_windows([t.query for t in held_out], setup.tokenizer), strict=True):
+            self.documents[t.source].append(t.query)
+            self.rows[t.source] += [self._predicted(window) for window in own]
+
+    @staticmethod
+    def check(config: Config) -> None:
+        """Refuse what MNTP refuses, attention to later tokens, and domains that are no list of names."""
+        refuse_untrained(config)
+        if config["attn"]["name"] != "causal":
+            raise UserError(
+                f"objective=next_token predicts a token from those before it, and attn={config['attn']['name']} would "
+                "show it. Give attn=causal."
+            )
+        domains = config["objective"]["domains"]
+        if domains is not None and not (isinstance(domains, list) and domains and all(map(str, domains))):
+            raise UserError(f"objective.domains={domains} must be a list of sources, such as [torch,stdlib], or null.")
+
+    @staticmethod
+    def split(examples: list[Triple], config: Config) -> tuple[list[Triple], list[Triple]]:
+        """Hold documents of every domain out by hash; keep of the others those of the domains that are trained on.
+
+        Raises `UserError` for a domain that the data lack, and where nothing is left on either side.
+        """
+        o, known = config["objective"], dict.fromkeys(t.source for t in examples)
+        for domain in o["domains"] or ():
+            if domain not in known:
+                raise UserError(f"objective.domains: no text is of '{domain}'. {nearest(str(domain), known)}")
+        kept, held_out = list[Triple](), list[Triple]()
+        for t in examples:
+            (held_out if of_percent(t.query, o["held_out_percent"]) else kept).append(t)
+        kept = [t for t in kept if not o["domains"] or t.source in o["domains"]]
+        if not (kept and held_out):
+            raise UserError(
+                f"Of {len(examples)} texts objective.held_out_percent={o['held_out_percent']} leaves {len(kept)} to "
+                f"train on and {len(held_out)} held out. Give more data, or another per cent."
+            )
+        return kept, held_out
+
+    @staticmethod
+    def texts_per_example(objective: Config) -> int:
+        return 1
+
+    def _predicted(self, window: np.ndarray) -> Masked:
+        """All tokens of a window but the first as targets; none is masked."""
+        bos, eos, ids = self.work.tokenizer.bos, self.work.tokenizer.eos, window.tolist()
+        roles = [TEXT] * len(ids)
+        roles[0] = BOS if ids[0] == bos else TEXT
+        roles[-1] = EOS if ids[-1] == eos else roles[-1]
+        return Masked(Tokens(ids, roles), list(range(1, len(ids))), ids[1:])
+
+    def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Masked], list[Tokens]]:
+        layout = [self._predicted(self.windows[i]) for i in numbers]
+        return layout, [row.tokens for row in layout]
+
+    def backward(self, layout: list[Masked], rows: list[Tokens], step: int) -> Tensor:
+        """Add the gradient of the mean loss over the predicted tokens (nats per token); return the loss."""
+        self.counts["predicted"] += sum(len(row.places) for row in layout)
+        return self.loss.backward(layout, step)
+
+    def held_out_rows(self) -> list[Tokens]:
+        return [row.tokens for rows in self.rows.values() for row in rows]
+
+    def held_out_scores(self) -> Scores:
+        """Bits per byte of all held-out documents, the mean over the domains, and each domain's own."""
+        scores, total, first, texts = dict[str, float](), 0.0, 0, list[str]()
+        for domain, rows in self.rows.items():
+            nats = self.loss.scores(rows)[0] * sum(len(row.places) for row in rows)
+            unpredicted = sum(row.tokens.roles[0] != BOS for row in rows)
+            scores[domain] = per_byte(nats, unpredicted, len(self.loss.head), self.documents[domain])
+            total, first, texts = total + nats, first + unpredicted, texts + self.documents[domain]
+        return {ALL: per_byte(total, first, len(self.loss.head), texts), MEAN: fmean(scores.values()), **scores}
+
+    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
+        """Bits per byte that did not fall on the domains that were trained on."""
+        trained = {t.source for t in self.examples} & self.rows.keys() or {ALL}
+        start, end = (fmean(scores[domain] for domain in trained) for scores in (before, after))
+        fault = f"held-out bits per byte {end:.3f} are not below {start:.3f}, where they began: nothing was learned"
+        return None if end < start else fault
+
+    def facts(self, steps: Config) -> Config:
+        """Predicted tokens, windows and held-out documents of each domain, FLOPs with those of the frozen head."""
+        predicted, flops, trained = self.counts["predicted"], steps["flops"], Counter(t.source for t in self.examples)
+        domains = {
+            domain: {"windows": trained[domain], "held_out_documents": len(self.documents[domain])}
+            for domain in sorted(trained.keys() | self.rows.keys())
+        }
+        flops = None if flops is None else flops + 4 * predicted * self.loss.head.numel()
+        return {"predicted_tokens": predicted, "domains": domains, "flops": flops}
+
+
+def document_windows(texts: Sequence[str], tokenizer: TextTokenizer) -> Iterator[list[np.ndarray]]:
+    """Yield the windows of each document: at most `max_length` ids each, BOS first where the tokenizer puts one, and
+    EOS after the document's last token."""
+    start = [] if tokenizer.bos is None else [tokenizer.bos]
+    for k in range(0, len(texts), TOKENIZED):
+        for ids in tokenizer.plain_ids(texts[k : k + TOKENIZED]):
+            cut = windows(ids, tokenizer.eos, tokenizer.max_length - len(start))
+            yield [np.array([*start, *window], dtype=np.int32) for window in cut]
