@@ -105,7 +105,8 @@ def _bounded_p(material: Material, kind: str) -> Callable[[int], Floats]:
     def p_at(steps: int) -> Floats:
         p = np.where(steps <= fails, 1.0, 0.0)
         open_rows = np.flatnonzero((steps > fails) & (steps < passes))
-        both = one_sided(differences[open_rows], steps * STEP, settings.zeros, settings.decimals)
+        open_ones, near = differences[open_rows], (2 * surely, settings.alpha)
+        both = one_sided(open_ones, steps * STEP, settings.zeros, settings.decimals, near)
         p[open_rows] = np.maximum(*both)
         fails[open_rows[p[open_rows] > hopeless]] = steps
         passes[open_rows[p[open_rows] < surely]] = steps

@@ -70,7 +70,7 @@ def _row(runs: Floats, one: int, other: int, settings: Settings) -> Row:
     sides = splits(runs.shape[1], one, other)
     scores = runs.T[sides]  # splits, runs of both sides, tasks
     first, second = scores[:, :one].mean(axis=1), scores[:, one:].mean(axis=1)
-    over_tasks = signed_rank(second - first, settings.zeros, settings.decimals)
+    over_tasks = signed_rank(second - first, settings.zeros, settings.decimals, settings.alpha)
     ahead = np.sign(over_tasks.w_plus - over_tasks.w_minus)
     marks = {"rejected": passes(over_tasks.p, settings.alpha)}
     for kind in ("paired", "unpaired") if one == other else ("unpaired",):

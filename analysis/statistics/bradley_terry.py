@@ -46,14 +46,13 @@ def strengths(scores: Floats, decimals: int = 12, level: float = 0.95) -> Streng
     model = np.linalg.pinv(information, hermitian=True)
     sandwich = model @ (n * np.cov(of_tasks, rowvar=False)) @ model
 
-    def errors(contrasts: Floats) -> Floats:
-        padded = np.column_stack([contrasts, np.zeros(len(contrasts))])
-        return np.sqrt(np.max([((padded @ v) * padded).sum(axis=1) for v in (sandwich, model)], axis=0))
-
-    reach = stdtrit(n - 1, (1 + level) / 2) * errors(np.eye(k) - 1 / k)
+    parts = [v[:k, :k] for v in (sandwich, model)]
+    centred = np.eye(k) - 1 / k
+    error = np.sqrt(np.max([((centred @ v) * centred).sum(axis=1) for v in parts], axis=0))
+    reach = stdtrit(n - 1, (1 + level) / 2) * error
     apart = strength[None] - strength[:, None]  # [i, j]: j less i
-    contrasts = np.eye(k)[None] - np.eye(k)[:, None]
-    sure = stdtrit(n - 1, 1 - (1 - level) / 2 / (k - 1)) * errors(contrasts.reshape(-1, k)).reshape(k, k)
+    squares = [np.diag(v)[:, None] + np.diag(v)[None] - 2 * v for v in parts]  # of the errors of differences
+    sure = stdtrit(n - 1, 1 - (1 - level) / 2 / (k - 1)) * np.sqrt(np.maximum(0, np.max(squares, axis=0)))
     return Strengths(
         of_tasks[:, :k].sum(axis=0),
         strength,

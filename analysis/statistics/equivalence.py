@@ -48,10 +48,19 @@ def equivalence(
     return Equivalence(above, below, np.maximum(above, below), p_min, centre.low, centre.high, centre.confidence)
 
 
-def one_sided(differences: Floats, margin: float, zeros: str = "wilcox", decimals: int = 12) -> tuple[Floats, Floats]:
-    """Return p [P] of the tests that the centre of each row is above -margin, and that it is below the margin."""
+def one_sided(
+    differences: Floats,
+    margin: float,
+    zeros: str = "wilcox",
+    decimals: int = 12,
+    near: tuple[float, float] | None = None,
+) -> tuple[Floats, Floats]:
+    """Return p [P] of the tests that the centre of each row is above -margin, and that it is below the margin.
+
+    near: see `wilcoxon.lower_tail`.
+    """
     d = rounded(differences, decimals)
-    return p_above_zero(d + margin, zeros, decimals), p_above_zero(margin - d, zeros, decimals)
+    return p_above_zero(d + margin, zeros, decimals, near), p_above_zero(margin - d, zeros, decimals, near)
 
 
 def mean_posterior(differences: Floats, margin: float, decimals: int = 12) -> dict[str, Floats]:

@@ -99,6 +99,19 @@ def test_more_than_a_thousand_tasks_are_scipys_normal_curve():
     assert signed_rank(d + 10).p.max() < 1e-100
 
 
+@pytest.mark.parametrize("decimals", [12, 3])
+def test_a_p_that_only_decides_decides_as_the_exact_one(decimals):
+    rng = np.random.default_rng(3)
+    centres = rng.uniform(-0.01, 0.01, (400, 1))
+    differences = np.round(centres + rng.normal(0, 0.02, (400, 120)), decimals)
+    exact, decided = signed_rank(differences).p, signed_rank(differences, near=0.01).p
+    assert 40 < (exact <= 0.01).sum() < 360
+    np.testing.assert_array_equal(decided <= 0.01, exact <= 0.01)
+    assert (decided != exact).sum() > 100  # of these the normal curve's p stands
+    few = differences[:, :40]
+    np.testing.assert_array_equal(signed_rank(few, near=0.01).p, signed_rank(few).p)
+
+
 def test_doubled_midranks_are_scipys():
     values = np.round(np.abs(np.random.default_rng(6).normal(size=(30, 57))), 1)
     np.testing.assert_array_equal(doubled_midranks(values), 2 * stats.rankdata(values, axis=1))
