@@ -20,6 +20,8 @@ from analysis.settings import Settings
 from analysis.write import draw
 from tests.analysis.three_seeds import by_seed, long_frame
 
+ASKED = ("curves", "design_by_type", "design_figures", "pairs", "ranks")
+
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory, analyse_words):

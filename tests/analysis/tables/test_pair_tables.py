@@ -19,6 +19,8 @@ from analysis.settings import Settings
 from analysis.write import document, latex_document
 from tests.analysis.three_seeds import write_long
 
+ASKED = ("pairs", "pair_details", "seeds")
+
 LIFT = {"a": 0.0, "b": 0.002, "c": 0.05, "d": 0.2}
 
 
