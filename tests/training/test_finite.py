@@ -96,7 +96,11 @@ def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(
     with bad_gradient(step, float(value)), pytest.raises(UserError, match=message):
         train_run(cfg, RunFolder(tmp_path / "spoilt"))
     assert (tmp_path / "spoilt" / LAST).exists() == (step == 3)
-    cfg = config(objective, f"trainer.gradient_clip={clip}")
+    train_run(cfg, RunFolder(tmp_path / "spoilt"))
+    expected, found = whole(objective, clip), trained(tmp_path / "spoilt")
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+    assert all(weight.isfinite().all() for weight in expected.values())
 
 
 @pytest.mark.slow
