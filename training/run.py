@@ -96,7 +96,8 @@ def train_run(config: Config, folder: RunFolder) -> None:
         return
     module.tail_mean.put()
     save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
-    after = held.last or objective.held_out_scores()  # no step was left: an earlier attempt ended after the last
+    unmoved = {} if t["max_steps"] else before
+    after = held.last or unmoved or objective.held_out_scores()  # no step was left, an earlier attempt took the last
     steps = step_facts(module)
     closing = {
         **steps,
