@@ -82,6 +82,15 @@ def check_adapter(cfg: Config) -> None:
             f".router={adapter['router']} with adapter.trains=router and pooler={pooler['name']} trains nothing. "
             "Give adapter.trains=experts, or trainer.max_steps=0.",
         ),
+        (
+            adapter["balance"] and (mixing.top_k or mixing.routed) >= mixing.routed,
+            f".balance={adapter['balance']} keeps experts in use, and adapter.top_k={mixing.top_k} uses all. "
+            "Leave it out.",
+        ),
+        (
+            adapter["balance"] and cfg["trainer"]["gradient_checkpointing"],
+            f".balance={adapter['balance']} cannot be recomputed. Give trainer.gradient_checkpointing=false.",
+        ),
         (cfg["lora"]["start"], "=mixse starts from adapter.experts, not from lora.start. Leave one of them out."),
         (
             not learned and (adapter["lr"] is not None or adapter["balance"]),
@@ -127,7 +136,8 @@ def add_adapter(backbone: PreTrainedModel, cfg: Config, seed: int, experts: Sequ
     if not is_mixture(cfg):
         return add_lora(backbone, cfg["lora"], seed)
     adapted, mixing = _with_experts(backbone, cfg, seed, experts), mixing_of(cfg["adapter"])
-    mix(backbone, mixing, expert_names(mixing), stream_seed(seed, "router"))
+    mixture = mix(backbone, mixing, expert_names(mixing), stream_seed(seed, "router"))
+    mixture.balance = cfg["adapter"]["balance"]
     return adapted
 
 

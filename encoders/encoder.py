@@ -12,8 +12,9 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from encoders.attention.kernels import check_padding
-from encoders.attention.layout import arranged, last_states
+from encoders.attention.layout import Rows, arranged
 from encoders.layers import parts
+from encoders.mixse import mixture_of
 from encoders.routers import LOGITS, prove_routers, watched
 from encoders.tokens import Batch
 from poolers.shared.base import Pooler, RoutedStates, States
@@ -34,6 +35,7 @@ class Encoder(nn.Module):
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
         self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
         self.merge_rounding = 0.0  # encoders/merge_stages.py
+        self.texts_of_step = 1  # what a mean over the texts of a whole step is divided by
         self.start: dict[str, Any] = {}  # facts of the runs that LoRA started as, training/lora_start.py
 
     def forward(self, batch: Batch) -> Tensor:
@@ -98,8 +100,16 @@ class Encoder(nn.Module):
 
     def run_backbone(self, batch: Batch) -> Tensor:
         """[B, T, D] states of the last layer after the final norm."""
+        rows = self._arranged(batch)
         with self.precision():
-            return last_states(self.backbone, batch)
+            return rows.padded(self.backbone(**rows.inputs).last_hidden_state)
+
+    def _arranged(self, batch: Batch) -> Rows:
+        """`batch` as the backbone wants it; a mixture that balances its experts learns which token is of which text."""
+        rows, mixture = arranged(self.backbone, batch), mixture_of(self.backbone)
+        if mixture is not None and mixture.balance:
+            mixture.texts = rows.texts, rows.shape[0], self.texts_of_step
+        return rows
 
     def each_layer(
         self, batch: Batch, chosen: Sequence[int], reduce: Callable[[int, Any], T], packed: bool = False
@@ -111,7 +121,7 @@ class Encoder(nn.Module):
         """
         layers, norm = parts(self.backbone)
         reductions: dict[int, T] = {}
-        rows = arranged(self.backbone, batch)
+        rows = self._arranged(batch)
 
         def keep(index: int, _module: nn.Module, _inputs: Any, output: Any) -> None:
             states = output[0] if isinstance(output, tuple) else output

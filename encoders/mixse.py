@@ -46,7 +46,9 @@ class Mixing:
 class Mixture(nn.Module):
     """The router of a decoder's experts and the sublayers that it weighs them for, in the order of the layers.
 
-    router: [1 or layers, routed experts, D] float32; None where the weights are constant.
+    router: [1 or layers, routed experts, D] float32; None where the weights are constant. balance: weight of the loss
+    whose gradient `_Balanced` adds. texts: the text of each token of the batch (-1: padding), and how many texts the
+    batch and the whole step have.
     """
 
     router: nn.Parameter | None
@@ -55,6 +57,8 @@ class Mixture(nn.Module):
         super().__init__()
         self.mixing = mixing
         self.sublayers: list[Sublayer] = []
+        self.balance = 0.0
+        self.texts: tuple[Tensor, int, int] | None = None
         shape = (layers if mixing.router == "layer" else 1, mixing.routed, hidden_size)
         drawn = None if mixing.constant else nn.Parameter(torch.randn(shape) * START, mixing.router in LEARNED)
         self.register_parameter("router", drawn)
@@ -72,9 +76,42 @@ class Mixture(nn.Module):
             theta = self.router[layer if len(self.router) > 1 else 0]
             weights = (x.to(theta.dtype) @ theta.T).softmax(dim=-1)
         if self.mixing.top_k and self.mixing.top_k < self.mixing.routed:
-            chosen = weights.topk(self.mixing.top_k, dim=-1).indices
-            weights = weights * torch.zeros_like(weights).scatter(-1, chosen, 1.0)
+            chosen = torch.zeros_like(weights).scatter(-1, weights.topk(self.mixing.top_k, dim=-1).indices, 1.0)
+            if self.balance and self.texts and self.training and torch.is_grad_enabled():
+                texts, count, of_step = self.texts
+                share = self.balance / (of_step * len(self.sublayers))
+                weights = _Balanced.apply(weights, share * balance_gradient(chosen, texts, count))
+            weights = weights * chosen
         return torch.cat([torch.ones_like(weights[..., :1]), weights], dim=-1) if self.mixing.always else weights
+
+
+def balance_gradient(chosen: Tensor, texts: Tensor, count: int) -> Tensor:
+    """Return [..., n], the gradient of a load-balancing loss, summed over texts, with respect to routing weights.
+
+    The loss of a text is n sum over i of f_i P_i: f_i the share of its choices that fall on expert i, which has no
+    gradient, P_i the mean weight of i over its tokens (Fedus et al. 2021, arXiv 2101.03961, equations 4 to 6, there
+    over a batch). It is 1 where all are used alike. chosen: [..., n] of zeros and ones, as many ones for each token;
+    texts: [N], which of `count` texts each of the N tokens is of; -1 for those that do not count.
+    """
+    flat, experts = chosen.flatten(0, -2), chosen.shape[-1]
+    places = texts % (count + 1)  # the last one is that of -1
+    sums = flat.new_zeros(count + 1, experts).index_add_(0, places, flat)
+    lengths = flat.new_zeros(count + 1).index_add_(0, places, torch.ones_like(flat[:, 0])).clamp(min=1)
+    of_texts = experts * sums / sums.sum(dim=1, keepdim=True).clamp(min=1) / lengths[:, None]
+    return (of_texts[places] * (texts >= 0)[:, None]).view(chosen.shape)
+
+
+class _Balanced(torch.autograd.Function):
+    """Routing weights as they are; to their gradient that of the balance loss is added, so that chunks know nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return weights.view_as(weights)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return gradients[0] + ctx.saved_tensors[0], None
 
 
 class Sublayer:

@@ -74,7 +74,7 @@ class LargeBatch:
 
         Returns the loss. With several processes the gradients are summed over them here.
         """
-        chunks = self.chunks(rows)
+        chunks, self.encoder.texts_of_step = self.chunks(rows), len(rows)
         mine = range(rank(), len(chunks), world_size())
         keeps = self.kept(rows, chunks, rank())
         device = next(self.encoder.parameters()).device

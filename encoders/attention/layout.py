@@ -22,6 +22,15 @@ class Rows:
     shape: tuple[int, int]
     places: Tensor | None
 
+    @property
+    def texts(self) -> Tensor:
+        """[N], the text of each token as the decoder has them, from 0; -1 at padding."""
+        count, width = self.shape
+        if self.places is not None:
+            return self.places // width
+        mask: Tensor = self.inputs["attention_mask"]
+        return torch.where(mask.bool(), torch.arange(count, device=mask.device)[:, None], -1).flatten()
+
     def packed(self, states: Tensor) -> Tensor | Packed:
         """The states without padding where the decoder has none."""
         return states if self.places is None else Packed(states[0], self.places, self.shape)

@@ -17,11 +17,11 @@ from peft import PeftModel
 from torch._subclasses.fake_tensor import FakeTensor
 
 from encoders import loading
+from encoders.adapter import add_adapter
 from encoders.attention.kernels import is_unpadded
 from encoders.encoder import Encoder
 from encoders.fast import fused_lora
 from encoders.loading import build_encoder, build_tokenizer, load_run
-from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, TextTokenizer
@@ -97,7 +97,7 @@ def _adapted(cfg_json: str) -> tuple[Encoder, PeftModel]:
     """Built once: copying is ten times as fast."""
     cfg = json.loads(cfg_json)
     encoder = build_encoder(cfg, PRECISIONS[cfg["precision"]], torch.device("cpu"))
-    peft_model = add_lora(encoder.backbone, cfg["lora"], stream_seed(cfg["seed"], "adapter"))
+    peft_model = add_adapter(encoder.backbone, cfg, stream_seed(cfg["seed"], "adapter"))
     return awake(encoder), peft_model
 
 

@@ -11,6 +11,7 @@ from encoders.adapter import add_adapter, expert_names
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.mixse import Mixing, Mixture
 from encoders.precision import PRECISIONS
+from training.large_batch import ChunkPlan, LargeBatch
 
 CPU = torch.device("cpu")
 EXPERTS = 3
@@ -163,3 +164,39 @@ def test_top_k_leaves_the_softmax_as_it_is():
     assert ((weights > 0).sum(dim=-1) == 2).all()
     assert (weights.sum(dim=-1) < 1).all()
     assert isinstance(mixture.router, nn.Parameter)
+
+
+def test_balance_is_the_loss_of_each_text_alone(compose_cell):
+    """The gradient that training adds, in chunks of any size, against a loop over texts, sublayers and tokens."""
+    weight, texts = 0.7, ["the sum of two arrays", "type", "a new array with the same shape and type", "two arrays"]
+    encoder, _, cfg = mixed(compose_cell, replace(PLAIN, top_k=2), "router")
+    mixture, tokenizer = encoder.backbone.mixture, build_tokenizer(cfg, 128)
+    rows = tokenizer.pairs([("", text) for text in texts])
+
+    def gradient(balance, plan):
+        mixture.balance, mixture.router.grad = balance, None
+        LargeBatch(encoder.train(), tokenizer, plan, 0).backward(rows, lambda v: v[:, 0].square().sum(), 0)
+        return mixture.router.grad
+
+    plans = [ChunkPlan(4096, n, gradcache=cached) for n, cached in ((None, False), (2, False), (1, True))]
+    added = [gradient(weight, plan) - gradient(0.0, plan) for plan in plans]
+
+    states = []
+    for layer in encoder.backbone.layers:
+        for module in (layer.self_attn, layer.mlp):
+            hook = lambda _m, args, kwargs: states.append(args[0] if args else kwargs["hidden_states"])  # noqa: E731
+            module.register_forward_pre_hook(hook, with_kwargs=True)
+    total = 0.0
+    for row in rows:
+        states.clear()
+        encoder(tokenizer.batch([row]))
+        for x in states:
+            weights = (x[0] @ mixture.router[0].T).softmax(dim=-1)
+            chosen = [sorted(range(EXPERTS), key=lambda i, w=w: -w[i])[:2] for w in weights.tolist()]
+            for i in range(EXPERTS):
+                share = sum(i in two for two in chosen) / (2 * len(chosen))
+                total = total + EXPERTS * share * weights[:, i].mean() / (len(rows) * 6)
+    (wanted,) = torch.autograd.grad(weight * total, mixture.router)
+    assert wanted.abs().max() > 1e-3
+    for found in added:
+        assert torch.allclose(found, wanted, atol=1e-6 * float(wanted.abs().max()))

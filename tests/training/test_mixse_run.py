@@ -89,7 +89,7 @@ def test_the_router_alone_is_trained_and_the_manifest_names_the_experts(run, mix
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [[], ["adapter.experts=2", "adapter.trains=experts", "lora.dropout=0.1"]])
+@pytest.mark.parametrize("more", [["adapter.balance=0.1"], ["adapter.experts=2", "adapter.trains=experts"]])
 def test_loaded_it_is_what_was_trained_and_interrupted_it_ends_bit_equal(mixed, tmp_path, power_cut, more):
     cfg = mixed(*more)
     train_run(cfg, RunFolder(tmp_path / "whole"))
@@ -159,6 +159,8 @@ WRONG = {
     "adapter.top_k=0": "adapter.top_k=0 must be",
     "adapter.router=uniform": "weighs all experts alike",
     "adapter.router=random": "trains nothing",
+    "adapter.balance=0.01 adapter.top_k=2": "uses all",
+    "adapter.balance=0.01 trainer.gradient_checkpointing=true": "cannot be recomputed",
     "lora.start=[nowhere]": "not from lora.start",
     "adapter.router=best": "must be one of shared, layer",
     "adapter.experts=1 adapter.trains=experts adapter.always=true": "no expert",

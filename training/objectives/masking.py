@@ -129,7 +129,7 @@ class MaskedLoss:
         """
         total = max(1, sum(len(r.places) for r in rows))
         loss = torch.zeros((), device=self.head.device)
-        chunks = self.work.chunks([r.tokens for r in rows])
+        chunks, self.encoder.texts_of_step = self.work.chunks([r.tokens for r in rows]), len(rows)
         for k in range(rank(), len(chunks), world_size()):
             torch.manual_seed(stream_seed(self.work.seed, "dropout", step, k))
             chunk = [rows[i] for i in chunks[k]]
