@@ -44,16 +44,18 @@ def trained_on(data) -> set[str]:
 def near_copies(left: set[str], right: set[str], threshold: float) -> list[tuple[float, str, str]]:
     """All pairs of a text of `left` and one of `right` whose shingles have that Jaccard similarity, exactly.
 
-    A pair shares at least `threshold` of the shingles of each of the two, so only texts count that have so many
-    of the shingles that occur on both sides.
+    A pair shares at least `threshold` of the shingles of each of the two, so of `left` only texts count that have so
+    many of the shingles of `right`, and of `right` those that have so many of theirs.
     """
     with no_cycle_search():
         return _near_copies(left, right, threshold)
 
 
 def _near_copies(left, right, threshold):
-    a, b = {x: shingles(x) for x in left}, {x: shingles(x) for x in right}
-    common = set().union(*a.values()) & set().union(*b.values())
+    b = {x: shingles(x) for x in right}
+    known = set().union(*b.values())
+    a = {x: grams for x in left if len((grams := shingles(x)) & known) >= threshold * len(grams)}
+    common = set().union(*a.values())
     place = defaultdict(list)
     for text, grams in b.items():
         if len(grams & common) >= threshold * len(grams):
@@ -61,11 +63,10 @@ def _near_copies(left, right, threshold):
                 place[gram].append(text)
     found = []
     for text, grams in a.items():
-        if len(grams & common) >= threshold * len(grams):
-            for other, shared in Counter(o for g in grams for o in place.get(g, ())).items():
-                similarity = shared / (len(grams) + len(b[other]) - shared)
-                if similarity >= threshold:
-                    found.append((similarity, text, other))
+        for other, shared in Counter(o for g in grams for o in place.get(g, ())).items():
+            similarity = shared / (len(grams) + len(b[other]) - shared)
+            if similarity >= threshold:
+                found.append((similarity, text, other))
     return sorted(found, reverse=True)
 
 
