@@ -23,6 +23,7 @@ from analysis.statistics.wilcoxon import signed_rank
 PLACE = 65
 SIDES = ((1, 1), (2, 2), (3, 3), (5, 5), (3, 7))  # runs of the two sides
 MOST, DRAW = 2500, 0  # splits of a design's runs; beyond them so many at random, with this seed
+VALUES = 5_000_000  # scores in the splits of all designs at most, for one number of runs per side
 ANY = "all designs"
 SHARES = ("rejected", "told_paired", "told_unpaired")
 
@@ -48,7 +49,10 @@ def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], setti
     cube, rows = seed_cube(frame, pd.DataFrame(index=tasks, columns=designs)), list[Row]()
     for design, scores in zip(designs, cube, strict=True):
         runs = scores[:, ~np.isnan(scores).any(axis=0)]
-        rows += [{"design": design, **_row(runs, *sides, settings)} for sides in SIDES if sum(sides) <= runs.shape[1]]
+        for sides in SIDES:
+            most = min(MOST, max(1, VALUES // (sum(sides) * len(tasks) * len(designs))))
+            if sum(sides) <= runs.shape[1]:
+                rows += [{"design": design, **_row(runs, splits(runs.shape[1], *sides, most), sides[0], settings)}]
     sizes = [[row for row in rows if (row["side"], row["other_side"]) == sides] for sides in SIDES]
     several = len({row["design"] for row in rows}) > 1
     return pd.DataFrame([*(map(_pooled, filter(None, sizes)) if several else ()), *rows])
@@ -65,10 +69,9 @@ def _pooled(rows: list[Row]) -> Row:
     return pooled
 
 
-def _row(runs: Floats, one: int, other: int, settings: Settings) -> Row:
-    """Return what all splits into sides of so many runs give. runs: [tasks, seeds]."""
-    sides = splits(runs.shape[1], one, other)
-    scores = runs.T[sides]  # splits, runs of both sides, tasks
+def _row(runs: Floats, sides: Ints, one: int, settings: Settings) -> Row:
+    """Return what the splits `sides` give, whose first side has `one` runs. runs: [tasks, seeds]."""
+    other, scores = sides.shape[1] - one, runs.T[sides]  # splits, runs of both sides, tasks
     first, second = scores[:, :one].mean(axis=1), scores[:, one:].mean(axis=1)
     over_tasks = signed_rank(second - first, settings.zeros, settings.decimals, settings.alpha)
     ahead = np.sign(over_tasks.w_plus - over_tasks.w_minus)
@@ -99,11 +102,11 @@ def jackknife(marks: Bools, sides: Ints, runs: int) -> float:
     return float(np.sqrt((runs - 1) * shares.var()))
 
 
-def splits(runs: int, one: int, other: int) -> Ints:
-    """Return [splits, one + other]: all ways to take two sides out of `runs` runs, or `MOST` of them at random."""
-    if comb(runs, one) * comb(runs - one, other) // (1 + (one == other)) > MOST:
+def splits(runs: int, one: int, other: int, most: int = MOST) -> Ints:
+    """Return [splits, one + other]: all ways to take two sides out of `runs` runs, or `most` of them at random."""
+    if comb(runs, one) * comb(runs - one, other) // (1 + (one == other)) > most:
         draw = np.random.default_rng(DRAW)
-        return np.stack([draw.permutation(runs)[: one + other] for _ in range(MOST)])
+        return np.stack([draw.permutation(runs)[: one + other] for _ in range(most)])
     every = [
         (*first, *second)
         for first in combinations(range(runs), one)

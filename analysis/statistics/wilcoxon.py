@@ -17,8 +17,9 @@ from analysis.statistics.arrays import Floats, Ints, blocks, length, rounded
 # 2^1000 patterns still are a float, so every count keeps its relative precision, and one pair takes half a second.
 EXACT_UP_TO = 1000
 VALUES_AT_ONCE = 1_000_000
-# From so many tasks on the normal curve's tail is .7 to 6.3 times the exact one, whatever the ties, down to 1e-8.
-MANY_TASKS, DOUBT = 100, 4.0
+# With so many tasks the normal curve's p is .77 times the exact one or more, and 1.32 times or less where that is above
+# .006: the extremes of 150 patterns of ties and zeros, and of no ties, down to p of 1e-8.
+MANY_TASKS, DOUBT, LARGE = 100, 1.5, 0.01
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,12 @@ def lower_tail(ranks: Ints, at: Ints, near: tuple[float, float] | None = None) -
     Rows of up to `EXACT_UP_TO` tasks are exact, each distinct pattern of ranks worked out once; longer ones have the
     normal curve with the mean and the variance given the ranks, so with ties, and the continuity correction. Its tails
     are a little too heavy: at n = 1000 a two-sided p is .06 % too large at .05 and 3 % at .0001.
-    near: the least and the largest number that a caller compares p with, 1e-6 or more. With `MANY_TASKS` in a row, the
-    normal curve's p stands where it is `DOUBT` times off them: the exact one lies on the same side.
+    near: the least and the largest number that a caller compares p with. With `MANY_TASKS` in a row the normal curve's
+    p stands where it is off them by a factor of `DOUBT`: the exact one lies on the same side.
     """
     if ranks.shape[1] > EXACT_UP_TO:
         return _normal_tail(ranks, at)
-    if near is not None and ranks.shape[1] >= MANY_TASKS:
+    if near is not None and near[1] >= LARGE and ranks.shape[1] >= MANY_TASKS:
         p = _normal_tail(ranks, at)
         clear = ((ranks > 0).sum(axis=1) >= MANY_TASKS) & ((p < near[0] / DOUBT) | (p > near[1] * DOUBT))
         p[~clear] = lower_tail(ranks[~clear], at[~clear])

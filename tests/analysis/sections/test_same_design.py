@@ -113,6 +113,7 @@ def test_splits_are_all_and_each_once():
     many = splits(16, 5, 5)
     assert many.shape == (2500, 10)
     assert all(len(set(row)) == 10 for row in many.tolist())
+    np.testing.assert_array_equal(splits(16, 5, 5, 40), many[:40])
 
 
 def test_the_jackknife_is_the_usual_error_where_each_split_is_a_run():

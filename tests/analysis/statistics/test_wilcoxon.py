@@ -104,12 +104,12 @@ def test_a_p_that_only_decides_decides_as_the_exact_one(decimals):
     rng = np.random.default_rng(3)
     centres = rng.uniform(-0.01, 0.01, (400, 1))
     differences = np.round(centres + rng.normal(0, 0.02, (400, 120)), decimals)
-    exact, decided = signed_rank(differences).p, signed_rank(differences, near=0.01).p
-    assert 40 < (exact <= 0.01).sum() < 360
-    np.testing.assert_array_equal(decided <= 0.01, exact <= 0.01)
+    exact, decided = signed_rank(differences).p, signed_rank(differences, near=0.05).p
+    assert 40 < (exact <= 0.05).sum() < 360
+    np.testing.assert_array_equal(decided <= 0.05, exact <= 0.05)
     assert (decided != exact).sum() > 100  # of these the normal curve's p stands
     few = differences[:, :40]
-    np.testing.assert_array_equal(signed_rank(few, near=0.01).p, signed_rank(few).p)
+    np.testing.assert_array_equal(signed_rank(few, near=0.05).p, signed_rank(few).p)
 
 
 def test_doubled_midranks_are_scipys():
