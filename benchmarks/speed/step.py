@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from benchmarks.speed.work import texts_of
 from corpora.triples import Triple
+from encoders.adapter import add_adapter
 from encoders.encoder import Encoder
 from encoders.loading import build_encoder, build_tokenizer
-from encoders.lora import add_lora
 from encoders.precision import resolve_precision
 from encoders.tokens import TextTokenizer
 from records.streams import stream_seed
@@ -99,7 +99,7 @@ class OurStep(Step):
 
     def __init__(self, config: dict[str, Any]) -> None:
         encoder, self.tokenizer = encoder_of(config)
-        add_lora(encoder.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
+        add_adapter(encoder.backbone, config, stream_seed(config["seed"], "adapter"))
         t = config["trainer"]
         plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], graph_tokens=t["graph_tokens"])
         self.work = LargeBatch(encoder, self.tokenizer, plan, config["seed"])

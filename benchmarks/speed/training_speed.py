@@ -22,6 +22,7 @@ from benchmarks.speed.reference_step import ReferenceStep
 from benchmarks.speed.sentence_transformers_step import PEER, PeerStep
 from benchmarks.speed.step import OurStep, Step, start_alike
 from benchmarks.speed.work import SOURCES, Setting, batches, begun, described, missing
+from cli.compose import options
 from cli.errors import UserError, guard
 from corpora.triples import Triple
 
@@ -35,8 +36,10 @@ CELLS: dict[str, dict] = {
     "multilayer": {"pooler": "multilayer", "attn": "bi"},
     "reference": {"pooler": "multilayer", "attn": "bi", "head": "reference_code"},
     "gradcache": {"pooler": "eos", "attn": "causal", "gradcache": True},
+    "mixse": {"pooler": "eos", "attn": "causal"},
 }
 HEATS = tuple(CELLS)
+EXPERTS = 4
 MATRICES = "matrix products"
 HEAD = ["model, data, batch", "this", "tokens/s", "compared with", "tokens/s", "this / compared", "of matrix rate"]
 EXPLAINED = """A step tokenises, embeds, computes InfoNCE with one hard negative a query, goes backward, clips and
@@ -72,12 +75,22 @@ def heat(kind: str, base: Setting) -> Heat:
         others["eos x bi, ours"] = ours(replace(setting, pooler="eos"))
     elif kind == "reference":
         others = {"reference trainer": {k: partial(ReferenceStep, config, k) for k in KERNELS}}
+    elif kind == "mixse":
+        others = {
+            f"{EXPERTS} experts, top-1, trains={trains}": {"": partial(OurStep, of_experts(config, trains))}
+            for trains in ("router", "experts")
+        }
     else:
         subject += ", GradCache"
         mini = {f"{k}, {name}={n}": (k, {name: n}) for k in KERNELS for name, n in MINI_BATCHES}
         others = {f"{PEER}, Cached": {label: partial(PeerStep, config, *how) for label, how in mini.items()}}
-    alike = {"eos": (PEER, OURS_IN_CHUNKS), "multilayer": (PEER,)}.get(kind, tuple(others))
+    alike = {"eos": (PEER, OURS_IN_CHUNKS), "multilayer": (PEER,), "mixse": ()}.get(kind, tuple(others))
     return Heat(subject, setting, {subject: ours(setting), **others}, alike)
+
+
+def of_experts(config: dict, trains: str) -> dict:
+    """`config` with `EXPERTS` experts in the place of one LoRA, of which a token meets one of the same rank."""
+    return {**config, "adapter": {**options("adapter")["mixse"], "experts": EXPERTS, "trains": trains}}
 
 
 def ours(setting: Setting) -> Variants:
@@ -97,7 +110,7 @@ class Row:
 
 
 PLAN = (
-    Row("tiny", 64, SOURCES, ("eos", "multilayer", "reference"), 7),
+    Row("tiny", 64, SOURCES, ("eos", "multilayer", "reference", "mixse"), 7),
     Row("tiny", 256, SOURCES, ("eos", "multilayer"), 5),
     Row("tiny", 2048, SOURCES[:1], ("gradcache",), 3),
     Row("random", 32, SOURCES, ("eos",), 3),  # 64 padded with all its graphs is more than 16 GiB

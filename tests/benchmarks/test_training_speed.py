@@ -7,6 +7,7 @@ from benchmarks.speed.dense_limit import DenseModel, DenseStep, flops_a_token
 from benchmarks.speed.reference_step import ReferenceStep
 from benchmarks.speed.sentence_transformers_step import PeerStep
 from benchmarks.speed.step import OurStep, encoder_of, start_alike
+from benchmarks.speed.training_speed import of_experts
 from benchmarks.speed.work import texts_of
 from encoders.tokens import Batch
 from poolers.shared.base import TEXT
@@ -51,7 +52,7 @@ def test_reference_step_has_our_loss_and_gradient(compose_cell, batch, attn, hea
 
 def test_all_count_the_same_tokens_and_move_the_weights(compose_cell, batch):
     cfg = compose_cell("multilayer", "bi", *WORDS)
-    steps = [OurStep(cfg), PeerStep(cfg, "eager"), ReferenceStep(cfg, "eager")]
+    steps = [OurStep(cfg), PeerStep(cfg, "eager"), ReferenceStep(cfg, "eager"), OurStep(of_experts(cfg, "router"))]
     expected = sum(steps[0].lengths(batch))
     for step in steps:
         before = [p.detach().clone() for p in step.trained]
