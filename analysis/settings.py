@@ -95,7 +95,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked: dict[str, Any] = {key: _choice(key, values[key]) for key in CHOICES}
     checked["missing"] = ALIASES.get(checked["missing"], checked["missing"])
     checked |= {key: _names(key, values[key]) for key in LISTS}
-    checked |= {key: "" if values[key] is None else str(values[key]) for key in TEXTS}
+    checked |= {key: _text(key, values[key]) for key in TEXTS}
     if checked["benchmark"] and (checked["split"] or checked["subsets"]):
         raise UserError("benchmark= fixes splits and subsets. Leave out split= and subsets=, or benchmark=.")
     if checked["correction"] == "shaffer" and checked["against"]:
@@ -103,7 +103,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
             "correction=shaffer with against= is Holm's, since any of these pairs can be equal together. Write"
             " correction=holm, or leave out against=."
         )
-    checked |= {key: Path(str(values[key])) if values[key] else None for key in ("out", "task_types")}
+    checked |= {key: Path(_text(key, values[key])) if values[key] else None for key in ("out", "task_types")}
     for key, (word, is_there, kind, mend) in PLACES.items():
         if checked[key] not in ("", word) and not is_there(Path(checked[key])):
             raise UserError(f"{key}={checked[key]}: there is no such {kind}. {mend}")
@@ -170,10 +170,19 @@ def _names(key: str, value: Any) -> tuple[str, ...]:
         return ()
     if isinstance(value, dict):
         raise UserError(f"{key}= is a list of names. Write {key}=[a,b].")
-    items = [str(item) for item in (value if isinstance(value, list) else [value])]
-    if not items or not all(items):
+    items = value if isinstance(value, list) else [value]
+    odd = [item for item in items if type(item) not in (str, int)]
+    if odd:
+        raise UserError(f"{key}= holds {odd[0]}, which is no name. Write {key}=[a,b], a number as \"'0.5'\".")
+    if not items or "" in items:
         raise UserError(f"{key}= is an empty list or holds an empty name. Leave it out to keep everything.")
-    return tuple(items)
+    return tuple(map(str, items))
+
+
+def _text(key: str, value: Any) -> str:
+    if value is not None and type(value) not in (str, int):
+        raise UserError(f"{key}={value} must be one text. Write {key}=<text>; a number in quotes of its own.")
+    return "" if value is None else str(value)
 
 
 def _choice(key: str, value: Any) -> str:

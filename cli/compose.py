@@ -120,11 +120,16 @@ def _params_of_sweeps(words: Sequence[str]) -> list[str]:
 
 
 @cache
+def own_values(name: str) -> dict[str, Any]:
+    """Return the keys of conf/<name>.yaml itself with their values as written."""
+    return {key: value for key, value in _read(CONF / f"{name}.yaml").items() if key not in ("defaults", "hydra")}
+
+
+@cache
 def own_keys(name: str) -> tuple[str, ...]:
     """Return the keys and groups that conf/<name>.yaml itself states, beyond those of conf/encoder.yaml."""
-    stated: dict = OmegaConf.to_container(OmegaConf.load(CONF / f"{name}.yaml"), resolve=False)  # type: ignore[assignment]
-    groups = [group for entry in stated.get("defaults", ()) if isinstance(entry, dict) for group in entry]
-    return tuple(key for key in (*stated, *groups) if key not in ("defaults", "hydra"))
+    entries = _read(CONF / f"{name}.yaml").get("defaults", ())
+    return (*own_values(name), *(group for entry in entries if isinstance(entry, dict) for group in entry))
 
 
 def plain(cfg: DictConfig) -> dict:
@@ -164,6 +169,7 @@ def _first_line(error: BaseException) -> str:
     return " ".join(parts[:2]) if parts else type(error).__name__
 
 
+@cache
 def groups() -> list[str]:
     """The groups of conf/, by name."""
     folders = [path.name for path in CONF.iterdir() if path.is_dir() and path.name != "tables"]

@@ -18,7 +18,7 @@ class UserError(Exception):
 def nearest(word: str, valid: Iterable[str]) -> str:
     """Return the end of an error message: the nearest valid names, or all of them where none is near."""
     names = sorted(valid)
-    near = get_close_matches(word, names, n=3, cutoff=0.5)
+    near = get_close_matches(str(word), names, n=3, cutoff=0.5)
     return f"Nearest: {', '.join(near)}." if near else f"Valid: {', '.join(names)}."
 
 

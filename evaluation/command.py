@@ -10,12 +10,12 @@ from typing import Any
 from cli.compose import composed, plain
 from cli.help import help_screen
 from cli.hydra_flags import job_config, own_flags
-from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits
+from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_groups, check_limits, check_prefixes
 from cli.quiet import quiet
 from cli.quoting import evaluate_words
 from evaluation.candidates.candidates import Candidate, Config, candidates
 from evaluation.candidates.readings import check_readings, read_by, share_starts
-from evaluation.instructions import read_instructions
+from evaluation.instructions import MODES, read_instructions
 from evaluation.plan.plan import Plan, check_mode
 from evaluation.plan.speed import remember
 from evaluation.results import left_out, nothing_left
@@ -91,6 +91,12 @@ LIMITS = ENCODER | {
     **{f"benchmark.{key}": Limit(1) for key in ("queries", "class_members", "train_per_class", "body_chars")},
     **{f"benchmark.{key}": Limit(1) for key in ("experiments", "bootstraps", "relatives", "summarized")},
 }
+WORDS = ENCODER_WORDS | {
+    "instructions": (None, *MODES),
+    "untrained": (None, "also", "only", True, False),
+    "benchmark.kind": ("docs", "mteb"),
+    **dict.fromkeys(("predictions", "plan", "progress"), SWITCH),
+}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -123,26 +129,41 @@ def finished(arguments: Sequence[str]) -> bool:
     return not more and all(nothing_left(candidate, tasks) for candidate in candidates(cfg))
 
 
-def run(cfg: Config) -> list[Outcome]:
-    """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
-    if cfg["instructions"] is not None:
-        cfg["evaluation"]["instructions"] = cfg["instructions"]
-    remember_below(cfg["cache_dir"])
-    read_instructions(cfg["evaluation"]["instructions"])
-    check_limits(cfg, LIMITS, ENCODER_WORDS)
-    readings = check_readings(cfg["readings"])
-    found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
-    found = read_by(found, readings) if readings else found
+def check(cfg: Config) -> list[str]:
+    """Refuse numbers and words that are not allowed, before anything is imported or read; return the readings."""
+    check_groups(cfg, ("model", "attn", "pooler", "template"))
+    if isinstance(cfg["instructions"], str):
+        read_instructions(cfg["instructions"])  # it names the nearest
+    check_limits(cfg, LIMITS, WORDS)
     check_mode(cfg["embeddings"])
-    import torch
+    check_prefixes(cfg)
+    return check_readings(cfg["readings"])
 
+
+def check_encoder(cfg: Config) -> None:
+    """Refuse settings of pooler and attention that their classes do not allow; this imports torch."""
     from encoders.attention.pattern import pattern_of
-    from evaluation.plan.plan import make_plan
-    from evaluation.tasks.chosen import task_set
     from poolers.shared.registry import check_pooler
 
     pattern_of(cfg["attn"])
     check_pooler(cfg["pooler"])
+
+
+def run(cfg: Config) -> list[Outcome]:
+    """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
+    readings = check(cfg)
+    if cfg["instructions"] is not None:
+        cfg["evaluation"]["instructions"] = cfg["instructions"]
+    remember_below(cfg["cache_dir"])
+    read_instructions(cfg["evaluation"]["instructions"])
+    found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
+    found = read_by(found, readings) if readings else found
+    import torch
+
+    from evaluation.plan.plan import make_plan
+    from evaluation.tasks.chosen import task_set
+
+    check_encoder(cfg)
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     tasks = task_set(cfg)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from cli.errors import UserError
-from cli.limits import Limit
+from cli.limits import TOKENS, Limit
 from poolers.shared.base import Pooler, States, TokenView, reading_of
 from poolers.shared.cross_attention import LIMITS, ONE_KEY, WORDS, CrossAttentionHead, sized
 
@@ -21,7 +21,7 @@ class LastLayerTrainable(Pooler):
 
     needs_training: ClassVar[bool] = True
     limits: ClassVar[Mapping[str, Limit]] = LIMITS
-    words: ClassVar[Mapping[str, Sequence[Any]]] = WORDS
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {**WORDS, "tokens": TOKENS}
 
     def __init__(
         self, hidden_size: int, num_layers: int, *, tokens: str, mask_padding: bool = True, **settings: Any

@@ -1,7 +1,7 @@
 """Latent attention (NV-Embed): every token attends to trainable latents, an MLP follows, the tokens are averaged."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from cli.limits import Limit
 from poolers.shared.base import Pooler, States, TokenView, reading_of, weighted_mean
-from poolers.shared.cross_attention import LIMITS, GegluMLP, sized
+from poolers.shared.cross_attention import LIMITS, WORDS, GegluMLP, sized
 
 
 class LatentAttention(Pooler):
@@ -25,7 +25,8 @@ class LatentAttention(Pooler):
     """
 
     needs_training: ClassVar[bool] = True
-    limits: ClassVar[Mapping[str, Limit]] = {**LIMITS, "num_latents": Limit(1)}
+    limits: ClassVar[Mapping[str, Limit]] = LIMITS
+    words: ClassVar[Mapping[str, Sequence[Any]]] = WORDS
 
     def __init__(
         self,

@@ -1,11 +1,12 @@
 """One layer read without parameters: what a decoder's middle holds, against its end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from cli.errors import UserError, nearest
+from cli.errors import UserError
+from cli.limits import Limit
 from poolers.eos import LastToken
 from poolers.mean import Mean
 from poolers.shared.base import Pooler, States, TokenView
@@ -21,12 +22,12 @@ class Layer(Pooler):
     """
 
     consumes: ClassVar[Literal["last", "layers"]] = "layers"
+    limits: ClassVar[Mapping[str, Limit]] = {"layer": Limit(0)}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {"pooling": tuple(POOLINGS)}
 
     def __init__(self, hidden_size: int, num_layers: int, *, layer: int, pooling: str, **reading: Any) -> None:
         super().__init__(hidden_size, num_layers, **reading)
-        if pooling not in POOLINGS:
-            raise UserError(f"There is no pooler.pooling={pooling}. {nearest(str(pooling), POOLINGS)}")
-        if not isinstance(layer, int) or not 0 <= layer < num_layers:
+        if layer >= num_layers:
             raise UserError(f"pooler.layer is {layer}; this model's layers are 0 to {num_layers - 1}.")
         self.layers = [layer]
         self.inner = POOLINGS[pooling](hidden_size, num_layers, **reading)

@@ -1,6 +1,6 @@
 """A trainable linear map of one plain vector: the smallest head, a control for what the larger ones add."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ class Linear(Pooler):
 
     needs_training: ClassVar[bool] = True
     limits: ClassVar[Mapping[str, Limit]] = {"match_params": Limit(1, "one matrix")}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {"tokens": ("last", "mean")}
 
     def __init__(
         self, hidden_size: int, num_layers: int, *, tokens: str, match_params: int | None = None, **reading: Any

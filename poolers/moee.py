@@ -11,14 +11,16 @@ from torch.nn import functional as F
 from cli.errors import UserError
 from cli.limits import Limit, real
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
+from poolers.shared.standardise import KINDS as STANDARDISATIONS
 from poolers.shared.standardise import Standardise
 
-WORDS = {
+WORDS: Mapping[str, Sequence[Any]] = {
     "reading": ("hidden", "routing", "concat", "sum"),
     "hidden_tokens": ("last", "mean"),
     "routing_tokens": ("last", "mean"),
     "hidden_layers": ("last", "all", "mean"),
     "routing_weights": ("softmax", "logits"),
+    "standardise": STANDARDISATIONS,
 }
 
 
@@ -39,6 +41,7 @@ class MoEE(Pooler):
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
     limits: ClassVar[Mapping[str, Limit]] = {"alpha": real(0), "standardise_texts": Limit(2)}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = WORDS
 
     def __init__(
         self,
@@ -60,9 +63,6 @@ class MoEE(Pooler):
         super().__init__(hidden_size, num_layers, **tokens)
         self.reading, self.alpha, self.hidden_layers = reading, float(alpha), hidden_layers
         self.hidden_tokens, self.routing_tokens, self.routing_weights = hidden_tokens, routing_tokens, routing_weights
-        for key, known in WORDS.items():
-            if getattr(self, key) not in known:
-                raise UserError(f"pooler.{key} is '{getattr(self, key)}'; it must be one of {', '.join(known)}.")
         self.layers = [num_layers - 1] if hidden_layers == "last" else range(num_layers)
         if reading == "routing":
             self.layers = []

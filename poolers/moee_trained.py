@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from cli.errors import UserError
-from cli.limits import Limit, real
+from cli.limits import Limit
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView, reading_of
-from poolers.shared.cross_attention import LIMITS, CrossAttentionHead, sized
+from poolers.shared.cross_attention import LIMITS, WORDS, CrossAttentionHead, sized
 
 
 class MoEETrained(Pooler):
@@ -22,7 +21,12 @@ class MoEETrained(Pooler):
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
     needs_training: ClassVar[bool] = True
-    limits: ClassVar[Mapping[str, Limit]] = {**LIMITS, "layer_weights_std": real(0)}
+    limits: ClassVar[Mapping[str, Limit]] = LIMITS
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {
+        **WORDS,
+        "reading": ("joined", "routing"),
+        "tokens": ("last", "mean"),
+    }
 
     def __init__(
         self,
@@ -36,10 +40,6 @@ class MoEETrained(Pooler):
         **settings: Any,
     ) -> None:
         super().__init__(hidden_size, num_layers, **reading_of(settings))
-        if reading not in ("joined", "routing"):
-            raise UserError(f"pooler.reading is '{reading}'; it must be joined or routing.")
-        if tokens == "all":
-            raise UserError("pooler.tokens is 'all', and moee_trained takes one vector of each layer: last or mean.")
         self.tokens = tokens
         self.layers = range(num_layers) if reading == "joined" else []
         keys = len(self.layers) + len(experts)

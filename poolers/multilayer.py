@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from cli.errors import UserError
-from cli.limits import SWITCH, Limit, real
+from cli.limits import SWITCH, TOKENS, Limit
 from poolers.shared.base import Pooler, States, TokenView, reading_of
 from poolers.shared.cross_attention import LIMITS, ONE_KEY, WORDS, CrossAttentionHead, sized
 from poolers.shared.packed import Packed
@@ -26,8 +26,8 @@ class MultiLayerTrainable(Pooler):
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "layers"
     needs_training: ClassVar[bool] = True
-    limits: ClassVar[Mapping[str, Limit]] = {**LIMITS, "layer_weights_std": real(0)}
-    words: ClassVar[Mapping[str, Sequence[Any]]] = {**WORDS, "layer_weights": SWITCH}
+    limits: ClassVar[Mapping[str, Limit]] = LIMITS
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {**WORDS, "tokens": TOKENS, "layer_weights": SWITCH}
 
     def __init__(
         self,

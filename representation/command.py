@@ -14,8 +14,10 @@ from analysis.drawings.drawing import drawn
 from analysis.questions.question import Answer
 from cli.compose import own_keys
 from cli.errors import UserError, nearest
-from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits
-from evaluation.plan.plan import in_time
+from cli.limits import ENCODER, Limit, check_groups, check_limits, check_prefixes
+from evaluation.command import LIMITS as SCORING
+from evaluation.command import WORDS as SCORING_WORDS
+from evaluation.plan.plan import check_mode, in_time
 from evaluation.plan.speed import rate_of
 from records.fingerprint import remember_below
 from representation.encoders_studied import Studied, read_encoders
@@ -24,15 +26,13 @@ from representation.texts import Texts, read_texts
 from representation.write import markdown, write_answer
 
 Config = dict[str, Any]
-LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0), "threads": Limit(1, "one for each core")}
+LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0)}
 
 
 def run(cfg: Config) -> list[Answer]:
     """Answer all that `cfg` (conf/representation.yaml) asks; return the answers that there are."""
+    chosen = check(cfg)
     remember_below(cfg["cache_dir"])
-    chosen = check_questions(cfg["questions"])
-    limits = {key: limit for question in chosen.values() for key, limit in getattr(question, "LIMITS", {}).items()}
-    check_limits(cfg, LIMITS | limits, ENCODER_WORDS | {"progress": SWITCH})
     ours = set(own_keys("representation")) - set(own_keys("evaluate"))  # keys that say nothing of an encoder
     encoders = read_encoders({key: value for key, value in cfg.items() if key not in ours})
     folder = Path(cfg["out"] or encoders[0].candidate.results.parent / "representation")
@@ -58,9 +58,23 @@ def run(cfg: Config) -> list[Answer]:
     return answers
 
 
+def check(cfg: Config) -> dict[str, ModuleType]:
+    """Refuse numbers and words that are not allowed; return the questions that are asked."""
+    check_groups(cfg, ("model", "attn", "pooler", "template"))
+    chosen = check_questions(cfg["questions"])
+    limits = {key: limit for question in chosen.values() for key, limit in getattr(question, "LIMITS", {}).items()}
+    words = {key: known for question in chosen.values() for key, known in getattr(question, "WORDS", {}).items()}
+    check_limits(cfg, LIMITS | SCORING | limits, SCORING_WORDS | words)
+    check_prefixes(cfg)
+    check_mode(cfg["embeddings"])
+    return chosen
+
+
 def check_questions(names: Any) -> dict[str, ModuleType]:
     """Return the questions with these names, all for None. Raises `UserError` for a name that there is not."""
     known = questions()
+    if not isinstance(names, str | list | None):
+        raise UserError(f"questions={names} must be a list of questions. Choices: {', '.join(known)}.")
     asked: Sequence[str] = [names] if isinstance(names, str) else list(known if names is None else names)
     for name in asked:
         if name not in known:

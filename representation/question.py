@@ -3,7 +3,7 @@
 A question is a module below this folder with `PLACE`, its place among the answers, and
 `answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None`, which is None where the
 question does not apply; settings: conf/representation.yaml, resolved. Its name is the module's. Keys of its own are
-settings[name], with their limits in `LIMITS`. Nothing else names it.
+settings[name], with their limits in `LIMITS` and words in `WORDS`. Nothing else names it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -6,9 +6,20 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from cli.compose import CONF
+from cli.compose import CONF, options
 from cli.errors import UserError
-from cli.limits import ENCODER, ENCODER_WORDS, Limit, check_limits, real
+from cli.limits import (
+    DATA,
+    DATA_WORDS,
+    ENCODER,
+    ENCODER_WORDS,
+    SWITCH,
+    Limit,
+    check_groups,
+    check_limits,
+    check_prefixes,
+    real,
+)
 from corpora.mix import check_mix
 from corpora.readers import data_fingerprint
 from corpora.triples import Triple
@@ -29,44 +40,54 @@ from training.manifest_facts import OTHER_RUNS, check_same
 from training.objectives.objective import Pretraining, objective_class
 
 Config = dict[str, Any]
-LIMITS = (
-    ENCODER
-    | OF_ADAPTER
-    | {
-        "trainer.max_steps": Limit(0),
-        "trainer.global_batch_size": Limit(1),
-        "trainer.graph_tokens": Limit(0),
-        "trainer.chunk_size": Limit(1, "token_budget alone"),
-        "trainer.checkpoint_every": Limit(0),
-        "trainer.validate_every": Limit(0),
-        "trainer.average": real(1e-6, "the last weights", largest=1),
-        "trainer.devices": Limit(1),
-        "trainer.threads": Limit(1, "one for each core"),
-        "trainer.gradient_clip": real(0, "none"),
-        "objective.warmup": Limit(0),
-        "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
-        "objective.lr": real(0),
-        "objective.head_lr": real(0, "objective.lr"),
-        "objective.weight_decay": real(0),
-        "lora.r": Limit(1),
-        "lora.alpha": real(0),
-        "lora.dropout": real(0, below=1),
-        "lora.density": real(1e-6, largest=1),
-        "data.validation": Limit(1),
-    }
-)
+LIMITS = {
+    **ENCODER,
+    **OF_ADAPTER,
+    "trainer.max_steps": Limit(0),
+    "trainer.global_batch_size": Limit(1),
+    "trainer.graph_tokens": Limit(0),
+    "trainer.chunk_size": Limit(1, "token_budget alone"),
+    "trainer.checkpoint_every": Limit(0),
+    "trainer.validate_every": Limit(0),
+    "trainer.average": real(1e-6, "the last weights", largest=1),
+    "trainer.devices": Limit(1),
+    "trainer.threads": Limit(1, "one for each core"),
+    "trainer.gradient_clip": real(0, "none"),
+    "objective.warmup": Limit(0),
+    "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
+    "objective.lr": real(0),
+    "objective.head_lr": real(0, "objective.lr"),
+    "objective.weight_decay": real(0),
+    "lora.r": Limit(1),
+    "lora.alpha": real(0),
+    "lora.dropout": real(0, below=1),
+    "lora.density": real(1e-6, largest=1),
+    "data.validation": Limit(1),
+    **DATA,
+}
+WORDS = {
+    **ENCODER_WORDS,
+    **DATA_WORDS,
+    **OF_ADAPTER_WORDS,
+    "lora.combine": COMBINE,
+    "adapter.name": tuple(options("adapter")),
+    "trainer.progress": (True, False, "lines"),
+    **dict.fromkeys(("check", "resume", "logging.csv", "logging.tensorboard"), SWITCH),
+}
+NEEDED = ("model", "attn", "pooler", "head", "template", "data", "objective", "trainer")
 
 
 def check_sizes(config: Config) -> None:
     """Refuse numbers and words that are not allowed, do not fit together, or are of another objective's recipe."""
+    check_groups(config, NEEDED)
     objective = objective_class(config["objective"]["name"])
+    if not issubclass(objective, Pretraining):
+        _refuse_other_recipe(config["objective"])
+    check_limits(config, {**LIMITS, **objective.limits}, {**WORDS, **objective.words})
+    check_prefixes(config)
     if issubclass(objective, Pretraining):
-        check_limits(config, objective.limits, objective.words)
         objective.check(config)
         return
-    _refuse_other_recipe(config["objective"])
-    words = {**ENCODER_WORDS, **OF_ADAPTER_WORDS, "lora.combine": COMBINE, **objective.words}
-    check_limits(config, {**LIMITS, **objective.limits}, words)
     pattern_of(config["attn"])
     if "mix" in config["data"]:
         check_mix(config["data"])
@@ -113,8 +134,6 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
         )
     if batch % devices:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
-    if t["progress"] not in (True, False, "lines"):
-        raise UserError(f"trainer.progress={t['progress']} must be true (a bar), lines or false.")
     if t["max_steps"] < 1 and not zero_steps:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."

@@ -9,19 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import SWITCH, Limit, real
+from cli.limits import HEAD, HEAD_WORDS, Limit
 
-LIMITS = {  # of the keys of conf/head that `sized` takes
-    "num_queries": Limit(1),
-    "num_heads": Limit(1),
-    "head_dim": Limit(1, "hidden size / num_heads"),
-    "of_width": Limit(1, "the sizes as they stand"),
-    "match_params": Limit(1, "as the sizes make it"),
-    "mlp_factor": real(1e-6),
-    "query_std": real(0),
-}
+LIMITS = {**HEAD, "match_params": Limit(1, "as the sizes make it")}  # of the keys of conf/head that `sized` takes
 ONE_KEY = "so pooler.query=instruction can move no attention. Give pooler.tokens=all, or pooler.query=fixed."
-WORDS = {"start": ("near_mean", "torch"), "mlp": SWITCH, "residual": SWITCH, "query": ("fixed", "instruction")}
+WORDS = {**HEAD_WORDS, "query": ("fixed", "instruction")}
 
 
 def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any]:

@@ -54,8 +54,6 @@ def build_pooler(
     check_pooler(config)
     name, cls = config["name"], pooler_class(config["name"])
     settings = {k: v for k, v in config.items() if k not in OUTSIDE}
-    if settings.get("tokens", "all") not in ("last", "mean", "all"):
-        raise UserError(f"pooler.tokens is '{settings['tokens']}'; it must be last, mean or all.")
     if cls.consumes == "routers":
         if not experts:
             raise UserError(

@@ -21,7 +21,7 @@ from cli.limits import Limit, real
 from poolers.shared.standardise import Standardise
 from representation.encoders_studied import Studied
 from representation.figures import mark_panels, tables_of
-from representation.moee.mixtures import HS_AND_RW, check_sizes, mixtures
+from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import PairTask, measures, once, pair_tasks, size
 from representation.question import each
 from representation.readings import encode, readings_of
@@ -31,7 +31,12 @@ Config = dict[str, Any]
 Places = NDArray[np.int64]
 PLACE = 100
 NAME = "batch_zscore"
-LIMITS = {"batch_zscore.pairs": Limit(8), "batch_zscore.orders": Limit(2), "batch_zscore.alpha": real(0)}
+LIMITS = {
+    "batch_zscore.pairs": Limit(8),
+    "batch_zscore.batches": Limit(2, each=True),
+    "batch_zscore.orders": Limit(2),
+    "batch_zscore.alpha": real(0),
+}
 READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
 WHOLE = 10**9
 ENDS = {0: "none", WHOLE: "all"}  # sizes of a batch in words
@@ -40,7 +45,6 @@ ENDS = {0: "none", WHOLE: "all"}  # sizes of a batch in words
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
     """Return the answer; None where no encoder is a mixture of experts, or no task is of pairs."""
     keys = settings[NAME]
-    check_sizes(f"{NAME}.batches", keys["batches"])
     experts = mixtures(encoders)
     tasks = pair_tasks(texts.task_set.data.values(), keys["pairs"], settings["texts_seed"])
     if not experts or not tasks:

@@ -22,7 +22,7 @@ from cli.limits import Limit, real
 from representation.encoders_studied import Studied
 from representation.figures import look, mark_panels
 from representation.moee.clusters import Labels, agreement, deviation, partition, shares
-from representation.moee.mixtures import HS_AND_RW, check_sizes, mixtures
+from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import Floats, PairTask, draws, once, pair_tasks, size, spearman
 from representation.moee.topics import topic_grid, topics, won_grid, won_pairs
 from representation.question import each
@@ -33,6 +33,7 @@ Config = dict[str, Any]
 PLACE = 90
 NAME = "complementarity"
 LIMITS = {
+    "complementarity.clusters": Limit(2, each=True),
     "complementarity.starts": Limit(2),
     "complementarity.pairs": Limit(8),
     "complementarity.threshold": real(0, below=1),
@@ -55,7 +56,6 @@ SHORT = {"rand": "ARI", "mutual": "AMI", "nmi": "NMI", "jaccard": "Jaccard", "ex
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
     """Return the answer; None where no encoder is a mixture of experts."""
     keys = settings[NAME]
-    check_sizes(f"{NAME}.clusters", keys["clusters"])
     experts = mixtures(encoders)
     if not experts:
         return None

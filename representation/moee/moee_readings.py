@@ -16,7 +16,7 @@ from analysis.drawings.drawing import Drawing
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
-from cli.compose import composed, plain
+from cli.compose import composed, options, plain
 from cli.limits import real
 from evaluation.candidates.candidates import Candidate
 from evaluation.candidates.readings import read_by
@@ -31,6 +31,7 @@ from representation.texts import Texts
 Config = dict[str, Any]
 PLACE = 110
 LIMITS = {"moee_readings.alpha": real(0)}
+WORDS = {f"moee_readings.{key}": {*options(group)} for key, group in (("templates", "template"), ("attn", "attn"))}
 FOLDER = "moee_scores"
 BLOCK = ["encoder", "template", "attn"]
 MEAN = "mean of types"

@@ -35,6 +35,7 @@ from representation.texts import Texts
 Config = dict[str, Any]
 PLACE = 80
 LIMITS = {"prompts.pairs": Limit(8), "prompts.alpha": real(0)}
+WORDS = {"prompts.wordings": tuple(options("prompts"))}
 STATISTICS = {
     "mean": "Mean score",
     "spread": "Standard deviation over prompts",

@@ -104,9 +104,9 @@ def test_a_layer_is_that_of_transformers(composed_as, small_model, layer, poolin
     ("changes", "said"),
     [
         ({"layer": 3}, "pooler.layer is 3; this model's layers are 0 to 2"),
-        ({"layer": -1}, "pooler.layer is -1"),
-        ({"layer": "all"}, "pooler.layer is all"),
-        ({"pooling": "means"}, r"no pooler.pooling=means\. Nearest: mean"),
+        ({"layer": -1}, "pooler.layer=-1 must be a whole number, at least 0"),
+        ({"layer": "all"}, "pooler.layer=all must be a whole number"),
+        ({"pooling": "means"}, "pooler.pooling=means must be one of eos, mean"),
     ],
 )
 def test_a_layer_that_is_not_there_is_refused(changes, said):

@@ -15,7 +15,7 @@ from rich.progress import Progress
 from torch import Tensor
 
 from cli.errors import UserError
-from cli.limits import SWITCH, Limit, check_limits, real
+from cli.limits import DATA, DATA_WORDS, SWITCH, Limit, check_groups, check_limits, real
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from encoders.precision import best_device
@@ -36,9 +36,11 @@ LIMITS = {
     "margin": real(0, "no such rule", largest=2),
     "threshold": real(-1, "no such rule", largest=1),
     "seed": Limit(0),
+    "data.validation": Limit(0),
+    **DATA,
     "threads": Limit(1, "one for each core"),
 }
-WORDS = {"sample": ("top", "random"), "scores": SWITCH, "progress": SWITCH}
+WORDS = DATA_WORDS | {"sample": ("top", "random"), "scores": SWITCH, "progress": SWITCH}
 SAMPLE = 64  # texts and rows of the forecast
 
 
@@ -70,6 +72,7 @@ def run(cfg: Config) -> Config:
 
 def check(cfg: Config) -> None:
     """Refuse numbers and words that are not allowed or do not fit one another, before anything is read."""
+    check_groups(cfg, ("data",))
     check_limits(cfg, LIMITS, WORDS)
     if not cfg["run"]:
         raise UserError("run= is empty. Give a finished run's folder, or a sentence-transformers model.")

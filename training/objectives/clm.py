@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from cli.errors import UserError
-from cli.limits import ENCODER_WORDS, Limit, real
+from cli.limits import Limit, real
 from corpora.readers import docstring_texts
 from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
@@ -133,7 +133,6 @@ class CLM(Pretraining):
         "model.architecture.num_key_value_heads": Limit(1),
         "model.architecture.max_position_embeddings": Limit(2),
     }
-    words: ClassVar = {key: ENCODER_WORDS[key] for key in ("accelerator", "precision")}
 
     @staticmethod
     def check(config: Config) -> None:

@@ -1,14 +1,15 @@
 """Objective `infonce`: contrast over in-batch and hard negatives, float32, false negatives masked; also on prefixes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import Limit, check_dims, fit_width, real
+from cli.limits import SWITCH, Limit, check_dims, fit_width, real
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.templates import DEFAULT, Template
@@ -46,6 +47,7 @@ class Candidates:
 class Contrastive(Objective):
     """A contrastive loss. keys: of the objective. vectors: [N, E] of the held-out texts at the last scoring."""
 
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {"objective.loss_dtype": tuple(LOSS_DTYPES)}
     keys: Config
     vectors = torch.empty(0)
 
@@ -54,8 +56,6 @@ class Contrastive(Objective):
         o, batch = config["objective"], config["trainer"]["global_batch_size"]
         if batch < 2:
             raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
-        if o["loss_dtype"] not in LOSS_DTYPES:
-            raise UserError(f"objective.loss_dtype={o['loss_dtype']} must be fp32 or bf16.")
         micro = o["loss_queries"]
         if micro and (micro < 2 or batch % micro):
             raise UserError(
@@ -83,6 +83,7 @@ class InfoNCE(Contrastive):
     """Queries against the positives and hard negatives of the batch."""
 
     limits = CONTRASTIVE | {"objective.hard_negatives": Limit(0, "all that a query has")}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {**Contrastive.words, "objective.mask_duplicates": SWITCH}
     unit = "triples"
     scored_before = False
     read = staticmethod(read_triples)

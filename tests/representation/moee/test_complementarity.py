@@ -5,10 +5,11 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 from cli.errors import UserError
+from cli.limits import check_limits
 from encoders.loading import untrained
 from evaluation.candidates.readings import pooler_config
 from representation.moee.clusters import agreement, partition
-from representation.moee.complementarity import answer, compared, correlated, failures
+from representation.moee.complementarity import LIMITS, answer, compared, correlated, failures
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked
 
@@ -74,9 +75,9 @@ def test_equal_similarities_correlate_fully_and_fail_together(moe):
     assert all(r["one_alone"] == r["other_alone"] == 0 for r in failures(task, same))
 
 
-def test_wrong_sizes_are_one_line(moe):
-    encoders, texts, settings = moe
+def test_wrong_sizes_are_one_line():
     for wrong in (8, [], [1], ["a"]):
-        own = {**settings["complementarity"], "clusters": wrong}
-        with pytest.raises(UserError, match=r"complementarity.clusters=.* must be a list of whole numbers"):
-            answer(encoders, texts, {**settings, "complementarity": own})
+        with pytest.raises(
+            UserError, match=r"complementarity.clusters=.* must be a list of whole numbers, each at least 2"
+        ):
+            check_limits({"complementarity": {"clusters": wrong}}, LIMITS, {})
