@@ -68,7 +68,7 @@ def _layer(layer: Any, hidden_states: Tensor, *args: Any, **how: Any) -> Tensor:
     h = _Add.apply(h, layer.self_attn(hidden_states=x, **how)[0])
     h, x = _Norm.apply(h, second.weight, second.variance_epsilon)
     if sublayer := getattr(mlp, SUBLAYER, None):  # its hook is gone around
-        sublayer.route(x)
+        sublayer(x)
     return _Add.apply(h, mlp.down_proj(_Gate.apply(mlp.gate_proj(x), mlp.up_proj(x))))
 
 

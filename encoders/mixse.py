@@ -42,6 +42,11 @@ class Mixing:
         """The experts' weights where all tokens have the same, so that they can be merged into the base."""
         return [1.0] * self.always + [1 / self.routed] * self.routed if self.router == "uniform" else None
 
+    @property
+    def chooses(self) -> bool:
+        """Whether weights differ between tokens."""
+        return self.constant is None and self.routed > 1
+
 
 class Mixture(nn.Module):
     """The router of a decoder's experts and the sublayers that it weighs them for, in the order of the layers.
@@ -63,18 +68,29 @@ class Mixture(nn.Module):
         drawn = None if mixing.constant else nn.Parameter(torch.randn(shape) * START, mixing.router in LEARNED)
         self.register_parameter("router", drawn)
 
-    def forward(self, x: Tensor, layer: int) -> Tensor:
-        """Return [..., n], the weights of the experts for states x: [..., D] that enter a sublayer of `layer`; [1, n]
-        where they are constant.
+    @property
+    def routers(self) -> list["Sublayer"]:
+        """The sublayers whose logits say something: none where there is no choice among experts."""
+        return self.sublayers if self.mixing.chooses else []
+
+    def theta(self, layer: int) -> Tensor:
+        """Return [routed experts, D], the router's weights in `layer`."""
+        assert self.router is not None
+        return self.router[layer if len(self.router) > 1 else 0]
+
+    def forward(self, x: Tensor, layer: int) -> tuple[Tensor | None, Tensor]:
+        """Return [..., routed] logits and [..., n], the weights of the experts for states x: [..., D] that enter a
+        sublayer of `layer`; None and [1, n] where they are constant.
 
         Kang et al. 2024 (arXiv 2406.12034): alpha = top-k(softmax(theta x)), in float32. What top-k leaves is not
         divided by its sum: with k = 1 it would be 1, and the router would have no gradient.
         """
         if self.router is None:
-            return torch.tensor([self.mixing.constant], dtype=torch.float64, device=x.device)
+            return None, torch.tensor([self.mixing.constant], dtype=torch.float64, device=x.device)
         with torch.autocast(x.device.type, enabled=False):
-            theta = self.router[layer if len(self.router) > 1 else 0]
-            weights = (x.to(theta.dtype) @ theta.T).softmax(dim=-1)
+            theta = self.theta(layer)
+            logits = x.to(theta.dtype) @ theta.T
+            weights = logits.softmax(dim=-1)
         if self.mixing.top_k and self.mixing.top_k < self.mixing.routed:
             chosen = torch.zeros_like(weights).scatter(-1, weights.topk(self.mixing.top_k, dim=-1).indices, 1.0)
             if self.balance and self.texts and self.training and torch.is_grad_enabled():
@@ -82,7 +98,8 @@ class Mixture(nn.Module):
                 share = self.balance / (of_step * len(self.sublayers))
                 weights = _Balanced.apply(weights, share * balance_gradient(chosen, texts, count))
             weights = weights * chosen
-        return torch.cat([torch.ones_like(weights[..., :1]), weights], dim=-1) if self.mixing.always else weights
+        always = [torch.ones_like(weights[..., :1])] * self.mixing.always
+        return logits, torch.cat([*always, weights], dim=-1) if always else weights
 
 
 def balance_gradient(chosen: Tensor, texts: Tensor, count: int) -> Tensor:
@@ -114,23 +131,34 @@ class _Balanced(torch.autograd.Function):
         return gradients[0] + ctx.saved_tensors[0], None
 
 
-class Sublayer:
+class Sublayer(nn.Module):
     """Attention or MLP of a decoder layer: the experts in all its linear layers have the weights of its input.
 
-    weights: [..., n] of the last forward pass.
+    weights: [..., n] of the last forward pass. name: "0 self_attn", the layer's number and the module.
     """
 
-    def __init__(self, mixture: Mixture, layer: int) -> None:
-        self.mixture, self.layer = mixture, layer
+    mixture: Mixture
+
+    def __init__(self, mixture: Mixture, layer: int, name: str) -> None:
+        super().__init__()
+        self.__dict__["mixture"] = mixture  # no child of this module: its router would have further names
+        self.layer, self.name = layer, f"{layer} {name}"
         self.weights: Tensor | None = None
 
-    def route(self, x: Tensor) -> None:
-        """Weigh the experts for the input x: [..., D]."""
-        self.weights = self.mixture(x, self.layer)
+    @property
+    def weight(self) -> Tensor:
+        """[routed experts, D], as a router of transformers has it."""
+        return self.mixture.theta(self.layer)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Weigh the experts for the input x: [..., D]; return the logits [N, routed] of its N tokens, if there are any,
+        in the place where transformers' routers have them (encoders/routers.py)."""
+        logits, self.weights = self.mixture(x, self.layer)
+        return () if logits is None else (logits.flatten(0, -2),)
 
     def before(self, _module: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
         """Hook of the sublayer's module."""
-        self.route(args[0] if args else kwargs["hidden_states"])
+        self(args[0] if args else kwargs["hidden_states"])
 
     def of_experts(self) -> Tensor:
         """Return the weights, as `fuse_lora` asks for them."""
@@ -155,8 +183,8 @@ def mix(backbone: PreTrainedModel, mixing: Mixing, names: Sequence[str], seed: i
         mixture = Mixture(mixing, len(layers), width).to(backbone.device)
     adapted = sum(hasattr(m, "lora_A") for m in backbone.modules())
     for number, layer in enumerate(layers):
-        for module in layer.children():
-            sublayer = Sublayer(mixture, number)
+        for name, module in layer.named_children():
+            sublayer = Sublayer(mixture, number, name)
             if fused := fuse_lora(module, names, sublayer.of_experts):
                 adapted -= fused
                 mixture.sublayers.append(sublayer)

@@ -12,15 +12,17 @@ from transformers import PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.probe import probe_ids, probed
+from encoders.mixse import Sublayer
 from poolers.shared.base import Pooler
 
 LOGITS, WEIGHTS, CHOSEN = 0, 1, 2  # places in what transformers' routers return: before top-k, of the chosen, which
 
 
-def routers(backbone: PreTrainedModel) -> list[nn.Module]:
-    """The router of every MoE layer, in order; none in a dense decoder. Each has a `weight` of [experts, D].
+def routers(backbone: PreTrainedModel) -> list[Any]:
+    """The router of every MoE layer, in order; none in a dense decoder. Each is a module with a `weight` [experts, D].
 
-    They are the modules whose output transformers itself records for `output_router_logits=True`.
+    They are the modules whose output transformers itself records for `output_router_logits=True`. In a dense decoder
+    that adapter=mixse made a mixture they are the sublayers of its LoRA experts, attention and MLP of every layer.
     """
     kinds: list[type[nn.Module]] = []
     for module in backbone.modules():
@@ -29,12 +31,13 @@ def routers(backbone: PreTrainedModel) -> list[nn.Module]:
             kind = getattr(recorder, "target_class", recorder)
             if isinstance(kind, type) and getattr(recorder, "index", LOGITS) == LOGITS:
                 kinds.append(kind)
-    return [m for m in backbone.modules() if isinstance(m, tuple(kinds))]
+    of_base = [m for m in backbone.modules() if isinstance(m, tuple(kinds))]
+    return of_base or list(getattr(getattr(backbone, "mixture", None), "routers", ()))
 
 
 def experts_of(backbone: PreTrainedModel) -> list[int]:
     """The number of routed experts of every MoE layer, in order; empty for a dense decoder."""
-    return [len(router.get_parameter("weight")) for router in routers(backbone)]
+    return [len(router.weight) for router in routers(backbone)]
 
 
 @contextmanager
@@ -76,15 +79,16 @@ def prove_routers(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
 
     W h is computed here in float64 for a small batch; transformers 5.2 hands out softmax(W h). Routers that weigh
     experts otherwise (sigmoids in DeepSeek-V3, GLM-4-MoE) are refused too: the decoder never computes their softmax.
+    Those of adapter=mixse are ours, and hand out no choice to prove it by.
     """
     if all(pooler.consumes != "routers" for pooler in poolers):
         return
     faults: dict[str, list[int]] = {NO_LOGITS: [], NO_SOFTMAX: []}
 
-    def compare(index: int, router: nn.Module, args: Any, output: Any) -> None:
+    def compare(index: int, router: Any, args: Any, output: Any) -> None:
         if not _is_product(router, args[0], output[LOGITS]):
             faults[NO_LOGITS].append(index)
-        elif not _is_softmax(output):
+        elif not isinstance(router, Sublayer) and not _is_softmax(output):
             faults[NO_SOFTMAX].append(index)
 
     hooks = [router.register_forward_hook(partial(compare, i)) for i, router in enumerate(routers(backbone))]
@@ -113,9 +117,9 @@ def _is_softmax(output: Any) -> bool:
     return bool(off.max() <= allowed and off.sum() <= off_sigmoids.sum())
 
 
-def _is_product(router: nn.Module, hidden: Tensor, read: Any) -> bool:
+def _is_product(router: Any, hidden: Tensor, read: Any) -> bool:
     """Return whether `read` [N, E] is W h (+ b) of hidden [..., D] to rounding in the coarsest format on the way."""
-    weight, bias = router.get_parameter("weight"), getattr(router, "bias", None)
+    weight, bias = router.weight, getattr(router, "bias", None)
     h, w = hidden.flatten(0, -2).double(), weight.double()
     if not isinstance(read, Tensor) or read.shape != (len(h), len(w)):
         return False
