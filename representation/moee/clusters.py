@@ -1,13 +1,14 @@
 """Agreement of two partitions of the same texts, and of the pairs that two readings fail."""
 
 from math import nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
+from scipy.stats import entropy, rankdata
 from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from analysis.statistics.arrays import Floats
@@ -34,11 +35,17 @@ def agreement(one: Labels, two: Labels) -> dict[str, float]:
     return {
         "rand": float(adjusted_rand_score(one, two)),
         "mutual": float(adjusted_mutual_info_score(one, two)),
-        "nmi": float(normalized_mutual_info_score(one, two)),
+        "nmi": shared_information(table),
         "jaccard": pair_jaccard(table),
         "exact": float(common.sum() / table.sum()),
         "matched_jaccard": float((common / either).sum() / max(table.shape)),
     }
+
+
+def shared_information(table: NDArray[Any]) -> float:
+    """Return 2 I(A; B) / (H(A) + H(B)), the normalised mutual information of counts [A, B]; 1 where both are one."""
+    most = entropy(table.sum(axis=0)) + entropy(table.sum(axis=1))
+    return float(2 * mutual_info_score(None, None, contingency=table) / most) if most else 1.0
 
 
 def pair_jaccard(table: NDArray[np.int64]) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from encoders.adapter import is_mixture, mixing_of
 from encoders.backbone import load_config
 from representation.encoders_studied import Studied, decoders
 
@@ -16,5 +17,16 @@ def mixtures(encoders: Sequence[Studied]) -> list[Studied]:
         replace(studied, label=decoder.label if len(decoder.seeds) == 1 else f"{decoder.label} seed={studied.seed}")
         for decoder in decoders(encoders)
         for studied in decoder.seeds
-        if any(getattr(load_config(studied.config["model"]), key, None) for key in EXPERTS)
+        if _is_moe(studied) or routes_experts(studied)
     ]
+
+
+def routes_experts(studied: Studied) -> bool:
+    """Return whether it is a run that made a dense base a mixture (adapter=mixse), by a router that has a choice."""
+    config = studied.config
+    return studied.trained and not _is_moe(studied) and is_mixture(config) and mixing_of(config["adapter"]).chooses
+
+
+def _is_moe(studied: Studied) -> bool:
+    shape = load_config(studied.config["model"])
+    return any(getattr(shape, key, None) for key in EXPERTS)
