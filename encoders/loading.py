@@ -141,6 +141,7 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
             "python -m training.corpus_statistics out=<file> "
             "and the same words, then give pooler.statistics=<file>."
         )
+    encoder.eval()  # no dropout of LoRA that stays apart, whoever calls it
     store_as_computed(encoder.backbone, encoder.compute)
     spare_gates(encoder.backbone, encoder.compute)
     shape = encoder.backbone.config.get_text_config()

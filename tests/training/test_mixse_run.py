@@ -100,6 +100,7 @@ def test_loaded_it_is_what_was_trained_and_interrupted_it_ends_bit_equal(mixed, 
     assert whole.keys() == broken.keys()
     assert all(torch.equal(whole[k], broken[k]) for k in whole)
     loaded = load_run(tmp_path / "whole", cfg)
+    assert not loaded.encoder.training  # LoRA beside the weights, so dropout would act
     assert loaded.fingerprint == fingerprint_of(cfg, tmp_path / "whole")
     assert torch.equal(mixture_of(loaded.encoder.backbone).router, whole[ROUTER, "router"])
     other = {**cfg, "adapter": {**cfg["adapter"], "top_k": 2}}
