@@ -20,6 +20,7 @@ KINDS = {  # as `kind_of` names them -> as a message does
 }
 PROGRAMS = ("train", "encoder", "evaluate", "representation", "mine", "specialise", "study")
 OWN_CHECK = ("seeds", "designs", "objective.matryoshka", "objective.betas", "evaluation.dims")  # and a better message
+MAY_BE_EMPTY = ("data.packages", "data.development")
 FREE = ("data.mix.", "model.architecture.", "objective.weights.")  # below these any name may stand
 OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each source of data=mix has
 # Keys that are null in conf/, or computed: what else may stand there. Those with limits or words need no row.
@@ -78,7 +79,7 @@ def check_kinds(config: Any, checked: Collection[str]) -> None:
     known = kinds()
     for key, value in sorted(flat(config).items(), key=_by_source):
         name = OF_A_SOURCE.sub("data", key)
-        if value == {} or name.startswith(FREE):
+        if value == {} or name.startswith(FREE) or (value == [] and name in MAY_BE_EMPTY):
             continue
         for holder in _above(key):
             if holder in checked or OF_A_SOURCE.sub("data", holder) in known:

@@ -11,8 +11,7 @@ from torch.nn import functional as F
 from cli.errors import UserError
 from cli.limits import Limit, real
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
-from poolers.shared.standardise import KINDS as STANDARDISATIONS
-from poolers.shared.standardise import Standardise
+from poolers.shared.standardise import STANDARDISATIONS, Standardise
 
 WORDS: Mapping[str, Sequence[Any]] = {
     "reading": ("hidden", "routing", "concat", "sum"),

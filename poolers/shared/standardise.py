@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from cli.errors import UserError
 
-KINDS = ("none", "corpus", "batch")
+STANDARDISATIONS = ("none", "corpus", "batch")
 
 
 class Standardise(nn.Module):
@@ -22,8 +22,8 @@ class Standardise(nn.Module):
 
     def __init__(self, width: int, kind: str) -> None:
         super().__init__()
-        if kind not in KINDS:
-            raise UserError(f"pooler.standardise is '{kind}'; it must be one of {', '.join(KINDS)}.")
+        if kind not in STANDARDISATIONS:
+            raise UserError(f"pooler.standardise is '{kind}'; it must be one of {', '.join(STANDARDISATIONS)}.")
         self.kind = kind
         if kind == "corpus":
             self.register_buffer("mean", torch.zeros(width))
