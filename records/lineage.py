@@ -13,6 +13,9 @@ from records.identity import BASE, below, numeric_config, of_states
 from records.manifest import read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
+OTHER_RUNS = {"lineage": "lineage", "lora.start": "start", "adapter.experts": "experts"}  # key -> fact of a manifest
+ALIKE = ("attn", "template", "lora.targets")
+OF_EXPERTS = (*ALIKE, "model.sliding_window", "lora.r", "lora.alpha")
 OF_OBJECTIVE = re.compile(r"[a-z]+:(?=.)")  # mntp:<glob>
 
 
@@ -41,6 +44,12 @@ class Stage:
         return known | {"flops": self.manifest.get("flops")}
 
 
+def other_runs(config: Mapping[str, Any]) -> dict[str, list[Stage]]:
+    """Return key -> the finished runs that it names, of every key of `OTHER_RUNS`. Raises `UserError` as they do."""
+    runs = (read_stages(config.get("lineage")), read_starts(config), read_experts(config))
+    return dict(zip(OTHER_RUNS, runs, strict=True))
+
+
 def read_stages(words: Sequence[str] | None) -> list[Stage]:
     """Return the stages of `lineage=[...]`, in order; each word is a run folder, or a glob that one folder matches.
 
@@ -55,10 +64,6 @@ def read_stages(words: Sequence[str] | None) -> list[Stage]:
     for word in words or ():
         stages.append(_stage(_folder(word, stages), stages))
     return stages
-
-
-ALIKE = ("attn", "template", "lora.targets")
-OF_EXPERTS = (*ALIKE, "model.sliding_window", "lora.r", "lora.alpha")
 
 
 def read_starts(config: Mapping[str, Any]) -> list[Stage]:
@@ -86,7 +91,7 @@ def _read_alike(
     if isinstance(words, str):
         raise UserError(f"{key}={words} must be a list of run folders: {key}=[{words}].")
     before = read_stages(config.get("lineage")) if words else []
-    runs = [_stage(_folder(word, before), before) for word in words or ()]
+    runs = [_stage(_folder(word, before, key), before) for word in words or ()]
     mine = _states(config)
     for run in runs:
         theirs = _states(run.manifest["config"])
@@ -170,17 +175,15 @@ def _matches(word: str) -> list[Path]:
     return [folder for folder in runs if read_manifest(folder)["config"]["objective"]["name"] == objective]
 
 
-def _folder(word: str, before: Sequence[Stage]) -> Path:
+def _folder(word: str, before: Sequence[Stage], key: str = "lineage") -> Path:
     found = _matches(word)
     if len(found) > 1 and OF_OBJECTIVE.match(word):
         wanted = [stage.adapter_sha256 for stage in before]
         found = [folder for folder in found if _adapters(read_manifest(folder)) == wanted] or found
     if len(found) > 1:
-        raise UserError(
-            f"lineage: {len(found)} folders match {word} ({found[0]}, {found[1]}, ...). Name one run folder."
-        )
+        raise UserError(f"{key}: {len(found)} folders match {word} ({found[0]}, {found[1]}, ...). Name one run folder.")
     if not found:
-        raise UserError(f"lineage: there is no run folder {word}. Train that stage first, or name another run.")
+        raise UserError(f"{key}: there is no run folder {word}. Train that run first, or name another.")
     return found[0]
 
 

@@ -13,7 +13,7 @@ from cli.compose import composed, composer, flat, plain
 from cli.errors import UserError
 from records.atomic import write_json
 from records.identity import BOOKKEEPING, below, different_keys
-from records.lineage import label, read_experts, read_stages, read_starts
+from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
 UNNAMED = ("encoder", "design", "sweep")  # groups that only list other groups: what they set is named
@@ -21,12 +21,6 @@ CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage", "lora.start", "lora.combine")
 LONGEST_NAME = 120
-# Keys that name runs: a folder's name has what these are, not where they lie.
-OTHER_RUNS = {
-    "lineage": lambda c: read_stages(c["lineage"]),
-    "lora.start": read_starts,
-    "adapter.experts": read_experts,
-}
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
 
 
 def _runs(config: dict[str, Any], key: str) -> str:
-    runs = label(OTHER_RUNS[key](config), config["seed"])
+    runs = label(other_runs(config)[key], config["seed"])
     return runs or (_short(config["adapter"]["experts"]) if key == "adapter.experts" else "none")
 
 

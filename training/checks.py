@@ -31,12 +31,12 @@ from encoders.attention.pattern import pattern_of
 from encoders.identity import base_fingerprints
 from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, reads_padding
-from records.lineage import read_experts, read_stages, read_starts
+from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder
 from training.batches import query_side
 from training.frozen_states import check_frozen
 from training.lora_start import COMBINE, check_start
-from training.manifest_facts import OTHER_RUNS, check_same
+from training.manifest_facts import check_same
 from training.objectives.objective import Pretraining, objective_class
 
 Config = dict[str, Any]
@@ -155,10 +155,10 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
         raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
     check_same(now, manifest, finished, remedy)
-    runs = {"lineage": read_stages(config.get("lineage")), "start": read_starts(config)}
-    for key, others in {**runs, "experts": read_experts(config)}.items():
-        if [other.adapter_sha256 for other in others] != [fact["adapter_sha256"] for fact in manifest.get(key, [])]:
+    for key, runs in other_runs(config).items():
+        facts = manifest.get(OTHER_RUNS[key], [])
+        if [run.adapter_sha256 for run in runs] != [fact["adapter_sha256"] for fact in facts]:
             raise UserError(
-                f"{folder.path} is finished, but the runs of {OTHER_RUNS[key]}= that it was trained on have changed "
+                f"{folder.path} is finished, but the runs of {key}= that it was trained on have changed "
                 "since. Delete it to train it anew."
             )

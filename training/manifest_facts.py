@@ -17,6 +17,7 @@ from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.code import modules_of
 from records.identity import BASE
+from records.lineage import OTHER_RUNS
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
 from training.cost.flops import training_flops
@@ -27,11 +28,6 @@ SAME = {"data.sha256": "training data", **BASE}
 # Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
 ROOTS = ("training.run", *sorted(f"poolers.shared.{module.name}" for module in iter_modules(poolers.shared.__path__)))
 ABSENT = "absent"
-OTHER_RUNS = {
-    "lineage": "lineage",
-    "start": "lora.start",
-    "experts": "adapter.experts",
-}  # fact -> key that names them
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "elementwise", "device", "precision", "dtypes")
 
 
@@ -100,10 +96,10 @@ def continued(manifest: Config, interrupted: Config) -> Config:
     written down as "before -> now", so that the control rule sees a run of two halves for what it is.
     """
     check_same(manifest, interrupted, "this run was interrupted", "Put it back, or delete the run folder.")
-    for key, word in OTHER_RUNS.items():
-        if manifest.get(key) != interrupted.get(key):
+    for key, fact in OTHER_RUNS.items():
+        if manifest.get(fact) != interrupted.get(fact):
             raise UserError(
-                f"The runs of {word}= changed since this run was interrupted. Put them back, or delete the run folder."
+                f"The runs of {key}= changed since this run was interrupted. Put them back, or delete the run folder."
             )
     return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
 

@@ -8,30 +8,20 @@ from cli.compose import flat, own_keys
 from cli.errors import UserError, nearest
 from records.fingerprint import of_value
 from records.identity import BASE, BOOKKEEPING, MEANT, below
+from records.lineage import OTHER_RUNS
 
 SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
 PARTS = {"data": ("sha256",), "machine": ("processor", "cores", "instruction_sets")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
-STARTS = {"lora.start": "start", "adapter.experts": "experts"}  # keys that name runs -> what manifests say of these
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
-SEED_BOUND = (
-    "batch_order_sha256",
-    "steps",
-    "seeds",
-    "lineage.adapters",
-    "lora.start.adapters",
-    "adapter.experts.adapters",
-)
+SEED_BOUND = ("batch_order_sha256", "steps", "seeds", *(f"{key}.adapters" for key in OTHER_RUNS))
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
-WISHES = ("precision", "accelerator", "threads", "trainer.threads", "lineage", "lora.start", "adapter.experts")
+WISHES = ("precision", "accelerator", "threads", "trainer.threads", *OTHER_RUNS)
 # conf/evaluate.yaml adds its keys to the configuration of a reference without a run; `evaluation` states their outcome.
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 NAMED = ("pooler", "attn")
-STARTS = {
-    "lora.start": "start",
-    "adapter.experts": "experts",
-}  # key -> the fact that says which runs' adapters it named
+STARTS = {key: fact for key, fact in OTHER_RUNS.items() if key != "lineage"}
 # configuration key -> facts that cannot stay the same when it is changed
 MOVES = {
     "model": tuple(BASE),

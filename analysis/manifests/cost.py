@@ -5,6 +5,7 @@ from typing import Any
 
 from analysis.grids.formats import count, operations
 from analysis.manifests.designs import Design
+from records.lineage import OTHER_RUNS
 
 COST_HEADER = ["Trainable", "Train FLOPs", "Train tok/s"]
 PAIR_COST_HEADER = ["Trainable", "Train tok/s"]
@@ -71,7 +72,7 @@ def training_flops(design: Design) -> float | None:
     None where a run or one of those before it, merged into the base, started as or mixed, does not state them.
     """
     spent = [
-        [run.manifest, *(part for key in ("lineage", "start", "experts") for part in run.manifest.get(key) or ())]
+        [run.manifest, *(part for key in OTHER_RUNS.values() for part in run.manifest.get(key) or ())]
         for run in design.runs
         if run.trained
     ]
