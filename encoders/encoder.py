@@ -105,9 +105,9 @@ class Encoder(nn.Module):
             return rows.padded(self.backbone(**rows.inputs).last_hidden_state)
 
     def _arranged(self, batch: Batch) -> Rows:
-        """`batch` as the backbone wants it; a mixture that balances its experts learns which token is of which text."""
+        """`batch` as the backbone wants it; in training a mixture of experts learns which token is of which text."""
         rows, mixture = arranged(self.backbone, batch), mixture_of(self.backbone)
-        if mixture is not None and mixture.balance:
+        if mixture is not None and self.training:
             mixture.texts = rows.texts, rows.shape[0], self.texts_of_step
         return rows
 

@@ -30,7 +30,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     curves: Curves = {}
     for studied in encoders:
         folder = studied.candidate.folder
-        if folder is not None and len(loss := logged_loss(folder)):
+        if folder is not None and len(loss := logged(folder, "loss")):
             curves.setdefault(str(studied.config["objective"]["name"]), {})[studied.label] = loss
     if not curves:
         return None
@@ -45,17 +45,17 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     return Answer(NAME, "Loss while training", [grid], lambda: [_drawing(curves)], {NAME: pd.DataFrame(rows)})
 
 
-def logged_loss(folder: Path) -> Floats:
-    """Return [steps] loss in order; a step that was run again after an interruption counts as it was last run.
+def logged(folder: Path, column: str) -> Floats:
+    """Return [steps] of a run's log in order; a step run again after an interruption counts as it was last run.
 
-    folder: of the run. Empty where nothing was logged.
+    folder: of the run; column: "loss", or another that each step has. Empty where nothing was logged.
     """
-    losses: dict[int, float] = {}
+    values: dict[int, float] = {}
     attempts = folder.glob("logs/attempt=*/metrics.csv")
     for path in sorted(attempts, key=lambda path: int(path.parent.name.partition("=")[2])):
         with path.open(encoding="utf-8", newline="") as file:
-            losses |= {int(row["step"]): float(row["loss"]) for row in csv.DictReader(file) if row.get("loss")}
-    return np.array([losses[step] for step in sorted(losses)])
+            values |= {int(row["step"]): float(row[column]) for row in csv.DictReader(file) if row.get(column)}
+    return np.array([values[step] for step in sorted(values)])
 
 
 def _grid(runs: list[tuple[str, str, Floats]], held_out: dict[str, Any]) -> Grid:

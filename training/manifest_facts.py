@@ -150,7 +150,13 @@ def step_facts(module: StepModule) -> Config:
         "tokens_per_second": round(module.tokens / module.seconds, 1) if module.seconds else None,
         **peak_memory(next(module.encoder.parameters()).device),
         "loss": sum(module.recent_losses) / len(module.recent_losses) if module.recent_losses else None,
+        **({"routing": _mean_routes(module.recent_routes)} if module.recent_routes else {}),
     }
+
+
+def _mean_routes(steps: list[dict[str, float]]) -> Config:
+    """How the experts of adapter=mixse were used in the steps whose mean loss is the run's."""
+    return {name: sum(step[name] for step in steps) / len(steps) for name in steps[0]}
 
 
 def _counted(module: StepModule) -> Config:

@@ -3,7 +3,6 @@
 Kang et al. 2024 (arXiv 2406.12034) show such a heat map over domains. A token's expert has the largest weight of it.
 """
 
-from functools import partial
 from textwrap import shorten
 from typing import Any
 
@@ -18,6 +17,7 @@ from representation.encoders_studied import Studied
 from representation.figures import MOST_PANELS, heat_panels, not_drawn, tables_of
 from representation.moee.mixtures import mixtures, routes_experts
 from representation.moee.token_routes import ALL, examples, measured, routed_experts, routes, shares, sublayers
+from representation.moee.training_routes import change_drawing, change_grid, logged_routes
 from representation.question import each
 from representation.texts import Texts
 
@@ -44,30 +44,37 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         return None
     wanted, kinds = texts.every, [text.type for text in texts.every]
     shown = [text for sample in texts.of_type.values() for text in sample[: keys["shown"]]]
-    tables: dict[str, list[Config]] = {"sublayers": [], "shares": [], "texts": []}
+    tables: dict[str, list[Config]] = {"sublayers": [], "shares": [], "texts": [], "training": []}
     for studied in each(runs, NAME, settings):
         found, names, experts = routes(studied, texts, wanted), sublayers(studied), routed_experts(studied)
         rows = {
             "sublayers": measured(found, kinds, names),
             "shares": shares(found, kinds, names, experts),
             "texts": examples(studied, texts, shown, experts, keys["words"]),
+            "training": logged_routes(studied.candidate.folder, experts),
         }
         for name, of_run in rows.items():
             tables[name] += [{"encoder": studied.label, **row} for row in of_run]
     frames = {f"{NAME}_{name}": pd.DataFrame(rows) for name, rows in tables.items()}
-    of_sublayers, of_shares, of_texts = frames.values()
+    of_sublayers, of_shares, of_texts, of_training = frames.values()
     notes = [
         "Routing weights are the softmax over the routed experts, before top-k; a token's expert has the largest. "
         "An expert that is always on is not among them.",
         "Tokens of one text are not independent, so these numbers describe and test nothing.",
-        "The change of routes over training is not shown: a finished run keeps its last router alone.",
     ]
+    if of_training.empty:
+        notes.append("No log here has the routes of the training steps: the runs are older, or took no step.")
     grids = [
         sublayer_grid(of_sublayers, texts.over),
         share_grid(of_shares, texts.over),
         text_grid(of_texts, texts.over),
+        *([] if of_training.empty else [change_grid(of_training)]),
     ]
-    draw = partial(_drawings, of_shares, texts.over)
+
+    def draw() -> list[Drawing]:
+        change = [] if of_training.empty else [change_drawing(of_training)]
+        return [*_drawings(of_shares, texts.over), *change]
+
     return Answer(NAME, "Routes of the experts", grids, draw, frames, notes)
 
 

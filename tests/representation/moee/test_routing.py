@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
+from records.run_folder import RunFolder
 from representation.heads.attributed import CLASSES, TokenClasses
 from representation.moee.clusters import shared_information
 from representation.moee.routing import answer
@@ -89,7 +90,7 @@ def test_shares_are_drawn_by_type_and_class_and_add_up(run, found):
     row = frame.query("group == @kind and sublayer == '0 self_attn' and expert == '1'").iloc[0]
     assert (row["tokens"], row["share"]) == (len(members), pytest.approx(members.count(1) / len(members)))
     assert {"EOS", "content word"} <= set(frame.query("of == 'class'")["group"])
-    assert [drawing.name for drawing in found.drawings] == ["routing_type_0", "routing_class_0"]
+    assert [drawing.name for drawing in found.drawings] == ["routing_type_0", "routing_class_0", "routing_training"]
     assert [len(grid.rows) for grid in found.grids[:2]] == [1 + 6, 3 * frame.groupby(["of", "group"]).ngroups]
 
 
@@ -105,6 +106,23 @@ def test_texts_are_shown_with_the_tokens_that_are_most_surely_an_expert_s(run, f
         assert row["share"] == pytest.approx(len(members) / len(own))
         wanted = [word for word in dict.fromkeys(s for _, s in members) if word][:2]
         assert [part.rpartition(" ")[0] for part in row["tokens"].split(", ") if part] == wanted
+
+
+def test_routes_over_training_are_those_that_the_run_has_logged(mixse_run, found):
+    """The run's manifest has the mean over its last ten steps, and it has two."""
+    frame, stated = found.frames["routing_training"], RunFolder(mixse_run[0]).manifest()["routing"]
+    shares = frame[[f"share {i}" for i in range(3)]]
+    assert frame["step"].tolist() == [1, 2]
+    for i, name in enumerate(shares):
+        assert shares[name].mean() == pytest.approx(stated[f"share of expert {i}"], rel=1e-5)
+    assert sum(stated[f"share of expert {i}"] for i in range(3)) == pytest.approx(1)
+    assert [frame[name].mean() for name in ("entropy", "balance")] == pytest.approx(
+        [stated["routing entropy"], stated["balance loss"]], rel=1e-5
+    )
+    row = [cell.text for cell in found.grids[3].rows[0]]
+    assert row[3] == f"{frame['largest'].mean():.3f} to {frame['largest'].mean():.3f}".replace("0.", ".")
+    lines = found.drawings[2].figure.axes[0].lines
+    assert lines[0].get_ydata().tolist() == shares.max(axis=1).tolist()
 
 
 def test_it_does_not_apply_without_a_router(run):
