@@ -17,6 +17,7 @@ from corpora.docstrings import (
     read_lines,
     write_lines,
 )
+from corpora.graded import Placed, graded_triples
 from corpora.near_copies import NearCopies, distinct
 from corpora.subpackages import subpackages
 from corpora.triples import Triple
@@ -73,15 +74,26 @@ def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir
 def training_classes(
     packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache"
 ) -> list[tuple[str, str, str]]:
-    """Return (whole text, subpackage, package) of each docstring that `training_triples` makes a pair of, cached."""
-    path = _cache_file("classes", packages, held_out, cache_dir)
+    """Return (whole text, subpackage, package) of each docstring that `training_triples` makes a pair of."""
+    return [(d.text, label, d.package) for d, _, label in _training_placed(packages, held_out, cache_dir)]
+
+
+def training_graded(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Triple]:
+    """Return `graded_triples` of the docstrings that `training_triples` makes a pair of."""
+    return graded_triples(_training_placed(packages, held_out, cache_dir))
+
+
+def _training_placed(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str) -> list[Placed]:
+    """`placed` of the training side, cached as it is."""
+    path = _cache_file("placed", packages, held_out, cache_dir)
     if not path.exists():
-        write_lines(path, docstring_classes(training_side(packages, held_out, cache_dir)))
-    return [(text, label, package) for text, label, package in read_lines(path)]
+        found = placed(training_side(packages, held_out, cache_dir))
+        write_lines(path, ((asdict(d), module, label) for d, module, label in found))
+    return [(Docstring(**values), module, label) for values, module, label in read_lines(path)]
 
 
-def docstring_classes(docstrings: Sequence[Docstring]) -> list[tuple[str, str, str]]:
-    """Return (whole text, subpackage, package) of each of `usable` docstrings. Of the standard library, which is one
+def placed(docstrings: Sequence[Docstring]) -> list[Placed]:
+    """Return each of `usable` docstrings with its module and subpackage. Of the standard library, which is one
     package here, a top-level module counts as a subpackage: "stdlib.json"."""
     kept = usable(docstrings)
     place = [f"{STDLIB}.{d.module}" if d.package == STDLIB else d.module for d in kept]
@@ -89,7 +101,7 @@ def docstring_classes(docstrings: Sequence[Docstring]) -> list[tuple[str, str, s
     for d, module in zip(kept, place, strict=True):
         of_package[d.package].append(module)
     labels = {module: label for modules in of_package.values() for module, label in subpackages(modules).items()}
-    return [(d.text, labels[module], d.package) for d, module in zip(kept, place, strict=True)]
+    return [(d, module, labels[module]) for d, module in zip(kept, place, strict=True)]
 
 
 def usable(docstrings: Sequence[Docstring]) -> list[Docstring]:

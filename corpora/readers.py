@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from cli.errors import UserError
-from corpora.docstring_pairs import training_side, training_triples
+from corpora.docstring_pairs import training_graded, training_side, training_triples
 from corpora.files import files_of
 from corpora.triples import Triple, fingerprint
 from records.fingerprint import of_files, remembered, stamps
@@ -50,6 +50,11 @@ def _kept(read: Reader, data: str, cache_dir: str, _state: str) -> tuple[Triple,
 def docstrings(data: Config, cache_dir: str) -> list[Triple]:
     """`data=docstrings`: summary, rest, and the rest of another docstring of the same module."""
     return training_triples(*packages_of(data), cache_dir)
+
+
+def docstring_graded(data: Config, cache_dir: str) -> list[Triple]:
+    """`data=docstring_graded`: a summary and a body, graded by how near their docstrings stand."""
+    return training_graded(*packages_of(data), cache_dir)
 
 
 def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tuple[list[str], list[str], str]:

@@ -55,15 +55,15 @@ def check_scoring(check: Callable[[Config], Any]) -> Callable[[Config], None]:
 
 
 def each_option(words: list[str], *groups: str) -> list[tuple[list[str], str, str]]:
-    """The words alone, and with each option of the groups in the place of the default; data=mix is composed."""
+    """The words alone, and with each option of the groups in the place of the default; mixes are composed."""
     return [
         (words, "", ""),
-        *((words, group, o) for group in groups for o in options(group) if o not in ("mix", "clm")),
+        *((words, group, o) for group in groups for o in options(group) if o not in ("mix", "families", "clm")),
     ]
 
 
 MINED = ["run=x", "out=x.jsonl"]
-TRAINED = [([*words], "", "") for words in (["experiment=pretrain_tiny"], ["data=mix"])]
+TRAINED = [([*words], "", "") for words in (["experiment=pretrain_tiny"], ["data=mix"], ["data=families"])]
 CHECKS = {  # program -> its checks, and (words, group, option) that have all of its keys
     "train": (check_train, [*each_option([], "pooler", "attn", "objective", "data"), *TRAINED]),
     "evaluate": (check_scoring(check_evaluate), each_option([], "benchmark")),

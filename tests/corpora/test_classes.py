@@ -8,7 +8,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.classes import Labelled, class_triples
-from corpora.docstring_pairs import docstring_classes
+from corpora.docstring_pairs import placed
 from corpora.docstrings import Docstring
 from corpora.readers import read_triples
 from corpora.triples import Triple
@@ -48,7 +48,7 @@ def test_labels_of_docstrings_are_subpackages():
     others = ["os", "ast", "csv", "io", "re"]
     modules = ["p.core.a"] * 2 + ["p.io"] * 2 + ["p.util"] * 2
     modules = [("p", m) for m in modules] + [("stdlib", m) for m in ("json.decoder", "json", *others)]
-    found = docstring_classes(
+    found = placed(
         [
             Docstring(
                 package, module, f"f{i}", "function", f"What number {i} of {module} does", " ".join([f"w{i}"] * 40)
@@ -56,10 +56,10 @@ def test_labels_of_docstrings_are_subpackages():
             for i, (package, module) in enumerate(modules)
         ]
     )
-    labels = [label for _, label, _ in found]
+    labels = [label for _, _, label in found]
     of_stdlib = ["json", "json", *others]
     assert labels == [x for x in ("p.core", "p.io", "p.util") for _ in range(2)] + [f"stdlib.{x}" for x in of_stdlib]
-    assert found[0][0].startswith("What number 0 of p.core.a does\n\nw0")
+    assert found[0][0].text.startswith("What number 0 of p.core.a does\n\nw0")
 
 
 def source(module: str) -> str:

@@ -11,7 +11,7 @@ from cli.compose import composed, plain
 from corpora.classes import docstring_classes
 from corpora.docstrings import no_cycle_search, read_docstrings
 from corpora.near_copies import shingles
-from corpora.readers import docstring_texts, docstrings
+from corpora.readers import docstring_graded, docstring_texts, docstrings
 
 pytestmark = pytest.mark.slow  # reads every package of the study
 CLASSES = "data=docstring_classes"
@@ -32,9 +32,10 @@ def held_out(data) -> set[str]:
 
 @pytest.fixture(scope="module")
 def trained_on(data) -> set[str]:
-    """All that training reads: queries, positives and negatives of pairs and classes, and the text of pretraining."""
+    """All that training reads: texts of pairs, classes and graded pairs, and the text of pretraining."""
     texts, _, _ = docstring_texts(data, 1, "cache")
     triples = [*docstrings(data, "cache"), *docstring_classes(plain(composed("train", [CLASSES]))["data"], "cache")]
+    triples += docstring_graded(data, "cache")
     assert {label.split("/")[0] for t in triples for label in t.labels} <= set(data["packages"])
     assert len(texts) > 10_000
     assert len(triples) > 5_000
