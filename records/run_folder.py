@@ -17,7 +17,8 @@ from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
 UNNAMED = ("encoder", "design", "sweep")  # groups that only list other groups: what they set is named
-CHOOSING = ("experiment", "profile", "divergence")  # groups that choose members of others: their name says it all
+# Groups that choose members of others: their name says it all.
+CHOOSING = ("experiment", "profile", "divergence", "mixture")
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage", "lora.start", "lora.combine")
 LONGEST_NAME = 120
