@@ -135,13 +135,16 @@ class Attributed:
     """Over n texts. names: K layers ("0", ... as pooler=layer counts them) or classes of tokens.
 
     attention: [n, K], mean over heads and queries; rows sum to one. even: [n, K], attention spread evenly over all
-    keys. entropy: [n], that of attention over that of even attention, the mean over heads and queries.
+    keys. entropy: [n], that of attention over that of even attention, the mean over heads and queries. length, shifted:
+    [n], see `instruction_effect`; 0 where the head or the text has no instruction, NaN where no head's keys are kept.
     """
 
     names: list[str]
     attention: Floats
     even: Floats
     entropy: Floats
+    length: Floats
+    shifted: Floats
 
 
 def has_several_keys(pooler: Pooler) -> bool:
@@ -164,24 +167,46 @@ def attributed(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> Attrib
         else:
             parts = of_tokens(pooler, states, batch, classes(batch))
         rows = (part.double().cpu().numpy() for part in parts)
-        return dict(zip(("attention", "even", "entropy"), rows, strict=True))
+        return dict(zip(("attention", "even", "entropy", "length", "shifted"), rows, strict=True))
 
     names = [str(layer) for layer in pooler.layers] if isinstance(pooler, MultiLayerTrainable) else list(CLASSES)
     return Attributed(names, **gathered(texts.passes(studied, wanted, read), len(wanted)))
 
 
-def of_layers(pooler: MultiLayerTrainable, states: States) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (attention [B, L], even attention [B, L], relative entropy [B]) of a multilayer head."""
+def instruction_effect(
+    head: CrossAttentionHead, states: Tensor, mask: Tensor | None, asked: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return what query="instruction" does in a text, two [B]: of length and of attention.
+
+    The length of what the instruction adds to the projected queries over their own mean length (mean over keys that are
+    asked apart); the share of the attention that goes to other keys than without it, mean over heads and queries.
+    Arguments: see `attention_weights`.
+    """
+    own = head.query(head.norm_queries(head.queries)).norm(dim=-1).mean()
+    length = head.moved(asked).square().sum(dim=(1, 3)).sqrt().mean(dim=1) / own
+    with_it, without = attention_weights(head, states, mask, asked), attention_weights(head, states, mask)
+    return length, (with_it - without).abs().sum(dim=-1).mean(dim=(1, 2)) / 2
+
+
+def of_layers(pooler: MultiLayerTrainable, states: States) -> tuple[Tensor, ...]:
+    """Return the parts of `Attributed` for a multilayer head: [B, L] twice, then [B] three times."""
     weights = layer_attention(pooler, states)
     count = weights.shape[-1]
     attention = weights.mean(dim=(1, 2))
-    return attention, torch.full_like(attention, 1 / count), relative_entropy(weights, count).mean(dim=(1, 2))
+    effect = 2 * (torch.zeros(len(weights)),)
+    if pooler.head.of_instruction is not None:
+        effect = 2 * (torch.full((len(weights),), torch.nan),)  # tokens="all": its keys are gone
+        if pooler.tokens != "all":
+            assert isinstance(states, list)
+            keys, asked = pooler.keys(torch.stack(states, dim=1))
+            assert asked is not None
+            effect = instruction_effect(pooler.head, keys, None, asked)
+    even = torch.full_like(attention, 1 / count)
+    return attention, even, relative_entropy(weights, count).mean(dim=(1, 2)), *effect
 
 
-def of_tokens(
-    pooler: LastLayerTrainable, states: States, batch: Batch, classes: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (attention [B, C], even attention [B, C], relative entropy [B]) of a lastlayer head, C classes of tokens.
+def of_tokens(pooler: LastLayerTrainable, states: States, batch: Batch, classes: Tensor) -> tuple[Tensor, ...]:
+    """Return the parts of `Attributed` for a lastlayer head: [B, C] twice, C classes of tokens, then [B] three times.
 
     classes: [B, T]. Even attention to a class is its share of the tokens that the head reads.
     """
@@ -191,4 +216,8 @@ def of_tokens(
     member = F.one_hot(classes, len(CLASSES)).float() * read[..., None]
     attention = torch.einsum("bt,btc->bc", weights.mean(dim=(1, 2)), member)
     entropy = relative_entropy(weights, count[:, None, None].expand(weights.shape[:-1]))
-    return attention, member.sum(dim=1) / count[:, None], entropy.mean(dim=(1, 2))
+    assert isinstance(states, Tensor)
+    effect, asked = 2 * (torch.zeros(len(weights)),), pooler.asked(states, batch.view)
+    if asked is not None:
+        effect = instruction_effect(pooler.head, states, pooler.pooled(batch.view), asked)
+    return attention, member.sum(dim=1) / count[:, None], entropy.mean(dim=(1, 2)), *effect

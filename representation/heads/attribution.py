@@ -39,11 +39,13 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         (means[of_tokens & occurring], _token_grid, _token_drawing),
     ]
     shown = [part for part in parts if len(part[0])]
+    asked = frame.groupby(["encoder", "type"], sort=False)[["length", "shifted"]].mean()
+    moved = [_instruction_grid(asked[asked["length"] > 0], texts.over)] if (asked["length"] > 0).any() else []
     note = "Attention says what a head reads, not what its vector would lose without it: see leave_one_layer_out."
     return Answer(
         NAME,
         "Attention of the heads",
-        [grid(of, texts.over) for of, grid, _ in shown],
+        [*(grid(of, texts.over) for of, grid, _ in shown), *moved],
         lambda: [drawing(of, texts.over) for of, _, drawing in shown],
         {NAME: frame},
         [note, *over_seeds(with_heads)],
@@ -51,13 +53,16 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
 
 
 def _rows(studied: Studied, kind: str, read: Attributed) -> pd.DataFrame:
-    """One row per key."""
+    """One row per key. length, shifted: of texts with an instruction, NaN without one."""
+    instructed = read.length > 0
+    effect = {of: getattr(read, of)[instructed].mean() if instructed.any() else np.nan for of in ("length", "shifted")}
     return pd.DataFrame(
         {
             **{"encoder": studied.design, "seed": studied.seed, "type": kind, "key": read.names},
             **{"attention": read.attention.mean(axis=0), "even": read.even.mean(axis=0)},
             "std_over_texts": [of_key.std(ddof=1) for of_key in read.attention.T],
             **{"entropy": read.entropy.mean(), "texts": len(read.entropy)},
+            **effect,
         }
     )
 
@@ -93,6 +98,20 @@ def _token_grid(means: pd.DataFrame, over: str) -> Grid:
     )
     header = ["Encoder", "Type", *means["key"].unique(), "Entropy"]
     return Grid(f"{NAME}_tokens", caption, header, rows, left=2, title="Tokens")
+
+
+def _instruction_grid(asked: pd.DataFrame, over: str) -> Grid:
+    rows = [
+        [Cell(str(label)), Cell(str(kind)), Cell(score(row["length"])), Cell(score(row["shifted"]))]
+        for (label, kind), row in asked.iterrows()
+    ]
+    caption = (
+        "Heads with pooler.query=instruction: the length of what the instruction adds to the projected queries over "
+        "their own, and the share of the attention that goes to other keys for it, mean over heads, queries and those "
+        f"with an instruction of {over}."
+    )
+    header = ["Encoder", "Type", "Length", "Attention moved"]
+    return Grid(f"{NAME}_instruction", caption, header, rows, left=2, title="What the instruction moves")
 
 
 def _layer_drawing(means: pd.DataFrame, over: str) -> Drawing:

@@ -1,7 +1,7 @@
 """Knowledge of tokens of what comes after them: LLM2Vec's probe (arXiv 2404.05961, section 4), held-out docstrings."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from encoders.attention.pattern import pattern_of
 from encoders.encoder import Encoder
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
+from encoders.vector_geometry import anisotropy
 from poolers.shared.base import INSTRUCTION, weighted_mean
 from representation.encoders_studied import Studied, by_design, distinct_backbones, over_seeds, start_of
 from representation.figures import look, not_drawn
@@ -41,6 +42,18 @@ LEAK = 1e-3  # a difference of causal states beyond all rounding
 LEVEL = 0.95
 
 
+class Measured(NamedTuple):
+    """The states of A in n triples, layer by layer.
+
+    gains [L, n]: cos(q, s+) - cos(q, s-). moved [L, n]: 1 - the mean of the two cosines, how far the states turn where
+    another text follows. apart [L]: 1 - the mean cosine of q of different A, which is small in a narrow cone.
+    """
+
+    gains: Floats
+    moved: Floats
+    apart: Floats
+
+
 def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
     """Return cos(q, s+) - cos(q, s-) of the pooled states of A, by layer, for every backbone.
 
@@ -48,18 +61,21 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     causal layer reads ahead, and where no text fits.
     """
     triples, backbones = held_out(settings), distinct_backbones(encoders)
-    values = [measured(studied.encoder(), triples) for studied in each(backbones, NAME, settings)]
+    found = [measured(studied.encoder(), triples) for studied in each(backbones, NAME, settings)]
+    values = [of.gains for of in found]
     checks = {studied.label: _checked(studied, of) for studied, of in zip(backbones, values, strict=True)}
     over = _made_of(triples, settings)
     frame = pd.DataFrame(
-        {"encoder": studied.design, "seed": studied.seed, "layer": layer, **gains}
-        for studied, of in zip(backbones, values, strict=True)
-        for layer, gains in enumerate(gains_of([of]).to_dict("records"), start=1)
+        {"encoder": studied.design, "seed": studied.seed, "layer": k + 1, **gain, "moved": turned, "apart": apart}
+        for studied, of in zip(backbones, found, strict=True)
+        for k, (gain, turned, apart) in enumerate(
+            zip(gains_of([of.gains]).to_dict("records"), of.moved.mean(axis=1), of.apart, strict=True)
+        )
     )
     return Answer(
         NAME,
         "Reading ahead",
-        [read_ahead_grid(backbones, values, over)],
+        [read_ahead_grid(backbones, found, over)],
         lambda: [read_ahead_drawing(backbones, values, over)],
         {NAME: frame},
         [_overlap(triples), *_check_notes(checks), *over_seeds(backbones)],
@@ -76,8 +92,8 @@ def held_out(settings: dict[str, Any]) -> list[Quadruple]:
     return quadruples(docstrings, settings[NAME]["triples"], settings["texts_seed"])
 
 
-def measured(encoder: TextEncoder, triples: Sequence[Quadruple]) -> Floats:
-    """Return [L, n] of cos(q, s+) - cos(q, s-), layer by layer, for each quadruple that fits into max_length.
+def measured(encoder: TextEncoder, triples: Sequence[Quadruple]) -> Measured:
+    """Measure every layer for each quadruple that fits into max_length.
 
     Raises `UserError` where fewer than two do.
     """
@@ -88,12 +104,13 @@ def measured(encoder: TextEncoder, triples: Sequence[Quadruple]) -> Floats:
             "Leave the question out: questions=[...]."
         )
     model = encoder.encoder.eval()
-    values = np.empty((model.pooler.num_layers, len(fitting)))
+    shape = model.pooler.num_layers, len(fitting)
+    values, turned, openings = np.empty(shape), np.empty(shape), np.empty((*shape, model.pooler.hidden_size))
     for chunk, three in batches(fitting, encoder.tokenizer, encoder.token_budget):
         with torch.inference_mode():
             q, plus, minus = (pooled_openings(model, batch.to(encoder.device)) for batch in three)
-        values[:, chunk] = gains(q, plus, minus)
-    return values
+        values[:, chunk], turned[:, chunk], openings[:, chunk] = gains(q, plus, minus), moved(q, plus, minus), q.cpu()
+    return Measured(values, turned, np.array([1 - anisotropy(of_layer) for of_layer in openings]))
 
 
 def causal_layers(attn: dict[str, Any], count: int) -> int:
@@ -113,8 +130,18 @@ def pooled_openings(encoder: Encoder, batch: Batch) -> Tensor:
 
 def gains(q: Tensor, plus: Tensor, minus: Tensor) -> Floats:
     """Return [...] of vectors [..., D]: cos(q, s+) - cos(q, s-). Exactly zero where s+ and s- are the same."""
-    q, plus, minus = (F.normalize(x.double(), dim=-1) for x in (q, plus, minus))
-    result: Floats = ((q * plus).sum(dim=-1) - (q * minus).sum(dim=-1)).cpu().numpy()
+    near, far = _cosines(q, plus), _cosines(q, minus)
+    return near - far
+
+
+def moved(q: Tensor, plus: Tensor, minus: Tensor) -> Floats:
+    """Return [...] of vectors [..., D]: 1 - (cos(q, s+) + cos(q, s-)) / 2."""
+    return 1 - (_cosines(q, plus) + _cosines(q, minus)) / 2
+
+
+def _cosines(first: Tensor, second: Tensor) -> Floats:
+    one, other = F.normalize(first.double(), dim=-1), F.normalize(second.double(), dim=-1)
+    result: Floats = (one * other).sum(dim=-1).cpu().numpy()
     return result
 
 
@@ -191,18 +218,25 @@ def learnt(design: str, encoders: Sequence[Studied], values: Sequence[Floats]) -
     return row.mean, row.low, row.high
 
 
-def read_ahead_grid(encoders: Sequence[Studied], values: Sequence[Floats], over: str) -> Grid:
-    """Return the last layer of each design."""
-    rows = []
+def read_ahead_grid(encoders: Sequence[Studied], found: Sequence[Measured], over: str) -> Grid:
+    """Return the last layer of each design: the difference, and the two distances that bound its size."""
+    rows, values, of_design = [], [of.gains for of in found], by_design(encoders)
     for label, layers in gains_by_design(encoders, values).items():
         last, change = layers.iloc[-1], learnt(label, encoders, values)
         more = f"{signed(change[0])} {interval(*change[1:])}" if change else "-"
-        cells = [signed(last["mean"]), interval(last["low"], last["high"]), score(last["share"], 3), more]
+        seeds = [found[encoders.index(studied)] for studied in of_design[label]]
+        apart, turned = (float(np.mean(x)) for x in ([s.apart[-1] for s in seeds], [s.moved[-1] for s in seeds]))
+        sizes = [score(apart), score(turned), signed(last["mean"] / turned) if turned else "-"]
+        cells = [signed(last["mean"]), interval(last["low"], last["high"]), score(last["share"], 3), more, *sizes]
         rows.append([Cell(text) for text in (label, *cells, f"{last['count']:.0f}")])
-    header = ["Encoder", "Difference", f"{LEVEL:.0%} interval", "q nearer s+", "By training", "Triples"]
+    header = ["Encoder", "Difference", f"{LEVEL:.0%} interval", "q nearer s+", "By training"]
+    header += ["Apart", "Moved", "Of what moved", "Triples"]
     caption = (
         f"cos(q, s+) - cos(q, s-) of the last layer, after the final norm, {over}. Interval: Student's t over triples. "
-        "q nearer s+: share of triples, .5 by chance. By training: less that of the run's own start, triple by triple."
+        "q nearer s+: share of triples, .5 by chance. By training: less that of the run's own start, triple by triple. "
+        "Apart: 1 - mean cosine of different A, the room that cosines have; moved: 1 - mean of both cosines, how far "
+        "A's states turn where another text follows; of what moved: difference / moved. The difference is apart x "
+        "(moved / apart) x of what moved: isotropy, how much later tokens weigh, and how much of it is their meaning."
     )
     return Grid("read_ahead", caption, header, rows, title="Reading ahead: last layer")
 

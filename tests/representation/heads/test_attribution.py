@@ -66,6 +66,31 @@ def test_tokens_of_each_text_alone(heads, texts):
     np.testing.assert_allclose(found.attention.sum(axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.parametrize("pooler", ["lastlayer", "multilayer"])
+def test_what_an_instruction_moves(representation_words, texts, settings, pooler):
+    words = [*representation_words, f"pooler={pooler}", "pooler.query=instruction", "max_length=128"]
+    (studied,) = read_encoders(plain(composed("representation", [*words, "evaluation.instructions=table"])))
+    encoder, wanted = loaded(studied), texts.of_type["Classification"][:6]
+    head, found = encoder.encoder.pooler.head, attributed(studied, texts, wanted)
+    kept = head.of_instruction.weight.data.clone()
+    head.of_instruction.weight.data.zero_()
+    still = attributed(studied, texts, wanted)
+    assert not still.length.any()
+    assert not still.shifted.any()
+    head.of_instruction.weight.data.copy_(2 * kept)
+    twice = attributed(studied, texts, wanted)
+    np.testing.assert_allclose(twice.length, 2 * found.length, rtol=1e-4)
+    # each key's mean share of attention changes by no more than what goes to other keys
+    change = np.abs(found.attention - still.attention).sum(axis=1) / 2
+    assert (found.shifted >= change - 1e-6).all()
+    assert (found.shifted > 0.01).all()
+    assert (found.shifted < 1).all()
+    head.of_instruction.weight.data.copy_(kept)
+    answer = attribution.answer([studied], texts, settings)
+    assert answer.grids[-1].name == "attribution_instruction"
+    encoders_studied._loaded.clear()
+
+
 def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings, two_encoders):
     answer = attribution.answer(list(heads.values()), texts, settings)
     assert [grid.name for grid in answer.grids] == ["attribution_layers", "attribution_tokens"]

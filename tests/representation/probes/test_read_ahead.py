@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from scipy.spatial.distance import cosine
+from scipy.spatial.distance import cosine, pdist
 from transformers import AutoModel
 
 from cli.compose import composed, plain
@@ -14,7 +14,7 @@ from cli.errors import UserError
 from encoders.loading import untrained
 from representation.encoders_studied import Studied
 from representation.probes import read_ahead
-from representation.probes.read_ahead import gains, gains_of, learnt, pooled_openings
+from representation.probes.read_ahead import gains, gains_of, learnt, moved, pooled_openings
 from representation.probes.read_ahead_texts import Quadruple, batches, trios
 
 MADE = [
@@ -69,13 +69,15 @@ def test_what_does_not_fit_is_left_out(small_model):
 @pytest.mark.parametrize("precision", ["fp32", "mixed"])
 def test_a_causal_model_is_at_exactly_zero_and_a_bidirectional_one_is_not(small_model, kernel, precision):
     words = [f"model.attn_implementation={kernel}", f"precision={precision}", "token_budget=40"]
-    values = {attn: read_ahead.measured(encoder(small_model, attn, *words), MADE) for attn in ("causal", "bi")}
-    assert np.array_equal(values["causal"], np.zeros((3, len(MADE))))
-    assert (np.abs(values["bi"]) > 1e-6).all()
+    found = {attn: read_ahead.measured(encoder(small_model, attn, *words), MADE) for attn in ("causal", "bi")}
+    assert np.array_equal(found["causal"].gains, np.zeros((3, len(MADE))))
+    assert (np.abs(found["causal"].moved) < 1e-12).all()
+    assert (np.abs(found["bi"].gains) > 1e-6).all()
+    assert (found["bi"].moved > 1e-6).all()
 
 
 def test_only_the_last_layers_of_bi_last_read_ahead(small_model):
-    values = read_ahead.measured(encoder(small_model, "bi_last", "attn.layers=1"), MADE)
+    values = read_ahead.measured(encoder(small_model, "bi_last", "attn.layers=1"), MADE).gains
     assert np.array_equal(values[:2], np.zeros((2, len(MADE))))
     assert (np.abs(values[2]) > 1e-6).all()
 
@@ -93,13 +95,24 @@ def test_pooled_openings_are_those_of_transformers(small_model):
             assert torch.allclose(ours[:, row], wanted, atol=1e-5)
 
 
-def test_gains_are_differences_of_cosines():
+def test_gains_are_differences_of_cosines_and_moved_is_the_mean_distance():
     q, plus, minus = torch.randn(3, 2, 4, 7)
-    values = gains(q, plus, minus)
+    values, turned = gains(q, plus, minus), moved(q, plus, minus)
     for i, j in np.ndindex(2, 4):
-        wanted = cosine(q[i, j], minus[i, j]) - cosine(q[i, j], plus[i, j])
-        assert values[i, j] == pytest.approx(wanted, abs=1e-6)
+        near, far = cosine(q[i, j], plus[i, j]), cosine(q[i, j], minus[i, j])
+        assert values[i, j] == pytest.approx(far - near, abs=1e-6)
+        assert turned[i, j] == pytest.approx((far + near) / 2, abs=1e-6)
     assert not gains(q, plus, plus).any()
+
+
+def test_apart_is_the_mean_distance_of_different_openings(small_model):
+    own = encoder(small_model, "bi")
+    found = read_ahead.measured(own, MADE)
+    ((chunk, (first, *_)),) = batches(trios(MADE, own.tokenizer), own.tokenizer, 4096)
+    assert len(chunk) == len(MADE)
+    with torch.inference_mode():
+        last = pooled_openings(own.encoder, first)[-1].numpy()
+    assert found.apart[-1] == pytest.approx(np.mean(pdist(last, "cosine")), abs=1e-5)
 
 
 def test_the_interval_is_students():
@@ -159,6 +172,8 @@ def test_the_answer_has_a_line_for_each_backbone(two_encoders, texts, settings, 
     answer = read_ahead.answer(two_encoders, texts, {**settings, "read_ahead": {"triples": 3}})
     assert [row[0].text for row in answer.grids[0].rows] == ["untrained, causal", "untrained, bi"]
     assert answer.grids[0].rows[0][1].text == "+.0000"
+    difference, turned, share = (float(answer.grids[0].rows[1][k].text) for k in (1, 6, 7))
+    assert difference == pytest.approx(turned * share, abs=2e-4)
     frame = answer.frames["read_ahead"]
     assert list(frame["layer"]) == [1, 2, 3] * 2
     assert (frame.loc[frame["encoder"] == "untrained, causal", ["mean", "low", "high"]] == 0).all(axis=None)
