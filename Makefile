@@ -112,12 +112,12 @@ bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits,
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) .
+	$(INSTALL) --editable .
 	@$(COMPILE)
 	touch $@
 
 # What tests and lint need beside; a study does without.
 $(VENV)/.tools: $(VENV)/.installed
-	$(INSTALL) ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	@$(COMPILE)
 	touch $@

@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
+_BESIDE = Path(__file__).resolve().parent.parent
+# The folder of conf/, assets/ and train.py: the checkout, or what an installation has beside the packages.
+HOME = _BESIDE / "pooling_ablation" if (_BESIDE / "pooling_ablation").is_dir() else _BESIDE
+CONF = HOME / "conf"
 
 
 def key_remarks(name: str) -> list[tuple[str, str, str]]:

@@ -12,12 +12,12 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers import __version__ as version
 
 from cli.errors import UserError
+from cli.remarks import HOME
 from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.precision import use_autocast
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def model_path(path: str | None, weights: bool = True) -> str:
@@ -27,7 +27,7 @@ def model_path(path: str | None, weights: bool = True) -> str:
     """
     if not path:
         raise UserError("model.path is empty. Give a folder or a hub name: model.path=Qwen/Qwen2-0.5B.")
-    folder = next((folder for folder in (Path(path).expanduser(), ROOT / path) if folder.is_dir()), None)
+    folder = next((folder for folder in (Path(path).expanduser(), HOME / path) if folder.is_dir()), None)
     if folder is not None:
         _check_folder(folder, weights)
         return str(folder)

@@ -91,6 +91,8 @@ def peak_memory_bytes() -> int:
 
 
 def _git(*words: str) -> str | None:
+    if not (ROOT / ".git").exists():  # installed: a checkout around the packages is not theirs
+        return None
     try:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -17,8 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from cli.errors import UserError
-
-ROOT = Path(__file__).resolve().parent.parent
+from cli.remarks import HOME
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def _tell_finished(jobs: Sequence[Job], pipe: Connection) -> None:
     names: list[str] = []
     for job in jobs:
         with suppress(UserError):
-            program = runpy.run_path(str(ROOT / job.words[0]))
+            program = runpy.run_path(str(HOME / job.words[0]))
             ready = {*job.after} <= {*names}
             if ready and program["finished"](list(job.words[1:]), *filter(None, [job.run])):
                 names.append(job.name)
@@ -157,7 +156,7 @@ def _command(words: Sequence[str]) -> None:
         sys.argv[:] = list(words[1:])
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     else:
-        sys.argv[:] = [str(ROOT / words[0]), *words[1:]]
+        sys.argv[:] = [str(HOME / words[0]), *words[1:]]
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 

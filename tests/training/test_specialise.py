@@ -9,9 +9,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from cli.remarks import HOME
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from encoders.backbone import ROOT
 from encoders.loading import untrained
 from tests.triples import write_triples
 from training.specialise.command import Specialising, run
@@ -88,7 +88,7 @@ def test_the_most_probable_text_is_transformers_own():
     generator = Generator(model, "fp32", "cpu")
     prompts = ["Query: the sum", "Return the mean of an array.\n\nQuery: Return", "Query: a\nAnswer: b\n\nQuery:"]
     found = generator.continued([generator.ids(p) for p in prompts], np.full((3, 24), 0.5), 1.0, 1e-9)
-    folder = ROOT / model["path"]
+    folder = HOME / model["path"]
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for prompt, text in zip(prompts, found, strict=True):
