@@ -2,13 +2,14 @@
 
 import json
 import re
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
 from cli.errors import UserError
@@ -101,6 +102,7 @@ def load_backbone(
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are refused by name below
             device_map=None if device is None else {"": device},
+            **_without_pooling_layer(config),
         )
     except (RuntimeError, SafetensorError, json.JSONDecodeError) as error:
         why = _first(error)
@@ -111,6 +113,7 @@ def load_backbone(
         ) from error
     check_filled(backbone, path, info, prefix)
     without_dropout(backbone)
+    _count_from_zero(backbone)
     use_autocast(backbone)
     if device is not None:
         made_on_cpu(backbone)
@@ -120,8 +123,22 @@ def load_backbone(
 def _empty(config: Any, **settings: Any) -> PreTrainedModel:
     """The decoder of `config` on the meta device."""
     with torch.device("meta"):
-        decoder: PreTrainedModel = AutoModel.from_config(config, **settings)
+        decoder: PreTrainedModel = AutoModel.from_config(config, **settings, **_without_pooling_layer(config))
     return decoder
+
+
+def _without_pooling_layer(config: Any) -> dict[str, bool]:
+    """What leaves out the layer of an encoder-only model (BERT) that reads [CLS]: our poolers read states."""
+    made = getattr(MODEL_MAPPING.get(type(config), None), "__init__", None)
+    return {"add_pooling_layer": False} if made and "add_pooling_layer" in signature(made).parameters else {}
+
+
+def _count_from_zero(backbone: PreTrainedModel) -> None:
+    """Shift positions, which we count from zero, in families whose embeddings begin after padding's (RoBERTa)."""
+    for name, module in backbone.named_modules():
+        first = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and first is not None:
+            module.register_forward_pre_hook(lambda _, args, first=first: (args[0] + first + 1, *args[1:]))
 
 
 def shape_of(model: dict[str, Any]) -> Any:

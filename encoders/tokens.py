@@ -68,8 +68,8 @@ def check_positions(cfg: dict[str, Any], positions: int) -> None:
 class TextTokenizer:
     """Texts to tokens with roles, by rules that do not depend on the tokenizer's own template.
 
-    BOS stands first where the tokenizer puts one; EOS (else the separator, else the padding token) stands last unless
-    the template leaves it out: it is added after truncation. Strings such as "</s>" inside a text are text.
+    BOS (BERT's [CLS]) stands first where the tokenizer puts one; EOS (else separator, else padding token) stands last
+    unless the template leaves it out: it is added after truncation. Strings such as "</s>" inside a text are text.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class TextTokenizer:
             raise UserError(f"{lack}, so there is no last token to pool.")
         self.eos: int = eos[0]
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.eos
-        starts_with_bos = tokenizer("a")["input_ids"][:1] == [tokenizer.bos_token_id]
-        self.bos: int | None = tokenizer.bos_token_id if starts_with_bos else None
+        first = tokenizer("a")["input_ids"][0]
+        self.bos: int | None = first if first in (tokenizer.bos_token_id, tokenizer.cls_token_id) else None
         self.special = [s for s in tokenizer.all_special_tokens if isinstance(s, str)]
 
     def __call__(self, texts: Sequence[str], instruction: str | None = None) -> list[Tokens]:

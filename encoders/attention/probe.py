@@ -135,6 +135,7 @@ def probe_ids(backbone: PreTrainedModel) -> Tensor:
 def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
     """Refuse a decoder whose states do not pass from layer to layer, then through the norm, and out, as they are."""
     layers, norm = parts(backbone)
+    sites = dict.fromkeys((*layers, norm))  # of an encoder-only model the last layer is both
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
 
@@ -142,7 +143,7 @@ def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
         inputs.append(args[0] if args else kwargs["hidden_states"])
         outputs.append(output[0] if isinstance(output, tuple) else output)
 
-    hooks = [site.register_forward_hook(keep, with_kwargs=True) for site in (*layers, norm)]
+    hooks = [site.register_forward_hook(keep, with_kwargs=True) for site in sites]
     try:
         out = probed(backbone, probe_ids(backbone)[:1], hooks)
     except (AttributeError, TypeError, IndexError) as error:  # of the family's own code
@@ -151,7 +152,7 @@ def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
             f"{error}. Give another attention, or a base of another family."
         ) from error
     passed = zip([*inputs[1:], out], outputs, strict=True)
-    if len(outputs) != len(layers) + 1 or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
+    if len(outputs) != len(sites) or not all(torch.equal(a.flatten(0, -2), b.flatten(0, -2)) for a, b in passed):
         raise UserError(
             f"The states of {type(backbone).__name__} do not pass through {len(layers)} layers and one norm in a row, "
             "so no layer of it can be pooled. Give a base of another family, such as Llama, Qwen or GPT-2."
