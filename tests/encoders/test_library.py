@@ -1,4 +1,4 @@
-"""The example of docs/library.md, run as it stands there on a small decoder."""
+"""The examples of docs/library.md, run as they stand there on a small decoder."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,11 @@ from encoders.attention.probe import sight
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "library.md"
 
 
-def test_the_loop_of_the_page_trains_decoder_and_head(small_model):
-    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def test_the_loops_of_the_page_train_decoder_and_head(small_model, tmp_path, monkeypatch):
+    """In the caller's own loop first; then in the trainer of sentence-transformers, which goes on from there."""
+    code, in_their_trainer = re.findall(
+        r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     made, losses = {}, []
 
     def pairs():
@@ -27,3 +30,15 @@ def test_the_loop_of_the_page_trains_decoder_and_head(small_model):
     assert sight(made["decoder"].eval()).all(), "bidirectional"
     still = [name for name, x in made["encoder"].named_parameters() if torch.equal(x, made["first"][name])]
     assert not still
+    monkeypatch.chdir(tmp_path)
+    batch, losses = made["tokens"].batch(made["tokens"](made["queries"])), []
+    torch.testing.assert_close(theirs(in_their_trainer, made, losses), made["encoder"](batch).detach())
+    assert len(losses) == 6
+    assert losses[-1] < losses[0]
+
+
+def theirs(code, made, losses):
+    """Run the second example; fill in the loss of each step, and return their vectors of the queries."""
+    exec(code.replace("max_steps=6", 'max_steps=6, logging_steps=1, report_to="none", use_cpu=True'), made)
+    losses += [entry["loss"] for entry in made["trainer"].state.log_history if "loss" in entry]
+    return made["model"].encode(made["queries"], convert_to_tensor=True)
