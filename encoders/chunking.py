@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -55,7 +56,7 @@ class BackOff:
         chunks = by_token_budget(lengths, self.budget, padded=self.padded)
         while chunks:
             chunk = chunks[0]
-            result = _unless_out_of_memory(compute, chunk)
+            result = unless_out_of_memory(partial(compute, chunk))
             if result is not None:
                 del chunks[0]
                 yield chunk, result[0]
@@ -66,24 +67,29 @@ class BackOff:
             chunks = [[rest[k] for k in c] for c in again]
 
     def _halve(self, lengths: Sequence[int]) -> None:
-        gc.collect()  # freed blocks are handed back, so that smaller ones find room
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
         texts, longest = len(lengths), max(lengths)
-        if texts == 1:
-            raise UserError(
-                f"Out of memory on a single text of {longest} tokens. Lower max_length, take a smaller model or a "
-                "precision of fewer bits (precision=bf16), or free the memory that other programs hold."
-            )
+        hand_back(texts, longest)
         self.budget = max(1, (texts * longest if self.padded else sum(lengths)) // 2)
         what = f"Out of memory on {texts} texts of up to {longest} tokens"
         print(f"{what}; going on with token_budget={self.budget}.", file=sys.stderr, flush=True)
 
 
-def _unless_out_of_memory(compute: Callable[[Chunk], T], chunk: Chunk) -> tuple[T] | None:
-    """The result, in a tuple; None where memory ran out. The error, whose frames hold tensors, ends here."""
+def hand_back(texts: int, longest: int) -> None:
+    """Hand freed blocks back, so that smaller ones find room. Raises `UserError` where it was a single text."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if texts == 1:
+        raise UserError(
+            f"Out of memory on a single text of {longest} tokens. Lower max_length, take a smaller model or a "
+            "precision of fewer bits (precision=bf16), or free the memory that other programs hold."
+        )
+
+
+def unless_out_of_memory(compute: Callable[[], T]) -> tuple[T] | None:
+    """Return the result, in a tuple; None where memory ran out. The error, whose frames hold tensors, ends here."""
     try:
-        return (compute(chunk),)
+        return (compute(),)
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise

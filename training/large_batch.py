@@ -1,15 +1,18 @@
 """One true batch of any size: chunked forward passes, one loss over all texts, gradients equal to the full batch's."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from encoders.attention.kernels import is_unpadded
-from encoders.chunking import by_token_budget
+from encoders.chunking import by_token_budget, hand_back, unless_out_of_memory
 from encoders.encoder import Encoder
+from encoders.fast.dropout import Window, drawn_as
 from encoders.tokens import TextTokenizer, Tokens
 from records.streams import stream_seed
 
@@ -30,15 +33,22 @@ class ChunkPlan:
     graph_tokens: int = 0
 
 
+T = TypeVar("T")
+Piece = tuple[list[int], Window | None]  # rows of a chunk that are run by themselves, and their place in it
+
+
 class LargeBatch:
     """Embeds the distinct texts of a global batch and sends the loss's gradient back through all of them.
 
     Chunks are dealt out over the processes, each of which then holds all vectors and computes the same loss. The
     dropout of a chunk is drawn from (seed, step, chunk) alone: the second pass of GradCache replays the first.
+    back_off: how often memory ran out. Once: the graph of one chunk at a time is kept; n times: chunks are run in
+    2^(n-1) pieces, each under its part of the chunk's masks.
     """
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, plan: ChunkPlan, seed: int) -> None:
         self.encoder, self.tokenizer, self.plan, self.seed = encoder, tokenizer, plan, seed
+        self.back_off = 0
 
     def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
         """The rows of each forward pass, those of all processes."""
@@ -47,15 +57,55 @@ class LargeBatch:
 
     def kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
         """Numbers of the chunks of a process whose graphs stay after the first pass."""
+        if self.back_off > 1:
+            return set()
         mine = range(of_rank, len(chunks), world_size())
         kept: set[int] = set()
         tokens = 0
         for k in reversed(mine):
             tokens += sum(len(rows[i]) for i in chunks[k])
-            if self.plan.gradcache and kept and tokens > self.plan.graph_tokens:
+            if kept and (self.back_off or (self.plan.gradcache and tokens > self.plan.graph_tokens)):
                 break
             kept.add(k)
         return kept
+
+    def pieces(self, rows: Sequence[Tokens], chunk: list[int]) -> Iterator[Piece]:
+        """Yield the parts in which a chunk is run: the whole one, until memory ran out twice."""
+        count = min(len(chunk), 2 ** max(0, self.back_off - 1))
+        if count == 1:
+            yield chunk, None
+            return
+        padded, lengths = not is_unpadded(self.encoder.backbone), [len(rows[i]) for i in chunk]
+        for n in range(count):
+            first, last = (len(chunk) * end // count for end in (n, n + 1))
+            if padded:
+                width, own = max(lengths), max(lengths[first:last])
+                columns = slice(width - own, width) if self.tokenizer.padding_side == "left" else slice(0, own)
+                yield chunk[first:last], Window((len(chunk), width), (slice(first, last), columns))
+            else:
+                tokens = slice(sum(lengths[:first]), sum(lengths[:last]))
+                yield chunk[first:last], Window((1, sum(lengths)), (slice(0, 1), tokens))
+
+    def within_memory(self, rows: Sequence[Tokens], attempt: Callable[[], T]) -> T:
+        """Return `attempt()`, made again from the gradients before it, in smaller parts, until it fits into memory.
+
+        Raises `UserError` where a single text does not fit. Of several processes the others would wait: the error of
+        memory stays what it is.
+        """
+        if world_size() > 1:
+            return attempt()
+        before = [(p, None if p.grad is None else p.grad.clone()) for p in self.encoder.parameters() if p.requires_grad]
+        while (result := unless_out_of_memory(attempt)) is None:
+            for p, gradient in before:
+                p.grad = None if gradient is None else gradient.clone()
+            chunks = self.chunks(rows)
+            largest = max((len(texts) for c in chunks for texts, _ in self.pieces(rows, c)), default=1)
+            self.back_off += 1
+            hand_back(largest if self.back_off > 1 else 2, max(map(len, rows)))
+            count = 2 ** (self.back_off - 1)
+            how = f"chunks in {count} pieces" if count > 1 else "the graph of one chunk at a time"
+            print(f"Out of memory on {len(rows)} texts; going on with {how}.", file=sys.stderr, flush=True)
+        return result[0]
 
     def work(self, rows: Sequence[Tokens]) -> tuple[list[list[int]], list[list[int]]]:
         """Lengths of the texts of every chunk, as they are run, of all processes; and of those that GradCache spares.
@@ -74,6 +124,9 @@ class LargeBatch:
 
         Returns the loss. With several processes the gradients are summed over them here.
         """
+        return self.within_memory(rows, lambda: self._backward(rows, loss_of, step))
+
+    def _backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
         chunks, self.encoder.texts_of_step = self.chunks(rows), len(rows)
         mine = range(rank(), len(chunks), world_size())
         keeps = self.kept(rows, chunks, rank())
@@ -81,9 +134,10 @@ class LargeBatch:
         vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
         kept: dict[int, Tensor] = {}
         for k in mine:
-            with torch.set_grad_enabled(k in keeps):
-                out = self._chunk(rows, chunks[k], step, k)
-            vectors[chunks[k]] = out.detach()
+            for texts, window in self.pieces(rows, chunks[k]):
+                with torch.set_grad_enabled(k in keeps), drawn_as(window):
+                    out = self._run(rows, texts, step, k)
+                vectors[texts] = out.detach()
             if k in keeps:
                 kept[k] = out
         if world_size() > 1:
@@ -92,8 +146,10 @@ class LargeBatch:
         loss = loss_of(vectors)
         (gradient,) = torch.autograd.grad(loss, vectors)
         for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
-            out = kept.pop(k) if k in kept else self._chunk(rows, chunks[k], step, k)
-            out.backward(gradient[chunks[k]])
+            for texts, window in self.pieces(rows, chunks[k]):
+                with drawn_as(window):  # the backward pass too: checkpointing runs the forward pass in it
+                    out = kept.pop(k) if k in kept else self._run(rows, texts, step, k)
+                    out.backward(gradient[texts])
         self.sum_gradients()
         return loss.detach()
 
@@ -102,15 +158,25 @@ class LargeBatch:
         """[N, E] vectors in the order of `rows`, without gradient; under the dropout of `step`; None: without any."""
         training = self.encoder.training
         self.encoder.train(step is not None)
-        vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim)
-        for k, chunk in enumerate(self.chunks(rows)):
-            vectors[chunk] = self._chunk(rows, chunk, step or 0, k).cpu()
+        vectors = self.within_memory(rows, lambda: self._vectors(rows, step or 0))
         self.encoder.train(training)
         return vectors
 
-    def _chunk(self, rows: Sequence[Tokens], chunk: list[int], step: int, number: int) -> Tensor:
+    def _vectors(self, rows: Sequence[Tokens], step: int) -> Tensor:
+        vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim)
+        for k, chunk in enumerate(self.chunks(rows)):
+            for texts, window in self.pieces(rows, chunk):
+                with drawn_as(window):
+                    vectors[texts] = self._run(rows, texts, step, k).cpu()
+        return vectors
+
+    def seed_chunk(self, step: int, number: int) -> None:
+        """Put torch's generator where the masks of a chunk begin."""
         torch.manual_seed(stream_seed(self.seed, "dropout", step, number))
-        batch = self.tokenizer.batch([rows[i] for i in chunk])
+
+    def _run(self, rows: Sequence[Tokens], texts: list[int], step: int, number: int) -> Tensor:
+        self.seed_chunk(step, number)
+        batch = self.tokenizer.batch([rows[i] for i in texts])
         return self.encoder(batch.to(next(self.encoder.parameters()).device))
 
     def sum_gradients(self) -> None:

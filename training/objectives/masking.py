@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from cli.errors import UserError
 from corpora.raw_text import refuse_pairs
+from encoders.fast.dropout import drawn_as
 from encoders.lm_head import logits_at
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
@@ -127,16 +128,21 @@ class MaskedLoss:
 
         It goes chunk by chunk, since the loss is a sum over tokens.
         """
+        return self.work.within_memory([r.tokens for r in rows], lambda: self._backward(rows, step))
+
+    def _backward(self, rows: Sequence[Masked], step: int) -> Tensor:
         total = max(1, sum(len(r.places) for r in rows))
-        loss = torch.zeros((), device=self.head.device)
-        chunks, self.encoder.texts_of_step = self.work.chunks([r.tokens for r in rows]), len(rows)
+        loss, tokens = torch.zeros((), device=self.head.device), [r.tokens for r in rows]
+        chunks, self.encoder.texts_of_step = self.work.chunks(tokens), len(rows)
         for k in range(rank(), len(chunks), world_size()):
-            torch.manual_seed(stream_seed(self.work.seed, "dropout", step, k))
-            chunk = [rows[i] for i in chunks[k]]
-            if any(r.places for r in chunk):
-                part = F.cross_entropy(self.logits(chunk), self.targets(chunk), reduction="sum") / total
-                part.backward()
-                loss += part.detach()
+            for texts, window in self.work.pieces(tokens, chunks[k]):
+                self.work.seed_chunk(step, k)
+                some = [rows[i] for i in texts]
+                if any(r.places for r in some):
+                    with drawn_as(window):
+                        part = F.cross_entropy(self.logits(some), self.targets(some), reduction="sum") / total
+                        part.backward()
+                    loss += part.detach()
         if world_size() > 1:
             dist.all_reduce(loss)
         self.work.sum_gradients()
