@@ -1,0 +1,201 @@
+"""One trial: a command is disturbed, then given again; the end is compared with that of an undisturbed run."""
+
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from benchmarks.chaos.commands import Command, contents, reset
+from benchmarks.chaos.process import Fault, Process, counts
+
+KILLS = (
+    "SIGKILL",
+    "SIGKILL before a write",
+    "SIGTERM",
+    "SIGINT",
+    "SIGKILL of the parent",
+    "SIGKILL of one of two",
+)
+FAULTS = ("no space", "read-only", "rename fails", "clock", "small disk")
+DAMAGE = ("cut", "flipped bit")
+HANGS = 1200.0  # seconds
+LEFT_OUT = {
+    "logs",
+    "tensorboard",
+    "run_settings.jsonl",
+    "digests",
+    "rates.json",
+    "docstrings",
+}  # no result comes of them
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a trial: "equal", "refused" by a line that names a file, or "lost". said: what shows it."""
+
+    command: str
+    what: str
+    end: str
+    said: str
+    kills: int = 0
+
+
+@dataclass(frozen=True)
+class Usual:
+    """An undisturbed run. writes, renames, looks: how many it made. bytes: what its files take."""
+
+    files: dict[str, str]
+    processor_seconds: float
+    writes: int
+    renames: int
+    looks: int
+    bytes: int
+
+
+class Trials:
+    """Trials in the folder `work`, all drawn from one seed. `usual`: of the commands that ran undisturbed."""
+
+    def __init__(self, work: Path, seed: int) -> None:
+        self.work, self.place, self.out = work, work / "here", work / "output.txt"
+        self.draw = Random(seed)
+        self.usual: dict[str, Usual] = {}
+
+    def undisturbed(self, command: Command) -> None:
+        """Run a command to its end. Raises `RuntimeError` where it fails."""
+        self._reset(command)
+        process, seconds = self._start(command), 0.0
+        while process.wait(0.05) is None:
+            seconds = max(seconds, process.used())
+        if process.wait() != 0:
+            raise RuntimeError(f"{command.name} failed undisturbed: {self._said()}")
+        done, files = counts(self.out), contents(self.place / command.results)
+        size = sum(path.stat().st_size for path in self.place.rglob("*") if path.is_file())
+        self.usual[command.name] = Usual(files, seconds, done["writes"], done["renames"], done["looks"], size)
+        reset(self.work / f"after {command.name}", self.place)
+
+    def kill(self, command: Command, how: str, most: int) -> Outcome:
+        """Kill a command up to `most` times, each time given again; then let it end."""
+        usual, kills = self.usual[command.name], 0
+        self._reset(command)
+        for _ in range(self.draw.randint(1, most)):
+            fault, above = Fault("", str(self.place)), how == "SIGKILL of the parent"
+            if how == "SIGKILL before a write":
+                fault = Fault("killed", str(self.place), self.draw.randint(1, usual.writes + usual.renames))
+            process = self._start(command, fault, above)
+            if how != "SIGKILL before a write":
+                process.wait_until(self.draw.uniform(0.02, 1.0) * usual.processor_seconds)
+                number = getattr(signal, how.split(maxsplit=1)[0])
+                others = process.others() if how == "SIGKILL of one of two" else []
+                process.send(number, self.draw.choice(others) if others else None)
+            if above:  # what it started lives on; the same command beside it is refused, or does the same
+                self._start(command).wait(HANGS)
+            process.wait(HANGS)
+            if not process.wait_for_others():
+                return Outcome(command.name, how, "lost", "a process of it went on", kills + 1)
+            kills += 1
+        return self._end(command, how, kills)
+
+    def strike(self, command: Command, kind: str, number: int) -> Outcome:
+        """Disturb a command in another way than by a kill, mend what was wrong, and give it again."""
+        if kind == "two at once":
+            return self._twice(command, kind)
+        if kind in DAMAGE:
+            return self._damaged(command, kind)
+        usual = self.usual[command.name]
+        self._reset(command)
+        least = {"rename fails": usual.renames, "clock": usual.looks}.get(kind, usual.writes)
+        fault = Fault(kind, str(self.place), self.draw.randint(1, max(1, least)))
+        if kind == "small disk":
+            with_disk = self._on_small_disk(command, usual)
+            return with_disk or Outcome(command.name, kind, "equal", "no small disk can be mounted here")
+        self._start(command, fault).wait(HANGS)
+        said = self._said()
+        if "Traceback" in said:
+            return Outcome(command.name, kind, "lost", f"a trace, and no line of what is wrong: {said[-300:]}")
+        return self._end(command, kind)
+
+    def _twice(self, command: Command, kind: str) -> Outcome:
+        self._reset(command)
+        first, second = self._start(command), self._start(command)
+        codes = [process.wait(HANGS) for process in (first, second)]
+        if "Traceback" in self._said():
+            return Outcome(command.name, kind, "lost", f"{codes}: {self._said()[-300:]}")
+        return self._end(command, kind)
+
+    def _damaged(self, command: Command, kind: str) -> Outcome:
+        """Damage one file of a run that was stopped half-way, of a finished one, or of what it starts from."""
+        self._reset(command)
+        if self.draw.random() < 0.5:
+            usual = self.usual[command.name]
+            process = self._start(command)
+            process.wait_until(self.draw.uniform(0.5, 1.0) * usual.processor_seconds)
+            process.send(signal.SIGKILL)
+            process.wait(HANGS)
+            process.wait_for_others()
+        else:
+            reset(self.place, self.work / f"after {command.name}")
+        files = [p for p in sorted(self.place.rglob("*")) if p.is_file() and not LEFT_OUT & {*p.parts}]
+        files = [p for p in files if p.stat().st_size and not any(part.startswith(".") for part in p.parts)]
+        if not files:
+            return self._end(command, kind)
+        file = self.draw.choice(files)
+        whole = file.read_bytes()
+        spot = self.draw.randrange(len(whole))
+        flipped = whole[:spot] + bytes([whole[spot] ^ (1 << self.draw.randrange(8))]) + whole[spot + 1 :]
+        file.write_bytes(whole[:spot] if kind == "cut" else flipped)
+        return self._end(command, kind, damaged=file)
+
+    def _on_small_disk(self, command: Command, usual: Usual) -> Outcome | None:
+        """Give the command a file system of random size, enlarge it, give the command again."""
+        size = max(16, self.draw.randint(0, usual.bytes) // 1024)
+        before = self.work / f"after {command.after}" if command.after else None
+        if before:
+            size += sum(p.stat().st_size for p in before.rglob("*") if p.is_file()) // 1024 + 400
+        self.place.mkdir(exist_ok=True)
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", str(self.place)]
+        if subprocess.run(mount, capture_output=True, check=False).returncode:
+            return None
+        try:
+            self._reset(command)
+            self._start(command).wait(HANGS)
+            if "Traceback" in self._said():
+                return Outcome(command.name, "small disk", "lost", f"{size} KiB: {self._said()[-300:]}")
+            grow = ["mount", "-o", "remount,size=1g", str(self.place)]
+            subprocess.run(grow, check=True)
+            return self._end(command, "small disk")
+        finally:
+            subprocess.run(["umount", "-l", str(self.place)], check=True)
+
+    def _end(self, command: Command, what: str, kills: int = 0, damaged: Path | None = None) -> Outcome:
+        """Give the command again, undisturbed, and tell how that ends."""
+        self.out.unlink(missing_ok=True)
+        process = self._start(command)
+        code, said = process.wait(HANGS), self._said()
+        if code is None:
+            process.send(signal.SIGKILL)
+            return Outcome(command.name, what, "lost", "it hangs", kills)
+        named = str(damaged.relative_to(self.place)) if damaged else ""
+        if code == 0:
+            found, usual = contents(self.place / command.results), self.usual[command.name].files
+            other = sorted(name for name in found.keys() | usual.keys() if found.get(name) != usual.get(name))
+            if not other:
+                return Outcome(command.name, what, "equal", named, kills)
+            return Outcome(command.name, what, "lost", f"{named} other than undisturbed: {', '.join(other[:4])}", kills)
+        lines = [line for line in said.splitlines() if line.startswith(("error:", "skipped:"))]
+        parts = (damaged, *damaged.parents[:3]) if damaged else ()
+        one = code == 2 and "Traceback" not in said and lines
+        if one and (not damaged or any(str(part) in line for part in parts for line in lines)):
+            return Outcome(command.name, what, "refused", f"{named}: {lines[0]}", kills)
+        return Outcome(command.name, what, "lost", f"{named}, exit code {code}: {said[-400:]}", kills)
+
+    def _reset(self, command: Command) -> None:
+        reset(self.place, self.work / f"after {command.after}" if command.after else None)
+        self.out.unlink(missing_ok=True)
+
+    def _start(self, command: Command, fault: Fault | None = None, above: bool = False) -> Process:
+        words = [word.replace("{place}", str(self.place)) for word in command.words]
+        return Process(words, self.place, self.out, fault or Fault("", str(self.place)), above)
+
+    def _said(self) -> str:
+        return self.out.read_text(errors="replace") if self.out.exists() else ""
