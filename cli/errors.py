@@ -1,6 +1,8 @@
 """Errors that a user can correct: one line that names the fault, its place and its remedy; exit code 2."""
 
+import errno
 import os
+import re
 import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +11,11 @@ from difflib import get_close_matches
 from typing import NoReturn, TextIO
 
 UNREAD = 141  # what a shell says of a program that SIGPIPE ended
+INTERRUPTED = 130  # and of one that Ctrl-C ended
+
+
+# Of a disk, and not of what a program does with it.
+OF_DISKS = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ESTALE", "EIO")}
 
 
 class UserError(Exception):
@@ -28,12 +35,27 @@ def fail(error: BaseException) -> NoReturn:
     raise SystemExit(2)
 
 
+def disk_fault(error: BaseException) -> str:
+    """Return the system's words for a disk that is full, read-only or failing; "" where `error` is anything else.
+
+    Rust's libraries (safetensors, tokenizers) state the system's number in their text alone.
+    """
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(found[1]) if found else None
+    return os.strerror(number) if number is not None and number in OF_DISKS else ""
+
+
 @contextmanager
-def refused_where_undetermined() -> Iterator[None]:
-    """Make a `UserError` of what torch raises under deterministic=true for an operation without deterministic form."""
+def explained() -> Iterator[None]:
+    """Make a `UserError` of a disk's fault, and of an operation without deterministic form under deterministic=true."""
     try:
         yield
-    except RuntimeError as error:
+    except Exception as error:
+        fault, file = disk_fault(error), getattr(error, "filename", None)
+        if fault:
+            raise UserError(
+                f"{fault}{f' at {file}' if file else ''}. Mend that, then give the command again."
+            ) from error
         text = " ".join(str(error).split())
         if "does not have a deterministic implementation" not in text and "is not deterministic because" not in text:
             raise
@@ -46,14 +68,18 @@ def refused_where_undetermined() -> Iterator[None]:
 def guard(main: Callable[[], None]) -> None:
     """Run an entry point; a `UserError` becomes one line and exit code 2, any other exception keeps its trace.
 
-    Where whoever read the output has gone (`... --help | head`), the program leaves in silence with `UNREAD`.
+    Where whoever read the output has gone (`... --help | head`), the program leaves in silence with `UNREAD`; after
+    Ctrl-C with one line and `INTERRUPTED`.
     """
     try:
-        with refused_where_undetermined():
+        with explained():
             main()
         sys.stdout.flush()  # a short text goes out here, and not while the interpreter closes
     except UserError as error:
         fail(error)
+    except KeyboardInterrupt:
+        print("Interrupted; the same command goes on from what is on disk.", file=sys.stderr, flush=True)
+        raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
         leave_if_unread()
         raise

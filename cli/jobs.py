@@ -9,7 +9,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from cli.compose import plain
-from cli.errors import UserError, leave_if_unread, refused_where_undetermined
+from cli.errors import UserError, explained, leave_if_unread
 
 
 class Jobs:
@@ -25,7 +25,7 @@ class Jobs:
     def run(self, cfg: DictConfig) -> None:
         """Run a job; in a sweep its error is kept for the end."""
         try:
-            with refused_where_undetermined():
+            with explained():
                 self._run(plain(cfg))
         except BrokenPipeError:
             leave_if_unread()  # Hydra would print a trace

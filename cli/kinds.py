@@ -26,7 +26,7 @@ OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each sourc
 # Keys that are null in conf/, or computed: what else may stand there. Those with limits or words need no row.
 WHERE_NULL = {
     **dict.fromkeys(("data.instruction", "data.revision", "logging.wandb", "pooler.statistics"), "text"),
-    **dict.fromkeys(("objective.mask_token", "tasks_dir", "results", "out", "word_level.conll"), "text"),
+    **dict.fromkeys(("objective.mask_token", "tasks_dir", "results", "out", "word_level.conll", "replay"), "text"),
     **dict.fromkeys(("axes", "lora.start", "objective.domains", "lora.targets", "benchmark.tasks"), "texts"),
     **dict.fromkeys(("objective.matryoshka_weights", "lora.weights"), "numbers"),
     **dict.fromkeys(("run", "readings", "tasks", "questions", "data.path"), "text or texts"),

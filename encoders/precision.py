@@ -67,7 +67,7 @@ def be_deterministic(wanted: bool) -> None:
     """Let operations give the same bits each time they run on the same device and versions, or leave them as they are.
 
     torch then takes the deterministic form of each operation (no atomic sums in `index_add` and in FlashAttention's
-    gradients), and raises where there is none: `cli.errors.refused_where_undetermined`. To be called before a GPU
+    gradients), and raises where there is none: `cli.errors.explained`. To be called before a GPU
     multiplies matrices: cuBLAS reads its workspace from the environment once.
     """
     if wanted and os.environ.get("CUBLAS_WORKSPACE_CONFIG") not in WORKSPACES:

@@ -16,6 +16,8 @@ from cli.errors import UserError
 from evaluation.candidates.candidates import Candidate
 from evaluation.instructions import Instructions, read_instructions
 from records.atomic import write_json, write_text
+from records.fingerprint import of_value
+from records.lock import alone_in
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
@@ -39,10 +41,10 @@ def nothing_left(candidate: Candidate, tasks: Sequence[Any]) -> bool:
         return False
     instructions = read_instructions(candidate.manifest["config"]["evaluation"]["instructions"])
     folder = model_folder(candidate) / revision(candidate, fingerprint, instructions)
-    recorded, described = written_record(folder).get("tasks", {}), read_object(candidate.results / "tasks.json") or {}
+    record, described = written_record(folder), read_object(candidate.results / "tasks.json") or {}
     every = [part for task in tasks for part in [*parts(task), task]]
     return {task.metadata.name for task in tasks} <= described.keys() and all(
-        task.metadata.name in recorded and finished(folder, task) for task in every
+        task.metadata.name in record.get("tasks", {}) and finished(folder, task, record) for task in every
     )
 
 
@@ -52,15 +54,20 @@ def parts(task: Any) -> list[Any]:
     return list(getattr(task.metadata, "tasks", None) or ())
 
 
-def finished(folder: Path, task: Any) -> bool:
+def finished(folder: Path, task: Any, record: dict[str, Any] | None = None) -> bool:
     """Tell whether `folder` holds the whole score of `task`.
-    A file that a kill left half-written, or that scores other data under the same name, is removed. One that lacks some
-    splits or subsets stays: mteb adds what is missing."""
+    A file that a kill left half-written, that scores other data under the same name, or whose scores are not those of
+    `record` (`evaluation` of the manifest beside them), is removed. One that lacks some splits or subsets stays: mteb
+    adds what is missing."""
     path = folder / f"{task.metadata.name}.json"
     if not path.is_file():
         return False
-    result = _read(path)
-    if result is None or result.get("dataset_revision") != task.metadata.revision:
+    result, written = _read(path), (record or {}).get("scores", {}).get(task.metadata.name)
+    if (
+        result is None
+        or result.get("dataset_revision") != task.metadata.revision
+        or written not in (None, of_value(result["scores"]))  # older records do not say
+    ):
         path.unlink()
         return False
     held = [{entry["hf_subset"] for entry in result["scores"].get(split, ())} for split in task.eval_splits]
@@ -97,9 +104,18 @@ def written_record(folder: Path) -> dict[str, Any]:
     return dict(manifest["evaluation"])
 
 
+def digest(folder: Path, task: Any) -> str:
+    """Return the sha256 of the scores of a finished task, whenever and however long it was scored."""
+    return of_value((_read(folder / f"{task.metadata.name}.json") or {})["scores"])
+
+
 def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
     """Add type, main score and source of `tasks`, and what their files lack, to <results>/tasks.json."""
-    path = results / "tasks.json"
+    with alone_in(results, wait=True):  # another command may add its own
+        _describe(results / "tasks.json", tasks)
+
+
+def _describe(path: Path, tasks: Iterable[Any]) -> None:
     known = (read_object(path) or {}) if path.is_file() else {}
     for task in tasks:
         meta = task.metadata

@@ -19,8 +19,10 @@ from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.embeddings.store import Meter
 from evaluation.instructions import Instructions
 from evaluation.plan.plan import in_time
+from records.lock import alone_in
 
 CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
+BY_NAME = ("inputs", "tasks", "left_out", "scores")  # parts of the record that grow with the tasks
 PROBE_SECONDS = 3.0
 WORTH_A_LINE = 60.0  # seconds that remain
 
@@ -134,17 +136,21 @@ def _make(
     predictions = candidate.results / "predictions" / meta.model_name_as_path() / meta.revision
     if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
         (folder / f"{name}.json").unlink(missing_ok=True)
-    if results.finished(folder, task):
+    if results.finished(folder, task, record):
         if predicts and not (predictions / task.prediction_file_name).is_file():
             outcome.unpredicted.append(name)
         return False
     _evaluate(adapter, task, candidate.results, predictions if predicts else None)
     left_out = results.left_out(task)
     record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
-    record["tasks"][name] = task.metadata.revision
-    record["left_out"].pop(name, None)
-    record["left_out"] |= {name: left_out} if left_out else {}
-    results.write_manifest(folder, candidate, record)
+    with alone_in(folder, wait=True):  # another command may score other tasks
+        others = results.written_record(folder)
+        for part in BY_NAME:
+            record[part] = {**others.get(part, {}), **record[part]}
+        record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(folder, task)
+        record["left_out"].pop(name, None)
+        record["left_out"] |= {name: left_out} if left_out else {}
+        results.write_manifest(folder, candidate, record)
     return True
 
 
@@ -231,5 +237,5 @@ def _record(encoder: Any, options: Options, tasks: list[Any], folder: Path) -> d
         "mteb": version("mteb"),
         "seed": tasks[0].seed,  # of mteb's draws
         "encoder": encoder.settings,
-        **{part: dict(before.get(part, {})) for part in ("inputs", "tasks", "left_out")},
+        **{part: dict(before.get(part, {})) for part in BY_NAME},
     }

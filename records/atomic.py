@@ -11,17 +11,15 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
-from cli.errors import UserError
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
+from cli.errors import UserError, disk_fault
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path (file or folder) next to `path`; rename it to `path` when the block ends well.
 
-    On an error nothing remains and an older `path` stays as it was. A full disk becomes a `UserError`. Whoever wrote
-    the draft, its files and folders have the modes that the umask says.
+    On an error nothing remains and an older `path` stays as it was. A disk that is full, read-only or fails becomes a
+    `UserError`. Whoever wrote the draft, its files and folders have the modes that the umask says.
     """
     path = Path(path)
     with _drafted(path) as draft:
@@ -48,16 +46,20 @@ def appearing(folder: Path) -> Iterator[Path]:
 @contextmanager
 def _drafted(path: Path) -> Iterator[Path]:
     """Yield a path of that name in a folder of its own next to `path`, which is removed at the end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shelf = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    shelf: Path | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shelf = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         yield shelf / path.name
-    except OSError as error:
-        full = f"No space left while writing {path}; what was there before is kept."
-        mend = "Free some disk and run the same command again."
-        raise (UserError(f"{full} {mend}") if error.errno in FULL else error) from error
+    except Exception as error:
+        fault = disk_fault(error)
+        if fault:
+            mend = "Mend that and run the same command again."
+            raise UserError(f"{fault} while writing {path}; what was there before is kept. {mend}") from error
+        raise
     finally:
-        shutil.rmtree(shelf, ignore_errors=True)
+        if shelf is not None:
+            shutil.rmtree(shelf, ignore_errors=True)
 
 
 def _open_to_umask(draft: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from records.atomic import write_json
+from records.atomic import write_json, write_text
 
 FOLDER = "digests"
 SETTLED_NS = 2 * 10**9  # a file that was written later than this before may change again within one tick of its clock
@@ -18,6 +18,7 @@ Stamps = list[list[Any]]
 
 _places: list[Path] = []  # the last one counts
 _here: dict[str, tuple[Stamps, str]] = {}  # of this process
+_sound: set[Path] = set()  # files whose sums were compared
 
 
 def remember_below(cache_dir: str | Path) -> None:
@@ -94,13 +95,32 @@ def of_file(path: Path) -> str:
     if path.is_symlink() and len(blob) == 64 and set(blob) <= set("0123456789abcdef"):
         return blob  # the hub's cache names large files by their own sha256
     if path.stat().st_size < REMEMBERED_BYTES:
-        return _digest(path)
-    return remembered("sha256", [path], lambda: _digest(path))
+        return digest_of(path)
+    return remembered("sha256", [path], lambda: digest_of(path))
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """sha256 of what the disk holds of a file now, remembered or not: a bit that flips there moves no time."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_sum(path: Path) -> None:
+    """Write the sha256 of a file beside it, as <name>.sha256."""
+    write_text(path.with_name(f"{path.name}.sha256"), digest_of(path))
+
+
+def refuse_damaged(path: Path, what: str) -> None:
+    """Raise `UserError` where a file is not the one that `write_sum` saw; it is read once in a process.
+
+    what: its name in the message, followed by its folder. Files from before there were sums have none.
+    """
+    sums = path.with_name(f"{path.name}.sha256")
+    if path in _sound or not sums.exists():
+        return
+    if sums.read_bytes() != digest_of(path).encode():
+        raise UserError(f"{what} in {path.parent} are damaged: their sha256 is another. Delete that folder.")
+    _sound.add(path)
 
 
 def of_tensors(tensors: Mapping[str, Any]) -> str:

@@ -16,7 +16,18 @@ OF_STATES = ("model", "attn", "template", "max_length", "precision", "tf32", "de
 OF_HEADS = ("attn.tokens", "attn.lastlayer_tokens_in_code")  # below `attn`, they tell a head what to read
 VERSIONS = ("torch", "transformers")  # of the libraries that compute states
 # Keys that cannot change a number, so runs that differ in them are the same run.
-BOOKKEEPING = ("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress")
+BOOKKEEPING = (
+    "runs_dir",
+    "cache_dir",
+    "resume",
+    "replay",
+    "check",
+    "seed",
+    "study",
+    "axes",
+    "logging",
+    "trainer.progress",
+)
 # What runs did before a key was there. Only keys that had a meaning all along stand here: of every other key, that one
 # of two runs lacks it is a difference.
 MEANT = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from records.fingerprint import of_value
+from records.fingerprint import digest_of, of_value
 from records.streams import stream_seed
 
 MANIFEST_VERSION = 2
@@ -43,7 +43,7 @@ def check_seal(manifest: Mapping[str, Any], path: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run folder."""
+    """Return the manifest of a run folder. Raises `UserError` where it, or a file that it names, is damaged."""
     path = folder / "manifest.json"
     if not path.is_file():
         raise UserError(f"{folder} is no run folder: it has no manifest.json.")
@@ -58,6 +58,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "Delete the run folder and train it again, or use the program's version that wrote it."
         )
     check_seal(manifest, path)
+    for name, sha256 in manifest.get("files", {}).items():  # what a finished run wrote; older manifests do not say
+        file = folder / name
+        if file.is_file() and digest_of(file) != sha256:
+            mend = "Delete the folder and train it again."
+            raise UserError(f"{file} is not what the run wrote: its sha256 is another. {mend}")
     if "reading" in (manifest.get("config") or {}):  # its name before 2026-11-22
         manifest["config"]["token_choice"] = manifest["config"].pop("reading")
     return manifest

@@ -8,6 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from cli.compose import CONF, composed
+from cli.errors import guard
 from tests.started import start
 
 ENTRY_POINTS = {
@@ -52,6 +53,15 @@ def test_a_reader_who_has_gone_is_no_fault(words):
     """As in `python train.py --help | head`, where head has read enough."""
     done = start(*words, "--help", unread=True)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_ctrl_c_is_one_line(capsys):
+    def main():
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as left:
+        guard(main)
+    assert (left.value.code, capsys.readouterr().err.count("\n")) == (130, 1)
 
 
 @pytest.mark.slow

@@ -16,13 +16,21 @@ NEXT = "Checkpoints are from before it: once the cause is mended, the same comma
 TRY = "Lower objective.lr, or give precision=fp32."
 
 
+class RefusedStepError(UserError):
+    """A step whose loss or gradient is not finite, before the optimiser's own step: its `step` can be run again."""
+
+    def __init__(self, message: str, step: int) -> None:
+        super().__init__(message)
+        self.step = step
+
+
 def gradient_norm(parameters: Iterable[Tensor]) -> Tensor:
     """Euclidean norm of all gradients together, as `clip_grad_norm_` computes it. NaN or infinity: one of them is."""
     return get_total_norm([p.grad for p in parameters if p.grad is not None])
 
 
 def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> None:
-    """Raise `UserError` in every process where a figure of this step is not finite in any of them.
+    """Raise `RefusedStepError` in every process where a figure of this step is not finite in any of them.
 
     figures: {"loss": ..., "gradient norm": ...}, scalars; where: what was trained on, for the message.
     """
@@ -35,7 +43,7 @@ def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> No
     what = f"{bad[0]} is {numbers[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
     rest = [f"{name} {value:.4g}" for name, value in numbers.items() if name not in bad[:1]]
     details = "; ".join([part for part in (where, ", ".join(rest)) if part])
-    raise UserError(f"The {what} at step {step} ({details}). {TRY} {NEXT}")
+    raise RefusedStepError(f"The {what} at step {step} ({details}). {TRY} {NEXT}", step)
 
 
 def refuse_state(named: Iterable[tuple[str, Tensor]], optimizer: Any, step: int) -> None:

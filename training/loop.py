@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 from pytorch_lightning.strategies import DDPStrategy
 
+from cli.errors import UserError
 from encoders.precision import best_device
 from records.atomic import replacing
 
@@ -133,6 +135,8 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
     trainer = pl.Trainer(**{**defaults, **settings})
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
+    if resumed:
+        check_whole(last)
     with processes_of_one_job(t["devices"]), suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
         clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
         trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
@@ -140,6 +144,17 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
     module.to(device)  # Lightning leaves it on the CPU
+
+
+def check_whole(checkpoint: Path) -> None:
+    """Refuse a checkpoint that was cut or changed on disk, by the sums in its zip archive; torch reads over them."""
+    try:
+        with zipfile.ZipFile(checkpoint) as archive:
+            damaged = archive.testzip()
+    except Exception as error:  # a flipped bit may call for any of the format's features
+        damaged = " ".join(str(error).split()) or type(error).__name__
+    if damaged:
+        raise UserError(f"The checkpoint {checkpoint} is damaged ({damaged}). Delete it to start anew.")
 
 
 def loggers(config: Config, folder: Path) -> list[Logger]:

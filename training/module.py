@@ -116,7 +116,7 @@ class StepModule(pl.LightningModule):
         self.decay_steps = decay_steps(cfg, order.steps_per_epoch)
         steps, share = cfg["trainer"]["max_steps"], cfg["trainer"]["average"]
         self.prefetcher = Prefetcher(self.prepared, steps)
-        self.tail_mean = TailMean(self._trained(), steps - (max(1, round(share * steps)) if share else 0))
+        self.tail_mean = TailMean(self.trained(), steps - (max(1, round(share * steps)) if share else 0))
 
     def prepared(self, step: int) -> tuple[Sequence[int], Any, list[Tokens]]:
         """Return the examples of a step, their layout and the rows that are run."""
@@ -148,7 +148,7 @@ class StepModule(pl.LightningModule):
     def _update(self, loss: Tensor, step: int, examples: Sequence[int]) -> None:
         """Clip and step; nothing is changed where loss or gradient are not finite, nothing kept that is not after."""
         optimizer, schedule = self.optimizers(), self.lr_schedulers()
-        clip, trained = self.cfg["trainer"]["gradient_clip"], self._trained()
+        clip, trained = self.cfg["trainer"]["gradient_clip"], self.trained()
         norm = gradient_norm(trained.values())
         first = self.objective.examples[examples[0]].query[:40]
         refuse_step({"loss": loss, "gradient norm": norm}, step, f"examples {examples[:4]}..., first query {first!r}")
@@ -181,7 +181,8 @@ class StepModule(pl.LightningModule):
         with self.tail_mean.in_place():
             return self.objective.held_out_scores()
 
-    def _trained(self) -> dict[str, torch.nn.Parameter]:
+    def trained(self) -> dict[str, torch.nn.Parameter]:
+        """Return the parameters that are trained, by name."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
     def learning_rate_factor(self, step: int) -> float:
@@ -206,16 +207,17 @@ class StepModule(pl.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep trained parameters only, and the position."""
-        trained = self._trained()
+        trained = self.trained()
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
         checkpoint["counts"] = dict(self.objective.counts)
         checkpoint["tail_mean"] = self.tail_mean.state()
+        checkpoint["back_off"] = self.objective.work.back_off
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up the position; refuse a checkpoint that lacks a trained parameter, or holds one that is not finite."""
-        lost = self._trained().keys() - checkpoint["state_dict"].keys()
+        lost = self.trained().keys() - checkpoint["state_dict"].keys()
         if lost:
             raise UserError(
                 f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
@@ -225,6 +227,7 @@ class StepModule(pl.LightningModule):
             setattr(self, name, checkpoint["position"].get(name, getattr(self, name)))  # older ones have no routes
         self.objective.counts.update(checkpoint["counts"])
         self.tail_mean.load(checkpoint.get("tail_mean", self.tail_mean.state()))  # older ones have none
+        self.objective.work.back_off = checkpoint.get("back_off", 0)
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])
 
 

@@ -1,24 +1,31 @@
 """A run from its configuration to its folder: the steps in order, the same for every objective."""
 
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
 from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.utilities import rank_zero_only
 
+from cli.errors import UserError
 from cli.quiet import quieten
-from records.fingerprint import remember_below
+from corpora.triples import Triple
+from records.fingerprint import digest_of, remember_below
+from records.lock import alone_in
 from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_instructed, check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
 from training.cost.check import check
+from training.finite import RefusedStepError
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
 from training.manifest_facts import announcement, continued, opening_manifest, step_facts, warn
 from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
-from training.set_up import save_trained, set_up
+from training.replay import REFUSED, keep_step, read_step, replay
+from training.set_up import SetUp, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]
@@ -26,6 +33,9 @@ Config = dict[str, Any]
 
 def run(config: Config) -> None:
     """Train the run of a job's configuration unless its folder says it is finished; check=true only counts it."""
+    if config["replay"]:
+        run_again(Path(config["replay"]))
+        return
     objective = objective_class(config["objective"]["name"])
     remember_below(config["cache_dir"])
     if issubclass(objective, Pretraining):
@@ -65,25 +75,43 @@ def begin(config: Config) -> None:
 
 
 def train_run(config: Config, folder: RunFolder) -> None:
-    """Train into `folder`; continue where an earlier attempt was interrupted."""
+    """Train into `folder`; continue where an earlier attempt was interrupted. One process at a time does."""
+    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
+    with alone_in(folder.path) if first else nullcontext():
+        _train(config, folder, first)
+
+
+def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp]:
+    """Return the steps of a run before the first one, its examples and encoder. folder: the run's, for messages."""
     kind = objective_class(config["objective"]["name"])
     assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
     check_instructed(config, examples)
     kept, held_out = kind.split(examples, config)
-    setup = set_up(config, str(folder.path))
+    setup = set_up(config, str(folder))
     encoder = setup.encoder
     kind.check_width(config["objective"], encoder.pooler.embedding_dim)
     if encoder.pooler.lacks_statistics:
         fit_statistics(encoder, setup.tokenizer, sample(config, kept, setup.tokenizer), config["token_budget"])
     objective = kind(setup, kept, held_out)
-    module, t = StepModule(objective, order_of(config, objective.examples), config), config["trainer"]
+    return StepModule(objective, order_of(config, objective.examples), config), examples, setup
 
+
+def run_again(folder: Path) -> None:
+    """Run the step that a run refused once more, and print what of it is not finite. Raises `UserError` without one."""
+    state = read_step(folder)
+    config = state["config"]
+    begin(config)
+    print("\n".join(replay(build({**config, "trainer": {**config["trainer"], "devices": 1}}, folder)[0], state)))
+
+
+def _train(config: Config, folder: RunFolder, first: bool) -> None:
+    module, examples, setup = build(config, folder.path)
+    encoder, objective, kind, t = setup.encoder, module.objective, type(module.objective), config["trainer"]
     assert encoder.training, "dropout would be off"
     manifest = opening_manifest(config, module, examples, setup.precision)
     if config["resume"] and (folder.path / LAST).exists():
         manifest = continued(manifest, folder.manifest())
-    first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
     if first:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
@@ -91,11 +119,16 @@ def train_run(config: Config, folder: RunFolder) -> None:
     before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held = HeldOut(module.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
-        fit(config, module, [held], folder.path)
+        try:
+            fit(config, module, [held], folder.path)
+        except RefusedStepError as error:
+            if first:
+                keep_step(folder.path, module, error.step)
+            raise UserError(f"{error} python train.py replay={folder.path} runs that step alone.") from error
     if not first:
         return
     module.tail_mean.put()
-    save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
+    files = save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
     unmoved = {} if t["max_steps"] else before
     after = held.last or unmoved or objective.held_out_scores()  # no step was left, an earlier attempt took the last
     steps = step_facts(module)
@@ -103,10 +136,12 @@ def train_run(config: Config, folder: RunFolder) -> None:
         **steps,
         **objective.facts(steps),
         **({"held_out": {"before": before, "after": after}} if kind.scored_before else {}),
+        "files": {name: digest_of(folder.path / name) for name in files},
         "collapse": objective.collapse(steps["loss"], before, after) if t["max_steps"] else None,
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})
-    (folder.path / LAST).unlink(missing_ok=True)
+    for name in (LAST, REFUSED):
+        (folder.path / name).unlink(missing_ok=True)
     shown = list(after)[:SHOWN]
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in shown)
     loss = f"loss {closing['loss']:.3f}" if t["max_steps"] else "no step"

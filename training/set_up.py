@@ -81,10 +81,15 @@ def check_devices(devices: int, device: torch.device, accelerator: str = "auto")
         )
 
 
-def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> None:
-    """Write <folder>/head.safetensors and, unless the backbone was frozen, <folder>/adapter (PEFT's format)."""
+def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> list[str]:
+    """Write <folder>/head.safetensors and, unless the backbone was frozen, <folder>/adapter (PEFT's format).
+
+    Returns the names of all files, below `folder`.
+    """
     if adapted is not None:
         with replacing(folder / "adapter") as draft:
             save_adapter(adapted, draft)
     with replacing(folder / "head.safetensors") as draft:
         save_file({k: v.contiguous() for k, v in encoder.pooler.state_dict().items()}, draft)
+    adapter = sorted(folder.glob("adapter/**/*")) if adapted is not None else []
+    return [path.relative_to(folder).as_posix() for path in adapter if path.is_file()] + ["head.safetensors"]

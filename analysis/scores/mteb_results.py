@@ -39,7 +39,11 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
             continue
         kept = _one_folder_per_seed(model, wanted_seeds, settings.revision)
         source.designs[model] = _design(model, kept, settings.factors)
-        source.rows += [read(file, model, item.seed) for item in kept for file in _task_files(item.path)]
+        source.rows += [
+            read(file, model, item.seed, written=item.written.get(file.stem))
+            for item in kept
+            for file in _task_files(item.path)
+        ]
     halves = [str(item.path) for item in unfinished if not settings.seeds or item.seed in settings.seeds]
     left_out = [f"Left out, since the run was not finished: {', '.join(halves)}."] if halves else []
     if not source.rows and not source.other_seeds:
@@ -87,6 +91,12 @@ class _Folder:
     path: Path
     run: Run | None
     seed: str
+
+    @property
+    def written(self) -> dict[str, str]:
+        """Task -> sha256 of its scores, as far as the manifest beside them says so."""
+        evaluation = self.run.manifest.get("evaluation") if self.run else None
+        return dict((evaluation or {}).get("scores", {}))
 
 
 def _by_model(folders: Iterable[tuple[str, Path, Path]]) -> tuple[dict[str, list[_Folder]], list[_Folder]]:

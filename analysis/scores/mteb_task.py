@@ -12,6 +12,7 @@ from analysis.manifests.read_manifest import load_object
 from analysis.names import listed
 from analysis.scores.definitions import Benchmark, definition_of
 from cli.errors import UserError
+from records.fingerprint import of_value
 
 Entries = list[dict[str, Any]]
 Globs = tuple[str, ...]
@@ -26,19 +27,30 @@ class UnusableScoreError(UserError):
 
 
 def read_task(
-    path: Path, model: str, seed: str, *, split: str = "", subsets: Globs = (), benchmark: Benchmark | None = None
+    path: Path,
+    model: str,
+    seed: str,
+    *,
+    split: str = "",
+    subsets: Globs = (),
+    benchmark: Benchmark | None = None,
+    written: str | None = None,
 ) -> Row:
     """Return the row of one task file, of the scores that the benchmark defines, or of `split` and `subsets` (globs).
 
     Without these: all subsets of test, where the file has it and mteb's metadata of the task do not name other splits
     alone, or of the only split. The mean over splits and subsets, each (split, subset) counting once, is mteb's own
     rule (`TaskResult.get_score`). Where there are no such scores, or one is no finite number, the row has a `problem`.
-    Raises UserError for a file that is no result.
+    written: sha256 of its scores as the manifest beside them states it. Raises UserError for a file that is no result,
+    or whose scores are others.
     """
     result = load_object(path)
     splits = result.get("scores")
     if not isinstance(splits, dict) or not splits:
         raise UserError(f'{path} is no mteb result: it has no "scores". Remove the file, or score the task again.')
+    if written not in (None, of_value(splits)):
+        mend = "Give its evaluate.py command again."
+        raise UserError(f"{path} was changed since it was scored: the sha256 of its scores is another. {mend}")
     task = str(result.get("task_name") or path.stem)
     row = Row(model, seed, task, math.nan, str(path), dataset=str(result.get("dataset_revision") or ""))
     try:

@@ -17,7 +17,7 @@ from cli.errors import UserError
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import PAD
 from records.atomic import appearing, write_json
-from records.fingerprint import of_value
+from records.fingerprint import of_value, refuse_damaged, write_sum
 
 SHARD_BYTES = 256 * 2**20  # computed in memory (twice that while joined), then written; what a killed process loses
 STORED: dict[torch.dtype, Any] = {torch.float32: np.dtype(np.float32), torch.bfloat16: np.dtype(np.int16)}  # its bits
@@ -44,7 +44,8 @@ class StateCache:
 
     A shard is a folder with `states.npy` [L, N, D] (N: tokens of all its texts, in the decoder's own format) and
     `texts.json` (key and length of each, in order); it is whole or absent, and never changed: where two processes write
-    the same one, the first stays. Layers come first, so that a head that reads one layer touches 1/L of the file.
+    the same one, the first stays. The states have a sum, compared when a shard is first read. Layers come first, so
+    that a head that reads one layer touches 1/L of the file.
     """
 
     def __init__(self, root: Path, identity: dict[str, Any], layers: int, width: int, dtype: torch.dtype) -> None:
@@ -86,6 +87,7 @@ class StateCache:
             with (draft / STATES).open("wb") as file:  # not np.save, which hides that the disk is full
                 np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(states))
                 file.write(np.ascontiguousarray(states).data)
+            write_sum(draft / STATES)
         self._enter(shard)
 
     def places(self, batch: Batch) -> list[tuple[Place, int]]:
@@ -103,6 +105,7 @@ class StateCache:
         """[B, T, D] states of one layer (0 is the first) on the batch's device, zero where there is padding."""
         out = np.zeros((*batch.roles.shape, self.width), dtype=STORED[self.dtype])
         for i, ((shard, start, length), column) in enumerate(places):
+            refuse_damaged(shard / STATES, "The cached states")
             out[i, column : column + length] = _mapped(shard / STATES)[layer, start : start + length]
         return torch.from_numpy(out).view(self.dtype).to(batch.roles.device)
 
@@ -114,9 +117,11 @@ class StateCache:
             texts = json.loads((shard / TEXTS).read_text(encoding="utf-8"))
             states = _mapped(shard / STATES)
             wanted = (self.layers, sum(length for _, length in texts), self.width)
+            if of_value(texts)[:24] != shard.name:
+                raise ValueError("other texts than its name says")
             if states.shape != wanted or states.dtype != STORED[self.dtype]:
                 raise ValueError(f"shape {states.shape} instead of {wanted}")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise UserError(f"The cached states in {shard} are damaged ({error}). Delete that folder.") from error
         start = 0
         for key, length in texts:

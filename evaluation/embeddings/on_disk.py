@@ -12,6 +12,7 @@ import numpy as np
 
 from cli.errors import UserError
 from records.atomic import appearing
+from records.fingerprint import refuse_damaged, write_sum
 
 KEY = np.dtype("S16")
 
@@ -63,8 +64,9 @@ ROW_BITS = 32  # of a place: shard number above, row below
 class EmbeddingShards:
     """A `Store` of the embeddings of one encoder in `folder`, `width` floats each.
     A shard is a folder with `keys.npy` [N] and `vectors.npy` [N, E] float32, named by its keys and never changed. It
-    appears by one rename; where two processes write the same one, the first stays. A text that two processes embedded
-    in different company is in two shards, and either vector counts."""
+    appears by one rename; where two processes write the same one, the first stays. The vectors have a sum, which is
+    compared when a shard is first read. A text that two processes embedded in different company is in two shards, and
+    either vector counts."""
 
     def __init__(self, folder: Path, width: int) -> None:
         self.folder, self.width = folder, width
@@ -83,7 +85,9 @@ class EmbeddingShards:
         shards = places >> ROW_BITS
         for shard in np.unique(shards[places >= 0]):
             here = np.flatnonzero(shards == shard)
-            out[here] = _mapped(self._shards[shard] / VECTORS)[places[here] & (2**ROW_BITS - 1)]
+            vectors = self._shards[shard] / VECTORS
+            refuse_damaged(vectors, "The cached embeddings")
+            out[here] = _mapped(vectors)[places[here] & (2**ROW_BITS - 1)]
         return places >= 0
 
     def lacks(self, keys: np.ndarray) -> np.ndarray:
@@ -109,6 +113,7 @@ class EmbeddingShards:
                 draft.mkdir()
                 _write_array(draft / KEYS, keys)
                 _write_array(draft / VECTORS, vectors)
+                write_sum(draft / VECTORS)
         self._take_up()
 
     def _take_up(self) -> None:

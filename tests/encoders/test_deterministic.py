@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 
-from cli.errors import UserError, guard, refused_where_undetermined
+from cli.errors import UserError, explained, guard
 from encoders.loading import build_encoder, untrained
 from encoders.precision import PRECISIONS, WORKSPACES, be_deterministic
 from records.run_folder import RunFolder
@@ -75,12 +75,12 @@ def test_what_has_no_deterministic_form_is_one_line(capsys):
     assert left.value.code == 2
     assert said.count("\n") == 1
     assert said.startswith("error: deterministic=true cannot be kept: put_")
-    with pytest.raises(UserError, match="accelerator=cpu"), refused_where_undetermined():
+    with pytest.raises(UserError, match="accelerator=cpu"), explained():
         undetermined()
     be_deterministic(False)
     undetermined()
 
 
 def test_another_error_keeps_its_trace():
-    with pytest.raises(RuntimeError, match="another"), refused_where_undetermined():
+    with pytest.raises(RuntimeError, match="another"), explained():
         raise RuntimeError("another")

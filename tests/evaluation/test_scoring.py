@@ -3,13 +3,17 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from analysis.scores.mteb_results import read_results
+from analysis.settings import Settings
 from cli.errors import UserError
+from evaluation import scoring
 from evaluation.plan.plan import finished_names
-from evaluation.results import MANIFEST
+from evaluation.results import MANIFEST, written_record
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
@@ -74,6 +78,36 @@ def test_a_half_written_file_is_computed_again(tasks: list, candidate, left: str
     second = score(candidate(), tasks, Options())
     assert second.computed == 1
     assert second.scores == first.scores
+
+
+def test_a_changed_score_is_computed_again_and_refused_by_the_analysis(tasks: list, candidate) -> None:
+    first = score(candidate(), tasks, Options())
+    path = first.folder / "Graded.json"
+    whole = path.read_text()
+    path.write_text(whole.replace('"main_score": 1.0', '"main_score": 1.5'))
+    assert path.read_text() != whole
+    with pytest.raises(UserError, match=r"Graded.json was changed since it was scored"):
+        read_results(first.folder.parents[1], Settings(scores=(first.folder,)))
+    second = score(candidate(), tasks, Options())
+    assert (second.computed, second.scores) == (1, first.scores)
+
+
+def test_what_another_command_records_meanwhile_stays(tasks: list, candidate, monkeypatch) -> None:
+    """Two commands score tasks of their own for one run: both records of how stand beside the scores."""
+    real, other = scoring._evaluate, []
+
+    def meanwhile(*words: Any) -> None:
+        if not other:
+            other.append(True)
+            score(candidate(), tasks[1:], Options())
+        real(*words)
+
+    monkeypatch.setattr(scoring, "_evaluate", meanwhile)
+    folder = score(candidate(), tasks[:1], Options()).folder
+    names = {task.metadata.name for task in tasks}
+    record = written_record(folder)
+    assert record["tasks"].keys() == record["scores"].keys() == names
+    assert json.loads((folder.parents[2] / "tasks.json").read_text()).keys() == names
 
 
 def test_other_data_under_the_same_name_is_computed_again(tasks: list, candidate, folder: Path) -> None:

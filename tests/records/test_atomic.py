@@ -6,9 +6,10 @@ from stat import S_IMODE
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from cli.errors import UserError
+from cli.errors import UserError, explained
 from records.atomic import appearing, replacing, write_text
 
 
@@ -29,11 +30,23 @@ def test_a_folder_is_replaced_whole(tmp_path):
     assert [p.name for p in (tmp_path / "f").iterdir()] == ["two"]
 
 
-def test_a_full_disk_is_one_line_and_keeps_what_was_there(tmp_path):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (SafetensorError("I/O error: No space left on device (os error 28)"), "No space left on device"),
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        (OSError(errno.ESTALE, "Stale file handle"), "Stale file handle"),
+    ],
+)
+def test_a_fault_of_the_disk_is_one_line_and_keeps_what_was_there(tmp_path, error, words):
     write_text(tmp_path / "last.ckpt", "good")
-    with pytest.raises(UserError, match="No space left"), replacing(tmp_path / "last.ckpt"):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    path = tmp_path / "last.ckpt"
+    with pytest.raises(UserError, match=f"{words} while writing {path}"), replacing(path):
+        raise error
     assert (tmp_path / "last.ckpt").read_text() == "good"
+    with pytest.raises(UserError, match=words), explained():
+        raise error
 
 
 @pytest.fixture(params=[0o022, 0o027, 0o002])

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 import evaluate
 import train
 from cli.errors import UserError
+from records.run_folder import RunFolder
 from studies.jobs import split_words, study_jobs
 from studies.workers import finished_jobs
 from tests.started import ROOT, start
@@ -121,6 +122,9 @@ def test_what_is_finished_is_told_by_its_files(kept):
     assert not evaluate.finished([*score_it, "predictions=true"]), "the command says that there are none"
     adapter = Path(run) / "adapter" / "adapter_model.safetensors"
     save_file({name: weight + 1 for name, weight in load_file(adapter).items()}, adapter)
+    with pytest.raises(UserError, match=r"adapter_model.safetensors is not what the run wrote"):
+        evaluate.finished(score_it)
+    RunFolder(Path(run)).write({**json.loads((Path(run) / "manifest.json").read_text()), "files": {}})
     assert not evaluate.finished(score_it), "other weights have other scores"
     assert evaluate.finished(score_other)
     (score,) = folder.glob("small/scores/results/small__lastlayer-causal/seed=0@*/DocsNetworkxRetrieval.json")

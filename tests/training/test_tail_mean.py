@@ -41,7 +41,7 @@ def trained(folder):
 def copies(module):
     """The same of a module, as it is now."""
     wrapped = re.compile(r"^encoder\.(backbone|pooler)\.|\.default")
-    return {wrapped.sub("", name): p.detach().clone() for name, p in module._trained().items()}
+    return {wrapped.sub("", name): p.detach().clone() for name, p in module.trained().items()}
 
 
 @pytest.fixture(scope="module")

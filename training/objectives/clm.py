@@ -17,6 +17,7 @@ from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
 from records.atomic import replacing, write_json, write_text
 from records.identity import different_keys
+from records.lock import alone_in
 from training.batches import PackedBatches
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
 from training.loop import fit
@@ -168,7 +169,12 @@ class CLM(Pretraining):
 
     @staticmethod
     def pretrain(config: Config) -> None:
-        """Train tokenizer and decoder and export them to `objective.export`."""
+        """Train tokenizer and decoder and export them to `objective.export`. One process at a time does."""
+        with alone_in(_place(config)):
+            CLM._pretrain(config)
+
+    @staticmethod
+    def _pretrain(config: Config) -> None:
         check_devices(1, best_device(config["accelerator"]), config["accelerator"])
         pl.seed_everything(config["seed"], verbose=False)
         be_deterministic(config["deterministic"])
@@ -218,7 +224,10 @@ class CLM(Pretraining):
 
 def _fit(config: Config, module: CausalLM) -> float:
     """Run the steps that are left; return all attempts' seconds. The last checkpoint stays, for what fails later."""
-    folder = Path(config["runs_dir"]) / config["study"] / "clm" / f"seed={config['seed']}"
     precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
-    fit(config, module, [], folder, precision=precision, gradient_clip_val=1.0, log_every_n_steps=25)
+    fit(config, module, [], _place(config), precision=precision, gradient_clip_val=1.0, log_every_n_steps=25)
     return module.seconds_so_far()
+
+
+def _place(config: Config) -> Path:
+    return Path(config["runs_dir"]) / config["study"] / "clm" / f"seed={config['seed']}"
