@@ -168,7 +168,7 @@ class StepModule(pl.LightningModule):
         mixture = mixture_of(self.encoder.backbone)
         if mixture is None or not mixture.mixing.chooses:
             return {}
-        used = mixture.use()
+        used = mixture.use().to(self.device)  # a process without a chunk has counted nothing
         if world_size() > 1:
             dist.all_reduce(used)
         *first, entropy, balance, texts = used.tolist()
