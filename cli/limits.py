@@ -85,6 +85,7 @@ ENCODER_WORDS = {
     **{f"head.{key}": known for key, known in HEAD_WORDS.items()},
     "evaluation.autocast": (None, "fp16", "bf16", "fp32"),
     "evaluation.instructions": ("none", "table", "mteb"),
+    "model.quantise": (None, "nf4"),
     "model.attn_implementation": ("auto", "unpadded", "sdpa", "eager", "flash_attention_2"),
     **dict.fromkeys(("model.sliding_window", "model.trust_remote_code"), SWITCH),
 }

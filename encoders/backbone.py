@@ -17,6 +17,7 @@ from cli.remarks import HOME
 from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.precision import use_autocast
+from encoders.quantised import quantisation, same_in_evaluation
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 
@@ -87,7 +88,7 @@ def load_backbone(
     """
     whole, path = _whole_config(model), model_path(model["path"])
     config = _without_windows(whole.get_text_config(), model)
-    kernel = kernel_of(model, config, padding)
+    kernel, quantised = kernel_of(model, config, padding), quantisation(model, dtype)
     try:
         prefix = "" if config is whole else language_model_prefix(tensor_files(path), _empty(config))
         backbone, info = _loaded(
@@ -101,7 +102,8 @@ def load_backbone(
             key_mapping={f"^{re.escape(prefix)}": ""} if prefix else None,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are refused by name below
-            device_map=None if device is None else {"": device},
+            device_map=None if device is None and not quantised else {"": device or "cpu"},
+            quantization_config=quantised,
             **_without_pooling_layer(config),
         )
     except (RuntimeError, SafetensorError, json.JSONDecodeError) as error:
@@ -115,6 +117,7 @@ def load_backbone(
     without_dropout(backbone)
     _count_from_zero(backbone)
     use_autocast(backbone)
+    same_in_evaluation(backbone)
     if device is not None:
         made_on_cpu(backbone)
     return backbone.requires_grad_(False).eval()

@@ -73,6 +73,7 @@ def deciding(shape: PretrainedConfig, lineage: Sequence[Config], cfg: Config, pr
         "precision": precision.name,
         "tf32": cfg.get("tf32", False),
         **({"deterministic": True} if cfg.get("deterministic") else {}),
+        **({"quantise": cfg["model"]["quantise"]} if cfg["model"].get("quantise") else {}),
     }
 
 

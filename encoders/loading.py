@@ -32,6 +32,7 @@ from encoders.precision import (
     resolve_precision,
     store_as_computed,
 )
+from encoders.quantised import refuse_quantised
 from encoders.routers import experts_of, prove_routers
 from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
@@ -61,6 +62,7 @@ def build_encoder(
     be_deterministic(cfg.get("deterministic", False))
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
+        refuse_quantised(cfg, "lineage=")
         check_base(stages, base_fingerprints(cfg["model"]))
     padding = any(map(reads_padding, (cfg["pooler"], *others)))
     straight = None if device.type == "cpu" else device  # else each process would hold all weights in host memory first
@@ -115,7 +117,7 @@ def untrained(cfg: Config) -> TextEncoder:
 def load_run(folder: Path, cfg: Config) -> TextEncoder:
     """The trained encoder of a finished run. cfg: the configuration in the run's manifest.
 
-    LoRA is merged into float32 weights (it stays apart where the base is bf16, which would round it away).
+    LoRA is merged into float32 weights (it stays apart where the base is bf16 or quantised, which would round it away).
     A run of backbone.frozen=true has a head only. Raises `UserError` where adapter or head are absent or do not fit.
     """
     return loaded(cfg, folder)[0]
@@ -189,7 +191,8 @@ def _precision(cfg: Config, device: torch.device) -> Precision:
 def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:
     try:
         if adapter_files(cfg):
-            encoder.backbone = load_adapter(encoder.backbone, cfg, run, precision.weights is torch.float32)
+            merged = precision.weights is torch.float32 and not cfg["model"].get("quantise")
+            encoder.backbone = load_adapter(encoder.backbone, cfg, run, merged)
         head = load_file(run / "head.safetensors")
         check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
         encoder.pooler.load_state_dict(head)

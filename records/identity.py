@@ -17,16 +17,8 @@ OF_HEADS = ("attn.tokens", "attn.lastlayer_tokens_in_code")  # below `attn`, the
 VERSIONS = ("torch", "transformers")  # of the libraries that compute states
 # Keys that cannot change a number, so runs that differ in them are the same run.
 BOOKKEEPING = (
-    "runs_dir",
-    "cache_dir",
-    "resume",
-    "replay",
-    "check",
-    "seed",
-    "study",
-    "axes",
-    "logging",
-    "trainer.progress",
+    *("runs_dir", "cache_dir", "resume", "replay", "check", "seed", "study", "axes", "logging", "trainer.progress"),
+    "launcher",
 )
 # What runs did before a key was there. Only keys that had a meaning all along stand here: of every other key, that one
 # of two runs lacks it is a difference.
@@ -41,6 +33,7 @@ MEANT = {
     "lora.density": 0.2,
     "lora.start": None,
     "lora.weights": None,
+    "model.quantise": None,
     "objective.decay_epochs": None,
     "objective.matryoshka": None,
     "objective.matryoshka_weights": None,
@@ -53,6 +46,7 @@ MEANT = {
     "template.query.instructed": "Instruct: {instruction}\nQuery: {text}",
     "tf32": False,
     "trainer.average": None,
+    "trainer.num_nodes": 1,
 }
 
 

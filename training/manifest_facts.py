@@ -15,6 +15,7 @@ from encoders.adapter import expert_parameters, in_adapter
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
+from encoders.quantised import count
 from records.code import modules_of
 from records.identity import BASE
 from records.lineage import OTHER_RUNS
@@ -66,7 +67,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "parameters": {
             "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
             "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
-            "base": sum(p.numel() for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
+            "base": sum(count(p) for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
             **of_experts,
         },
         "seeds": stream_seeds(config["seed"]),

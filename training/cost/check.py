@@ -17,6 +17,7 @@ from encoders.backbone import empty_backbone
 from encoders.encoder import Encoder
 from encoders.layers import parts
 from encoders.precision import best_device, resolve_precision
+from encoders.quantised import frozen_bytes
 from encoders.routers import experts_of
 from encoders.tokens import check_positions
 from poolers.shared.base import TEXT
@@ -109,9 +110,9 @@ def facts(config: Config) -> Facts:
     chunk, crowd = (texts, length), (short, min(config["token_budget"] // short, length))
     layers, _ = parts(encoder.backbone)
     trained = [p for p in encoder.parameters() if p.requires_grad]
-    frozen = [p for p in encoder.backbone.parameters() if not p.requires_grad]
     head = sum(p.numel() for p in encoder.pooler.parameters())
-    base_bytes, trained_bytes = (sum(p.numel() * p.element_size() for p in tensors) for tensors in (frozen, trained))
+    base_bytes = frozen_bytes(encoder.backbone, config["model"].get("quantise"))
+    trained_bytes = sum(p.numel() * p.element_size() for p in trained)
     with FakeTensorMode(allow_non_fake_inputs=True):
         encoder.to_empty(device=torch.device("cpu"))
         vectors, saved_bytes = _dry_run(encoder, chunk)
@@ -140,21 +141,33 @@ def facts(config: Config) -> Facts:
     )
 
 
-def described(config: Config, f: Facts) -> list[tuple[str, str]]:
-    """Return (name, text) lines."""
+def memory(config: Config, f: Facts, tokens: float | None = None) -> tuple[int, int]:
+    """Return the bytes of weights, gradients and AdamW, and of the activations that are kept, of a process.
+
+    tokens: of a step, over all processes, padding as it is run; None: as many as there can be.
+    """
     t = config["trainer"]
-    batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"]
-    texts, length = f.chunk
+    devices, (texts, length) = t["devices"] * t["num_nodes"], f.chunk
     activations = f.saved_bytes
     if t["gradient_checkpointing"] and f.adapter:  # the inputs of all layers, and one layer at a time
         activations = activations // f.layers + f.layers * f.layer_bytes
     activations += max(0, f.crowd_bytes - f.saved_bytes)  # a head on many short texts
-    chunks = -(-f.chunks // devices)
-    kind = "texts" if f.rows == batch else "queries"
+    chunks: float = -(-f.chunks // devices)
+    if tokens is not None:
+        chunks = min(chunks, max(1.0, tokens / devices / (texts * length)))
     if t["gradcache"]:
         chunks = min(chunks, max(1, -(-t["graph_tokens"] // (texts * length))))
-    kept = activations * chunks
     fixed = f.base_bytes + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
+    return fixed, round(activations * chunks)
+
+
+def described(config: Config, f: Facts) -> list[tuple[str, str]]:
+    """Return (name, text) lines."""
+    t = config["trainer"]
+    batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"] * t["num_nodes"]
+    texts, length = f.chunk
+    kind = "texts" if f.rows == batch else "queries"
+    fixed, kept = memory(config, f)
     return [
         ("model", f"{config['model']['path']}: {f.layers} layers, attn={config['attn']['name']}"),
         *([("lineage", f"{', '.join(config['lineage'])} (not read here)")] if config.get("lineage") else []),
