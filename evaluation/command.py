@@ -5,7 +5,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.compose import composed, plain
 from cli.help import help_screen
@@ -22,6 +22,9 @@ from evaluation.results import left_out, nothing_left
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.task_data import TYPES
 from records.fingerprint import remember_below
+
+if TYPE_CHECKING:
+    from evaluation.crew import Crew
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
@@ -87,6 +90,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 LIMITS = ENCODER | {
     "threads": Limit(1, "one for each core"),
+    "devices": Limit(1),
     **{f"benchmark.{key}": Limit(2) for key in ("documents", "candidates", "classes")},
     **{f"benchmark.{key}": Limit(1) for key in ("queries", "class_members", "train_per_class", "body_chars")},
     **{f"benchmark.{key}": Limit(1) for key in ("experiments", "bootstraps", "relatives", "summarized")},
@@ -160,12 +164,15 @@ def run(cfg: Config) -> list[Outcome]:
     found = read_by(found, readings) if readings else found
     import torch
 
+    from evaluation.crew import crew, outer, serve_if_other
     from evaluation.plan.plan import make_plan
     from evaluation.tasks.chosen import task_set
 
     check_encoder(cfg)
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
+    serve_if_other(idle=cfg["plan"])
+    cfg["devices"] = outer().world_size() if outer() else cfg["devices"]
     tasks = task_set(cfg)
     found = found if readings else share_starts(found)
     with quiet():
@@ -175,7 +182,8 @@ def run(cfg: Config) -> list[Outcome]:
     if cfg["plan"]:
         return []
 
-    outcomes = _score_all(found, tasks.tasks, cfg, plan)
+    with crew(cfg["devices"], cfg["threads"], cfg["accelerator"]) as others:
+        outcomes = _score_all(found, tasks.tasks, cfg, plan, others)
     print(f"\n{report(outcomes)}\n")
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
@@ -184,7 +192,9 @@ def run(cfg: Config) -> list[Outcome]:
     return outcomes
 
 
-def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan) -> list[Outcome]:
+def _score_all(
+    found: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan, others: "Crew | None"
+) -> list[Outcome]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
@@ -208,11 +218,11 @@ def _score_all(found: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan
                 bar.update(line, description=f"{title} {name}", completed=before + position[name])
 
             mode = candidate.manifest["config"]["evaluation"]["instructions"]
-            options = Options(read_instructions(mode), cfg["predictions"], plan.cache_dir, plan.tokens[i])
+            options = Options(read_instructions(mode), cfg["predictions"], plan.cache_dir, plan.tokens[i], others)
             outcome = score(candidate, tasks, options, on_task, on_texts)
             outcomes[i] = outcome
-            spent = outcome.tokens, outcome.encoding
-            remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], *spent)
+            spent = {"tokens": outcome.tokens, "seconds": outcome.encoding, "devices": cfg["devices"]}
+            remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], **spent)
             print(f"{candidate.title}: {outcome.computed} new scores in {outcome.seconds:.0f} s", flush=True)
     return [outcomes[i] for i in range(len(found))]
 

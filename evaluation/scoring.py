@@ -75,6 +75,7 @@ class Options:
     predictions: bool = False
     cache_dir: Path | None = None  # of embeddings on disk; None keeps them in memory, for one candidate
     expected: int | None = None  # tokens to encode, by the plan
+    crew: Any = None  # further processes that encode (`evaluation.crew.Crew`); None: this one alone
 
 
 def score(
@@ -92,7 +93,7 @@ def score(
     from evaluation.mteb_encoder import MtebEncoder, model_meta
 
     with quiet():
-        encoder = candidate.load()
+        encoder = options.crew.load(candidate) if options.crew else candidate.load()
     revision = results.revision(candidate, encoder.fingerprint, options.instructions)
     folder = results.model_folder(candidate) / revision
     results.mend_settings(folder)

@@ -22,23 +22,32 @@ class Rate:
     how: str
 
 
-def rate_of(cache_dir: Path, config: dict[str, Any], threads: int | None) -> Rate:
-    """Return the rate last measured here with this model and setting, or the default."""
+def rate_of(cache_dir: Path, config: dict[str, Any], threads: int | None, devices: int = 1) -> Rate:
+    """Return the rate last measured here with this model and setting, or the default.
+
+    Of several devices: theirs where it was measured, else as many times the rate of one.
+    """
     rates = read_object(cache_dir / FILE) or {}
-    measured = rates.get(_key(config, threads))
-    if measured:
-        return Rate(measured["tokens_per_second"], f"as measured here on {measured['date']}")
-    return Rate(DEFAULT, "the rate of the embedded model on one core; nothing was measured here yet")
+    for count, further in ((devices, ""), (1, f" on one device, times {devices}")):
+        measured = rates.get(_key(config, threads, count))
+        if measured:
+            tokens = measured["tokens_per_second"] * devices / count
+            return Rate(tokens, f"as measured here on {measured['date']}{further}")
+    of_all = f", times {devices}" if devices > 1 else ""
+    return Rate(DEFAULT * devices, f"the rate of the embedded model on one core{of_all}; nothing was measured here yet")
 
 
-def remember(cache_dir: Path, config: dict[str, Any], threads: int | None, tokens: int, seconds: float) -> None:
-    """Keep a measured rate for later forecasts, where enough was encoded."""
+def remember(
+    cache_dir: Path, config: dict[str, Any], threads: int | None, *, tokens: int, seconds: float, devices: int = 1
+) -> None:
+    """Keep a measured rate of all devices together for later forecasts, where enough was encoded."""
     if tokens >= ENOUGH[0] and seconds >= ENOUGH[1]:
         measured = {"tokens_per_second": round(tokens / seconds, 1), "date": str(date.today())}
         rates = read_object(cache_dir / FILE) or {}
-        write_json(cache_dir / FILE, {**rates, _key(config, threads): measured})
+        write_json(cache_dir / FILE, {**rates, _key(config, threads, devices): measured})
 
 
-def _key(config: dict[str, Any], threads: int | None) -> str:
+def _key(config: dict[str, Any], threads: int | None, devices: int) -> str:
     words = {"model": config.get("model", {}).get("path"), "attn": config.get("attn", {}).get("name")}
-    return " ".join(f"{key}={({**config, **words, 'threads': threads}).get(key)}" for key in KEYS)
+    key = " ".join(f"{key}={({**config, **words, 'threads': threads}).get(key)}" for key in KEYS)
+    return key + (f" devices={devices}" if devices > 1 else "")

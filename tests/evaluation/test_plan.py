@@ -140,6 +140,9 @@ def test_a_measured_rate_is_used_the_next_time(tmp_path) -> None:
     remember(tmp_path, CONFIG, 1, tokens=30_000, seconds=10.0)
     remember(tmp_path, CONFIG, 4, tokens=90_000, seconds=10.0)
     assert rate_of(tmp_path, CONFIG, 1).tokens == 3000
+    assert rate_of(tmp_path, CONFIG, 1, devices=8).tokens == 24_000
+    remember(tmp_path, CONFIG, 1, tokens=90_000, seconds=5.0, devices=8)
+    assert (rate_of(tmp_path, CONFIG, 1, devices=8).tokens, rate_of(tmp_path, CONFIG, 1).tokens) == (18_000, 3000)
     assert "measured here on 20" in rate_of(tmp_path, CONFIG, 1).how
     assert rate_of(tmp_path, {**CONFIG, "max_length": 512}, 1).tokens == DEFAULT
     (tmp_path / "rates.json").write_text("{")
