@@ -28,11 +28,12 @@ def main() -> None:
     """Compose the configuration, refuse what is misspelt, and hand each job to its objective."""
     import hydra
 
-    from cli.compose import CONF, check_overrides, composed
+    from cli.compose import CONF, check_overrides, composed, params_of_sweeps
     from cli.help import help_screen
-    from cli.hydra_flags import flags_first, job_config, printed_whole, read_flags
-    from cli.jobs import Jobs
+    from cli.hydra_flags import SHOWN, flags_first, job_config, printed_whole, read_flags
     from cli.quoting import train_words
+    from studies.launchers import launcher_words
+    from studies.sweep import Jobs
 
     words = train_words(sys.argv[1:])
     flags = read_flags(words)
@@ -47,11 +48,14 @@ def main() -> None:
     if flags.cfg == "job":
         print(job_config(composed("train", flags.overrides), flags), end="")
         return
-    jobs = Jobs(run)
+    jobs, launcher = Jobs(run), launcher_words(flags.overrides)
+    sys.argv += launcher
+    shown = any(getattr(flags, name) for name in SHOWN)
+    if not shown and (flags.multirun or launcher or params_of_sweeps(words)):
+        jobs.plan(flags.overrides)
     start = hydra.main(config_path=str(CONF), config_name="train", version_base="1.3")(jobs.run)
-    with printed_whole(flags):
+    with jobs.told(), printed_whole(flags):
         start()
-    jobs.close()
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def check_overrides(name: str, arguments: Sequence[str]) -> list[str]:
     """
     flags = read_flags(arguments)
     words: list[str] = flags.overrides
-    words = [*_params_of_sweeps(words), *words]  # a word of the command line comes last, and counts
+    words = [*params_of_sweeps(words), *words]  # a word of the command line comes last, and counts
     try:
         parsed = OverridesParser.create().parse_overrides(words)
     except HydraException as error:
@@ -112,7 +112,7 @@ def check_overrides(name: str, arguments: Sequence[str]) -> list[str]:
     return [key.lstrip("+") for key, values in swept.items() if len(values) > 1]
 
 
-def _params_of_sweeps(words: Sequence[str]) -> list[str]:
+def params_of_sweeps(words: Sequence[str]) -> list[str]:
     """The axes of `sweep=<name>` as words: only with a cell of theirs does a key such as pooler.mlp exist."""
     names = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]
     params = [options("sweep")[name]["hydra"]["sweeper"]["params"] for name in names if name in options("sweep")]

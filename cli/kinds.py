@@ -21,17 +21,19 @@ KINDS = {  # as `kind_of` names them -> as a message does
 PROGRAMS = ("train", "encoder", "evaluate", "representation", "mine", "specialise", "study")
 OWN_CHECK = ("seeds", "designs", "objective.matryoshka", "objective.betas", "evaluation.dims")  # and a better message
 MAY_BE_EMPTY = ("data.packages", "data.development")
-FREE = ("data.mix.", "model.architecture.", "objective.weights.")  # below these any name may stand
+FREE = ("data.mix.", "model.architecture.", "objective.weights.", "launcher.more.")  # below these any name may stand
 OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each source of data=mix has
 # Keys that are null in conf/, or computed: what else may stand there. Those with limits or words need no row.
 WHERE_NULL = {
     **dict.fromkeys(("data.instruction", "data.revision", "logging.wandb", "pooler.statistics"), "text"),
     **dict.fromkeys(("objective.mask_token", "tasks_dir", "results", "out", "word_level.conll", "replay"), "text"),
+    **dict.fromkeys((f"launcher.{key}" for key in ("partition", "account", "qos", "constraint")), "text"),
     **dict.fromkeys(("axes", "lora.start", "objective.domains", "lora.targets", "benchmark.tasks"), "texts"),
+    "launcher.setup": "texts",
     **dict.fromkeys(("objective.matryoshka_weights", "lora.weights"), "numbers"),
     **dict.fromkeys(("run", "readings", "tasks", "questions", "data.path"), "text or texts"),
     "lineage": "texts or null",
-    "objective.weights": "mapping",
+    **dict.fromkeys(("objective.weights", "launcher.more"), "mapping"),
     "max_length": "number",
 }
 

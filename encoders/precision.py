@@ -79,7 +79,8 @@ def be_deterministic(wanted: bool) -> None:
 def best_device(accelerator: str = "auto") -> torch.device:
     """Return this process's own GPU where there is one and `accelerator` allows it, else the CPU."""
     if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available():
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))  # set by Lightning, torchrun and Slurm
+        rank = os.environ.get("LOCAL_RANK") or os.environ.get("SLURM_LOCALID", "0")  # Lightning, torchrun; SLURM
+        return torch.device("cuda", int(rank))
     return torch.device("cpu")
 
 

@@ -16,7 +16,7 @@ from records.identity import BOOKKEEPING, below, different_keys
 from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
-UNNAMED = ("encoder", "design", "sweep")  # groups that only list other groups: what they set is named
+UNNAMED = ("encoder", "design", "sweep", "launcher")  # list other groups, whose settings are named; or say who runs it
 # Groups that choose members of others: their name says it all.
 CHOOSING = ("experiment", "profile", "divergence", "mixture")
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.

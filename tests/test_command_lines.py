@@ -20,6 +20,7 @@ ENTRY_POINTS = {
     "analysis.machines": ["-m", "analysis.machines"],
     "representation": ["-m", "representation"],
     "evaluation.alpha": ["-m", "evaluation.alpha"],
+    "studies.status": ["-m", "studies.status"],
     "training.mine": ["-m", "training.mine"],
     "training.specialise": ["-m", "training.specialise"],
 }

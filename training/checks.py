@@ -51,6 +51,11 @@ LIMITS = {
     "trainer.validate_every": Limit(0),
     "trainer.average": real(1e-6, "the last weights", largest=1),
     "trainer.devices": Limit(1),
+    "trainer.num_nodes": Limit(1),
+    "launcher.jobs": Limit(-1),
+    **{f"launcher.{key}": Limit(1) for key in ("minutes", "cpus", "at_once")},
+    "launcher.gpus": Limit(0),
+    "launcher.memory": Limit(1, "what the partition gives"),
     "trainer.threads": Limit(1, "one for each core"),
     "trainer.gradient_clip": real(0, "none"),
     "objective.warmup": Limit(0),
@@ -71,8 +76,10 @@ WORDS = {
     **OF_ADAPTER_WORDS,
     "lora.combine": COMBINE,
     "adapter.name": tuple(options("adapter")),
+    "launcher.name": tuple(options("launcher")),
     "trainer.progress": (True, False, "lines"),
-    **dict.fromkeys(("check", "resume", "logging.csv", "logging.tensorboard"), SWITCH),
+    **dict.fromkeys(("resume", "logging.csv", "logging.tensorboard"), SWITCH),
+    "check": (True, False, "plan"),
 }
 NEEDED = ("model", "attn", "pooler", "head", "template", "data", "objective", "trainer")
 
@@ -127,13 +134,16 @@ def _refuse_other_recipe(objective: Config) -> None:
 
 def _check_trainer(config: Config, zero_steps: bool) -> None:
     t = config["trainer"]
-    batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"]
+    batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"] * t["num_nodes"]
     if chunk and chunk > batch:
         raise UserError(
             f"trainer.global_batch_size={batch} is smaller than trainer.chunk_size={chunk}. Lower chunk_size."
         )
     if batch % devices:
-        raise UserError(f"trainer.global_batch_size={batch} is not divisible over trainer.devices={devices}.")
+        nodes = f" x trainer.num_nodes={t['num_nodes']}" if t["num_nodes"] > 1 else ""
+        raise UserError(
+            f"trainer.global_batch_size={batch} is not divisible over trainer.devices={t['devices']}{nodes}."
+        )
     if t["max_steps"] < 1 and not zero_steps:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."

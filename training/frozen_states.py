@@ -42,7 +42,7 @@ def check_frozen(config: Config) -> None:
             f"backbone.frozen=true keeps no states of padding, which pooler={name} reads with last_real=false or "
             "mask_padding=false. Leave one out."
         )
-    if config["trainer"]["devices"] > 1:
+    if config["trainer"]["devices"] * config["trainer"]["num_nodes"] > 1:
         raise UserError(
             f"backbone.frozen=true trains in one process, but trainer.devices={config['trainer']['devices']}. "
             "Set trainer.devices=1: the head alone is quick."

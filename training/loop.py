@@ -6,6 +6,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, Wand
 from pytorch_lightning.strategies import DDPStrategy
 
 from cli.errors import UserError
+from cli.remarks import HOME
 from encoders.precision import best_device
 from records.atomic import replacing
+from records.progress import EVERY, Progress, write_progress
 
 LAST = "last.ckpt"
 
@@ -65,7 +68,8 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
         yield
         return
     words, before = sys.argv, set(os.environ)
-    sys.argv = [words[0], *(w for w in HydraConfig.get().overrides.task if not w.startswith("sweep="))]
+    of_sweeps = ("sweep=", "launcher")
+    sys.argv = [str(HOME / "train.py"), *(w for w in HydraConfig.get().overrides.task if not w.startswith(of_sweeps))]
     try:
         yield
     finally:
@@ -76,29 +80,57 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
             dist.destroy_process_group()
 
 
-LINES = 6  # over a whole run
+class ProgressFile(pl.Callback):
+    """Say how far the run is in its folder, every few seconds, for `python -m studies.status`."""
 
-
-class ProgressLines(pl.Callback):
-    """Print a line every sixth of the steps: step, loss, tokens/s, time left."""
-
-    def __init__(self, name: str, steps: int) -> None:
-        self.name, self.steps, self.every = name, steps, max(1, steps // LINES)
-        self.first, self.started = 0, 0.0
+    def __init__(self, folder: Path, steps: int) -> None:
+        self.folder, self.steps = folder, steps
+        self.first, self.started, self.written = 0, 0.0, 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Time left counts from here, also where a run goes on."""
         self.first, self.started = trainer.global_step, time.perf_counter()
+        self.tell(trainer)
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any) -> None:
+        """Write where it is time, on the first process only."""
+        if time.perf_counter() - self.written >= EVERY:
+            self.tell(trainer)
+
+    def tell(self, trainer: pl.Trainer) -> None:
+        """Write the file."""
+        if not trainer.is_global_zero:
+            return
+        self.written, step = time.perf_counter(), trainer.global_step
+        taken, loss = step - self.first, trainer.progress_bar_metrics.get("loss")
+        left = self.seconds_left(step) if taken else None
+        finite = float(loss) if loss is not None and isfinite(loss) else None
+        write_progress(self.folder, Progress(step, self.steps, finite, left))
+
+    def seconds_left(self, step: int) -> float:
+        """Return the time of the steps after `step`, at the mean pace so far."""
+        return (time.perf_counter() - self.started) / (step - self.first) * (self.steps - step)
+
+
+LINES = 6  # over a whole run
+
+
+class ProgressLines(ProgressFile):
+    """Print a line every sixth of the steps: step, loss, tokens/s, time left; and write the file."""
+
+    def __init__(self, folder: Path, steps: int) -> None:
+        super().__init__(folder, steps)
+        self.every = max(1, steps // LINES)
 
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any) -> None:
         """Say how far it is, on the first process only."""
+        super().on_train_batch_end(trainer, *args)
         step = trainer.global_step
         if step % self.every or step == self.steps or not trainer.is_global_zero:
             return
-        left = (time.perf_counter() - self.started) / (step - self.first) * (self.steps - step)
         shown = trainer.progress_bar_metrics
-        figures = f"loss {shown['loss']:.3f}, {shown['tokens/s']:,.0f} tokens/s, {left:.0f} s left"
-        print(f"{self.name}: step {step} of {self.steps}, {figures}", flush=True)
+        figures = f"loss {shown['loss']:.3f}, {shown['tokens/s']:,.0f} tokens/s, {self.seconds_left(step):.0f} s left"
+        print(f"{self.folder}: step {step} of {self.steps}, {figures}", flush=True)
 
 
 Config = dict[str, Any]
@@ -114,16 +146,17 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
     device = best_device(config["accelerator"])
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)  # an earlier run of a sweep is no part of this one's peak
-    callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), *further]
-    if t["progress"]:
-        lines = t["progress"] == "lines"
-        callbacks.append(ProgressLines(str(folder), t["max_steps"]) if lines else RichProgressBar(leave=True))
+    told = ProgressLines if t["progress"] == "lines" else ProgressFile
+    callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), *further, told(folder, t["max_steps"])]
+    if t["progress"] is True:
+        callbacks.append(RichProgressBar(leave=True))
     defaults = {
         "max_steps": t["max_steps"],
         "max_epochs": 1,  # of the clock; the epochs of the data are those of the batches
         "accelerator": device.type,  # as `best_device` resolved it: Lightning's own "auto" would take Apple's GPU
         "devices": t["devices"],
-        "strategy": GatheredStrategy() if t["devices"] > 1 else "auto",
+        "num_nodes": t["num_nodes"],
+        "strategy": GatheredStrategy() if t["devices"] * t["num_nodes"] > 1 else "auto",
         "logger": loggers(config, folder),
         "callbacks": callbacks,
         "enable_checkpointing": False,

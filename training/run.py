@@ -13,6 +13,7 @@ from cli.quiet import quieten
 from corpora.triples import Triple
 from records.fingerprint import digest_of, remember_below
 from records.lock import alone_in
+from records.progress import FILE as PROGRESS
 from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_instructed, check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
@@ -24,6 +25,7 @@ from training.manifest_facts import announcement, continued, opening_manifest, s
 from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
+from training.plan import plan, remember
 from training.replay import REFUSED, keep_step, read_step, replay
 from training.set_up import SetUp, save_trained, set_up
 from training.validation import SHOWN, HeldOut
@@ -44,7 +46,7 @@ def run(config: Config) -> None:
         return
     if config["check"]:
         begin(config)
-        check(config)
+        (plan if config["check"] == "plan" else check)(config)
         return
     hydra = HydraConfig.get()
     fixed = fixed_words(config, hydra.overrides.task, hydra.sweeper.get("params") or {})
@@ -102,7 +104,11 @@ def run_again(folder: Path) -> None:
     state = read_step(folder)
     config = state["config"]
     begin(config)
-    print("\n".join(replay(build({**config, "trainer": {**config["trainer"], "devices": 1}}, folder)[0], state)))
+    print(
+        "\n".join(
+            replay(build({**config, "trainer": {**config["trainer"], "devices": 1, "num_nodes": 1}}, folder)[0], state)
+        )
+    )
 
 
 def _train(config: Config, folder: RunFolder, first: bool) -> None:
@@ -132,6 +138,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     unmoved = {} if t["max_steps"] else before
     after = held.last or unmoved or objective.held_out_scores()  # no step was left, an earlier attempt took the last
     steps = step_facts(module)
+    remember(config, next(encoder.parameters()).device.type, steps["flops"], steps["seconds"])
     closing = {
         **steps,
         **objective.facts(steps),
@@ -140,7 +147,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         "collapse": objective.collapse(steps["loss"], before, after) if t["max_steps"] else None,
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})
-    for name in (LAST, REFUSED):
+    for name in (LAST, REFUSED, PROGRESS):
         (folder.path / name).unlink(missing_ok=True)
     shown = list(after)[:SHOWN]
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in shown)

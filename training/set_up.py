@@ -1,10 +1,12 @@
 """Build what a run starts from, encoder with LoRA or on cached states and its tokenizer; write what it trained."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 from peft import PeftModel
 from safetensors.torch import save_file
 
@@ -51,6 +53,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
     t = config["trainer"]
     device = best_device(config["accelerator"])
     check_devices(t["devices"], device, config["accelerator"])
+    check_processes(t["devices"], t["num_nodes"])
     precision = resolve_precision(config["precision"], device)
     encoder, adapted = build_encoder(config, precision, device), None
     if config["backbone"]["frozen"]:
@@ -78,6 +81,22 @@ def check_devices(devices: int, device: torch.device, accelerator: str = "auto")
         raise UserError(
             f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. "
             "Lower trainer.devices: batches and gradients stay the same."
+        )
+
+
+def check_processes(devices: int, nodes: int) -> None:
+    """Refuse several machines without torchrun or SLURM, and other numbers of processes than torchrun starts."""
+    started = int(os.environ["WORLD_SIZE"]) if TorchElasticEnvironment.detect() else None
+    if started not in (None, devices * nodes):
+        raise UserError(
+            f"torchrun starts {started} processes, but trainer.devices={devices} x trainer.num_nodes={nodes} are "
+            f"{devices * nodes}. Make them agree: --nproc-per-node is trainer.devices, --nnodes is trainer.num_nodes."
+        )
+    tasks = os.environ.get("SLURM_NTASKS") if SLURMEnvironment.detect() else None
+    if nodes > 1 and started is None and tasks != str(devices * nodes):
+        raise UserError(
+            f"trainer.num_nodes={nodes} needs {devices * nodes} processes, which torchrun or SLURM start "
+            f"({tasks or 'no'} SLURM tasks here). See docs/cluster.md."
         )
 
 

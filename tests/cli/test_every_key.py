@@ -65,7 +65,7 @@ def each_option(words: list[str], *groups: str) -> list[tuple[list[str], str, st
 MINED = ["run=x", "out=x.jsonl"]
 TRAINED = [([*words], "", "") for words in (["experiment=pretrain_tiny"], ["data=mix"], ["data=families"])]
 CHECKS = {  # program -> its checks, and (words, group, option) that have all of its keys
-    "train": (check_train, [*each_option([], "pooler", "attn", "objective", "data"), *TRAINED]),
+    "train": (check_train, [*each_option([], "pooler", "attn", "objective", "data", "launcher"), *TRAINED]),
     "evaluate": (check_scoring(check_evaluate), each_option([], "benchmark")),
     "representation": (check_scoring(check_representation), each_option([])),
     "mine": (check_mine, [*each_option(MINED, "data"), (["data=mix", *MINED], "", "")]),

@@ -3,12 +3,13 @@
 import re
 from types import SimpleNamespace
 
+from records.progress import read_progress
 from training.loop import ProgressLines
 
 
-def test_six_lines_a_run_and_none_at_the_end(capsys):
-    lines = ProgressLines("runs/a", steps=12)
-    trainer = SimpleNamespace(global_step=0, is_global_zero=True)
+def test_six_lines_a_run_and_none_at_the_end(capsys, tmp_path):
+    lines = ProgressLines(tmp_path, steps=12)
+    trainer = SimpleNamespace(global_step=0, is_global_zero=True, progress_bar_metrics={})
     lines.on_train_start(trainer, None)
     for step in range(1, 13):
         trainer.global_step = step
@@ -16,12 +17,14 @@ def test_six_lines_a_run_and_none_at_the_end(capsys):
         lines.on_train_batch_end(trainer)
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 5
-    assert re.fullmatch(r"runs/a: step 2 of 12, loss 0\.200, 1,234 tokens/s, \d+ s left", said[0])
-    assert said[-1].startswith("runs/a: step 10 of 12, loss 1.000")
+    assert re.fullmatch(rf"{tmp_path}: step 2 of 12, loss 0\.200, 1,234 tokens/s, \d+ s left", said[0])
+    assert said[-1].startswith(f"{tmp_path}: step 10 of 12, loss 1.000")
+    assert (read_progress(tmp_path).step, read_progress(tmp_path).alive) == (0, True), "five seconds have not passed"
 
 
-def test_other_processes_are_silent(capsys):
-    lines = ProgressLines("runs/a", steps=1)
+def test_other_processes_are_silent(capsys, tmp_path):
+    lines = ProgressLines(tmp_path, steps=1)
     trainer = SimpleNamespace(global_step=1, is_global_zero=False)
     lines.on_train_batch_end(trainer)
     assert capsys.readouterr().out == ""
+    assert read_progress(tmp_path) is None

@@ -116,7 +116,7 @@ class CLM(Pretraining):
         "seed": Limit(0),
         "trainer.max_steps": Limit(1),
         "trainer.checkpoint_every": Limit(0),
-        "trainer.devices": Limit(1, largest=1),
+        **dict.fromkeys(("trainer.devices", "trainer.num_nodes"), Limit(1, largest=1)),
         "trainer.threads": Limit(1, "one for each core"),
         "objective.sequence_length": Limit(2),  # a token is predicted from those before it
         "objective.batch": Limit(1),

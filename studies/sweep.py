@@ -1,0 +1,140 @@
+"""The jobs of train.py under Hydra: one, or those of a sweep, whatever launcher runs them.
+
+A job may run in this process, in another or on another machine. What it says of itself is a file in the sweep's record,
+<runs_dir>/.sweeps/<time>-<process>: `jobs.json` has the words of all jobs, `<number>.json` the state of one.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from cli.compose import composed, params_of_sweeps, plain
+from cli.errors import UserError, explained, leave_if_unread
+from records.atomic import write_json
+from records.run_folder import fixed_words, run_folder
+
+RECORDS = ".sweeps"
+RANKS = ("RANK", "SLURM_PROCID", "LOCAL_RANK")  # of the process within its job, as torchrun, Slurm and Lightning set it
+STOPPED = (0, None, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # by whoever stopped the sweep, without a fault
+KILLED = "its process ended without a word (killed, out of memory, or out of time)"
+
+
+class Jobs:
+    """Runs one Hydra job after another, here or wherever a launcher calls it; one that fails does not stop the others.
+
+    run: called with the resolved configuration of each job.
+    """
+
+    def __init__(self, run: Callable[[dict[str, Any]], None]) -> None:
+        self._run = run
+        self.record: Path | None = None  # of a sweep
+
+    def plan(self, words: Sequence[str]) -> None:
+        """Write down the jobs of a sweep before the first of them starts. words: as Hydra sweeps over them."""
+        parsed = OverridesParser.create().parse_overrides([*params_of_sweeps(words), *words])
+        jobs = [list(job) for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
+        runs_dir = Path(composed("train", jobs[0])["runs_dir"])
+        record = runs_dir / RECORDS / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        write_json(record / "jobs.json", jobs)
+        self.record = record.absolute()
+
+    def run(self, cfg: DictConfig) -> None:
+        """Run a job; in a sweep its error goes into the record, and the next job may start."""
+        config, sweeping = plain(cfg), HydraConfig.get().mode is RunMode.MULTIRUN
+        self._write("running")
+        folder = None
+        try:
+            folder = _folder(config)
+            self._write("running", folder=folder)
+            with explained():
+                self._run(config)
+        except BrokenPipeError:
+            leave_if_unread()  # Hydra would print a trace
+            raise
+        except UserError as error:
+            if not sweeping:
+                raise SystemExit(_report(error)) from error
+            _report(error)
+            self._write("failed", error=" ".join(str(error).split()), folder=folder)
+        except Exception as error:
+            if not sweeping:
+                raise
+            traceback.print_exc()
+            last = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            self._write("failed", error=last[:500], folder=folder)
+        else:
+            self._write("done", folder=folder)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Run Hydra within it: at its end the jobs of a sweep that failed are listed, each with its last error.
+
+        Raises `UserError` where there are any, also where the launcher gave up because the process of one was killed.
+        """
+        try:
+            yield
+        except SystemExit as error:
+            if error.code in STOPPED or not self.record:
+                raise
+        failed = [job for job in self._jobs() if job["status"] in ("failed", "running")]
+        if failed:
+            raise UserError(self._told(failed))
+
+    def _jobs(self) -> list[dict[str, Any]]:
+        return read_record(self.record) if self.record else []
+
+    def _told(self, failed: Sequence[dict[str, Any]]) -> str:
+        jobs = self._jobs()
+        common = set.intersection(*({*job["words"]} for job in jobs)) if len(jobs) > 1 else set()
+        for job in failed:
+            own = " ".join(word for word in job["words"] if word not in common)
+            print(f"failed: {own}: {job.get('error', KILLED)}", file=sys.stderr)
+        done = sum(job["status"] == "done" for job in jobs)
+        return (
+            f"{len(failed)} of the sweep's {len(jobs)} runs failed; their last errors stand above. {done} ended well. "
+            "What is finished is kept: the same command goes on."
+        )
+
+    def _write(self, status: str, **facts: Any) -> None:
+        first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
+        if self.record and (first or status == "failed"):  # of several processes that share a job, the first one counts
+            path = self.record / f"{HydraConfig.get().job.num}.json"
+            write_json(path, {"status": status, "written": time.time(), **facts})
+
+
+def read_record(record: Path) -> list[dict[str, Any]]:
+    """Return the jobs of a sweep: words, status (waiting, running, failed, done) and, where known, folder and error."""
+    jobs = []
+    for number, words in enumerate(json.loads((record / "jobs.json").read_text(encoding="utf-8"))):
+        job = {"words": words, "status": "waiting"}
+        with suppress(OSError, ValueError):
+            job |= json.loads((record / f"{number}.json").read_text(encoding="utf-8"))
+        jobs.append(job)
+    return jobs
+
+
+def _folder(config: dict[str, Any]) -> str | None:
+    """The folder of the job's run; None where its objective makes another thing, such as a base."""
+    if not (config["pooler"] and config["attn"]):
+        return None
+    hydra = HydraConfig.get()
+    fixed = fixed_words(config, hydra.overrides.task, hydra.sweeper.get("params") or {})
+    return str(run_folder(config, hydra.runtime.choices, fixed).path.absolute())
+
+
+def _report(error: UserError) -> int:
+    print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
+    return 2

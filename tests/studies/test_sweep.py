@@ -1,0 +1,127 @@
+"""Sweeps under Hydra's launchers: a cell that fails stops no other, is named with its error, and is seen by status."""
+
+import json
+import re
+import shlex
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from cli import compose
+from cli.compose import CONF, check_overrides, composed, composer, params_of_sweeps, plain
+from cli.errors import UserError
+from cli.quoting import evaluate_words, train_words
+from evaluation.command import check as check_evaluate
+from records.manifest import sealed
+from records.progress import Progress, write_progress
+from studies.launchers import PLUGIN, SETTINGS, launcher_words
+from studies.status import plain_table, rows
+from studies.sweep import RECORDS
+from tests.started import start
+from tests.triples import write_triples
+from training.checks import check_sizes
+
+
+def installed(name):
+    return name not in PLUGIN or bool(find_spec("hydra_plugins") and find_spec(f"hydra_plugins.{PLUGIN[name][0]}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["none", "slurm_local"])
+def test_a_cell_that_fails_stops_no_other_and_the_command_goes_on(launcher, small_model, tmp_path):
+    if not installed(launcher):
+        pytest.skip(f"launcher={launcher} is not installed")
+    pairs = tmp_path / "pairs.jsonl"
+    write_triples(pairs)
+    words = [f"model.path={small_model}", "data=jsonl", f"data.path='{pairs}'", "data.validation=4", "accelerator=cpu"]
+    words += ["trainer.max_steps=1", "trainer.global_batch_size=4", "trainer.progress=false", "max_length=48"]
+    words += ["logging.tensorboard=false", f"runs_dir={tmp_path}", f"launcher={launcher}", "study=s", "seed=0"]
+    sweep = ["train.py", "-m", *words, "lora.targets=choice([nope],[q_proj])"]
+    done = start(*sweep)
+    assert done.returncode == 2, done.stderr[-3000:]
+    failed, last = done.stderr.splitlines()[-2:]
+    assert failed.startswith("failed: lora.targets=[nope]: lora.targets names ['nope'], not in this model.")
+    assert last.startswith("error: 1 of the sweep's 2 runs failed; their last errors stand above. 1 ended well.")
+    shown = {row.state: row for row in rows([tmp_path])}
+    assert shown.keys() == {"done", "failed"}
+    assert shown["failed"].note in failed
+    if launcher == "none":
+        again = start(*sweep)
+        assert (again.returncode, "is finished; nothing to do" in again.stdout) == (2, True)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_launcher_is_hydras_own_with_the_settings_of_conf(name, monkeypatch):
+    words = [f"launcher={name}", "launcher.more={mail-type: END}" if name == "slurm" else "trainer.devices=2"]
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    if not installed(name):
+        extra = PLUGIN[name][1]
+        with pytest.raises(UserError, match=rf'launcher={name} needs .* Install it: pip install "\.\[{extra}\]"'):
+            launcher_words(words)
+        return
+    whole = [*words, "trainer.num_nodes=4", *launcher_words(words)]
+    with composer() as make:
+        cfg = make("train", whole, return_hydra_config=True)
+        settings = cfg.hydra.launcher
+        assert all(key in settings for key in SETTINGS[name])
+        if name == "slurm":
+            assert (settings.nodes, settings.tasks_per_node, settings.gpus_per_node) == (4, 1, 1)
+            assert settings.additional_parameters == {"mail-type": "END"}
+    assert launcher_words(["lora.r=8", "launcher=none"]) == []
+
+
+def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
+    config = {"trainer": {"max_steps": 60}}
+    folders = {name: tmp_path / f"study/{name}-bi/seed=0" for name in ("ended", "runs", "stopped")}
+    for name, folder in folders.items():
+        folder.mkdir(parents=True)
+        status = {"status": "finished", "steps": 60, "loss": 1.25} if name == "ended" else {"status": "running"}
+        manifest = sealed({"manifest_version": 2, "config": config, **status})
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_progress(folders["runs"], Progress(20, 60, 2.0, 80.0))
+    write_progress(folders["stopped"], Progress(10, 60, 3.0, 99.0, host="elsewhere", written=time.time() - 3600))
+    scores = tmp_path / "study/scores/results/study__ended-bi/seed=0@1a2b3c4d"
+    scores.mkdir(parents=True)
+    for task, value in (("A", 0.25), ("B", 0.75)):
+        entry = {"main_score": value, "hf_subset": "default", "languages": ["eng-Latn"]}
+        (scores / f"{task}.json").write_text(json.dumps({"task_name": task, "scores": {"test": [entry]}}))
+    record = tmp_path / RECORDS / "20260101-000000-1"
+    record.mkdir(parents=True)
+    (record / "jobs.json").write_text(json.dumps([["pooler=runs"], ["pooler=mean", "seed=1"]]))
+    (record / "0.json").write_text(json.dumps({"status": "running", "folder": str(folders["runs"])}))
+    found = rows([tmp_path])
+    assert [(Path(row.name).parent.name, row.state) for row in found[:3]] == [
+        ("ended-bi", "done"),
+        ("runs-bi", "running"),
+        ("stopped-bi", "stopped"),
+    ]
+    assert (found[0].step, found[0].loss, found[0].score) == ("60", "1.250", "0.5000 (2)")
+    assert (found[1].step, found[1].loss) == ("20 of 60", "2.000")
+    assert found[1].left in ("80 s", "79 s")
+    assert (found[3].name, found[3].state) == ("pooler=mean seed=1", "waiting")
+    assert plain_table(found).splitlines()[-1] == "4 runs: 1 done, 1 running, 1 stopped, 1 waiting"
+
+
+PAGE = (CONF.parent / "docs" / "cluster.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^    .*?((?:train|evaluate)\.py) (.*?)(?:  #.*)?$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("program", "line"), COMMANDS, ids=[" ".join(words) for words in COMMANDS])
+def test_the_page_s_commands_compose_with_check(program, line, monkeypatch):
+    """Those behind srun and torchrun too; of a sweep its first cell, with all checks that need no weights."""
+    words = [word.replace("<run folder>", "runs/a/b/seed=0") for word in shlex.split(line)]
+    if program == "evaluate.py":
+        check_evaluate(plain(composed("evaluate", evaluate_words(words))))
+        return
+    monkeypatch.setattr(compose, "SWEEP_PROBES", 2)
+    words = train_words([*words, "check=true"])
+    check_overrides("train", words)
+    parsed = OverridesParser.create().parse_overrides([w for w in (*params_of_sweeps(words), *words) if w != "-m"])
+    first = BasicSweeper.split_arguments(parsed, None)[0][0]
+    config = plain(composed("train", first))
+    assert config["check"] is True
+    check_sizes(config)

@@ -1,0 +1,81 @@
+"""One run in several processes that torchrun or SLURM start, on one machine or two: the run of one process."""
+
+import json
+import socket
+
+import pytest
+from safetensors.torch import load_file
+
+from cli.errors import UserError
+from cli.remarks import HOME
+from records.run_folder import RunFolder
+from studies.workers import Job, run_jobs
+from training.run import train_run
+from training.set_up import check_processes
+
+# What a process is before it is train.py: its place among the others, as the program that starts it says.
+PROCESS = """
+import json, os, runpy, sys
+place, program, *words = sys.argv[1:]
+os.environ.update(json.loads(place))
+sys.argv[:] = [program, *words]
+runpy.run_path(program, run_name="__main__")
+"""
+WORDS = ["pooler=multilayer", "attn=bi", "precision=fp32", "max_length=48", "accelerator=cpu", "trainer.max_steps=3"]
+WORDS += ["trainer.global_batch_size=8", "token_budget=128", "data=jsonl", "data.validation=4", "objective.warmup=1"]
+WORDS += ["logging.tensorboard=false", "trainer.progress=false", "trainer.threads=1"]
+
+
+def torchrun(rank: int, nodes: int, devices: int, port: int) -> dict[str, str]:
+    """What torchrun sets (https://docs.pytorch.org/docs/stable/elastic/run.html)."""
+    place = {"RANK": rank, "LOCAL_RANK": rank % devices, "GROUP_RANK": rank // devices, "WORLD_SIZE": nodes * devices}
+    place |= {"LOCAL_WORLD_SIZE": devices, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "x"}
+    return {key: str(value) for key, value in place.items()}
+
+
+def slurm(rank: int, nodes: int, devices: int, port: int) -> dict[str, str]:
+    """What srun sets in each task (https://slurm.schedmd.com/srun.html)."""
+    place = {"PROCID": rank, "LOCALID": rank % devices, "NODEID": rank // devices, "NTASKS": nodes * devices}
+    place |= {"NTASKS_PER_NODE": devices, "NNODES": nodes, "JOB_ID": 7, "JOB_NAME": "cell", "NODELIST": "localhost"}
+    return {"MASTER_PORT": str(port)} | {f"SLURM_{key}": str(value) for key, value in place.items()}
+
+
+@pytest.mark.slow
+def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs, tmp_path):
+    cfg = compose_cell("multilayer", "bi", *WORDS[4:], f"data.path='{pairs}'")
+    train_run(cfg, RunFolder(tmp_path / "one"))
+    script = tmp_path / "process.py"
+    script.write_text(PROCESS)
+    jobs, folders = [], []
+    for starter, nodes, devices in ((torchrun, 2, 2), (slurm, 2, 1)):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        words = [*WORDS, f"data.path='{pairs}'", f"model.path={cfg['model']['path']}", f"trainer.devices={devices}"]
+        words += [f"trainer.num_nodes={nodes}", f"runs_dir={tmp_path / starter.__name__}"]
+        folders.append(tmp_path / starter.__name__)
+        for rank in range(nodes * devices):
+            place = json.dumps(starter(rank, nodes, devices, port))
+            jobs.append(Job(f"{starter.__name__} {rank}", (str(script), place, str(HOME / "train.py"), *words)))
+    codes = run_jobs(jobs, len(jobs), ["torch", "peft", "pytorch_lightning"], lambda *_: None)
+    assert set(codes.values()) == {0}, codes
+    one = RunFolder(tmp_path / "one").manifest()
+    for place in folders:
+        (folder,) = place.glob("*/multilayer-bi/seed=0")
+        several = RunFolder(folder).manifest()
+        assert (several["batch_order_sha256"], several["tokens"]) == (one["batch_order_sha256"], one["tokens"])
+        assert several["loss"] == pytest.approx(one["loss"], abs=1e-5)
+        for file in ("adapter/adapter_model.safetensors", "head.safetensors"):
+            ours, theirs = load_file(tmp_path / "one" / file), load_file(folder / file)
+            assert ours.keys() == theirs.keys()
+            assert max(float((ours[key] - theirs[key]).abs().max()) for key in ours) < 1e-4, (place, file)
+
+
+def test_numbers_of_processes_that_do_not_agree_are_refused(monkeypatch):
+    with pytest.raises(UserError, match=r"trainer.num_nodes=2 needs 16 processes, .* \(no SLURM tasks here\)"):
+        check_processes(8, 2)
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    check_processes(2, 2)
+    with pytest.raises(UserError, match=r"4 processes, but trainer.devices=2 x trainer.num_nodes=1 are 2"):
+        check_processes(2, 1)
