@@ -90,7 +90,7 @@ def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -
     if size is None:
         return Plan(f"{first} mteb does not say how long the others' texts are. {where}", tokens, place)
     texts, runs = _shared(candidates, known)
-    rate = rate_of(cache_dir, candidates[0].manifest["config"], cfg["threads"], cfg["devices"])
+    rate = rate_of(cache_dir, candidates[0].manifest["config"], cfg["threads"], cfg.get("devices", 1))
     lines = [
         first,
         f"To encode: {texts:,} distinct texts, {runs:,} tokens ({known[0].how}).",

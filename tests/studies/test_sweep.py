@@ -113,7 +113,7 @@ COMMANDS = re.findall(r"^    .*?((?:train|evaluate)\.py) (.*?)(?:  #.*)?$", PAGE
 @pytest.mark.parametrize(("program", "line"), COMMANDS, ids=[" ".join(words) for words in COMMANDS])
 def test_the_page_s_commands_compose_with_check(program, line, monkeypatch):
     """Those behind srun and torchrun too; of a sweep its first cell, with all checks that need no weights."""
-    words = [word.replace("<run folder>", "runs/a/b/seed=0") for word in shlex.split(line)]
+    words = shlex.split(line.replace("<run folder>", "runs/a/b/seed=0"))
     if program == "evaluate.py":
         check_evaluate(plain(composed("evaluate", evaluate_words(words))))
         return
