@@ -36,6 +36,7 @@ def same_in_evaluation(backbone: nn.Module) -> None:
 
     That rounds their scales to bf16, so what is trained would not be what is scored, and narrow layers fail.
     """
+    module: Any  # a class of bitsandbytes
     for module in backbone.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
