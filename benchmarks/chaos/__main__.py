@@ -1,9 +1,11 @@
 """What kills, full disks, damaged files and jumping clocks cost: `python -m benchmarks.chaos kills=200`."""
 
+import itertools
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.arguments import taken_out
@@ -20,9 +22,9 @@ usage: python -m benchmarks.chaos [kills=200] [seed=0] [only=<command>,...] [wor
 Training with each objective, evaluation, analysis, export, a sweep and a study, on a base of two layers. After each
 disturbance the same command is given again: it ends with the very files of an undisturbed run, or refuses in one line
 that names the file. Killed: at a random moment of processor time and before a random write, the process, its parent, or
-one of two. A tenth as many trials as kills for each fault of the disk. Linux alone.
+one of two. Between them as many trials of each other kind as there are tenths of the kills. Linux alone.
 """
-OTHERS = 10  # kills for one trial of each other fault
+OTHERS = 8  # trials of other faults for ten kills
 
 
 def main() -> None:
@@ -61,25 +63,25 @@ def chosen(every: list[Command], names: str) -> list[Command]:
 
 
 def disturb(trials: Trials, every: list[Command], kills: int) -> list[Outcome]:
-    """Run each command undisturbed, then disturb them in turn until there were so many kills, and the other faults."""
+    """Run each command undisturbed, then disturb them in turn until there were so many kills; Ctrl-C ends it sooner."""
     for command in every:
         trials.undisturbed(command)
     outcomes: list[Outcome] = []
-    while (done := sum(o.kills for o in outcomes)) < kills:
-        number = len(outcomes)
-        how = KILLS[number // len(every) % len(KILLS)]
-        outcomes.append(trials.kill(every[number % len(every)], how, min(3, kills - done)))
-        _show(outcomes[-1])
-    for kind in (*FAULTS, *DAMAGE, "two at once"):
-        for number in range(-(-kills // OTHERS)):
-            command = trials.draw.choice(every)
-            outcomes.append(trials.strike(command, kind, number))
+    turns, others = itertools.cycle(every), itertools.cycle((*FAULTS, *DAMAGE, "two at once"))
+    with suppress(KeyboardInterrupt):
+        while (done := sum(o.kills for o in outcomes)) < kills:
+            how = KILLS[sum(o.kills > 0 for o in outcomes) // len(every) % len(KILLS)]
+            outcomes.append(trials.kill(next(turns), how, min(3, kills - done)))
             _show(outcomes[-1])
+            while sum(not o.kills for o in outcomes) < sum(o.kills for o in outcomes) * OTHERS // 10:
+                outcomes.append(trials.strike(trials.draw.choice(every), next(others)))
+                _show(outcomes[-1])
     return outcomes
 
 
 def _show(outcome: Outcome) -> None:
-    print(f"{outcome.command}, {outcome.what}: {outcome.end}; {outcome.said}", file=sys.stderr, flush=True)
+    how = f"{outcome.command}, {outcome.what}, {outcome.kills} kills"
+    print(f"{how}: {outcome.end} {outcome.said}", file=sys.stderr, flush=True)
 
 
 def page(outcomes: list[Outcome]) -> str:

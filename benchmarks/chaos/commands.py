@@ -14,7 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("sum", "array", "shape", "type", "argument", "value", "index", "column", "row", "matrix")
 TRAINER = ("max_steps=6", "global_batch_size=8", "checkpoint_every=1", "validate_every=3", "progress=false")
 # What time, memory and place move; all else of a file must be the same.
-VOLATILE = {"seconds", "tokens_per_second", "peak_memory_bytes", "evaluation_time", "date", "hours", "timestamp"}
+VOLATILE = {
+    "seconds",
+    "tokens_per_second",
+    "peak_memory_bytes",
+    "evaluation_time",
+    "evaluation_phases",
+    "date",
+    "hours",
+}
 VOLATILE |= {"manifest_sha256", "states"}  # a digest of these, and what a cache had already
 UNCOUNTED = {"logs", "tensorboard", "run_settings.jsonl"}  # each attempt adds to them
 

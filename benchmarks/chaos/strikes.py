@@ -96,7 +96,7 @@ class Trials:
             kills += 1
         return self._end(command, how, kills)
 
-    def strike(self, command: Command, kind: str, number: int) -> Outcome:
+    def strike(self, command: Command, kind: str) -> Outcome:
         """Disturb a command in another way than by a kill, mend what was wrong, and give it again."""
         if kind == "two at once":
             return self._twice(command, kind)
@@ -124,7 +124,7 @@ class Trials:
         return self._end(command, kind)
 
     def _damaged(self, command: Command, kind: str) -> Outcome:
-        """Damage one file of a run that was stopped half-way, of a finished one, or of what it starts from."""
+        """Damage one file of a run that was stopped half-way, or of a finished one; of an export, of what it reads."""
         self._reset(command)
         if self.draw.random() < 0.5:
             usual = self.usual[command.name]
@@ -134,7 +134,8 @@ class Trials:
             process.wait(HANGS)
             process.wait_for_others()
         else:
-            reset(self.place, self.work / f"after {command.name}")
+            again = command.name if command.name != "export" else command.after  # which refuses a folder that is there
+            reset(self.place, self.work / f"after {again}")
         files = [p for p in sorted(self.place.rglob("*")) if p.is_file() and not LEFT_OUT & {*p.parts}]
         files = [p for p in files if p.stat().st_size and not any(part.startswith(".") for part in p.parts)]
         if not files:
@@ -176,9 +177,9 @@ class Trials:
             process.send(signal.SIGKILL)
             return Outcome(command.name, what, "lost", "it hangs", kills)
         named = str(damaged.relative_to(self.place)) if damaged else ""
-        if code == 0:
-            found, usual = contents(self.place / command.results), self.usual[command.name].files
-            other = sorted(name for name in found.keys() | usual.keys() if found.get(name) != usual.get(name))
+        found, usual = contents(self.place / command.results), self.usual[command.name].files
+        other = sorted(name for name in found.keys() | usual.keys() if found.get(name) != usual.get(name))
+        if code == 0 or not (damaged or other):  # an export that is there is refused, and whole
             if not other:
                 return Outcome(command.name, what, "equal", named, kills)
             return Outcome(command.name, what, "lost", f"{named} other than undisturbed: {', '.join(other[:4])}", kills)
