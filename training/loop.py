@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,9 @@ from encoders.precision import best_device
 from records.atomic import replacing
 from records.progress import EVERY, Progress, write_progress
 
+Config = dict[str, Any]
 LAST = "last.ckpt"
+STOPPED = 143  # exit code of a process that SIGTERM ended
 
 
 class SaveLast(pl.Callback):
@@ -47,7 +50,15 @@ class SaveLast(pl.Callback):
                 trainer.save_checkpoint(draft)
 
 
-LAUNCHED = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # set by Lightning's launcher
+PARENT = "TRAINING_PROCESS"  # number of the process that starts the others
+LAUNCHED = (
+    PARENT,
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "NODE_RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+)  # set by Lightning's launcher
 
 
 class GatheredStrategy(DDPStrategy):
@@ -64,10 +75,13 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
     Lightning starts them with `sys.argv`, which is the whole sweep, and leaves the process group to later jobs. The
     processes that torchrun and Slurm start themselves go through the sweep together, and are left alone.
     """
+    if PARENT in os.environ:
+        threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
     if devices == 1 or "LOCAL_RANK" in os.environ or not HydraConfig.initialized():
         yield
         return
     words, before = sys.argv, set(os.environ)
+    os.environ[PARENT] = str(os.getpid())
     of_sweeps = ("sweep=", "launcher")
     sys.argv = [str(HOME / "train.py"), *(w for w in HydraConfig.get().overrides.task if not w.startswith(of_sweeps))]
     try:
@@ -78,6 +92,13 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
             os.environ.pop(name, None)
         if dist.is_initialized():
             dist.destroy_process_group()
+
+
+def _end_with(parent: int) -> None:
+    """End this process once `parent` is gone, killed or not: it would wait for its group for half an hour."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(STOPPED)
 
 
 class ProgressFile(pl.Callback):
@@ -131,10 +152,6 @@ class ProgressLines(ProgressFile):
         shown = trainer.progress_bar_metrics
         figures = f"loss {shown['loss']:.3f}, {shown['tokens/s']:,.0f} tokens/s, {self.seconds_left(step):.0f} s left"
         print(f"{self.folder}: step {step} of {self.steps}, {figures}", flush=True)
-
-
-Config = dict[str, Any]
-STOPPED = 143  # exit code of a process that SIGTERM ended
 
 
 def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback], folder: Path, **settings: Any) -> None:

@@ -103,7 +103,7 @@ def check_processes(devices: int, nodes: int) -> None:
 def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> list[str]:
     """Write <folder>/head.safetensors and, unless the backbone was frozen, <folder>/adapter (PEFT's format).
 
-    Returns the names of all files, below `folder`.
+    Returns the names of the files that a run is read from, below `folder`.
     """
     if adapted is not None:
         with replacing(folder / "adapter") as draft:
@@ -111,4 +111,5 @@ def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> l
     with replacing(folder / "head.safetensors") as draft:
         save_file({k: v.contiguous() for k, v in encoder.pooler.state_dict().items()}, draft)
     adapter = sorted(folder.glob("adapter/**/*")) if adapted is not None else []
-    return [path.relative_to(folder).as_posix() for path in adapter if path.is_file()] + ["head.safetensors"]
+    read = [path for path in adapter if path.suffix in (".safetensors", ".json")]
+    return [*(path.relative_to(folder).as_posix() for path in read), "head.safetensors"]
