@@ -1,8 +1,11 @@
 """What benchmark=, tasks= and tasks_dir= give."""
 
+from collections import Counter
+
 import pytest
 
 from cli.compose import composed, plain
+from cli.quoting import evaluate_words
 from evaluation.plan.work import columns_of
 from evaluation.tasks.chosen import task_set
 
@@ -28,6 +31,37 @@ def test_a_benchmark_of_mteb_comes_whole_and_with_a_forecast(name: str, size: in
     assert sum(column.characters for column in columns) > 1e9
     assert sum(column.texts for column in columns) > 1e6
     assert sum(column.tokens(64) for column in columns) <= 64 * sum(column.texts for column in columns)
+
+
+THREE_EACH = dict.fromkeys(["Retrieval", "Clustering", "Classification", "STS"], 3)
+PAIRED = ["Clustering", "PairClassification"]
+NAMED = {  # benchmark= -> tasks of mteb by type
+    "llm2vec15": {
+        "Retrieval": 3,
+        "Reranking": 2,
+        "Clustering": 3,
+        "PairClassification": 1,
+        "Classification": 3,
+        "STS": 3,
+    },
+    "moee": {
+        "STS": 8,
+        "Classification": 3,
+        "Reranking": 3,
+        "Clustering": 2,
+        "PairClassification": 2,
+        "Summarization": 1,
+    },
+    "sts12_16": {"STS": 5},
+    "BEIR": {"Retrieval": 15},
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_sets_are_in_the_registry_of_mteb(name: str) -> None:
+    tasks = task_set(plain(composed("evaluate", evaluate_words([f"benchmark={name}"])))).tasks
+    assert Counter(task.metadata.type for task in tasks) == NAMED[name]
+    assert all(task.hf_subsets in (["default"], ["en"], ["en-en"]) for task in tasks)
 
 
 def test_tasks_narrow_a_benchmark_down_in_the_order_given() -> None:

@@ -1,14 +1,12 @@
 """Published designs: each composes, each has a run folder of its own, and the sweeps train all of them."""
 
 import re
-from collections import Counter
 from itertools import product
 
 import pytest
 
 from cli.compose import CONF, composed, flat, options, plain
 from cli.errors import UserError
-from evaluation.tasks.chosen import task_set
 from records.run_folder import choices_of, run_folder
 from training.checks import check_sizes
 
@@ -165,11 +163,3 @@ def test_the_description_has_one_query_and_in_batch_negatives_the_code_more():
     assert (paper["pooler"]["num_queries"], paper["objective"]["hard_negatives"]) == (1, 0)
     code = config("experiment=paper/mistral_7b", "design=model5", "profile=reference_code")
     assert (code["pooler"]["num_queries"], code["objective"]["hard_negatives"]) == (768, 1)
-
-
-def test_moee_is_scored_on_the_tasks_of_its_code():
-    cfg = plain(composed("evaluate", ["benchmark=moee"]))
-    kinds = Counter(task.metadata.type for task in task_set(cfg).tasks)
-    assert kinds == {
-        "STS": 8, "Classification": 3, "Reranking": 3, "Clustering": 2, "PairClassification": 2, "Summarization": 1,
-    }  # fmt: skip
