@@ -26,7 +26,8 @@ OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each sourc
 # Keys that are null in conf/, or computed: what else may stand there. Those with limits or words need no row.
 WHERE_NULL = {
     **dict.fromkeys(("data.instruction", "data.revision", "logging.wandb", "pooler.statistics"), "text"),
-    **dict.fromkeys(("objective.mask_token", "tasks_dir", "results", "out", "word_level.conll", "replay"), "text"),
+    **dict.fromkeys(("objective.mask_token", "tasks_dir", "foreign", "results", "out"), "text"),
+    **dict.fromkeys(("word_level.conll", "replay"), "text"),
     **dict.fromkeys((f"launcher.{key}" for key in ("partition", "account", "qos", "constraint")), "text"),
     **dict.fromkeys(("axes", "lora.start", "objective.domains", "lora.targets", "benchmark.tasks"), "texts"),
     "launcher.setup": "texts",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.compose import composed, plain
+from cli.errors import UserError
 from cli.help import help_screen
 from cli.hydra_flags import job_config, own_flags
 from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_groups, check_limits, check_prefixes
@@ -160,6 +161,8 @@ def run(cfg: Config) -> list[Outcome]:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     remember_below(cfg["cache_dir"])
     read_instructions(cfg["evaluation"]["instructions"])
+    if cfg["foreign"]:
+        return _run_foreign(cfg)
     found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
     found = read_by(found, readings) if readings else found
     import torch
@@ -190,6 +193,32 @@ def run(cfg: Config) -> list[Outcome]:
     for note in [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks.tasks)]:
         print(f"Note: {note}")
     return outcomes
+
+
+# of our own encoders
+IDLE = ("run", "readings", "untrained", "instructions", "predictions", "plan")
+
+
+def _run_foreign(cfg: Config) -> list[Outcome]:
+    """Score the model of `foreign`. Raises `UserError` for words that do not go with it."""
+    idle = [key for key in IDLE if cfg[key]] + ["devices"] * (cfg["devices"] != 1)
+    if idle:
+        raise UserError(f"foreign= does not go with {idle[0]}=. Leave one of them out.")
+    import torch
+
+    from evaluation.foreign import score_foreign
+    from evaluation.tasks.chosen import task_set
+
+    if cfg["threads"] is not None:
+        torch.set_num_threads(cfg["threads"])
+    tasks = task_set(cfg).tasks
+    outcome = score_foreign(cfg, tasks)
+    print(f"{report([outcome])}\n")
+    place = outcome.folder.parents[2]
+    print(f"Scores: {place / 'results'}. Beside ours: python -m analysis scores={place} allow=[manifest]")
+    for note in task_notes(tasks):
+        print(f"Note: {note}")
+    return [outcome]
 
 
 def _score_all(

@@ -118,7 +118,7 @@ def score(
         if sum(map(make, results.parts(task))):  # what is the mean of its parts is taken again
             (folder / f"{name}.json").unlink(missing_ok=True)
         outcome.computed += make(task)
-        outcome.scores[name] = task.metadata.type, _score(folder, task)
+        outcome.scores[name] = task.metadata.type, score_of(folder, task)
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
     meter = encoder.meter  # readings of one checkpoint share it
@@ -141,7 +141,7 @@ def _make(
         if predicts and not (predictions / task.prediction_file_name).is_file():
             outcome.unpredicted.append(name)
         return False
-    _evaluate(adapter, task, candidate.results, predictions if predicts else None)
+    evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
     left_out = results.left_out(task)
     record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
     with alone_in(folder, wait=True):  # another command may score other tasks
@@ -155,7 +155,7 @@ def _make(
     return True
 
 
-def _evaluate(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:
+def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:
     """Have mteb score the task. predictions: folder of the model's predictions and items, one file per task."""
     import mteb
 
@@ -216,7 +216,8 @@ def reseed(task: Any) -> None:
     np.random.seed(task.seed)
 
 
-def _score(folder: Path, task: Any) -> float:
+def score_of(folder: Path, task: Any) -> float:
+    """Return the task's main score. Raises `UserError` where it is NaN, and removes the file."""
     value = results.main_score(folder, task)
     if math.isnan(value):
         (folder / f"{task.metadata.name}.json").unlink(missing_ok=True)

@@ -19,7 +19,7 @@ OF_BOTH = ("cache_dir",)
 OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in their place
     **dict.fromkeys(("seed", "axes"), "Give seeds=[...]."),
     **dict.fromkeys(("pooler", "attn", "design", "sweep"), "Give designs=[...]."),
-    **dict.fromkeys(("run", "readings", "threads", "progress"), "Leave it out, or use python evaluate.py."),
+    **dict.fromkeys(("run", "foreign", "readings", "threads", "progress"), "Leave it out, or use python evaluate.py."),
     **dict.fromkeys(("check", "resume", "replay"), "Leave it out, or use python train.py."),
 }
 

@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
-from analysis.manifests.differences import Differences, compare, values_of
+from analysis.manifests.differences import ABSENT, Differences, compare, values_of
 from analysis.names import listed
 from cli.compose import flat
 from cli.errors import UserError
@@ -156,6 +156,8 @@ def footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote
 
 def described(key: str, values: dict[str, list[str]], seed: str = "") -> str:
     """Return `threads: 2 in eos-causal, 4 in the others`; the value that most designs have comes last."""
+    if key == "manifest":
+        return f"uncontrolled, since no manifest shows how it was made: {listed(values.get(ABSENT, []))}"
     groups = sorted(((units, short(value)) for value, units in values.items()), key=lambda group: len(group[0]))
     parts = [f"{value} in {listed(units)}" for units, value in groups]
     if len(groups) > 1 and len(groups[-1][0]) > max(1, len(groups[-2][0])):

@@ -23,7 +23,7 @@ def test_foreign_scores_beside_ours_need_a_word(planted, read_words, task_writer
     with pytest.raises(UserError, match=r"also in manifest\. .*allow=\[manifest\]"):
         read_words(f"scores={study.root}")
     (note,) = read_words(f"scores={study.root}", "allow=manifest").material.footnotes
-    assert note.text == "manifest: absent in org__theirs, present in the others (allowed)"
+    assert note.text == "uncontrolled, since no manifest shows how it was made: org__theirs (allowed)"
     assert note.marked == {"org__theirs"}
 
 

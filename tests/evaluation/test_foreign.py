@@ -1,0 +1,65 @@
+"""Models of sentence-transformers and PEFT adapters beside ours: scored on the same tasks, by their own vectors."""
+
+import mteb
+import numpy as np
+import pytest
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModel, AutoTokenizer
+
+from cli.compose import composed, plain
+from cli.errors import UserError
+from cli.quoting import evaluate_words
+from evaluation.command import run
+from evaluation.foreign import ForeignEncoder
+
+TASKS = ["Asked", "Graded", "Pairs"]
+
+
+@pytest.fixture
+def scored(folder, tmp_path):
+    """Run evaluate.py with words; return the outcome."""
+
+    def scored(*words):
+        usual = [f"tasks_dir={folder}", f"tasks=[{','.join(TASKS)}]", f"results={tmp_path / 'scores'}", "max_length=64"]
+        return run(plain(composed("evaluate", evaluate_words([*usual, "progress=false", *words]))))[0]
+
+    return scored
+
+
+@pytest.fixture
+def adapter(small_model, tmp_path):
+    """An adapter as PEFT saves it; beside it, in `merged`, its base with the adapter added."""
+    settings = LoraConfig(r=4, target_modules=["q_proj", "v_proj", "up_proj"], init_lora_weights=False)
+    model = get_peft_model(AutoModel.from_pretrained(small_model), settings)
+    model.save_pretrained(tmp_path / "adapter")
+    model.merge_and_unload().save_pretrained(tmp_path / "merged")
+    AutoTokenizer.from_pretrained(small_model).save_pretrained(tmp_path / "merged")
+    return tmp_path / "adapter"
+
+
+def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
+    """sentence-transformers pools the mean of a plain folder, causal, without EOS; so can we."""
+    words = ["run=null", f"model.path={small_model}", "pooler=mean", "token_choice.pool_eos=false", "precision=fp32"]
+    ours, theirs = scored(*words), scored(f"foreign={small_model}", "accelerator=cpu")
+    assert theirs.computed == len(TASKS)
+    assert {name: score for name, (_, score) in theirs.scores.items()} == pytest.approx(
+        {name: score for name, (_, score) in ours.scores.items()}, abs=1e-3
+    )
+    assert scored(f"foreign={small_model}", "accelerator=cpu").computed == 0, "it is finished"
+    names = {model.model_name for model in mteb.ResultCache(tmp_path / "scores").load_results().model_results}
+    assert names == {"embedded/mean-causal-untrained", f"{small_model.parent.name}/{small_model.name}"}
+
+
+def test_an_adapter_is_read_with_its_base(small_model, adapter, tmp_path):
+    folders = small_model, adapter, tmp_path / "merged"
+    texts = [{"text": ["the sum of two arrays", "a", "find the words"]}]
+    base, theirs, merged = (ForeignEncoder(str(folder), False, "cpu").encode(texts) for folder in folders)
+    np.testing.assert_allclose(theirs, merged, atol=1e-4 * np.abs(merged).max())
+    assert np.abs(theirs - base).max() > 0.01 * np.abs(base).max()
+
+
+def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):
+    with pytest.raises(UserError, match="does not go with readings="):
+        scored("foreign=x", "readings=[mean]")
+    with pytest.raises(UserError, match="cannot be loaded by sentence-transformers"):
+        scored(f"foreign={tmp_path}")
