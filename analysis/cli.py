@@ -46,6 +46,7 @@ more examples:
   python -m analysis scores=runs/scores unit=percent digits=1 rename='{eos-causal: Model 1}'
   python -m analysis scores=results benchmark="MTEB(eng, v1)"        (its tasks alone, on the splits that it scores)
   python -m analysis scores=runs/scores claims=docs/claims/tang_yang.yaml      (each claim of a list: told or not)
+  python -m analysis scores=runs/scores published=[pooling_attention,moee]      (theirs beside ours)
   python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>

@@ -20,7 +20,7 @@ CHOICES = {
 }
 OF_PAIRS = ("shaffer", "westfall_young")  # corrections made for the tests of the pairs over tasks alone
 ALIASES = {"intersection": "drop_tasks"}  # its former name
-LISTS = ("models", "seeds", "types", "tasks", "subsets", "factors", "allow")
+LISTS = ("models", "seeds", "types", "tasks", "subsets", "factors", "allow", "published")
 TEXTS = ("benchmark", "split", "revision", "against", "cluster", "items")
 # Keys of a word or a path: the word, how to tell that the path is there, its kind, the remedy where it is not.
 PLACES = {
@@ -67,6 +67,7 @@ class Settings:
     cluster: str = ""
     items: str = ""
     claims: tuple[Claim, ...] = ()
+    published: tuple[str, ...] = ()
     layout: str = "grid"
     unit: str = "fraction"
     digits: int = 4

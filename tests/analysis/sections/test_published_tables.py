@@ -1,0 +1,49 @@
+"""Published numbers beside ours: what the tables hold, and what our tasks could have told."""
+
+import numpy as np
+import pytest
+from scipy.stats import wilcoxon
+
+from analysis.questions import published
+from cli.errors import UserError
+from tests.analysis.sections.test_by_type import FIVE, material, noise
+from tests.analysis.three_seeds import by_seed
+
+
+def beside(*tables, scores=None):
+    scores = by_seed(noise(3, 5, 48), 3) if scores is None else scores
+    answer = published.answer(material(scores, FIVE, kinds=("STS", "Clustering"), published=tables))
+    return answer.frames["published"], answer, scores
+
+
+def test_the_tables_hold_the_published_numbers():
+    """Sums over each table, written down from its source."""
+    gains = published.published_rows(("pooling_attention",))
+    assert gains.groupby("type")["difference"].sum().round(4).to_dict() == {"Retrieval": 0.0676, "STS": 0.0508}
+    assert gains[gains["told"] == "yes"]["difference"].tolist() == [0.0129, 0.0118, 0.0095, 0.0166, 0.0226]
+    moee = published.published_rows(("moee",))
+    assert moee["second_score"].sum() == pytest.approx(7.9864)
+    assert moee.drop_duplicates(["base", "setting"])["first_score"].sum() == pytest.approx(2.5449)
+    np.testing.assert_allclose(moee["difference"], moee["second_score"] - moee["first_score"], atol=1e-9)
+
+
+def test_ours_stand_beside_with_the_power_for_the_published_size():
+    table, answer, scores = beside("pooling_attention")
+    of_sts = table[table["type"] == "STS"]
+    means = scores.mean(axis=2)[:, :24]
+    expected = {name: (row - means[0]).mean() for name, row in zip(FIVE, means, strict=True)}
+    np.testing.assert_allclose(of_sts["ours"], [expected[name] for name in of_sts["second"]])
+    (row,) = of_sts[of_sts["second"] == "multilayer-bi"].to_dict("records")
+    own, rng = means[FIVE.index("multilayer-bi")] - means[0], np.random.default_rng(0)
+    shifted = own - own.mean() + row["difference"]
+    told = [wilcoxon(rng.choice(shifted, len(shifted))).pvalue <= 0.05 for _ in range(400)]
+    assert row["power"] == pytest.approx(np.mean(told), abs=0.08)
+    absent = table[table["type"] == "Retrieval"]
+    assert absent["ours"].isna().all()
+    texts = [[cell.text for cell in line] for line in answer.grids[0].rows]
+    assert ["Retrieval: not ours" in line for line in texts].count(True) == len(absent) == 4
+
+
+def test_a_table_that_is_not_there_is_named():
+    with pytest.raises(UserError, match="Nearest: moee"):
+        beside("moe")
