@@ -21,13 +21,14 @@ KINDS = {  # as `kind_of` names them -> as a message does
 PROGRAMS = ("train", "encoder", "evaluate", "representation", "mine", "specialise", "study")
 OWN_CHECK = ("seeds", "designs", "objective.matryoshka", "objective.betas", "evaluation.dims")  # and a better message
 MAY_BE_EMPTY = ("data.packages", "data.development")
-FREE = ("data.mix.", "model.architecture.", "objective.weights.", "launcher.more.")  # below these any name may stand
+# Below these any name may stand.
+FREE = ("data.mix.", "model.architecture.", "objective.weights.", "launcher.more.", "logging.settings.")
 OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each source of data=mix has
 # Keys that are null in conf/, or computed: what else may stand there. Those with limits or words need no row.
 WHERE_NULL = {
     **dict.fromkeys(("data.instruction", "data.revision", "logging.wandb", "pooler.statistics"), "text"),
     **dict.fromkeys(("objective.mask_token", "tasks_dir", "foreign", "results", "out"), "text"),
-    **dict.fromkeys(("word_level.conll", "replay"), "text"),
+    **dict.fromkeys(("word_level.conll", "replay", "logging.logger"), "text"),
     **dict.fromkeys((f"launcher.{key}" for key in ("partition", "account", "qos", "constraint")), "text"),
     **dict.fromkeys(("axes", "lora.start", "objective.domains", "lora.targets", "benchmark.tasks"), "texts"),
     "launcher.setup": "texts",

@@ -77,7 +77,7 @@ WORDS = {
     "lora.combine": COMBINE,
     "adapter.name": tuple(options("adapter")),
     "launcher.name": tuple(options("launcher")),
-    "trainer.progress": (True, False, "lines"),
+    "trainer.progress": (True, False, "lines", "json"),
     **dict.fromkeys(("resume", "logging.csv", "logging.tensorboard"), SWITCH),
     "check": (True, False, "plan"),
 }

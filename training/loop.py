@@ -1,5 +1,6 @@
 """Lightning runs the steps: progress, logs, checkpoints, several processes."""
 
+import json
 import os
 import sys
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytorch_lightning as pl
@@ -150,8 +152,25 @@ class ProgressLines(ProgressFile):
         if step % self.every or step == self.steps or not trainer.is_global_zero:
             return
         shown = trainer.progress_bar_metrics
-        figures = f"loss {shown['loss']:.3f}, {shown['tokens/s']:,.0f} tokens/s, {self.seconds_left(step):.0f} s left"
-        print(f"{self.folder}: step {step} of {self.steps}, {figures}", flush=True)
+        print(self.line(step, float(shown["loss"]), float(shown["tokens/s"])), flush=True)
+
+    def line(self, step: int, loss: float, pace: float) -> str:
+        """Return what is printed; pace: tokens/s."""
+        figures = f"loss {loss:.3f}, {pace:,.0f} tokens/s, {self.seconds_left(step):.0f} s left"
+        return f"{self.folder}: step {step} of {self.steps}, {figures}"
+
+
+class ProgressJson(ProgressLines):
+    """The same lines as JSON objects, for what collects a cluster's output."""
+
+    def line(self, step: int, loss: float, pace: float) -> str:
+        """Return the object."""
+        shown = {"run": str(self.folder), "step": step, "steps": self.steps, "loss": loss if isfinite(loss) else None}
+        return json.dumps({**shown, "tokens_per_second": pace, "seconds_left": self.seconds_left(step)})
+
+
+TOLD = {"lines": ProgressLines, "json": ProgressJson}
+EXAMPLE = "pytorch_lightning.loggers.MLFlowLogger"
 
 
 def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback], folder: Path, **settings: Any) -> None:
@@ -163,7 +182,7 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
     device = best_device(config["accelerator"])
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)  # an earlier run of a sweep is no part of this one's peak
-    told = ProgressLines if t["progress"] == "lines" else ProgressFile
+    told = TOLD.get(t["progress"], ProgressFile)
     callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), *further, told(folder, t["max_steps"])]
     if t["progress"] is True:
         callbacks.append(RichProgressBar(leave=True))
@@ -208,11 +227,25 @@ def check_whole(checkpoint: Path) -> None:
 
 
 def loggers(config: Config, folder: Path) -> list[Logger]:
-    """CSV and TensorBoard by default, wandb by flag; all inside the run folder, each attempt in a file of its own."""
+    """CSV and TensorBoard by default, wandb by flag; all inside the run folder, each attempt in a file of its own.
+
+    Any other of Lightning's is named by `logging.logger`, with its arguments in `logging.settings`. Raises `UserError`
+    where there is no such class, or it does not take them.
+    """
     chosen, attempt = config["logging"], f"attempt={len(list((folder / 'logs').glob('attempt=*')))}"
     writers: list[Logger] = [CSVLogger(folder, name="logs", version=attempt)] if chosen["csv"] else []
     if chosen["tensorboard"]:
         writers.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))
     if chosen["wandb"]:
         writers.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
+    if name := chosen.get("logger"):
+        try:
+            writer = resolve_name(name)(**chosen["settings"])
+        except (ImportError, AttributeError, ValueError, TypeError) as error:
+            raise UserError(
+                f"logging.logger={name} cannot be made: {error}. Name a class, and its settings."
+            ) from error
+        if not isinstance(writer, Logger):
+            raise UserError(f"logging.logger={name} is no logger of Lightning. Name a class such as {EXAMPLE}.")
+        writers.append(writer)
     return writers

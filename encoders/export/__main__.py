@@ -15,6 +15,8 @@ usage: python -m encoders.export run=<run folder> to=<folder> [key=value ...]
   to        the folder to write, which must not hold anything yet; it appears whole or not at all
   adapter   (merged) merged: LoRA is added to the weights of the base, in float32. beside: the folder holds the adapter
             and the name of its base
+  push      name on the hub, such as lab/mean-bi, under which the folder is put too, private; it takes a token
+            (hf auth login)
   scores    results folder of evaluate.py whose scores of this run go into the model card; or one revision in it
 
 The vectors of the folder are compared with the run's before it appears.
@@ -59,14 +61,31 @@ def main(arguments: Sequence[str]) -> None:
             )
     code = "" if exported.mode else ", trust_remote_code=True"
     print(f"{to}: SentenceTransformer({str(to)!r}{code}); least cosine with the run's own vectors {cosine:.7f}.")
+    if "push" in words:
+        print(f"{_pushed(to, words['push'])}: the folder as it is, private until you change that.")
+
+
+def _pushed(folder: Path, name: str) -> str:
+    """Put the folder on the hub; return its address. Raises `UserError` without a token, a name or the hub."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
+
+    try:
+        url = HfApi(token=True).create_repo(name, private=True, exist_ok=True)
+        HfApi(token=True).upload_folder(repo_id=url.repo_id, folder_path=folder)
+    except (LocalTokenNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
+        why = " ".join(str(error).split())[:200]
+        mend = f"Mend that, then hf upload {name} {folder}."
+        raise UserError(f"{folder} is written, but not on the hub: {why} {mend}") from error
+    return str(url)
 
 
 def _words(arguments: Sequence[str]) -> dict[str, str]:
     words = {}
     for argument in arguments:
         key, _, value = argument.partition("=")
-        if key not in ("run", "to", "adapter", "scores") or not value:
-            mend = nearest(key, ["run=", "to=", "adapter=", "scores="])
+        if key not in ("run", "to", "adapter", "scores", "push") or not value:
+            mend = nearest(key, ["run=", "to=", "adapter=", "scores=", "push="])
             raise UserError(f"'{argument}' is no word of python -m encoders.export. {mend}")
         words[key] = value
     for key in ("run", "to"):

@@ -225,6 +225,15 @@ def test_scores_stand_in_the_card_as_mteb_writes_them(awake_run, tmp_path):
         assert TaskMetadata._hf_task_type(SimpleNamespace(type=kind)) == [of_the_hub]
 
 
+def test_what_is_written_is_pushed_with_a_token_alone(awake_run, tmp_path, monkeypatch):
+    """The hub is not at hand here: without a token nothing is sent, and the folder stands."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.utils._headers.get_token", lambda: None)
+    with pytest.raises(UserError, match=r"written, but not on the hub.*hf upload lab/x"):
+        main([f"run={awake_run('mean', 'bi')}", f"to={tmp_path / 'model'}", "push=lab/x"])
+    assert (tmp_path / "model" / "model.safetensors").is_file()
+
+
 REFUSED = {  # words, changes of the run -> what the error says
     "to={there}": "not empty",
     "to={new} adapter=apart": "merged or beside",
