@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cli.errors import UserError, nearest
+from records.foreign_files import read_text
 
 AHEAD, LEVEL = KINDS = ("ahead", "level")
 NEEDED = ("claim", "ahead", "behind")
@@ -32,9 +33,9 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     from yaml import YAMLError
 
     try:
-        entries = OmegaConf.to_container(OmegaConf.load(path))
-    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
-        raise UserError(f"claims={path} cannot be read: {error}. {FORM}") from error
+        entries = OmegaConf.to_container(OmegaConf.create(read_text(path, FORM)))
+    except (ValueError, YAMLError, OmegaConfBaseException, RecursionError) as error:
+        raise UserError(f"claims={path} cannot be read: {' '.join(str(error).split())}. {FORM}") from error
     if not isinstance(entries, list) or not entries:
         raise UserError(f"claims={path} is no list of claims. {FORM}")
     return tuple(_claim(entry, f"{path}, claim {place}") for place, entry in enumerate(entries, 1))

@@ -8,6 +8,7 @@ from typing import Any
 from analysis.claims import Claim, read_claims
 from analysis.grids.formats import Numbers
 from cli.errors import UserError, nearest
+from records.foreign_files import read_text
 
 CHOICES = {
     "missing": ("auto", "fail", "drop_tasks", "drop_models", "intersection"),
@@ -35,6 +36,7 @@ NUMBERS = {
     "rows_shown": (int, 0, 10**7),
     "digits": (int, 0, 12),
 }
+RENAMING = "Write rename='{eos-causal: Model 1}', or name a YAML file that holds such lines."
 USUAL_DIGITS = {"fraction": 4, "percent": 2}  # where digits= names none
 
 
@@ -131,13 +133,12 @@ def _new_names(value: Any) -> dict[str, str]:
     pairs, read = {} if value is None else value, ""
     if isinstance(value, str):
         try:
-            pairs = safe_load(value if value.startswith("{") else Path(value).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, YAMLError) as error:
+            pairs = safe_load(value if value.startswith("{") else read_text(Path(value), RENAMING))
+        except (ValueError, YAMLError, RecursionError) as error:
             read = f" ({' '.join(str(error).split())})"
     names = pairs.values() if isinstance(pairs, dict) else [None]
     if read or not all(isinstance(new, (str, int, float)) and str(new).strip() for new in names):
-        mend = "Write rename='{eos-causal: Model 1}', or name a YAML file that holds such lines."
-        raise UserError(f"rename={value} pairs no names of designs with new ones{read}. {mend}")
+        raise UserError(f"rename={value} pairs no names of designs with new ones{read}. {RENAMING}")
     return {str(name): " ".join(str(new).split()) for name, new in pairs.items()}
 
 

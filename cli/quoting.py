@@ -77,7 +77,7 @@ def evaluate_words(arguments: Sequence[str], further_keys: Sequence[str] = ()) -
             raise UserError(f"The argument '{argument}' is no key=value. See python evaluate.py --help.")
     given = dict(argument.split("=", 1) for argument in arguments)
     if given.get("run", "null") != "null":
-        idle = [key for key in given if key.split(".")[0] in FIXED_BY_A_RUN]
+        idle = [key for key in given if key.split(".")[0] in FIXED_BY_A_RUN and key != "model.trust_remote_code"]
         if idle:
             raise UserError(
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "

@@ -1,22 +1,22 @@
 """`data=jsonl`: triples from files of the user's own, in the order in which they are named."""
 
 import csv
-import gzip
 import io
 import json
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cli.errors import UserError
 from corpora.triples import BadRecordError, GradedReader, RecordReader, Triple, TripleMaker
+from records.foreign_files import check_file, check_unpacked, damage_named, lines_of, open_bytes
 
+REMEDY = "Name another file in its place."
 Row = dict[str, Any]
 Rows = Iterator[tuple[int, Row]]
-LONGEST_CELL = 2**31 - 1  # csv's own limit of 128 KiB is less than a document
+LONGEST_CELL = 2**28  # csv's own limit of 128 KiB is less than a document
+ROWS_AT_A_TIME = 256  # of a parquet file, where a value that is stored once may stand in every row
 
 
 def rows(path: Path) -> Rows:
@@ -27,17 +27,6 @@ def rows(path: Path) -> Rows:
         raise UserError(f"{path} is of no known kind. Give .jsonl or .csv (each also .gz) or .parquet.")
     with damage_named(path):
         yield from reader(path)
-
-
-@contextmanager
-def damage_named(path: Path) -> Iterator[None]:
-    """Raise `UserError`, naming the file, where reading it stops at a damaged or cut gzip file, or at the disk."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path} is a damaged gzip file ({error}). Compress or download it anew.") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def kind(path: Path) -> str:
@@ -52,30 +41,25 @@ def stem(path: Path) -> str:
     return path.name.removesuffix(".gz").rsplit(".", 1)[0]
 
 
-def _opened(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
-
-
 def _jsonl(path: Path) -> Rows:
-    with _opened(path) as file:
-        for number, line in enumerate(file, 1):
-            if line.isspace():
-                continue
-            place = f"{path}, line {number}"
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except UnicodeDecodeError as error:
-                raise UserError(f"{place} is not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{place} is not JSON ({error}). Write one JSON object a line.") from error
-            if not isinstance(row, dict):
-                raise UserError(f"{place} is not a JSON object. Write one JSON object a line.")
-            yield number, row
+    for number, line in enumerate(lines_of(path, REMEDY), 1):
+        if line.isspace():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError as error:
+            raise UserError(f"{place} is not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{place} is not JSON ({error}). Write one JSON object a line.") from error
+        if not isinstance(row, dict):
+            raise UserError(f"{place} is not a JSON object. Write one JSON object a line.")
+        yield number, row
 
 
 def _csv(path: Path) -> Rows:
     csv.field_size_limit(LONGEST_CELL)
-    with _opened(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+    with open_bytes(path, REMEDY) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         table = csv.DictReader(text, strict=True)
         try:
             for row in table:
@@ -109,9 +93,20 @@ def _parquet(path: Path) -> Rows:
         from pyarrow import parquet
     except ImportError as error:
         raise UserError(f"{path} needs pyarrow. Install it: pip install pyarrow.") from error
+    check_file(path, REMEDY)
+    number = size = 0
     try:
-        batches = parquet.ParquetFile(path).iter_batches(batch_size=4096)
-        yield from enumerate((row for batch in batches for row in batch.to_pylist()), 1)
+        for batch in parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_A_TIME):
+            read = batch.to_pylist()
+            size += sum(len(value) for row in read for value in row.values() if isinstance(value, str))
+            check_unpacked(path, size)
+            for row in read:
+                number += 1
+                yield number, row
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, after row {number} is not UTF-8 ({error.reason}). Write its texts as UTF-8."
+        ) from error
     except pyarrow.ArrowException as error:
         raise UserError(f"{path} is not a whole parquet file ({str(error).splitlines()[0]}). Write it anew.") from error
 

@@ -105,4 +105,5 @@ def _explained(error: Exception, data: dict[str, Any], offline: bool) -> str:
         )
     first = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
     name = data["path"] or f"{data['dataset']}, revision {data['revision']}"
-    return f"The data set {name}, split {data['split']}, cannot be loaded: {first}"
+    remedy = "Check data.path and data.split" if data["path"] else "Check data.dataset, data.split and data.revision"
+    return f"The data set {name}, split {data['split']}, cannot be loaded: {first.rstrip('.')}. {remedy}."

@@ -1,15 +1,16 @@
 """Raw text for `objective=mntp` and `objective=simcse`: each text is its own positive."""
 
-import gzip
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from corpora.files import damage_named, data_files, rows, stem
+from corpora.files import REMEDY, data_files, rows, stem
 from corpora.hub import columns_of, load_split
 from corpora.readers import docstring_sources, function_of, read_once
 from corpora.triples import Triple
+from records.foreign_files import lines_of
 
 Config = dict[str, Any]
 
@@ -38,7 +39,11 @@ def _read(data: Config, cache_dir: str) -> list[Triple]:
     else:
         found = {text: source for text, source in function_of(data["texts"])(data) if len(text) >= data["shortest"]}
     if not found:
-        raise UserError(f"data={data['name']} holds no text of data.shortest={data['shortest']} characters or more.")
+        place = data.get("path") or ", ".join(data.get("packages", ())) or data["dataset"]
+        raise UserError(
+            f"data={data['name']} ({place}) holds no text of data.shortest={data['shortest']} characters or more. "
+            "Name other texts, or lower data.shortest."
+        )
     return [Triple(text, text, (), source) for text, source in found.items()]
 
 
@@ -48,7 +53,11 @@ def file_texts(data: Config) -> Iterator[tuple[str, str]]:
     Raises `UserError` with file and line for a record without that column."""
     for path in data_files(data["path"]):
         texts = _lines(path) if path.name.endswith((".txt", ".txt.gz")) else _column(path, data["column"])
-        yield from ((text, stem(path)) for text in texts)
+        text = None
+        for text in texts:
+            yield text, stem(path)
+        if text is None:
+            raise UserError(f"{path} is empty. Put one text a line, or take it off data.path.")
 
 
 def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
@@ -72,14 +81,14 @@ def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with damage_named(path), opened(path, "rt", encoding="utf-8") as file:
-            yield from map(str.strip, file)
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path} cannot be read as text in UTF-8: {error}. Convert it, or name another file."
-        ) from error
+    for number, line in enumerate(lines_of(path, REMEDY), 1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}, line {number} is not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
+        if "\0" in text:
+            raise UserError(f"{path}, line {number} holds a zero byte, so it is no text. {REMEDY}")
+        yield from map(str.strip, io.StringIO(text, newline=None))
 
 
 def _column(path: Path, column: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from encoders.lora import add_lora, lora_config
 from encoders.mixse import LEARNED, ROUTERS, Mixing, mix, mixture_of
 from poolers.shared.registry import pooler_class
 from records.fingerprint import of_file, of_files, of_value
+from records.foreign_files import read_object
 from records.lineage import ADAPTER
 from records.streams import stream_seed
 
@@ -204,6 +205,7 @@ def load_adapter(backbone: PreTrainedModel, cfg: Config, run: Path, merged: bool
     from peft import PeftModel
 
     if not is_mixture(cfg):
+        read_object(run / PLACE / "adapter_config.json", REMEDY)
         lora: Any = PeftModel.from_pretrained(backbone, str(run / PLACE))
         # PEFT draws what is absent
         check_names(str(run / ADAPTER), peft_tensors(lora, "default"), load_file(run / ADAPTER), REMEDY)

@@ -1,13 +1,11 @@
 """Base models and tokenizers by transformers' Auto classes, from the hub or from a folder; never by executing code."""
 
-import json
 import re
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
@@ -18,8 +16,10 @@ from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.precision import use_autocast
 from encoders.quantised import quantisation, same_in_evaluation
+from records.foreign_files import check_file, read_object
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
+ANEW = "Download it anew, or save it anew with save_pretrained()"
 
 
 def model_path(path: str | None, weights: bool = True) -> str:
@@ -41,8 +41,15 @@ def model_path(path: str | None, weights: bool = True) -> str:
 
 
 def _check_folder(folder: Path, needs_weights: bool) -> None:
-    if not (folder / "config.json").is_file():
+    if not (folder / "config.json").exists():
         raise UserError(f"The model folder {folder} has no config.json. Save the model with save_pretrained().")
+    for ending in ("*.json", "*.safetensors"):
+        for file in sorted(folder.glob(ending)):
+            check_file(file, f"{ANEW}.")
+    for index in folder.glob("*.safetensors.index.json") if needs_weights else ():
+        names = read_object(index, f"{ANEW}.").get("weight_map")
+        if not isinstance(names, dict) or any(Path(str(name)).name != name for name in names.values()):
+            raise UserError(f"{index} names files that are none of its folder's. {ANEW}.")
     if needs_weights and not [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]:
         pickled = "; its pickled weights (*.bin) are not loaded, convert them to safetensors"
         why = pickled if [*folder.glob("*.bin")] else ""
@@ -106,8 +113,8 @@ def load_backbone(
             quantization_config=quantised,
             **_without_pooling_layer(config),
         )
-    except (RuntimeError, SafetensorError, json.JSONDecodeError) as error:
-        why = _first(error)
+    except (RuntimeError, SafetensorError) as error:
+        why = f"{_first(error).rstrip('.')}."
         if "conversion" in why:  # transformers' text refers to a report on the screen
             why = "some of the tensors that make up one of the decoder's (an expert's matrix?) are missing."
         raise UserError(
@@ -170,15 +177,34 @@ def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
             f"The tokenizer of {model['path']} has no vocabulary, so every text would be the same tokens. "
             f"{TOKENIZER_FILES}"
         )
+    size, reached = load_config(model).vocab_size, _reached(tokenizer)
+    if reached >= size:
+        raise UserError(
+            f"The tokenizer of {model['path']} gives tokens up to {reached}, and the model has {size}: it is that of "
+            f"another model. {TOKENIZER_FILES}"
+        )
     if not tokenizer.is_fast:
         raise UserError(f"The tokenizer of {model['path']} has no tokenizer.json; token roles need its offsets.")
     return tokenizer
 
 
+def _reached(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The largest token that a text or its frame can have; added tokens that no text is split into do not count."""
+    frame = (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()
+    return max(*(token or 0 for token in frame), *(token for word, token in vocabulary.items() if word not in added))
+
+
 def _loaded(path: str, auto: Any, **settings: Any) -> Any:
     try:
         return auto.from_pretrained(path, **settings)
-    except (OSError, ValueError, StrictDataclassError) as error:
+    except (MemoryError, RuntimeError, SafetensorError) as error:
+        if not isinstance(error, RecursionError):  # which is deep JSON
+            raise
+        _check_json(path)
+        raise
+    except Exception as error:  # whatever transformers stumbles over is a fault of the folder
+        _check_json(path)
         text = str(error)
         if not Path(path).is_dir() and any(word in text.lower() for word in ("connect", "couldn't", "offline")):
             raise UserError(
@@ -191,8 +217,15 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
                 "(of DeepSeek: deepseek-ai/DeepSeek-V2-Lite), or, if the repository brings code that you trust, "
                 "model.trust_remote_code=true, which executes it."
             ) from error
-        what, remedy = ("tokenizer", f" {TOKENIZER_FILES}") if auto is AutoTokenizer else ("model", "")
-        raise UserError(f"'{path}' cannot be loaded as a {what}: {_first(error)}{remedy}") from error
+        what, remedy = ("tokenizer", TOKENIZER_FILES) if auto is AutoTokenizer else ("model", f"{ANEW}.")
+        why = f"{_first(error).rstrip('. :')}."
+        raise UserError(f"'{path}' cannot be loaded as a {what}: {why} {remedy}") from error
+
+
+def _check_json(path: str) -> None:
+    """Name the file of a folder that is no JSON object, if one is to blame. Raises `UserError`."""
+    for file in sorted(Path(path).glob("*.json")) if Path(path).is_dir() else ():
+        read_object(file, f"{ANEW}.")
 
 
 def _first(error: BaseException) -> str:

@@ -1,6 +1,5 @@
 """A checkpoint's tensors by name: which file holds each, which are the decoder's, and that none is missing or left."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,7 +11,9 @@ from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
 from cli.errors import UserError
+from records.foreign_files import read_object
 
+ANEW = "Save the whole model with save_pretrained(), or download it anew."
 SHOWN = 3  # names in a message
 
 
@@ -26,7 +27,7 @@ def tensor_files(path: str) -> dict[str, Path]:
         with safe_open(single, "pt") as tensors:
             return dict.fromkeys(tensors.keys(), single)
     index = _file(path, "model.safetensors.index.json")
-    names: dict[str, str] = json.loads(index.read_text())["weight_map"] if index else {}
+    names: dict[str, str] = read_object(index, ANEW).get("weight_map") or {} if index else {}
     files = {name: _file(path, name) for name in set(names.values())}
     return {tensor: file for tensor, name in names.items() if (file := files[name]) is not None}
 
@@ -103,7 +104,7 @@ def _remedy(missing: set[str], left: Iterable[str], usual: str) -> str:
         ends = (".".join(parts[i:]) for i in range(1, len(parts)))  # `b.c` and `c` of `a.b.c`
         prefixes.update(name.removesuffix(end) for end in ends if end in missing)
     if not prefixes:
-        return "Save the whole model with save_pretrained(), or download it anew."
+        return ANEW
     prefix = prefixes.most_common(1)[0][0].removesuffix(f"{usual}.") or f"{usual}."
     remedy = "take it off, that is, save the model inside with save_pretrained()"
     return f"Its tensors carry the prefix '{prefix}': {remedy}."

@@ -196,8 +196,9 @@ def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision
         head = load_file(run / "head.safetensors")
         check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
         encoder.pooler.load_state_dict(head)
-    except (RuntimeError, ValueError, SafetensorError) as error:
-        raise UserError(f"The run in {run} does not fit its base model: {str(error).splitlines()[0]}") from error
+    except (OSError, KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise UserError(f"The run in {run} is damaged or does not fit its base model: {why}. {REMEDY}") from error
 
 
 @dataclass(frozen=True)

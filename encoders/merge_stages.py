@@ -1,19 +1,20 @@
 """Earlier stages merged into the base: W + sum of scaling B A, summed in float32 and rounded once."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from cli.errors import UserError
 from encoders.checkpoint import check_names
+from records.foreign_files import read_object
 from records.lineage import ADAPTER, Stage
 
 PREFIX = "base_model.model."  # PEFT's, before the decoder's own names
+AGAIN = "Train the stage again."
 PLAIN = ("use_rslora", "use_dora", "fan_in_fan_out", "rank_pattern", "alpha_pattern")
 
 
@@ -55,16 +56,19 @@ def factors_of(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tens
     from peft.tuners.tuners_utils import check_target_module_exists
 
     file = stage.folder / ADAPTER
-    settings: dict[str, Any] = json.loads(file.with_name("adapter_config.json").read_text())
+    settings = read_object(file.with_name("adapter_config.json"), AGAIN)
     unknown = [key for key in PLAIN if settings.get(key)]
     if unknown:
         raise UserError(
             f"The stage {stage.folder} is no plain LoRA ({unknown[0]}); such an adapter cannot be merged here."
         )
-    tensors, named = load_file(file), PeftConfig.from_pretrained(str(file.parent))
+    try:
+        tensors, named = load_file(file), PeftConfig.from_pretrained(str(file.parent))
+        scaling = settings["lora_alpha"] / settings["r"]
+    except (OSError, KeyError, TypeError, ValueError, ZeroDivisionError, SafetensorError) as error:
+        raise UserError(f"The adapter of the stage {stage.folder} cannot be read ({error}). {AGAIN}") from error
     names = [name for name, _ in backbone.named_modules() if check_target_module_exists(named, name)]
     wanted = [f"{PREFIX}{name}.lora_{part}.weight" for name in names for part in "AB"]
-    check_names(str(file), wanted, tensors, "Train the stage again.")
-    scaling = settings["lora_alpha"] / settings["r"]
+    check_names(str(file), wanted, tensors, AGAIN)
     a, b = ({name: tensors[f"{PREFIX}{name}.lora_{part}.weight"].float() for name in names} for part in "AB")
     return {name: (scaling, a[name], b[name]) for name in names}

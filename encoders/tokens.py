@@ -86,8 +86,8 @@ class TextTokenizer:
         self._one_at_a_time = Lock()  # two threads may ask: "Already borrowed", transformers issue 47085
         eos = [i for i in (tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id) if i is not None]
         if not eos:
-            lack = "The tokenizer has neither an EOS nor a separator token"
-            raise UserError(f"{lack}, so there is no last token to pool.")
+            lack = f"The tokenizer of {tokenizer.name_or_path} has neither an EOS nor a separator token"
+            raise UserError(f"{lack}, so there is no last token to pool. Name its eos_token in tokenizer_config.json.")
         self.eos: int = eos[0]
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.eos
         first = tokenizer("a")["input_ids"][0]

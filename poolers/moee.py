@@ -118,12 +118,13 @@ class MoEE(Pooler):
         return self.of_hidden.lacks_statistics or self.of_routing.lacks_statistics
 
     def _take(self, file: Path) -> None:
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         try:
             self.load_state_dict(load_file(file))
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, SafetensorError) as error:
             raise UserError(
                 f"pooler.statistics={file} cannot be read, or was made for another reading: "
-                f"{str(error).splitlines()[0]} Make it again: python -m training.corpus_statistics."
+                f"{str(error).splitlines()[0]}. Make it again: python -m training.corpus_statistics."
             ) from error

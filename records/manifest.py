@@ -13,6 +13,7 @@ from typing import Any
 
 from cli.errors import UserError
 from records.fingerprint import digest_of, of_value
+from records.foreign_files import read_object
 from records.streams import stream_seed
 
 MANIFEST_VERSION = 2
@@ -45,13 +46,10 @@ def check_seal(manifest: Mapping[str, Any], path: Path) -> None:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a run folder. Raises `UserError` where it, or a file that it names, is damaged."""
     path = folder / "manifest.json"
-    if not path.is_file():
-        raise UserError(f"{folder} is no run folder: it has no manifest.json.")
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}). Delete the run folder and train it again.") from error
-    version = manifest.get("manifest_version") if isinstance(manifest, dict) else None
+    if not path.exists():
+        raise UserError(f"{folder} is no run folder: it has no manifest.json. Train the run first.")
+    manifest = read_object(path, "Delete the run folder and train it again.")
+    version = manifest.get("manifest_version")
     if version != MANIFEST_VERSION:
         raise UserError(
             f"{path} is of version {version}; this program reads version {MANIFEST_VERSION}. "
@@ -66,6 +64,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if "reading" in (manifest.get("config") or {}):  # its name before 2026-11-22
         manifest["config"]["token_choice"] = manifest["config"].pop("reading")
     return manifest
+
+
+def check_code(folder: Path, manifest: Mapping[str, Any], trusted: bool = False) -> None:
+    """Raise `UserError` where the base of a run executes code of its own, which a manifest alone does not allow."""
+    if manifest["config"]["model"].get("trust_remote_code") and not trusted:
+        raise UserError(
+            f"The base of {folder} brings code of its own, which its manifest would have executed. If you trust it, "
+            "score the run with python evaluate.py run=... model.trust_remote_code=true."
+        )
 
 
 def code() -> dict[str, Any]:

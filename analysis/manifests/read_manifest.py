@@ -1,6 +1,5 @@
 """The run and the design of a manifest, once it is known to be whole."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from analysis.manifests.compared_keys import factor_value
 from analysis.manifests.designs import Design, Run
 from cli.errors import UserError
+from records.foreign_files import read_object
 from records.manifest import MANIFEST_VERSION, check_seal
 
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
@@ -15,15 +15,7 @@ NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 
 def load_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in `path`. Raises UserError (file, line) where there is none."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}). Score it again.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}.") from error
-    if not isinstance(value, dict):
-        raise UserError(f"{path} holds no JSON object. Remove the file, or score the task again.")
-    return value
+    return read_object(path, "Remove the file, or score the task again.")
 
 
 def read_manifest(path: Path) -> Run:

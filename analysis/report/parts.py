@@ -1,6 +1,5 @@
 """Sections of the page: the answers, the control rule's audit, and what `python -m representation` found."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ from analysis.names import listed
 from analysis.questions.question import Answer
 from analysis.settings import Settings
 from cli.errors import UserError
+from records.foreign_files import read_object
 
 FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
 ANSWERS = "answers.json"
@@ -70,12 +70,12 @@ def representation_parts(settings: Settings) -> list[Part]:
         return []
     path, worded = settings.representation / ANSWERS, settings.rename or settings.numbers.percent
     said = " Names and numbers are as python -m representation wrote them: its designs, scores 0-1." * bool(worded)
+    stored = read_object(path, "Run python -m representation again.")
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["version"] != VERSION:
             raise ValueError(f"version {stored['version']}")
         return [_part(answer, said) for answer in stored["answers"]]
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} is not as python -m representation writes it ({type(error).__name__}: {error}). Run that again."
         ) from error

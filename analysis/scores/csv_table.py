@@ -1,19 +1,20 @@
 """Rows of a csv: long or wide, plain or .gz."""
 
 import csv
-import gzip
+import io
 import math
 import re
-import zlib
 from pathlib import Path
 
 from analysis.manifests.designs import Design, Row, ScoreSource
 from analysis.names import suggest
 from analysis.scores.task_types import known_types
 from cli.errors import UserError
+from records.foreign_files import damage_named, open_bytes
 
 # Columns of published tables that are no tasks: counts, means, ranks, remarks on the model.
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
+REMEDY = "Save the table as csv in UTF-8, with commas."
 EMPTY = "leave the cell empty where there is no score"
 Cells = list[tuple[int, list[str]]]
 
@@ -40,13 +41,12 @@ def read_csv(path: Path, own_types: dict[str, str]) -> ScoreSource:
 
 def _load(path: Path) -> tuple[list[str], Cells]:
     """Return the header and (line number, cells) of every line that is not blank."""
-    unpack = gzip.open if path.suffix == ".gz" else open
     try:
-        with unpack(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with damage_named(path), io.TextIOWrapper(open_bytes(path, REMEDY), "utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
             lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} cannot be read as a csv: {error}.") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} cannot be read as a csv: {error}. {REMEDY}") from error
     if len(lines) < 2:
         raise UserError(f"{path} holds no scores. It needs a header and at least one line below it.")
     width = len(lines[0][1])

@@ -2,12 +2,23 @@
 
 import os
 import tempfile
+from contextlib import nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-LOCK = Path(tempfile.gettempdir()) / f"pooling-ablation-kernels-{os.getuid()}.lock"
+
+def _lock() -> Any:
+    """A lock in the user's own cache: in a temporary folder that all share, its name could be another's link."""
+    from filelock import FileLock
+
+    try:
+        place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pooling-ablation"
+        place.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return nullcontext()
+    return FileLock(place / "kernels.lock") if os.access(place, os.W_OK) else nullcontext()
 
 
 @cache
@@ -19,10 +30,9 @@ def kernels() -> Any:
     """
     if find_spec("numba") is None:
         return None
-    from filelock import FileLock
     from numba.core import config
 
-    with FileLock(LOCK):
+    with _lock():
         try:
             from encoders.fast import jit_kernels
 

@@ -16,7 +16,7 @@ from evaluation.candidates.shared import Prefix, Siblings, let_go
 from evaluation.embeddings.store import Encoder, Store, open_store
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
-from records.manifest import read_manifest
+from records.manifest import check_code, read_manifest
 from records.run_folder import model_name, whole_study
 
 Config = dict[str, Any]
@@ -149,6 +149,7 @@ def _whole(cfg: Config) -> list[Candidate]:
     usual = plain(composed("evaluate"))["evaluation"]  # what the command line sets comes before what the runs say
     changed = {key: value for key, value in cfg.get("evaluation", {}).items() if value != usual[key]}
     for folder, manifest in finished_runs(cfg["run"]):
+        check_code(folder, manifest, cfg["model"]["trust_remote_code"])
         config = {**manifest["config"], "evaluation": {**manifest["config"].get("evaluation", {}), **changed}}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:

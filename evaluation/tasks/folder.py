@@ -1,15 +1,17 @@
 """`tasks_dir=<folder>`: one task a sub-folder, described by its task.json."""
 
-import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError, nearest
+from encoders.templates import TEXT_FIELD
 from evaluation.tasks import folder_files as files
 from evaluation.tasks.folder_files import label, number, read_rows, text, texts
 from evaluation.tasks.task_data import TYPES, TaskData
+from records.foreign_files import read_object
 
 Content = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -103,6 +105,9 @@ def retrieval(folder: Path) -> Content:
     Real collections have empty documents and queries, and judgements of what is not there: they are left out, and
     `left_out` counts them (of what is not judged, the documents alone)."""
     documents, asked = _by_id(folder / "corpus.jsonl"), _by_id(folder / "queries.jsonl")
+    odd = next((key for key, r in documents.items() if r.get("title") is not None and files.string(r["title"])), None)
+    if odd is not None:
+        raise UserError(f"{folder / 'corpus.jsonl'}: the document '{odd}': 'title' must be a text. Mend the line.")
     corpus = {key: {"title": str(r.get("title") or ""), "text": r["text"]} for key, r in documents.items()}
     corpus = {key: doc for key, doc in corpus.items() if (doc["title"] + doc["text"]).strip()}
     queries = {key: row["text"] for key, row in asked.items() if row["text"].strip()}
@@ -136,6 +141,8 @@ KINDS: dict[str, tuple[Callable[[Path], Content], str]] = {  # reader, main scor
     "STS": (sts, "cosine_spearman"),
     "Summarization": (summarization, "cosine_spearman"),
 }
+# of a task, and so of its files
+NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,79}")
 NO_NAMES = ("model_meta", "manifest", "tasks", "experiment_params")  # .json: lie beside scores and are none
 EMBEDDED = 2048  # documents of a clustering task that are embedded, drawn by mteb's seed: its own choice for v2 tasks
 
@@ -160,26 +167,26 @@ def folder_tasks(root: Path, only: list[str] | None = None) -> list[TaskData]:
 
 
 def _description(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise UserError(f"{path}{where}: no JSON. Mend the file.") from error
-    if not isinstance(about, dict):
-        raise UserError(f"{path} must hold an object with name and type.")
+    about = read_object(path, "Write an object with name and type.")
     for key in ("name", "type"):
         if not isinstance(about.get(key), str) or not about[key]:
-            raise UserError(f"{path}: the key '{key}' is missing.")
+            raise UserError(f'{path}: the key \'{key}\' is missing. Write {{"name": ..., "type": ...}}.')
     if about["type"] not in TYPES:
         raise UserError(f"{path}: there is no type '{about['type']}'. {nearest(about['type'], TYPES)}")
-    if "/" in about["name"] or about["name"] in NO_NAMES:
-        raise UserError(f"{path}: the name '{about['name']}' becomes that of a file of scores, and cannot. Change it.")
+    if not NAME.fullmatch(about["name"]) or not files.is_whole(about["name"]) or about["name"] in NO_NAMES:
+        raise UserError(
+            f"{path}: the name {about['name'][:40]!r} becomes that of a file of scores, and cannot. Change it."
+        )
     main_score, prompt = about.get("main_score"), about.get("prompt")
     if main_score is not None and not isinstance(main_score, str):
         raise UserError(f"{path}: main_score must be the name of a measure, such as {KINDS[about['type']][1]}.")
-    sides = prompt if isinstance(prompt, dict) else {"query": prompt or ""}
-    if not set(sides) <= {"query", "document"} or not all(isinstance(said, str) for said in sides.values()):
-        raise UserError(f'{path}: prompt must be a sentence, or {{"query": "...", "document": "..."}}.')
+    sides = prompt if isinstance(prompt, dict) else {"query": "" if prompt is None else prompt}
+    said = [wrong for words in sides.values() if (wrong := files.string(words) or TEXT_FIELD * (TEXT_FIELD in words))]
+    if not set(sides) <= {"query", "document"} or said:
+        raise UserError(
+            f'{path}: prompt must be a sentence without {TEXT_FIELD}, or {{"query": "...", "document": "..."}}. '
+            "Mend it."
+        )
     return about
 
 

@@ -1,30 +1,35 @@
 """Files of a task folder, read with the file and line in every complaint."""
 
 import csv
-import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
 from corpora.files import rows
+from records.foreign_files import check_file
 
+LARGEST = 10**300  # of a number: an int of more digits is no float
 Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
+WHOLE = re.compile(r"\s*-?[0-9]{1,9}\s*")  # a grade
 MOST_LEFT_OUT = 0.01  # share of judgements, documents or queries that a collection may lack
 
 
 def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
     """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"There is no {path}. A task folder needs it; docs/own-data.md has the files of each type.")
     found = list(rows(path))
     for number, row in found:
         for column, check in columns.items():
             if column not in row:
                 have = ", ".join(map(str, row)) or "none"
-                raise UserError(f"{path}, line {number}: the column '{column}' is missing; the line has: {have}.")
+                raise UserError(
+                    f"{path}, line {number}: the column '{column}' is missing; the line has: {have}. Add it."
+                )
             if wrong := check(row[column]):
-                raise UserError(f"{path}, line {number}: the column '{column}' {wrong}.")
+                raise UserError(f"{path}, line {number}: the column '{column}' {wrong}. Mend the line.")
     if not found:
         raise UserError(f"{path} is empty. It needs at least one line.")
     return [row for _, row in found]
@@ -67,15 +72,16 @@ def refuse_many(lost: Sequence[str], total: int, what: str) -> None:
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
     """Yield line, query, document and grade of each line below the header."""
     need = "query-id, corpus-id and a whole score, tab-separated"
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"There is no {path}. A Retrieval folder needs it: {need}.")
+    check_file(path, f"A Retrieval folder needs it: {need}.")
     try:
         with path.open(encoding="utf-8", newline="") as lines:
             for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
                 if number == 1 and cells[-1:] == ["score"]:
                     continue
-                if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
-                    raise UserError(f"{path}, line {number}: needs {need}.")
+                if len(cells) != 3 or not WHOLE.fullmatch(cells[2]):
+                    raise UserError(f"{path}, line {number}: needs {need}. Mend the line.")
                 yield number, cells[0], cells[1], int(cells[2])
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
@@ -85,7 +91,18 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
 
 def string(value: Any) -> str:
     """Check: a text, or an empty one."""
-    return "" if isinstance(value, str) else f"must be a text, not {type(value).__name__}"
+    if not isinstance(value, str):
+        return f"must be a text, not {type(value).__name__}"
+    return "" if is_whole(value) else "has half a character (a lone surrogate)"
+
+
+def is_whole(value: str) -> bool:
+    """Return whether a text can be written as UTF-8: JSON can hold half a character, which nothing can read."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def text(value: Any) -> str:
@@ -102,7 +119,7 @@ def texts(value: Any) -> str:
 
 def number(value: Any) -> str:
     """Check: a finite number."""
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST
     return "" if good else "must be a number"
 
 
@@ -113,7 +130,9 @@ def numbers(value: Any) -> str:
 
 def label(value: Any) -> str:
     """Check: a class, as text or whole number."""
-    return "" if isinstance(value, (str, int)) and value != "" else "must be a text or a whole number"
+    if isinstance(value, str):
+        return string(value) or ("" if value else "is an empty text")
+    return "" if type(value) is int else "must be a text or a whole number"
 
 
 def binary(value: Any) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from analysis.statistics.arrays import Ints
 from cli.errors import UserError
 from corpora.docstrings import NOT_DOCUMENTATION, DocumentedNode
+from records.foreign_files import read_text
 
 FEWEST_WORDS = 5  # of a text
 CLASSES = {tokenize.NUMBER: "number", tokenize.STRING: "string", tokenize.OP: "operator"}
@@ -109,10 +110,7 @@ def read_conll(path: Path, column: int) -> list[LabelledText]:
     by empty lines; lines that begin with -DOCSTART- are left out. A text is its words with a space between.
     Raises `UserError` for a file that cannot be read, a line without that column, or fewer than two labels.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"word_level.conll={path} cannot be read ({error}). Name a file of columns.") from error
+    lines = read_text(path, "Give word_level.conll=<file of columns>.").splitlines()
     sentences: list[list[tuple[str, str]]] = [[]]
     for number, line in enumerate(lines, start=1):
         parts = line.split()

@@ -20,7 +20,7 @@ from encoders.templates import INSTRUCT, TEXT_FIELD
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import by_instruction
 from records.fingerprint import of_tensors
-from records.manifest import read_manifest
+from records.manifest import check_code, read_manifest
 from training.batches import query_side
 from training.validation import encoded
 
@@ -60,6 +60,7 @@ def of_run(folder: Path, instruction: str | None) -> OfEncoder:
     manifest = read_manifest(folder)
     if manifest["status"] != "finished":
         raise UserError(f"run={folder} is not finished. Give its train.py command again to continue it.")
+    check_code(folder, manifest)
     instruction = instruction or manifest["config"].get("data", {}).get("instruction")
     name = "/".join(folder.absolute().parts[-3:])
     facts = {"run": name, "manifest_sha256": manifest["manifest_sha256"]}
@@ -89,7 +90,9 @@ class OfLibrary:
 
         try:
             local = Path(name).is_dir() or not hub_reachable()
-            self.model: Any = sentence_transformers.SentenceTransformer(name, local_files_only=local)
+            self.model: Any = sentence_transformers.SentenceTransformer(
+                name, local_files_only=local, trust_remote_code=False, model_kwargs={"use_safetensors": True}
+            )
         except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"run={name} is neither a run folder (it has no manifest.json) nor a sentence-transformers model that "

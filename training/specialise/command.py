@@ -15,7 +15,18 @@ from rich.console import Console
 from rich.progress import Progress
 
 from cli.errors import UserError
-from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_limits, real
+from cli.limits import (
+    DATA,
+    DATA_WORDS,
+    ENCODER,
+    ENCODER_WORDS,
+    SWITCH,
+    Limit,
+    check_groups,
+    check_limits,
+    check_prefixes,
+    real,
+)
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from records.atomic import write_json
@@ -36,6 +47,8 @@ SETTINGS = (
 )
 LIMITS = {
     **ENCODER,
+    **DATA,
+    "data.validation": Limit(0),
     **dict.fromkeys(COUNTS, Limit(1)),
     "query_words": Limit(0),
     "answer_words": Limit(0),
@@ -51,8 +64,7 @@ NAMES = 16  # tokens at most of the answer's name
 
 def run(cfg: Config) -> Config:
     """Write what `cfg` (conf/specialise.yaml) asks; return the facts. Raises `UserError` for what can be changed."""
-    check_limits(cfg, LIMITS, ENCODER_WORDS | {"progress": SWITCH})
-    check_out(cfg["out"])
+    check(cfg)
     model = model_of(cfg)
     remember_below(cfg["cache_dir"])
     if cfg["threads"] is not None:
@@ -78,6 +90,14 @@ def run(cfg: Config) -> Config:
     facts = work.close()
     print(report(work.blocks.out, facts))
     return facts
+
+
+def check(cfg: Config) -> None:
+    """Refuse numbers and words that are not allowed, before anything is read. Raises `UserError`."""
+    check_groups(cfg, ("data",))
+    check_limits(cfg, LIMITS, ENCODER_WORDS | DATA_WORDS | {"progress": SWITCH})
+    check_prefixes(cfg)
+    check_out(cfg["out"])
 
 
 def model_of(cfg: Config) -> Config:

@@ -1,0 +1,144 @@
+"""Nothing that is read is executed: no source can do so, planted code stays where it is, names become no markup."""
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf._utils import get_yaml_loader
+
+from analysis.report.page import report_files
+from analysis.write import draw
+from cli.errors import UserError
+from encoders.backbone import load_backbone
+from evaluation.candidates.candidates import candidates
+from records.foreign_files import read_object
+from tests.analysis.conftest import Study, analysed, spread
+from tests.analysis.manifests import manifest
+from tests.encoders.test_checkpoint import model_of, saved
+from tests.test_imports import MAY_IMPORT, ROOT
+from tests.wrong_input.damages import Planted, answer
+
+SOURCES = [p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py")] + sorted(ROOT.glob("*.py"))
+EXECUTES = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "tarfile", "zipfile", "runpy"}
+BY_NAME = {"eval", "exec", "compile", "__import__"}
+CALLED = {("torch", "load"), ("tempfile", "mktemp"), ("os", "system"), ("yaml", "unsafe_load"), ("yaml", "full_load")}
+OURS = {
+    ("cli/compose.py", "pickle"),  # copies of what this process composed itself; read from no file
+    ("studies/workers.py", "runpy"),  # this checkout's own entry points
+}
+
+
+def executing(path: Path) -> set[tuple[str, str]]:
+    """What a source file could execute or unpack foreign bytes with: (file, name)."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names} & EXECUTES
+        elif isinstance(node, ast.ImportFrom):
+            found |= {str(node.module).split(".")[0]} & EXECUTES
+        elif isinstance(node, ast.Call):
+            call = node.func
+            if isinstance(call, ast.Name) and call.id in BY_NAME:
+                found.add(call.id)
+            if isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name):
+                found |= {call.attr} if (call.value.id, call.attr) in CALLED else set()
+            for word in node.keywords:
+                literal = isinstance(word.value, ast.Constant) and word.value.value
+                if (word.arg in ("allow_pickle", "trust_remote_code", "shell") and literal is True) or (
+                    word.arg == "weights_only" and literal is not True
+                ):
+                    found.add(f"{word.arg}={literal}")
+    return {(str(path.relative_to(ROOT)), name) for name in found}
+
+
+def test_no_source_can_execute_what_it_reads():
+    assert set().union(*map(executing, SOURCES)) == OURS
+    assert issubclass(get_yaml_loader(), yaml.SafeLoader), "cli/compose.py reads conf/ by it"
+
+
+def test_the_search_would_find_it(tmp_path):
+    lines = ["import pickle", "from tarfile import open", "torch.load(f)", "eval(x)", "np.load(f, allow_pickle=True)"]
+    lines += ["m(trust_remote_code=True)", "fit(weights_only=False)", "tempfile.mktemp()"]
+    for line in lines:
+        path = tmp_path / "x.py"
+        path.write_text(line)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tests.test_safety.ROOT", tmp_path)
+            assert executing(path), line
+
+
+def test_a_planted_object_of_yaml_is_not_made(tmp_path):
+    mark = tmp_path / "executed"
+    file, root = tmp_path / "planted.yaml", Study(tmp_path / "runs")
+    file.write_text(f"- !!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path ['{mark}']]\n")
+    root.run("eos-causal", spread(0.3))
+    for word in ("claims", "rename"):
+        assert not answer(lambda word=word: analysed((f"scores={root.root}", f"{word}={file}"), ()), tmp_path, word)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+def test_pickled_weights_are_refused(tmp_path, name):
+    """Also where they are named as safetensors are."""
+    import torch
+
+    folder = saved(tmp_path / "model", "llama")
+    (folder / "model.safetensors").unlink()
+    torch.save(Planted(str(tmp_path / "executed")), folder / name)
+    with pytest.raises(UserError, match=r"pickled weights .* are not loaded|cannot be loaded: .*safetensors|header"):
+        load_backbone(model_of(folder), torch.float32)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_an_index_cannot_leave_its_folder(tmp_path):
+    import torch
+
+    folder = saved(tmp_path / "model", "llama")
+    shutil.move(folder / "model.safetensors", tmp_path / "outside.safetensors")
+    for name in ("../outside.safetensors", str(tmp_path / "outside.safetensors"), "a/../../outside.safetensors"):
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"norm.weight": name}}))
+        with pytest.raises(UserError, match=r"index.json names files that are none of its folder's"):
+            load_backbone(model_of(folder), torch.float32)
+
+
+def test_a_manifest_alone_executes_no_code(tmp_path, compose_cell, small_model):
+    """A run from elsewhere that says trust_remote_code=true: the command must say so too."""
+    from cli.compose import composed, plain
+    from tests.analysis.manifests import seal
+
+    cfg = compose_cell("mean", "bi")
+    cfg["model"]["trust_remote_code"] = True
+    folder = tmp_path / "s" / "mean-bi" / "seed=0"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(seal(manifest("mean", "bi", _config=cfg))))
+    assert read_object(folder / "manifest.json", "")["config"]["model"]["trust_remote_code"] is True
+    asked = plain(composed("evaluate"))
+    asked["run"] = str(folder)
+    with pytest.raises(UserError, match=r"brings code of its own.*model.trust_remote_code=true"):
+        candidates(asked)
+    asked["model"]["trust_remote_code"] = True
+    assert len(candidates(asked)) == 1
+
+
+NASTY = "<script>alert('x')<img src=x onerror=y>"
+
+
+def test_names_of_models_tasks_types_and_data_become_no_markup(tmp_path):
+    """In the page, all of whose tags are its own: those of a study with other names."""
+    pages = []
+    for name in ("plain", NASTY):
+        study = Study(tmp_path / str(len(pages)))
+        types = {f"{name}{k}": {"type": f"{name} {'ab'[k % 2]}", "source": name} for k in range(10)}
+        (study.root / "tasks.json").write_text(json.dumps(types))
+        for k, design in enumerate(("eos-causal", "mean-bi")):
+            scores = {task: 0.3 + 0.1 * k + 0.01 * ((3 * j + k) % 7) for j, task in enumerate(types)}
+            study.run(design, scores, data__name=f"{name}{k}", model__path=name, _device=name)
+        renamed = f'rename={{eos-causal: "{name}"}}'
+        result = analysed((f"scores={study.root}", "allow=[data.name]", renamed), ("means", "pairs"))
+        pages.append(report_files(result, draw(result))["report.html"])
+    tags = [[part.split(None, 1)[0].rstrip(">") for part in page.split("<")[1:]] for page in pages]
+    assert tags[0] == tags[1]
+    assert pages[1].count("&lt;script&gt;") > 10

@@ -1,0 +1,90 @@
+"""Every file of training data and of tasks, with every damage: one line that names the file and a remedy."""
+
+import gzip
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.compose import composed, plain
+from corpora.raw_text import read_texts
+from corpora.readers import read_triples
+from evaluation.tasks.folder import folder_tasks
+from representation.probes.word_labels import read_conll
+from tests.corpora.test_files import write_csv, write_jsonl, write_parquet
+from tests.evaluation.published_tasks import write_tasks
+from tests.wrong_input.damages import faults
+
+PAIRS = [{"query": f"the {k} edge", "positive": f"an edge {k}", "negative": "hedge"} for k in range(9)]
+LABELLED = [{"text": f"the edge {k}", "label": f"e{k % 3}"} for k in range(12)]
+GRADED = [{"first": f"the edge {k}", "second": "hedge", "score": k} for k in range(9)]
+TEXTS = [{"text": f"the edge of the hedge, number {k}, is green"} for k in range(30)]
+IS_TEXT = ("cut", "a web page", "a pointer of git-lfs", "deep JSON", "a long number")  # as good as any other lines
+
+
+def write(path: Path, rows: list[dict]) -> None:
+    """Write good data of the kind that the name says."""
+    if ".txt" in path.name:
+        text = "".join(f"{row['text']}\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    elif ".jsonl" in path.name:
+        write_jsonl(path, rows)
+    else:
+        (write_parquet if path.suffix == ".parquet" else write_csv)(path)
+
+
+def read(option: str, path: Path, **changes: Any) -> Any:
+    """What data=<option> reads from a path."""
+    data = {**plain(composed("train", [f"data={option}"]))["data"], "path": str(path), **changes}
+    return read_triples(data, "unused") if "reader" in data else read_texts(data, "unused")
+
+
+def data(option: str, name: str, rows: list[dict]) -> Callable:
+    def make(folder: Path):
+        write(folder / name, rows)
+        return folder / name, partial(read, option, folder / name)
+
+    return make
+
+
+def task(name: str, file: str) -> Callable:
+    def make(folder: Path):
+        write_tasks(folder)
+        return folder / name / file, partial(folder_tasks, folder / name)
+
+    return make
+
+
+def conll(folder: Path):
+    path = folder / "words.conll"
+    path.write_text("the DT\nedge NN\nis VB\ngreen JJ\n\n" * 3)
+    return path, partial(read_conll, path, -1)
+
+
+READERS = {
+    **{name: data("jsonl", name, PAIRS) for name in ("a.jsonl", "a.jsonl.gz", "a.csv", "a.csv.gz", "a.parquet")},
+    "classes": data("classes", "a.jsonl", LABELLED),
+    "graded": data("graded", "a.jsonl", GRADED),
+    "texts": data("text", "a.jsonl", TEXTS),
+    "a.txt": data("text", "a.txt", TEXTS),
+    "a.txt.gz": data("text", "a.txt.gz", TEXTS),
+    "ir_data": data("ir_data", "a.jsonl", PAIRS),
+    "wikitext": data("wikitext", "a.jsonl", TEXTS),
+    "conll": conll,
+    **{file: task("SciFact", file) for file in ("task.json", "corpus.jsonl", "queries.jsonl", "qrels/test.tsv")},
+    "classification": task("Banking77Classification", "train.jsonl"),
+    "clustering": task("StackOverflowClustering", "test.jsonl"),
+    "pairs": task("MSRParaphrase", "test.jsonl"),
+    "reranking": task("WikiQAReranking", "test.jsonl"),
+    "sts": task("STSBenchmark", "test.jsonl"),
+    "summaries": task("SummEval", "test.jsonl"),
+}
+FINE = {"a.txt": IS_TEXT, "a.txt.gz": IS_TEXT, "conll": ("cut", "a pointer of git-lfs")}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_damaged_file(tmp_path, name):
+    found = faults(tmp_path, READERS[name], fine=FINE.get(name, ()))
+    assert not found, "\n".join(found)

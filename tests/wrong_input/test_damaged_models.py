@@ -1,0 +1,82 @@
+"""Folders of models and of runs, every file of them with every damage: one line that names the file and a remedy."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from cli.errors import UserError
+from encoders.backbone import load_backbone, load_tokenizer
+from encoders.loading import load_run, untrained
+from records.run_folder import RunFolder
+from tests.encoders.test_checkpoint import model_of, saved
+from tests.started import ROOT
+from tests.triples import write_triples
+from tests.wrong_input.damages import faults
+from training.run import train_run
+
+
+@pytest.fixture(scope="module")
+def trained(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
+    """The folder and configuration of a run of one step, with an adapter and a head."""
+    folder = tmp_path_factory.mktemp("trained")
+    quick = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
+    words = [f"trainer.{word}" for word in quick] + ["logging.tensorboard=false", "logging.csv=false", "data=jsonl"]
+    words += [f"data.path='{write_triples(folder / 'triples.jsonl')}'", "data.validation=4", "objective.warmup=1"]
+    cfg, run = compose_cell("lastlayer", "bi", *words), folder / "s" / "lastlayer-bi" / "seed=0"
+    train_run(cfg, RunFolder(run))
+    return run, cfg
+
+
+MODEL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+
+
+@pytest.mark.parametrize("file", MODEL)
+def test_a_damaged_model(tmp_path, small_model, compose_cell, file):
+    def make(folder):
+        model = shutil.copytree(small_model, folder / "model")
+        cfg = compose_cell("mean", "bi")
+        cfg["model"]["path"] = str(model)
+        return model / file, lambda: untrained(cfg).encode(["the sum"])
+
+    found = faults(tmp_path, make, names=("model",))
+    assert not found, "\n".join(found)
+
+
+RUN = ("manifest.json", "head.safetensors", "adapter/adapter_model.safetensors", "adapter/adapter_config.json")
+
+
+@pytest.mark.parametrize("file", RUN)
+def test_a_damaged_run(tmp_path, trained, file):
+    run, _ = trained
+
+    def make(folder):
+        copy = shutil.copytree(run, folder / "s" / "lastlayer-bi" / "seed=0")
+        return copy / file, lambda: load_run(copy, RunFolder(copy).manifest()["config"]).encode(["the sum"])
+
+    found = faults(tmp_path, make, names=("seed=0",))
+    assert not found, "\n".join(found)
+
+
+def test_a_tokenizer_of_a_larger_model(tmp_path, small_model):
+    model = shutil.copytree(small_model, tmp_path / "model")
+    for file in (ROOT / "assets" / "tiny").glob("tokenizer*"):
+        shutil.copy(file, model)
+    with pytest.raises(UserError, match=r"gives tokens up to \d+, and the model has 320: .* another model\. Put"):
+        load_tokenizer(model_of(model))
+
+
+def test_an_index_that_is_none(tmp_path):
+    def make(folder):
+        model = saved(folder / "model", "llama")
+        shards = load_file(model / "model.safetensors")
+        (model / "model.safetensors").rename(model / "model-1.safetensors")
+        index = model / "model.safetensors.index.json"
+        index.write_text(json.dumps({"metadata": {}, "weight_map": dict.fromkeys(shards, "model-1.safetensors")}))
+        return index, lambda: load_backbone(model_of(model), torch.float32)
+
+    found = faults(tmp_path, make, names=("model",))
+    assert not found, "\n".join(found)
