@@ -149,7 +149,7 @@ def _whole(cfg: Config) -> list[Candidate]:
     usual = plain(composed("evaluate"))["evaluation"]  # what the command line sets comes before what the runs say
     changed = {key: value for key, value in cfg.get("evaluation", {}).items() if value != usual[key]}
     for folder, manifest in finished_runs(cfg["run"]):
-        check_code(folder, manifest, cfg["model"]["trust_remote_code"])
+        check_code(folder, manifest, cfg.get("model", {}).get("trust_remote_code", False))
         config = {**manifest["config"], "evaluation": {**manifest["config"].get("evaluation", {}), **changed}}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:

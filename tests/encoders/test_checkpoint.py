@@ -155,7 +155,7 @@ def test_a_multimodal_checkpoint_gives_its_language_model(tmp_path, family):
 def test_a_folder_without_tokenizer_files_is_refused(tmp_path, small_model):
     """transformers makes a tokenizer without words there: every text was [unknown, EOS]."""
     for family in ("qwen2", "llama"):
-        folder = saved(tmp_path / family, family)
+        folder = saved(tmp_path / family, family, vocab_size=320)
         with pytest.raises(UserError, match=r"Put tokenizer.json and tokenizer_config.json there"):
             load_tokenizer(model_of(folder))
         for file in small_model.glob("*token*"):
