@@ -40,7 +40,8 @@ def damage_named(path: Path, remedy: str = "Compress or download it anew.") -> I
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is a damaged gzip file ({error}). {remedy}") from error
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}. {remedy}") from error
+        why = " ".join(str(error.strerror or error).split()).rstrip(".")
+        raise UserError(f"{path} cannot be read: {why}. {remedy}") from error
 
 
 def open_bytes(path: Path, remedy: str) -> IO[bytes]:
