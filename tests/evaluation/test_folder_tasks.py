@@ -79,7 +79,7 @@ BROKEN = [
     ("Summaries/test.jsonl", UNEQUAL, "equal length"),
     ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
     ("Asked/task.json", '{"type": "Retrieval"}', "the key 'name' is missing"),
-    ("Asked/task.json", "{\n{", "task.json, line 2: no JSON"),
+    ("Asked/task.json", "{\n{", "task.json, line 2: not valid JSON"),
     ("Asked/task.json", '{"name": "Pairs", "type": "Retrieval"}', "call themselves 'Pairs'"),
     ("Graded/task.json", '{"name": "Graded", "type": "STS", "min_score": 5}', "min_score and max_score"),
     ("Graded/task.json", '{"name": "Graded", "type": "STS", "min_score": NaN}', "min_score and max_score"),
