@@ -27,7 +27,8 @@ BY_NAME = {"eval", "exec", "compile", "__import__"}
 CALLED = {("torch", "load"), ("tempfile", "mktemp"), ("os", "system"), ("yaml", "unsafe_load"), ("yaml", "full_load")}
 OURS = {
     ("cli/compose.py", "pickle"),  # copies of what this process composed itself; read from no file
-    ("studies/workers.py", "runpy"),  # this checkout's own entry points
+    ("cli/programs.py", "runpy"),  # this program itself
+    ("studies/workers.py", "runpy"),
 }
 
 

@@ -179,7 +179,7 @@ def test_wrong_lists(tmp_path, text, message):
 
 
 def test_a_list_that_is_not_there(tmp_path):
-    with pytest.raises(UserError, match=r"claims=nowhere.yaml cannot be read: .*No such file"):
+    with pytest.raises(UserError, match=r"nowhere.yaml cannot be read: No such file"):
         read_arguments([f"scores={tmp_path}", "claims=nowhere.yaml"])
 
 
