@@ -12,7 +12,7 @@ from records.lineage import OTHER_RUNS
 
 SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
-PARTS = {"data": ("sha256",), "machine": ("processor", "cores", "instruction_sets")}
+PARTS = {"data": ("sha256",), "machine": ("processor", "instruction_sets")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
 SEED_BOUND = ("batch_order_sha256", "steps", "seeds", *(f"{key}.adapters" for key in OTHER_RUNS))
