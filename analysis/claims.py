@@ -28,13 +28,11 @@ class Claim(NamedTuple):
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """Return the claims of a YAML list. Raises UserError with file and entry for what is no claim."""
-    from omegaconf import OmegaConf  # --help needs none of it
-    from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
+    from yaml import YAMLError, safe_load  # --help needs none of it
 
     try:
-        entries = OmegaConf.to_container(OmegaConf.create(read_text(path, FORM)))
-    except (ValueError, YAMLError, OmegaConfBaseException, RecursionError) as error:
+        entries = safe_load(read_text(path, f"Name a file in claims=. {FORM}"))
+    except (ValueError, YAMLError, RecursionError) as error:
         raise UserError(f"claims={path} cannot be read: {' '.join(str(error).split())}. {FORM}") from error
     if not isinstance(entries, list) or not entries:
         raise UserError(f"claims={path} is no list of claims. {FORM}")

@@ -57,7 +57,9 @@ def classification(folder: Path) -> Content:
     codes = {name: i for i, name in enumerate(known)}
     for row in splits["test"]:
         if str(row["label"]) not in codes:
-            raise UserError(f"{folder / 'test.jsonl'}: the label '{row['label']}' does not occur in train.jsonl.")
+            raise UserError(
+                f"{folder / 'test.jsonl'}: the label '{row['label']}' does not occur in train.jsonl. Add texts of it there."
+            )
     return {
         split: {"text": [r["text"] for r in rows], "label": [codes[str(r["label"])] for r in rows]}
         for split, rows in splits.items()
@@ -71,9 +73,11 @@ def summarization(folder: Path) -> Content:
     rows = read_rows(path, checks)
     for i, row in enumerate(rows, start=1):
         if len(row["relevance"]) != len(row["machine_summaries"]):
-            raise UserError(f"{path}, record {i}: 'relevance' and 'machine_summaries' must be of equal length.")
+            raise UserError(
+                f"{path}, record {i}: 'relevance' and 'machine_summaries' must be of equal length. Mend the line."
+            )
     if all(len(set(row["relevance"])) < 2 for row in rows):
-        raise UserError(f"{path} has no record whose relevance varies, so no correlation with it.")
+        raise UserError(f"{path} has no record whose relevance varies, so no correlation with it. It needs one.")
     return {"test": {name: [row[name] for row in rows] for name in checks}}
 
 
@@ -87,7 +91,7 @@ def reranking(folder: Path) -> Content:
     checks = {"query": text, "positive": list_of_texts, "negative": list_of_texts}
     rows = [r for r in read_rows(path, checks) if r["positive"] and r["negative"]]
     if not rows:
-        raise UserError(f"{path} has no record with both a positive and a negative.")
+        raise UserError(f"{path} has no record with both a positive and a negative. It needs one.")
     content: Content = {"corpus": {}, "queries": {}, "qrels": {}, "top_ranked": {}}
     for i, row in enumerate(rows):
         query = f"q{i}"

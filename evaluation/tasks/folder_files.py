@@ -12,7 +12,7 @@ from records.foreign_files import check_file
 
 LARGEST = 10**300  # of a number: an int of more digits is no float
 Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
-WHOLE = re.compile(r"\s*-?[0-9]{1,9}\s*")  # a grade
+WHOLE = re.compile(r" *-?[0-9]{1,9} *")  # a grade
 MOST_LEFT_OUT = 0.01  # share of judgements, documents or queries that a collection may lack
 
 

@@ -6,12 +6,12 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel
 from transformers.models.olmoe import modeling_olmoe
 
+from benchmarks.speed.families import SIZES
 from cli.errors import UserError
 from encoders.loading import build_encoder, load_readings, loaded
 from encoders.precision import PRECISIONS
 from encoders.routers import routers
 from tests.contract.conftest import TEXTS
-from tests.encoders.test_families import SIZES
 from tests.encoders.test_routers import DEEPSEEK, FAMILIES
 
 
