@@ -28,11 +28,12 @@ class Claim(NamedTuple):
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """Return the claims of a YAML list. Raises UserError with file and entry for what is no claim."""
-    from yaml import YAMLError, safe_load  # --help needs none of it
+    import yaml  # --help needs none of it
+    from omegaconf._utils import get_yaml_loader  # a safe one, which refuses a key that is there twice
 
     try:
-        entries = safe_load(read_text(path, f"Name a file in claims=. {FORM}"))
-    except (ValueError, YAMLError, RecursionError) as error:
+        entries = yaml.load(read_text(path, f"Name a file in claims=. {FORM}"), get_yaml_loader())
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise UserError(f"claims={path} cannot be read: {' '.join(str(error).split())}. {FORM}") from error
     if not isinstance(entries, list) or not entries:
         raise UserError(f"claims={path} is no list of claims. {FORM}")

@@ -58,7 +58,7 @@ def classification(folder: Path) -> Content:
     for row in splits["test"]:
         if str(row["label"]) not in codes:
             raise UserError(
-                f"{folder / 'test.jsonl'}: the label '{row['label']}' does not occur in train.jsonl. Add texts of it there."
+                f"{folder / 'test.jsonl'}: the label '{row['label']}' does not occur in train.jsonl. Mend it."
             )
     return {
         split: {"text": [r["text"] for r in rows], "label": [codes[str(r["label"])] for r in rows]}
