@@ -59,7 +59,7 @@ POOLERS, ATTENTIONS = ("eos", "mean", "multilayer"), ("causal", "bi")
 TEXTS = 12
 
 
-def save(family: str, folder: Path, **changes: int) -> None:
+def save(family: str, folder: Path, **changes: float) -> None:
     """Write a decoder of the family with random weights. changes: of `SIZES`."""
     torch.manual_seed(0)
     settings = {**SIZES, **FAMILIES[family], **changes}
