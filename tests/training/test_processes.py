@@ -4,10 +4,12 @@ import json
 import socket
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError
 from cli.remarks import HOME
+from encoders.precision import best_device
 from records.run_folder import RunFolder
 from studies.workers import Job, run_jobs
 from training.run import train_run
@@ -69,6 +71,17 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
             ours, theirs = load_file(tmp_path / "one" / file), load_file(folder / file)
             assert ours.keys() == theirs.keys()
             assert max(float((ours[key] - theirs[key]).abs().max()) for key in ours) < 1e-4, (place, file)
+
+
+def test_a_process_has_the_gpu_of_its_place(monkeypatch):
+    """SLURM says it under a name of its own; without it all tasks of a machine would take the first GPU."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    assert best_device().index == 0
+    monkeypatch.setenv("SLURM_LOCALID", "3")
+    assert best_device().index == 3
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert best_device().index == 1
 
 
 def test_numbers_of_processes_that_do_not_agree_are_refused(monkeypatch):
