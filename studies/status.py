@@ -70,7 +70,7 @@ def _sweeps(places: Sequence[Path]) -> list[list[dict[str, Any]]]:
 
 def _shown(job: dict[str, Any]) -> str:
     """The folder of a job that left none, as a path from here; its words where it is not known."""
-    return os.path.relpath(job["folder"]) if job.get("folder") else " ".join(job["words"])
+    return os.path.relpath(job["folder"]) if job.get("folder") else job["own"]
 
 
 def _row(folder: Path, job: dict[str, Any]) -> Row:

@@ -98,10 +98,8 @@ class Jobs:
 
     def _told(self, failed: Sequence[dict[str, Any]]) -> str:
         jobs = self._jobs()
-        common = set.intersection(*({*job["words"]} for job in jobs)) if len(jobs) > 1 else set()
         for job in failed:
-            own = " ".join(word for word in job["words"] if word not in common)
-            print(f"failed: {own}: {job.get('error', KILLED)}", file=sys.stderr)
+            print(f"failed: {job['own']}: {job.get('error', KILLED)}", file=sys.stderr)
         done = sum(job["status"] == "done" for job in jobs)
         return (
             f"{len(failed)} of the sweep's {len(jobs)} runs failed; their last errors stand above. {done} ended well. "
@@ -116,10 +114,14 @@ class Jobs:
 
 
 def read_record(record: Path) -> list[dict[str, Any]]:
-    """Return the jobs of a sweep: words, status (waiting, running, failed, done) and, where known, folder and error."""
-    jobs = []
-    for number, words in enumerate(json.loads((record / "jobs.json").read_text(encoding="utf-8"))):
-        job = {"words": words, "status": "waiting"}
+    """Return the jobs of a sweep: status (waiting, running, failed, done) and, where known, folder and error.
+
+    own: the words that not all of its jobs have.
+    """
+    jobs, every = [], json.loads((record / "jobs.json").read_text(encoding="utf-8"))
+    common = set.intersection(*map(set, every)) if len(every) > 1 else set()
+    for number, words in enumerate(every):
+        job = {"own": " ".join(word for word in words if word not in common), "status": "waiting"}
         with suppress(OSError, ValueError):
             job |= json.loads((record / f"{number}.json").read_text(encoding="utf-8"))
         jobs.append(job)

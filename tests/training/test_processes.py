@@ -15,11 +15,14 @@ from studies.workers import Job, run_jobs
 from training.run import train_run
 from training.set_up import check_processes
 
-# What a process is before it is train.py: its place among the others, as the program that starts it says.
+# What a process is before it is train.py: its place among the others, as the program that starts it says. Lightning,
+# which is imported already, reads the place when it is imported.
 PROCESS = """
 import json, os, runpy, sys
+from lightning_fabric.utilities.rank_zero import _get_rank, rank_zero_only
 place, program, *words = sys.argv[1:]
 os.environ.update(json.loads(place))
+rank_zero_only.rank = _get_rank()
 sys.argv[:] = [program, *words]
 runpy.run_path(program, run_name="__main__")
 """
