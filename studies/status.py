@@ -78,7 +78,8 @@ def _row(folder: Path, job: dict[str, Any]) -> Row:
         manifest = read_manifest(folder)
     except UserError as error:
         return Row(str(folder), "failed", note=job.get("error") or str(error))
-    if manifest["status"] == "finished":
+    failed = job.get("status") == "failed" and job["written"] > (folder / "manifest.json").stat().st_mtime
+    if manifest["status"] == "finished" and not failed:
         loss = manifest.get("loss")
         return Row(
             str(folder), "done", str(manifest["steps"]), "" if loss is None else f"{loss:.3f}", score=_score(folder)
@@ -88,7 +89,7 @@ def _row(folder: Path, job: dict[str, Any]) -> Row:
     state, note = "stopped", ""
     if at and at.alive:
         state = "running"
-    elif job.get("status") == "failed":
+    elif failed:
         state, note = "failed", job["error"]
     step = f"{at.step if at else 0} of {steps}"
     left = _time(at) if at and state == "running" else ""

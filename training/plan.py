@@ -14,7 +14,6 @@ from encoders.loading import build_tokenizer
 from encoders.precision import best_device, resolve_precision
 from poolers.shared.registry import reads_padding
 from records.atomic import write_json
-from records.manifest import peak_memory_bytes
 from training.checks import check_instructed
 from training.cost.check import GIB, empty_encoder, facts, memory
 from training.cost.flops import Work, training_flops
@@ -33,7 +32,7 @@ TERA = 1e12
 
 @dataclass(frozen=True)
 class Forecast:
-    """A run foreseen. memory_bytes: of a process, at most; seconds: of all steps, None where no rate was measured here.
+    """A run foreseen. memory_bytes: of the tensors that a process keeps, without what is let go within a step; seconds: of all steps, None where no rate was measured here.
 
     disk_bytes: of the finished run, and while its last checkpoint is there.
     """
@@ -53,12 +52,12 @@ def plan(config: Config) -> None:
     devices = t["devices"] * t["num_nodes"]
     hours, (final, most) = (f.seconds or 0) / 3600, f.disk_bytes
     spent = "unknown" if f.seconds is None else f"{hours:.2f} h, {hours * devices:.2f} device hours"
-    whose = "GPU" if best_device(config["accelerator"]).type == "cuda" else "process, Python and libraries among them"
+    whose = "GPU" if best_device(config["accelerator"]).type == "cuda" else "process; Python and libraries take more"
     lines = {
         "tokens": f"{f.tokens:,} in {t['max_steps']:,} steps, by {min(SAMPLE, t['max_steps'])} of them",
         "FLOPs": f"{f.flops:.3g}",
         "time": f"{spent} on {devices} device{'s' * (devices > 1)} ({f.how})",
-        "memory": f"{f.memory_bytes / GIB:.2f} GiB a {whose}",
+        "memory": f"{f.memory_bytes / GIB:.2f} GiB of tensors a {whose}",
         "disk": f"{final / 2**20:,.0f} MiB, {most / 2**20:,.0f} MiB with the checkpoint while it trains",
     }
     print("\n".join(f"{name:<12}{text}" for name, text in lines.items()))
@@ -93,14 +92,13 @@ def forecast(config: Config) -> Forecast:
     rate, how = rate_of(config, device.type)
     f = facts(config)
     fixed, kept_bytes = memory(config, f, most)
-    libraries = 0 if device.type == "cuda" else peak_memory_bytes()
     final = f.trained_bytes
     moments = 3 * f.trained_bytes + (2 * f.trained_bytes if t["average"] else 0)  # a mean is summed in float64
     return Forecast(
         round(tokens * steps / len(some)),
         flops,
         flops / rate if rate else None,
-        fixed + kept_bytes + libraries,
+        fixed + kept_bytes,
         (final, max(final, moments) if t["checkpoint_every"] else final),
         how,
     )

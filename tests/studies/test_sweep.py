@@ -104,6 +104,10 @@ def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
     assert found[1].left in ("80 s", "79 s")
     assert (found[3].name, found[3].state) == ("pooler=mean seed=1", "waiting")
     assert plain_table(found).splitlines()[-1] == "4 runs: 1 done, 1 running, 1 stopped, 1 waiting"
+    refused = {"status": "failed", "folder": str(folders["ended"]), "error": "another configuration"}
+    (record / "1.json").write_text(json.dumps({**refused, "written": time.time() + 9}))
+    again = rows([tmp_path])[0]
+    assert (again.state, again.note) == ("failed", "another configuration"), "the sweep asked for another run there"
 
 
 PAGE = (CONF.parent / "docs" / "cluster.md").read_text(encoding="utf-8")
