@@ -32,8 +32,9 @@ TERA = 1e12
 
 @dataclass(frozen=True)
 class Forecast:
-    """A run foreseen. memory_bytes: of the tensors that a process keeps, without what is let go within a step; seconds: of all steps, None where no rate was measured here.
+    """A run foreseen. memory_bytes: of the tensors that a process keeps over a step.
 
+    seconds: of all steps, None where no rate was measured here.
     disk_bytes: of the finished run, and while its last checkpoint is there.
     """
 
