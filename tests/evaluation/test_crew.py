@@ -48,5 +48,5 @@ def test_two_processes_score_as_one(small_model, folder, tmp_path):
 
 def test_chunks_go_to_the_process_with_the_fewest_tokens():
     hands = deal([9, 7, 5, 3, 1], 2)
-    assert hands == [[0, 3], [1, 2, 4]]
+    assert hands == [[0, 3, 4], [1, 2]], "12 and 1 tokens on the first, 12 on the second"
     assert deal([], 3) == [[], [], []]
