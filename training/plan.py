@@ -19,8 +19,7 @@ from training.cost.check import GIB, empty_encoder, facts, memory
 from training.cost.flops import Work, training_flops
 from training.large_batch import ChunkPlan, LargeBatch
 from training.mix_order import order_of
-from training.objectives.infonce import Contrastive
-from training.objectives.objective import objective_class
+from training.objectives.objective import Objective, objective_class
 from training.set_up import SetUp
 
 Config = dict[str, Any]
@@ -67,7 +66,7 @@ def plan(config: Config) -> None:
 def forecast(config: Config) -> Forecast:
     """Lay out some steps of the run as it would, on an encoder without memory, and count them."""
     kind, t = objective_class(config["objective"]["name"]), config["trainer"]
-    if not issubclass(kind, Contrastive):
+    if not (issubclass(kind, Objective) and kind.contrastive):
         name = config["objective"]["name"]
         raise UserError(f"plan=true counts contrastive runs, not objective={name}. Give check=true.")
     examples = kind.read(config["data"], config["cache_dir"])

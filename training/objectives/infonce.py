@@ -47,6 +47,7 @@ class Candidates:
 class Contrastive(Objective):
     """A contrastive loss. keys: of the objective. vectors: [N, E] of the held-out texts at the last scoring."""
 
+    contrastive = True
     words: ClassVar[Mapping[str, Sequence[Any]]] = {"objective.loss_dtype": tuple(LOSS_DTYPES)}
     keys: Config
     vectors = torch.empty(0)

@@ -27,14 +27,16 @@ class Objective(ABC):
 
     limits, words: allowed values of the objective's own keys, such as {"objective.temperature": real(0)}.
     unit: name of the examples in the manifest. scored_before: whether held-out texts are scored before the first step
-    too. remark: a sentence for the screen before the first step. work: how rows become forward passes. examples: what
-    batches are drawn from, by number. counts: numbers that a checkpoint keeps.
+    too. contrastive: whether it compares vectors of texts. remark: a sentence for the screen before the first step.
+    work: how rows become forward passes. examples: what batches are drawn from, by number. counts: numbers that a
+    checkpoint keeps.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}
     words: ClassVar[Mapping[str, Sequence[Any]]] = {}
     unit = "texts"
     scored_before = True
+    contrastive = False
     remark = ""
     work: LargeBatch
     examples: Sequence[Triple]
