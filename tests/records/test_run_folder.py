@@ -179,7 +179,7 @@ def test_a_run_from_before_a_key_had_its_name_is_the_same_run(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "not JSON"), ("[]", "version None")]
+    [("{", "line 1: not valid JSON"), ("[]", "holds no JSON object")]
     + [(json.dumps({"manifest_version": n}), f"manifest.json is of version {n}; this .* 2") for n in (1, 99)],
 )
 def test_broken_manifests_are_named(tmp_path, text, message):
