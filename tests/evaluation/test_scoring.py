@@ -94,7 +94,7 @@ def test_a_changed_score_is_computed_again_and_refused_by_the_analysis(tasks: li
 
 def test_what_another_command_records_meanwhile_stays(tasks: list, candidate, monkeypatch) -> None:
     """Two commands score tasks of their own for one run: both records of how stand beside the scores."""
-    real, other = scoring._evaluate, []
+    real, other = scoring.evaluate_task, []
 
     def meanwhile(*words: Any) -> None:
         if not other:
@@ -102,7 +102,7 @@ def test_what_another_command_records_meanwhile_stays(tasks: list, candidate, mo
             score(candidate(), tasks[1:], Options())
         real(*words)
 
-    monkeypatch.setattr(scoring, "_evaluate", meanwhile)
+    monkeypatch.setattr(scoring, "evaluate_task", meanwhile)
     folder = score(candidate(), tasks[:1], Options()).folder
     names = {task.metadata.name for task in tasks}
     record = written_record(folder)
