@@ -177,7 +177,7 @@ def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
             f"The tokenizer of {model['path']} has no vocabulary, so every text would be the same tokens. "
             f"{TOKENIZER_FILES}"
         )
-    size, reached = load_config(model).vocab_size, _reached(tokenizer)
+    size, reached = _whole_config(model).get_text_config().vocab_size, _reached(tokenizer)
     if reached >= size:
         raise UserError(
             f"The tokenizer of {model['path']} gives tokens up to {reached}, and the model has {size}: it is that of "

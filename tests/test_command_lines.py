@@ -118,7 +118,7 @@ def test_evaluate_prints_its_configuration_too():
     ("words", "message"),
     [
         (["train.py", "-p", "trainer"], "--package says what --cfg shows"),
-        (["train.py", "--cfg", "job", "-p", "trianer"], "There is no package 'trianer'. Nearest: trainer."),
+        (["train.py", "--cfg", "job", "-p", "trianer"], "There is no package 'trianer'. Nearest: trainer"),
         (["train.py", "-m", "--cfg", "job"], "--multirun and --cfg do not go together"),
         (["train.py", "--config-name", "evaluate"], "--config-name is not supported"),
         (["train.py", "-cd", "mine"], "--config-dir is not supported"),

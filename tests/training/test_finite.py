@@ -174,10 +174,14 @@ def test_a_checkpoint_that_is_not_finite_is_refused_at_once(config, tmp_path, po
 
 DRIVER = """
 import os
+import sys
+from pathlib import Path
+
 from cli.errors import guard
-from train import main
+from training import loop
 from training.large_batch import LargeBatch, rank
 
+loop.HOME = Path(__file__).parent  # the second process is started as this file
 real, calls = LargeBatch.sum_gradients, []
 
 def spoilt(self):
@@ -188,6 +192,9 @@ def spoilt(self):
 
 LargeBatch.sum_gradients = spoilt
 if __name__ == "__main__":
+    sys.path.remove(str(loop.HOME))
+    from train import main
+
     guard(main)
 """
 
@@ -195,7 +202,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_processes_stop_together_where_one_has_a_gradient_that_is_not_finite(small_model, pairs, tmp_path):
     """Through Lightning and its launcher. The process that writes checkpoints is not the one that saw it."""
-    (tmp_path / "driver.py").write_text(DRIVER)
+    (tmp_path / "train.py").write_text(DRIVER)
     words = ["pooler=lastlayer", "attn=bi", f"model.path={small_model}", "precision=fp32", "accelerator=cpu"]
     words += [f"trainer.{t}" for t in ("max_steps=6", "global_batch_size=8", "checkpoint_every=1", "progress=false")]
     words += [
@@ -210,7 +217,7 @@ def test_processes_stop_together_where_one_has_a_gradient_that_is_not_finite(sma
 
     def run(spoil):
         env = {**os.environ, "SPOIL": spoil, "PYTHONPATH": str(CONF.parent), "OMP_NUM_THREADS": "1"}
-        return start(str(tmp_path / "driver.py"), *words, cwd=tmp_path, env=env)
+        return start(str(tmp_path / "train.py"), *words, cwd=tmp_path, env=env)
 
     stopped = run("1")
     assert stopped.returncode == 2, stopped.stderr[-2000:]

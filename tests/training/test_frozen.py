@@ -147,7 +147,7 @@ def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
 def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, monkeypatch):
     kept = []
     real = run.save_trained
-    monkeypatch.setattr(run, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest)))
+    monkeypatch.setattr(run, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest))[1])
     cfg = cell()
     train_run(cfg, RunFolder(tmp_path / "run"))
     loaded = load_run(tmp_path / "run", cfg)

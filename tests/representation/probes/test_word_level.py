@@ -54,7 +54,7 @@ def test_sentences_of_columns(tmp_path):
         ("a X\nb Y\n", 2, "line 1 has 2 columns, and none is word_level.column=2"),
         ("a X\nb X\n", -1, "has 1 labels in column -1; two are needed"),
         (None, -1, "words.txt cannot be read"),
-        ("na\u00efve X\n", -1, "words.txt cannot be read .*utf-8"),
+        ("na\u00efve X\n", -1, "words.txt is not UTF-8"),
     ],
 )
 def test_files_that_are_none_of_columns_are_refused(tmp_path, text, column, message):
