@@ -123,11 +123,11 @@ def compared(designs: Sequence[str], words: Words) -> Config:
 
 
 def design_words(design: str) -> list[str]:
-    """Return the words of train.py for an option of design=, or for <pooler>-<attn>."""
+    """Return the words of train.py for an option of design=, <pooler>-<attn>, or <option of design=>-<attn>."""
     if design in options("design"):
         return [f"design={design}"]
-    pooler, _, attn = design.rpartition("-")
-    cells = [f"{one}-{other}" for one in options("pooler") for other in options("attn")]
+    what, _, attn = design.rpartition("-")
+    cells = [f"{one}-{other}" for one in (*options("pooler"), *options("design")) for other in options("attn")]
     if design not in cells:
         raise UserError(f"There is no design '{design}'. {nearest(design, [*options('design'), *cells])}")
-    return [f"pooler={pooler}", f"attn={attn}"]
+    return [f"{'pooler' if what in options('pooler') else 'design'}={what}", f"attn={attn}"]

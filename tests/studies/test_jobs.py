@@ -7,7 +7,7 @@ import pytest
 import study
 from cli.compose import composed, plain
 from cli.errors import UserError
-from studies.jobs import compared, split_words, study_jobs
+from studies.jobs import compared, runs_of, split_words, study_jobs
 
 
 def jobs(*arguments):
@@ -51,6 +51,14 @@ def test_designs_are_compared_by_the_names_of_their_scores_and_differ_in_what_th
     assert found["factors"][:2] == ("pooler", "attn")
     assert {key.partition(".")[0] for key in found["factors"][2:]} == {"template"}
     assert compared(["model1"], split_words(["results=there"]))["scores"] == (Path("there"),)
+
+
+def test_a_design_is_named_with_another_attention_than_its_own():
+    words, whole, folder = runs_of("lastlayer_last-bi", split_words([]))
+    assert words == ["design=lastlayer_last", "attn=bi"]
+    assert (whole["pooler"]["tokens"], whole["attn"]["name"], folder.name) == ("last", "bi", "lastlayer-bi")
+    assert runs_of("mean_bi-causal", split_words([]))[2] == runs_of("mean", split_words([]))[2]
+    assert runs_of("mean-bi", split_words([]))[0] == ["pooler=mean", "attn=bi"]  # a pooler's name comes first
 
 
 @pytest.mark.parametrize(
