@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from cli.compose import composed, composer, flat, plain
+from cli.compose import composed, composer, flat, groups, plain
 from cli.errors import UserError
 from records.atomic import write_json
 from records.identity import BOOKKEEPING, below, different_keys
@@ -103,17 +103,17 @@ def fixed_words(config: dict[str, Any], words: Sequence[str], params: Iterable[s
 
 
 def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str]) -> list[str]:
-    groups = {k: v for k, v in choices.items() if v and not k.startswith("hydra") and k not in UNNAMED}
+    members = {k: v for k, v in choices.items() if v and not k.startswith("hydra") and k not in UNNAMED}
     usual = choices_of(fixed)
-    parents = [f"{k}={groups[k]}" for k in CHOOSING if k in groups and groups[k] != usual.get(k)]
+    parents = [f"{k}={members[k]}" for k in CHOOSING if k in members and members[k] != usual.get(k)]
     implied = {**choices_of([*fixed, *parents]), **{k: usual.get(k) for k in CHOOSING}} if parents else usual
-    if any(k.startswith("data@") for k in groups):  # what a mix takes for its sources, unless it is told otherwise
-        of_mix = choices_of([*fixed, *parents, f"data={groups['data']}"])
+    if any(k.startswith("data@") for k in members):  # what a mix takes for its sources, unless it is told otherwise
+        of_mix = choices_of([*fixed, *parents, f"data={members['data']}"])
         implied = {**implied, **{k: v for k, v in of_mix.items() if k.startswith("data@")}}
-    named = [f"{k}={v}" for k, v in sorted(groups.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
+    named = [f"{k}={v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
     place += [f"seed={config['seed']}", *(word for word in fixed if word.partition("=")[0] not in choices)]
-    base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in groups.items()), *place])))
+    base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in members.items()), *place])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
     return named + [f"{k}={_runs(config, k) if k in OTHER_RUNS else _short(mine.get(k))}" for k in keys]
@@ -125,8 +125,15 @@ def _runs(config: dict[str, Any], key: str) -> str:
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
-    """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "design": None, ...}."""
-    return dict(_choices(tuple(overrides)))
+    """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "design": None, ...}.
+
+    Words of keys choose no member, and `pooler.tokens=all` exists only beside the pooler that has it: they are left out.
+    """
+    return dict(_choices(tuple(word for word in overrides if _chooses(word))))
+
+
+def _chooses(word: str) -> bool:
+    return word.partition("=")[0].lstrip("+~").partition("@")[0] in groups()
 
 
 @lru_cache(maxsize=256)

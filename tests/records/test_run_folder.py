@@ -104,6 +104,23 @@ def test_without_a_name_of_its_own_a_study_names_what_differs():
     assert named(*words).parts[1] == "embedded,lora.r=8,trainer.max_steps=9"
 
 
+@pytest.mark.parametrize(
+    ("words", "cell"),
+    [  # keys that the usual pooler, attention, data set or adapter does not have
+        ("pooler=multilayer pooler.tokens=all", "x/multilayer-causal"),
+        ("design=model3 pooler.mlp=false", "x/multilayer-causal"),
+        ("divergence=all pooler=lastlayer pooler.num_queries=3", "x,divergence=all/lastlayer-causal"),
+        ("attn=bi_last attn.layers=2", "x/eos-bi_last"),
+        ("adapter=mixse adapter.top_k=2", "x/eos-causal"),
+        ("data=mix data@data.sources.classes=classes data.sources.classes.path=l.jsonl", "x/eos-causal"),
+        ("objective=mixed objective.in_batch=false", "x,objective=mixed,objective.in_batch=false/eos-causal"),
+    ],
+)
+def test_keys_that_one_member_of_a_group_alone_has(words, cell):
+    found = named("study=x", *words.split())
+    assert str(found) == f"runs/{cell}/seed=0"
+
+
 def test_what_is_swept_over_is_named_in_a_named_study():
     swept = [named(*FIXED, f"lora.r={r}", "axes=[lora.r]").parts[1] for r in (8, 16)]
     assert swept == ["held,lora.r=8", "held"], "16 is what every run of the study has that does not say otherwise"
