@@ -37,7 +37,7 @@ WHERE_NULL = {
     **dict.fromkeys(("run", "readings", "tasks", "questions", "data.path"), "text or texts"),
     "lineage": "texts or null",
     "adapter.experts": "texts or number",
-    **dict.fromkeys(("objective.weights", "launcher.more"), "mapping"),
+    **dict.fromkeys(("objective.weights", "launcher.more", "logging.settings"), "mapping"),
     "max_length": "number",
 }
 

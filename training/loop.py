@@ -240,7 +240,7 @@ def loggers(config: Config, folder: Path) -> list[Logger]:
         writers.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
     if name := chosen.get("logger"):
         try:
-            writer = resolve_name(name)(**chosen["settings"])
+            writer = resolve_name(name)(**(chosen["settings"] or {}))
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise UserError(
                 f"logging.logger={name} cannot be made: {error}. Name a class, and its settings."

@@ -45,7 +45,7 @@ def test_the_same_as_json(capsys, tmp_path):
 
 
 def of_class(logger, tmp_path, **settings):
-    chosen = {"csv": True, "tensorboard": True, "wandb": None, "logger": logger, "settings": settings}
+    chosen = {"csv": True, "tensorboard": True, "wandb": None, "logger": logger, "settings": settings or None}
     return loggers({"logging": chosen}, tmp_path)
 
 
