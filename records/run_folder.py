@@ -127,7 +127,7 @@ def _runs(config: dict[str, Any], key: str) -> str:
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
     """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "design": None, ...}.
 
-    Words of keys choose no member, and `pooler.tokens=all` exists only beside the pooler that has it: they are left out.
+    Words of keys are left out: they choose nothing, and `pooler.tokens=all` exists only beside the pooler that has it.
     """
     return dict(_choices(tuple(word for word in overrides if _chooses(word))))
 
