@@ -1,18 +1,23 @@
 """What kills, full disks, damaged files and jumping clocks cost: `python -m benchmarks.chaos kills=200`."""
 
-import itertools
+import hashlib
+import json
 import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from random import Random
 
 from benchmarks.arguments import taken_out
-from benchmarks.chaos.commands import Command, commands, write_inputs
+from benchmarks.chaos.commands import ROOT, Command, commands, write_inputs
+from benchmarks.chaos.process import Process
 from benchmarks.chaos.strikes import DAMAGE, FAULTS, KILLS, Outcome, Trials
 from benchmarks.page import stamp, table
 from cli.errors import UserError, guard, nearest
+from records.lock import alone_in
 
 USAGE = """\
 What a kill, a full or failing disk, a damaged file or a jumping clock costs: nothing, or it says so.
@@ -23,8 +28,12 @@ Training with each objective, evaluation, analysis, export, a sweep and a study,
 disturbance the same command is given again: it ends with the very files of an undisturbed run, or refuses in one line
 that names the file. Killed: at a random moment of processor time and before a random write, the process, its parent, or
 one of two. Between them as many trials of each other kind as there are tenths of the kills. Linux alone.
+
+work=<folder> keeps each outcome as a line of JSON: the same command, given again, goes on from there. Where the code is
+another by then, the undisturbed runs are made again, and the outcomes stand beside the commits that they were made at.
 """
-OTHERS = 8  # trials of other faults for ten kills
+BLOCK, KILLED = 13, 5  # trials of a block, and those of them that kill: twice on average; so 8 others for ten kills
+OTHER_KINDS = (*FAULTS, *DAMAGE, "two at once")
 
 
 def main() -> None:
@@ -40,15 +49,50 @@ def main() -> None:
     before, start = stamp(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="chaos-") as scratch:
         work = Path(given.get("work") or scratch).resolve()
-        work.mkdir(parents=True, exist_ok=True)
-        write_inputs(work)
-        trials = Trials(work, seed)
-        outcomes = disturb(trials, chosen(commands(work), given.get("only", "")), kills)
-    minutes = (time.monotonic() - start) / 60
-    print(f"\n{page(outcomes)}\n\n{sum(o.kills for o in outcomes)} kills, seed {seed}, {minutes:.0f} minutes. {before}")
+        with alone_in(work):
+            write_inputs(work)
+            every = chosen(commands(work), given.get("only", ""))
+            kept = Kept(work / "outcomes.jsonl", f"seed {seed} of {', '.join(command.name for command in every)}")
+            try:
+                disturb(Trials(work, code()), every, kept, kills)
+            finally:
+                Process.stop_all()
+    outcomes = list(kept.outcomes.values())
+    minutes, kills = (time.monotonic() - start) / 60, sum(o.kills for o in outcomes)
+    print(f"\n{page(outcomes)}\n\n{kills} kills, seed {seed}, this time {minutes:.0f} minutes. {before}")
+    print("Trials by sum of the code:", ", ".join(f"{n} at {c}" for c, n in Counter(kept.codes).items()))
     lost = [o for o in outcomes if o.end == "lost"]
     if lost:
         raise UserError(f"{len(lost)} of {len(outcomes)} trials lost something; the first: {lost[0].said}.")
+
+
+def code() -> str:
+    """Return the first digits of a sha256 over the program's source and configuration, as they are on disk."""
+    digest = hashlib.sha256()
+    for suffix in ("py", "yaml"):
+        for path in sorted(ROOT.glob(f"[!.]*/**/*.{suffix}")):
+            if "tests" not in path.parts:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Kept:
+    """Outcomes by number of the trial, one line of JSON each in a file. of: what was asked; other lines are left."""
+
+    def __init__(self, path: Path, of: str) -> None:
+        self.path, self.of = path, of
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        lines = [line for line in lines if line["of"] == of]
+        self.outcomes = {line["number"]: Outcome(**line["outcome"]) for line in lines}
+        self.codes = [line["code"] for line in lines]
+
+    def add(self, number: int, outcome: Outcome, code: str) -> None:
+        """Append an outcome to the file."""
+        self.outcomes[number] = outcome
+        self.codes.append(code)
+        line = {"of": self.of, "number": number, "code": code, "outcome": asdict(outcome)}
+        with self.path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
 
 
 def chosen(every: list[Command], names: str) -> list[Command]:
@@ -62,21 +106,29 @@ def chosen(every: list[Command], names: str) -> list[Command]:
     return [command for command in every if command.name in wanted or command.name in needed]
 
 
-def disturb(trials: Trials, every: list[Command], kills: int) -> list[Outcome]:
-    """Run each command undisturbed, then disturb them in turn until there were so many kills; Ctrl-C ends it sooner."""
+def disturb(trials: Trials, every: list[Command], kept: Kept, kills: int) -> None:
+    """Run each command undisturbed, then disturb them in turn until there were so many kills; Ctrl-C ends it sooner.
+
+    A trial is a function of its number, so that those whose outcomes are kept need not be made again.
+    """
     for command in every:
         trials.undisturbed(command)
-    outcomes: list[Outcome] = []
-    turns, others = itertools.cycle(every), itertools.cycle((*FAULTS, *DAMAGE, "two at once"))
+    number = 0
     with suppress(KeyboardInterrupt):
-        while (done := sum(o.kills for o in outcomes)) < kills:
-            how = KILLS[sum(o.kills > 0 for o in outcomes) // len(every) % len(KILLS)]
-            outcomes.append(trials.kill(next(turns), how, min(3, kills - done)))
-            _show(outcomes[-1])
-            while sum(not o.kills for o in outcomes) < sum(o.kills for o in outcomes) * OTHERS // 10:
-                outcomes.append(trials.strike(trials.draw.choice(every), next(others)))
-                _show(outcomes[-1])
-    return outcomes
+        while (done := sum(o.kills for o in kept.outcomes.values())) < kills:
+            if number not in kept.outcomes:
+                before = number * KILLED // BLOCK  # trials that kill
+                trials.draw = Random(f"{kept.of} {number}")
+                if (number + 1) * KILLED // BLOCK > before:
+                    turn, place = divmod(before, len(every))
+                    how = KILLS[(turn + place) % len(KILLS)]
+                    outcome = trials.kill(every[place], how, min(3, kills - done))
+                else:
+                    kind = OTHER_KINDS[(number - before) % len(OTHER_KINDS)]
+                    outcome = trials.strike(trials.draw.choice(every), kind)
+                kept.add(number, outcome, trials.code)
+                _show(outcome)
+            number += 1
 
 
 def _show(outcome: Outcome) -> None:
@@ -90,7 +142,7 @@ def page(outcomes: list[Outcome]) -> str:
     rows = []
     for kind in dict.fromkeys(o.what for o in outcomes):
         rows.append(_row(kind, [o for o in outcomes if o.what == kind]))
-    killed = [o for o in outcomes if o.kills]
+    killed = [o for o in outcomes if o.what in KILLS]
     for name in dict.fromkeys(o.command for o in killed):
         rows.append(_row(f"killed: {name}", [o for o in killed if o.command == name]))
     return table(head, [*rows, _row("**all**", outcomes)])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from benchmarks.chaos.commands import ROOT
 
@@ -39,7 +39,13 @@ class Fault:
 
 
 class Process:
-    """`python <words>` in the folder `place`, its output added to the file `out`. above: a shell waits for it."""
+    """`python <words>` in the folder `place`, its output added to the file `out`. above: a shell waits for it.
+
+    It is a session of its own, and signals go to it and to processes of such sessions alone: through handles of the
+    system, never by a number that could by then be another's.
+    """
+
+    begun: ClassVar[list["Process"]] = []
 
     def __init__(self, words: list[str], place: Path, out: Path, fault: Fault, above: bool = False) -> None:
         for module in MODULES:
@@ -48,10 +54,17 @@ class Process:
         given = words, str(place), str(out), fault, above
         self.process = multiprocessing.get_context("fork").Process(target=_become, args=given)
         self.process.start()
+        assert self.process.pid
+        self.pid = self.process.pid
+        self.handle = os.pidfd_open(self.pid)  # nobody has waited for it yet: the number is its own
+        self.begun.append(self)
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Return the exit code; None where it still runs after `seconds`."""
         self.process.join(seconds)
+        if self.process.exitcode is not None and self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
         return self.process.exitcode
 
     def wait_until(self, processor_seconds: float) -> None:
@@ -61,22 +74,35 @@ class Process:
 
     def used(self) -> float:
         """Return the seconds of the processor that it, or what the shell above waits for, has used so far."""
-        return max(map(_processor_seconds, (self.process.pid, *(self.others() if self.above else ()))))
+        return max(map(_processor_seconds, (self.pid, *(self.others() if self.above else ()))))
 
-    def send(self, number: int, pid: int | None = None) -> None:
-        """Send a signal to it, or to another process of its place; both may be gone by now."""
+    def send(self, number: int, pid: int | None = None) -> bool:
+        """Send a signal to it, or to one of `others()`; return whether that was still there."""
+        if pid is None:
+            running = self.wait(0) is None
+            if running:
+                signal.pidfd_send_signal(self.handle, number)
+            return running
         with suppress(ProcessLookupError):
-            os.kill(pid or self.process.pid or 0, number)
+            handle = os.pidfd_open(pid)
+            try:
+                if pid in self.others():  # asked with the handle open: what has the number now, keeps it
+                    signal.pidfd_send_signal(handle, number)
+                    return True
+            finally:
+                os.close(handle)
+        return False
 
     def others(self) -> list[int]:
-        """Return the other processes that work in its place."""
-        found = []
+        """Return the other processes that work in its place, of the sessions that were begun here."""
+        found, sessions = [], {process.pid for process in self.begun}
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                ended = (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-                if not ended and os.readlink(entry / "cwd") == str(self.place):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                ours = fields[0] != "Z" and int(fields[3]) in sessions
+                if ours and os.readlink(entry / "cwd") == str(self.place):
                     found.append(int(entry.name))
-        return [pid for pid in found if pid not in (os.getpid(), self.process.pid)]
+        return [pid for pid in found if pid not in (os.getpid(), self.pid)]
 
     def wait_for_others(self, seconds: float = 120) -> bool:
         """Return whether all of them end within `seconds`; what does not is killed."""
@@ -87,6 +113,16 @@ class Process:
         for pid in left:
             self.send(signal.SIGKILL, pid)
         return not left
+
+    @classmethod
+    def stop_all(cls) -> None:
+        """Kill what still runs of all that was begun."""
+        for process in cls.begun:
+            if process.wait(0) is None:
+                process.send(signal.SIGKILL)
+                process.wait()
+        if cls.begun:
+            cls.begun[-1].wait_for_others(0)
 
 
 def _processor_seconds(pid: int | None) -> float:
@@ -104,6 +140,7 @@ def counts(out: Path) -> dict[str, int]:
 
 
 def _become(words: list[str], place: str, out: str, fault: Fault, above: bool) -> None:
+    os.setsid()
     os.chdir(place)
     multiprocessing.process.ORIGINAL_DIR = place  # type: ignore[attr-defined]  # where processes of its own begin
     file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -1,13 +1,15 @@
 """One trial: a command is disturbed, then given again; the end is compared with that of an undisturbed run."""
 
+import json
 import signal
 import subprocess
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
 from benchmarks.chaos.commands import Command, contents, reset
 from benchmarks.chaos.process import Fault, Process, counts
+from records.atomic import write_text
 
 KILLS = (
     "SIGKILL",
@@ -32,7 +34,10 @@ LEFT_OUT = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a trial: "equal", "refused" by a line that names a file, or "lost". said: what shows it."""
+    """The end of a trial: "equal", "refused" by a line that names a file, or "lost". said: what shows it.
+
+    kills: how often a process that still ran was killed.
+    """
 
     command: str
     what: str
@@ -54,15 +59,22 @@ class Usual:
 
 
 class Trials:
-    """Trials in the folder `work`, all drawn from one seed. `usual`: of the commands that ran undisturbed."""
+    """Trials in the folder `work`. draw: what decides a trial. `usual`: of the commands that ran undisturbed.
 
-    def __init__(self, work: Path, seed: int) -> None:
-        self.work, self.place, self.out = work, work / "here", work / "output.txt"
-        self.draw = Random(seed)
+    code: names the state of the code; what an undisturbed run left is used again where it is the same.
+    """
+
+    def __init__(self, work: Path, code: str) -> None:
+        self.work, self.place, self.out, self.code = work, work / "here", work / "output.txt", code
+        self.draw = Random(0)
         self.usual: dict[str, Usual] = {}
 
     def undisturbed(self, command: Command) -> None:
-        """Run a command to its end. Raises `RuntimeError` where it fails."""
+        """Run a command to its end, unless this code has in this folder. Raises `RuntimeError` where it fails."""
+        kept = self.work / f"usual {command.name}.json"
+        if kept.exists() and (found := json.loads(kept.read_text()))["code"] == self.code:
+            self.usual[command.name] = Usual(**found["usual"])
+            return
         self._reset(command)
         process, seconds = self._start(command), 0.0
         while process.wait(0.05) is None:
@@ -73,6 +85,7 @@ class Trials:
         size = sum(path.stat().st_size for path in self.place.rglob("*") if path.is_file())
         self.usual[command.name] = Usual(files, seconds, done["writes"], done["renames"], done["looks"], size)
         reset(self.work / f"after {command.name}", self.place)
+        write_text(kept, json.dumps({"code": self.code, "usual": asdict(self.usual[command.name])}))
 
     def kill(self, command: Command, how: str, most: int) -> Outcome:
         """Kill a command up to `most` times, each time given again; then let it end."""
@@ -87,13 +100,13 @@ class Trials:
                 process.wait_until(self.draw.uniform(0.02, 1.0) * usual.processor_seconds)
                 number = getattr(signal, how.split(maxsplit=1)[0])
                 others = process.others() if how == "SIGKILL of one of two" else []
-                process.send(number, self.draw.choice(others) if others else None)
+                kills += process.send(number, self.draw.choice(others) if others else None)
             if above:  # what it started lives on; the same command beside it is refused, or does the same
                 self._start(command).wait(HANGS)
-            process.wait(HANGS)
-            if not process.wait_for_others():
-                return Outcome(command.name, how, "lost", "a process of it went on", kills + 1)
-            kills += 1
+            if process.wait(HANGS) is None or not process.wait_for_others():
+                Process.stop_all()
+                return Outcome(command.name, how, "lost", "a process of it went on", kills)
+            kills += how == "SIGKILL before a write" and process.wait() == -signal.SIGKILL
         return self._end(command, how, kills)
 
     def strike(self, command: Command, kind: str) -> Outcome:
@@ -174,7 +187,7 @@ class Trials:
         process = self._start(command)
         code, said = process.wait(HANGS), self._said()
         if code is None:
-            process.send(signal.SIGKILL)
+            Process.stop_all()
             return Outcome(command.name, what, "lost", "it hangs", kills)
         named = str(damaged.relative_to(self.place)) if damaged else ""
         found, usual = contents(self.place / command.results), self.usual[command.name].files
