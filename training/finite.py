@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 from torch.nn.utils import get_total_norm
 
 from cli.errors import UserError
-from training.large_batch import world_size
+from training.large_batch import largest_of_all
 
 NEXT = "Checkpoints are from before it: once the cause is mended, the same command goes on from the last one."
 TRY = "Lower objective.lr, or give precision=fp32."
@@ -38,7 +37,7 @@ def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> No
     values = torch.stack([value.detach().float().to(device) for value in figures.values()])
     numbers = dict(zip(figures, values.tolist(), strict=True))
     bad = [name for name, value in numbers.items() if not math.isfinite(value)]
-    if not _in_any_process(bool(bad), device):
+    if not largest_of_all(bool(bad), device):
         return
     what = f"{bad[0]} is {numbers[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
     rest = [f"{name} {value:.4g}" for name, value in numbers.items() if name not in bad[:1]]
@@ -53,7 +52,7 @@ def refuse_state(named: Iterable[tuple[str, Tensor]], optimizer: Any, step: int)
     """
     tensors = [*named, *_moments(optimizer.state.values())]
     name = first_not_finite(tensors)
-    if _in_any_process(bool(name), tensors[0][1].device):
+    if largest_of_all(bool(name), tensors[0][1].device):
         raise UserError(f"Step {step} left {name or 'a number of another process'} not finite. {TRY} {NEXT}")
 
 
@@ -80,12 +79,3 @@ def _moments(states: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
     """AdamW's running means of each weight's gradient and of its square; `step` is a count."""
     for state in states:
         yield from ((f"AdamW's {name}", value) for name, value in state.items() if name != "step")
-
-
-def _in_any_process(bad: bool, device: torch.device) -> bool:
-    """Return the same answer in all processes: true where it is so in any of them."""
-    if world_size() == 1:
-        return bad
-    flag = torch.tensor(float(bad), device=device)
-    dist.all_reduce(flag, op=dist.ReduceOp.MAX)
-    return bool(flag)

@@ -86,25 +86,26 @@ class LargeBatch:
                 tokens = slice(sum(lengths[:first]), sum(lengths[:last]))
                 yield chunk[first:last], Window((1, sum(lengths)), (slice(0, 1), tokens))
 
-    def within_memory(self, rows: Sequence[Tokens], attempt: Callable[[], T]) -> T:
+    def within_memory(self, rows: Sequence[Tokens], attempt: Callable[[], T], shared: bool = True) -> T:
         """Return `attempt()`, made again from the gradients before it, in smaller parts, until it fits into memory.
 
-        Raises `UserError` where a single text does not fit. Of several processes the others would wait: the error of
-        memory stays what it is.
+        shared: several processes make it together, so `attempt` goes through `in_all_or_none` up to each of its sums
+        over them; all of them then go on in the same parts. Raises `UserError` where a single text does not fit.
         """
-        if world_size() > 1:
-            return attempt()
         before = [(p, None if p.grad is None else p.grad.clone()) for p in self.encoder.parameters() if p.requires_grad]
         while (result := unless_out_of_memory(attempt)) is None:
             for p, gradient in before:
                 p.grad = None if gradient is None else gradient.clone()
+            if shared:  # one of them may have gone further by itself, on held-out texts
+                self.back_off = round(largest_of_all(self.back_off, next(self.encoder.parameters()).device))
             chunks = self.chunks(rows)
             largest = max((len(texts) for c in chunks for texts, _ in self.pieces(rows, c)), default=1)
             self.back_off += 1
             hand_back(largest if self.back_off > 1 else 2, max(map(len, rows)))
             count = 2 ** (self.back_off - 1)
             how = f"chunks in {count} pieces" if count > 1 else "the graph of one chunk at a time"
-            print(f"Out of memory on {len(rows)} texts; going on with {how}.", file=sys.stderr, flush=True)
+            if rank() == 0 or not shared:
+                print(f"Out of memory on {len(rows)} texts; going on with {how}.", file=sys.stderr, flush=True)
         return result[0]
 
     def work(self, rows: Sequence[Tokens]) -> tuple[list[list[int]], list[list[int]]]:
@@ -131,34 +132,44 @@ class LargeBatch:
         mine = range(rank(), len(chunks), world_size())
         keeps = self.kept(rows, chunks, rank())
         device = next(self.encoder.parameters()).device
-        vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
         kept: dict[int, Tensor] = {}
-        for k in mine:
-            for texts, window in self.pieces(rows, chunks[k]):
-                with torch.set_grad_enabled(k in keeps), drawn_as(window):
-                    out = self._run(rows, texts, step, k)
-                vectors[texts] = out.detach()
-            if k in keeps:
-                kept[k] = out
+
+        def forward() -> Tensor:
+            vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
+            for k in mine:
+                for texts, window in self.pieces(rows, chunks[k]):
+                    with torch.set_grad_enabled(k in keeps), drawn_as(window):
+                        out = self._run(rows, texts, step, k)
+                    vectors[texts] = out.detach()
+                if k in keeps:
+                    kept[k] = out
+            return vectors
+
+        vectors = in_all_or_none(forward, device)
         if world_size() > 1:
             dist.all_reduce(vectors)
         vectors.requires_grad_(True)
-        loss = loss_of(vectors)
-        (gradient,) = torch.autograd.grad(loss, vectors)
-        for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
-            for texts, window in self.pieces(rows, chunks[k]):
-                with drawn_as(window):  # the backward pass too: checkpointing runs the forward pass in it
-                    out = kept.pop(k) if k in kept else self._run(rows, texts, step, k)
-                    out.backward(gradient[texts])
+
+        def backward() -> Tensor:
+            loss = loss_of(vectors)
+            (gradient,) = torch.autograd.grad(loss, vectors)
+            for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
+                for texts, window in self.pieces(rows, chunks[k]):
+                    with drawn_as(window):  # the backward pass too: checkpointing runs the forward pass in it
+                        out = kept.pop(k) if k in kept else self._run(rows, texts, step, k)
+                        out.backward(gradient[texts])
+            return loss.detach()
+
+        loss = in_all_or_none(backward, device)
         self.sum_gradients()
-        return loss.detach()
+        return loss
 
     @torch.no_grad()
     def vectors(self, rows: Sequence[Tokens], step: int | None) -> Tensor:
         """[N, E] vectors in the order of `rows`, without gradient; under the dropout of `step`; None: without any."""
         training = self.encoder.training
         self.encoder.train(step is not None)
-        vectors = self.within_memory(rows, lambda: self._vectors(rows, step or 0))
+        vectors = self.within_memory(rows, lambda: self._vectors(rows, step or 0), shared=False)
         self.encoder.train(training)
         return vectors
 
@@ -183,11 +194,15 @@ class LargeBatch:
         """One all-reduce of all trainable gradients, flattened (LoRA and head are small)."""
         if world_size() == 1 or not self.plan.sync:
             return
-        trainable = [p for p in self.encoder.parameters() if p.requires_grad]
-        for p in trainable:
-            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
-        grads = [p.grad for p in trainable if p.grad is not None]
-        flat = torch.cat([g.flatten() for g in grads])
+
+        def flattened() -> tuple[list[Tensor], Tensor]:
+            trainable = [p for p in self.encoder.parameters() if p.requires_grad]
+            for p in trainable:
+                p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+            grads = [p.grad for p in trainable if p.grad is not None]
+            return grads, torch.cat([g.flatten() for g in grads])
+
+        grads, flat = in_all_or_none(flattened, next(self.encoder.parameters()).device)
         dist.all_reduce(flat)
         for g, part in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
             g.copy_(part.view_as(g))
@@ -201,3 +216,25 @@ def world_size() -> int:
 def rank() -> int:
     """Number of this process, from zero."""
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def largest_of_all(number: float, device: torch.device) -> float:
+    """Return the largest of the processes' numbers, to all of them."""
+    if world_size() == 1:
+        return number
+    shared = torch.tensor(float(number), device=device)
+    dist.all_reduce(shared, op=dist.ReduceOp.MAX)
+    return shared.item()
+
+
+def in_all_or_none(compute: Callable[[], T], device: torch.device) -> T:
+    """Return `compute()`. Raises `torch.OutOfMemoryError` in every process where memory ran out in any of them.
+
+    Otherwise those with memory would wait in their next sum over all processes for one that does not come.
+    """
+    if world_size() == 1:
+        return compute()
+    result = unless_out_of_memory(compute)
+    if largest_of_all(result is None, device) or result is None:
+        raise torch.OutOfMemoryError("Memory ran out in one of the processes.")
+    return result[0]

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -69,10 +70,9 @@ def main() -> None:
 def code() -> str:
     """Return the first digits of a sha256 over the program's source and configuration, as they are on disk."""
     digest = hashlib.sha256()
-    for suffix in ("py", "yaml"):
-        for path in sorted(ROOT.glob(f"[!.]*/**/*.{suffix}")):
-            if "tests" not in path.parts:
-                digest.update(path.read_bytes())
+    for path in sorted(chain(ROOT.glob("*.py"), *(ROOT.glob(f"[!.]*/**/*.{kind}") for kind in ("py", "yaml")))):
+        if "tests" not in path.parts:
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -117,9 +117,9 @@ def disturb(trials: Trials, every: list[Command], kept: Kept, kills: int) -> Non
     with suppress(KeyboardInterrupt):
         while (done := sum(o.kills for o in kept.outcomes.values())) < kills:
             if number not in kept.outcomes:
-                before = number * KILLED // BLOCK  # trials that kill
+                before = -(-number * KILLED // BLOCK)  # trials that kill; the first one does
                 trials.draw = Random(f"{kept.of} {number}")
-                if (number + 1) * KILLED // BLOCK > before:
+                if -(-(number + 1) * KILLED // BLOCK) > before:
                     turn, place = divmod(before, len(every))
                     how = KILLS[(turn + place) % len(KILLS)]
                     outcome = trials.kill(every[place], how, min(3, kills - done))

@@ -19,7 +19,7 @@ from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from poolers.shared.registry import pooler_class, pooler_names
 from records.streams import stream_seed
-from training.large_batch import LargeBatch, rank, world_size
+from training.large_batch import LargeBatch, in_all_or_none, rank, world_size
 
 Config = dict[str, Any]
 UNDERSCORE = "_"  # what LLM2Vec takes for decoders that were trained without a mask token
@@ -134,15 +134,19 @@ class MaskedLoss:
         total = max(1, sum(len(r.places) for r in rows))
         loss, tokens = torch.zeros((), device=self.head.device), [r.tokens for r in rows]
         chunks, self.encoder.texts_of_step = self.work.chunks(tokens), len(rows)
-        for k in range(rank(), len(chunks), world_size()):
-            for texts, window in self.work.pieces(tokens, chunks[k]):
-                self.work.seed_chunk(step, k)
-                some = [rows[i] for i in texts]
-                if any(r.places for r in some):
-                    with drawn_as(window):
-                        part = F.cross_entropy(self.logits(some), self.targets(some), reduction="sum") / total
-                        part.backward()
-                    loss += part.detach()
+
+        def chunk_by_chunk() -> None:
+            for k in range(rank(), len(chunks), world_size()):
+                for texts, window in self.work.pieces(tokens, chunks[k]):
+                    self.work.seed_chunk(step, k)
+                    some = [rows[i] for i in texts]
+                    if any(r.places for r in some):
+                        with drawn_as(window):
+                            part = F.cross_entropy(self.logits(some), self.targets(some), reduction="sum") / total
+                            part.backward()
+                        loss.add_(part.detach())
+
+        in_all_or_none(chunk_by_chunk, self.head.device)
         if world_size() > 1:
             dist.all_reduce(loss)
         self.work.sum_gradients()
