@@ -14,11 +14,17 @@ SKETCH = 8  # smallest hashes by which candidates meet
 
 def shingles(text: str) -> frozenset[int]:
     """Return the hashes of the word 5-grams of `text` (of the whole text where it has fewer words)."""
-    words = WORD.findall(text.lower())
-    joined = " ".join(words).encode()  # ASCII: a character is a byte
+    return grams_of(WORD.findall(text.lower()))
+
+
+def grams_of(words: Sequence[str]) -> frozenset[int]:
+    """Return the hashes of the 5-grams of `words` (of all of them together where there are fewer)."""
+    text = " ".join(words)
+    joined = text.encode("utf-8", "replace")
     if len(words) <= SHINGLE:
         return frozenset((zlib.crc32(joined),))
-    after = list(accumulate(len(word) + 1 for word in words))  # where the word after each begins
+    sizes = map(len, words) if text.isascii() else (len(word.encode("utf-8", "replace")) for word in words)
+    after = list(accumulate(size + 1 for size in sizes))  # the byte at which the word after each begins
     grams = zip([0, *after], after[SHINGLE - 1 :], strict=False)
     return frozenset([zlib.crc32(joined[start : end - 1]) for start, end in grams])
 

@@ -11,12 +11,13 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from cli.help import help_screen
 from cli.hydra_flags import job_config, own_flags
-from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_groups, check_limits, check_prefixes
+from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_groups, check_limits, check_prefixes, real
 from cli.quiet import quiet
 from cli.quoting import evaluate_words
 from evaluation.candidates.candidates import Candidate, Config, candidates
 from evaluation.candidates.readings import check_readings, read_by, share_starts
 from evaluation.instructions import MODES, read_instructions
+from evaluation.overlap import overlap_notes
 from evaluation.plan.plan import Plan, check_mode
 from evaluation.plan.speed import remember
 from evaluation.results import left_out, nothing_left
@@ -90,6 +91,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 LIMITS = ENCODER | {
+    "overlap": real(0, "not counted", largest=1),
     "threads": Limit(1, "one for each core"),
     "devices": Limit(1),
     **{f"benchmark.{key}": Limit(2) for key in ("documents", "candidates", "classes")},
@@ -190,7 +192,8 @@ def run(cfg: Config) -> list[Outcome]:
     print(f"\n{report(outcomes)}\n")
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
-    for note in [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks.tasks)]:
+    notes = [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks.tasks)]
+    for note in [*notes, *overlap_notes(outcomes, cfg["overlap"])]:
         print(f"Note: {note}")
     return outcomes
 
@@ -247,7 +250,9 @@ def _score_all(
                 bar.update(line, description=f"{title} {name}", completed=before + position[name])
 
             mode = candidate.manifest["config"]["evaluation"]["instructions"]
-            options = Options(read_instructions(mode), cfg["predictions"], plan.cache_dir, plan.tokens[i], others)
+            overlap = None if cfg["overlap"] is None else Path(cfg["cache_dir"])
+            instructions = read_instructions(mode)
+            options = Options(instructions, cfg["predictions"], plan.cache_dir, plan.tokens[i], overlap, others)
             outcome = score(candidate, tasks, options, on_task, on_texts)
             outcomes[i] = outcome
             spent = {"tokens": outcome.tokens, "seconds": outcome.encoding, "devices": cfg["devices"]}

@@ -47,6 +47,7 @@ class MtebEncoder(AbsEncoder):
         self.model, self.cache, self.mteb_model_meta = cache.encoder, cache, meta
         self.instructions, self.template = instructions, template  # the run's own
         self.on_texts = on_texts  # called with the number of texts done, for a progress bar
+        self.seen: Callable[[list[str]], None] | None = None  # called with the texts of each batch
         self.asked: dict[str, Any] = {}  # sha256 of all inputs in their order, for each task, split and subset
 
     def encode(
@@ -56,8 +57,14 @@ class MtebEncoder(AbsEncoder):
         side = prompt_type.value if prompt_type else "query"
         instruction = self.instructions.of(task_metadata, side)
         digest = self.asked.setdefault(f"{task_metadata.name} {hf_split} {hf_subset}", hashlib.sha256())
-        texts = texts_of(inputs, digest, side, instruction)
+        texts = self._watched(texts_of(inputs, digest, side, instruction))
         return self.cache.stream(texts, self.template.asked(instruction, side), self.on_texts)
+
+    def _watched(self, batches: Iterable[list[str]]) -> Iterator[list[str]]:
+        for texts in batches:
+            if self.seen:
+                self.seen(texts)
+            yield texts
 
 
 def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: bool) -> ModelMeta:

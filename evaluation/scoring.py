@@ -18,11 +18,12 @@ from evaluation.candidates.candidates import Candidate
 from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.embeddings.store import Meter
 from evaluation.instructions import Instructions
+from evaluation.overlap import Counts, Overlap, overlap_of
 from evaluation.plan.plan import in_time
 from records.lock import alone_in
 
 CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
-BY_NAME = ("inputs", "tasks", "left_out", "scores")  # parts of the record that grow with the tasks
+BY_NAME = ("inputs", "tasks", "left_out", "scores", "overlap")  # parts of the record that grow with the tasks
 PROBE_SECONDS = 3.0
 WORTH_A_LINE = 60.0  # seconds that remain
 
@@ -65,6 +66,8 @@ class Outcome:
     cached: int = 0  # found in the cache
     tokens: int = 0  # encoded, after truncation
     unpredicted: list[str] = field(default_factory=list)  # tasks scored before without predictions, which are asked for
+    overlap: dict[str, Counts] = field(default_factory=dict)  # task -> its texts, and those among the training texts
+    unmeasured: str = ""  # why the overlap of some task is not there
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Options:
     predictions: bool = False
     cache_dir: Path | None = None  # of embeddings on disk; None keeps them in memory, for one candidate
     expected: int | None = None  # tokens to encode, by the plan
+    overlap: Path | None = None  # cache_dir, below which the training texts lie; None: they are not looked for
     crew: Any = None  # further processes that encode (`evaluation.crew.Crew`); None: this one alone
 
 
@@ -111,7 +115,16 @@ def score(
     started, before = time.perf_counter(), copy(encoder.meter)
     every = [part for task in tasks for part in [*results.parts(task), task]]
     record = _record(encoder, options, every, folder)
-    make = partial(_make, candidate=candidate, options=options, adapter=adapter, outcome=outcome, record=record)
+    overlap = overlap_of(candidate, options.overlap)
+    make = partial(
+        _make,
+        candidate=candidate,
+        options=options,
+        adapter=adapter,
+        outcome=outcome,
+        record=record,
+        overlap=overlap,
+    )
     for task in tasks:
         name = task.metadata.name
         on_task(name)
@@ -119,6 +132,12 @@ def score(
             (folder / f"{name}.json").unlink(missing_ok=True)
         outcome.computed += make(task)
         outcome.scores[name] = task.metadata.type, score_of(folder, task)
+    names = [part.metadata.name for task in tasks for part in results.parts(task) or [task]]
+    outcome.overlap = {name: record["overlap"][name] for name in names if name in record["overlap"]}
+    if overlap.read and len(outcome.overlap) < len(set(names)):
+        outcome.unmeasured = (
+            overlap.lacking or "they were scored before; with results=<another folder> they are counted"
+        )
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
     meter = encoder.meter  # readings of one checkpoint share it
@@ -129,7 +148,14 @@ def score(
 
 
 def _make(
-    task: Any, *, candidate: Candidate, options: Options, adapter: Any, outcome: Outcome, record: dict[str, Any]
+    task: Any,
+    *,
+    candidate: Candidate,
+    options: Options,
+    adapter: Any,
+    outcome: Outcome,
+    record: dict[str, Any],
+    overlap: Overlap,
 ) -> bool:
     """Score the task unless it is there; return whether it was computed. `record` says how, and lies beside scores."""
     name, folder, meta = task.metadata.name, outcome.folder, adapter.mteb_model_meta
@@ -141,7 +167,8 @@ def _make(
         if predicts and not (predictions / task.prediction_file_name).is_file():
             outcome.unpredicted.append(name)
         return False
-    evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
+    with overlap.counting(task, adapter) as counted:
+        evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
     left_out = results.left_out(task)
     record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
     with alone_in(folder, wait=True):  # another command may score other tasks
@@ -149,8 +176,9 @@ def _make(
         for part in BY_NAME:
             record[part] = {**others.get(part, {}), **record[part]}
         record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(folder, task)
-        record["left_out"].pop(name, None)
-        record["left_out"] |= {name: left_out} if left_out else {}
+        for part, found in (("left_out", left_out), ("overlap", counted)):
+            record[part].pop(name, None)
+            record[part] |= {name: found} if found else {}
         results.write_manifest(folder, candidate, record)
     return True
 

@@ -39,9 +39,30 @@ class Stage:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Run folder, objective, adapter and floating-point operations, as a manifest keeps them."""
+        """Run folder, objective, adapter, floating-point operations and data, as a manifest keeps them."""
         known = {"run": self.name, "objective": self.objective, "adapter_sha256": self.adapter_sha256}
-        return known | {"flops": self.manifest.get("flops")}
+        return known | {"flops": self.manifest.get("flops"), "data": texts_read(self.manifest)}
+
+
+def texts_read(manifest: Mapping[str, Any], trained: bool = True) -> list[str]:
+    """Return the sha256 of the data that a run's weights were trained on, those of the runs that it starts from first.
+
+    Of a mix, of each source that has a share. "" stands for data that an older manifest does not name. trained: whether
+    the run's own count. What the base model read is not known.
+    """
+    earlier = [run for fact in OTHER_RUNS.values() for run in manifest.get(fact) or ()]
+    own = data_parts(manifest.get("data") or {}).values() if trained else ()
+    return list(dict.fromkeys([*(sha256 for run in earlier for sha256 in run.get("data", [""])), *own]))
+
+
+def data_parts(data: Mapping[str, Any]) -> dict[str, str]:
+    """Return source of a mix -> sha256, those without a share left out; "" -> sha256 of data that are no mix.
+
+    data: what a manifest says of them.
+    """
+    if "of_source" in data:
+        return {name: facts["sha256"] for name, facts in data["of_source"].items() if facts["share"]}
+    return {"": data.get("sha256", "")}
 
 
 def other_runs(config: Mapping[str, Any]) -> dict[str, list[Stage]]:

@@ -10,6 +10,7 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from cli.errors import UserError
 from cli.quiet import quieten
+from corpora.overlap import keep_texts
 from corpora.triples import Triple
 from records.fingerprint import digest_of, remember_below
 from records.lock import alone_in
@@ -65,6 +66,7 @@ def finished(config: Config, folder: RunFolder) -> bool:
         return False
     remember_below(config["cache_dir"])
     refuse_changed(config, folder, kind.read)
+    keep_texts(folder.manifest()["data"], config["cache_dir"], lambda: kind.read(config["data"], config["cache_dir"]))
     return True
 
 
@@ -135,6 +137,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         return
     module.tail_mean.put()
     files = save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
+    keep_texts(manifest["data"], config["cache_dir"], lambda: examples)
     unmoved = {} if t["max_steps"] else before
     after = held.last or unmoved or objective.held_out_scores()  # no step was left, an earlier attempt took the last
     steps = step_facts(module)

@@ -44,6 +44,7 @@ NOT_COMPARED = {  # and why; docs/decisions/control-rule.md
     **dict.fromkeys(
         ("evaluation.fingerprint", "evaluation.texts", "evaluation.tokens", "evaluation.seconds"), "outcomes"
     ),
+    "evaluation.overlap": "data.sha256 and evaluation.inputs are compared, which it follows from",
     "evaluation.instructions_used": "evaluation.inputs are compared",
     "status": "a run that is not finished is left out by name",
     "manifest_version": "versions that are mixed are refused",

@@ -1,0 +1,124 @@
+"""How many texts of each task stand among the texts that an encoder was trained on: counted while mteb embeds them."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpora.overlap import VERSION, OverlapCount, TextIndex, place
+from evaluation.candidates.candidates import Candidate
+from evaluation.results import parts, read_object
+from records.atomic import write_json
+from records.fingerprint import of_value
+from records.lineage import texts_read
+
+if TYPE_CHECKING:
+    from evaluation.scoring import Outcome
+
+FOLDER = "overlap"  # of counts, so that the same task and data are counted once for all runs
+SHOWN = 5  # tasks that a warning names
+Counts = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The training texts of one encoder. read: sha256 of the data that it was trained on. lacking: why they cannot be
+    looked into; "" where they can, and where there are none."""
+
+    cache_dir: Path
+    read: list[str] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    lacking: str = ""
+
+    @cached_property
+    def indexes(self) -> list[TextIndex]:
+        """The indexes, opened when the first task is counted."""
+        return [TextIndex(folder) for folder in self.folders]
+
+    @contextmanager
+    def counting(self, task: Any, adapter: Any) -> Iterator[Counts]:
+        """Yield a dictionary that holds the counts of `task` when the block, in which `adapter` embeds it, has ended.
+
+        It stays empty where there is nothing to look into, and for an aggregate, whose parts have the texts.
+        """
+        counts: Counts = {}
+        if not self.folders or parts(task):
+            yield counts
+            return
+        meta = task.metadata
+        of_task = [meta.name, meta.revision, sorted(task.eval_splits), sorted(task.hf_subsets)]
+        path = self.cache_dir / FOLDER / f"{of_value([VERSION, self.read, of_task])[:32]}.json"
+        known = read_object(path) if meta.revision else None
+        if known and known.keys() == {"texts", "exact", "near"}:
+            counts |= known
+            yield counts
+            return
+        counted = OverlapCount(self.indexes)
+        adapter.seen = counted.see
+        try:
+            yield counts
+        finally:
+            adapter.seen = None
+        counts |= counted.counts()
+        if meta.revision:
+            write_json(path, counts)
+
+
+def overlap_of(candidate: Candidate, cache_dir: Path | None) -> Overlap:
+    """Return where the training texts of a candidate lie. cache_dir: None looks for none."""
+    if cache_dir is None:
+        return Overlap(Path())
+    cache_dir = cache_dir.expanduser()
+    read = texts_read(candidate.manifest, candidate.trained)
+    own = candidate.manifest["config"].get("cache_dir", cache_dir)
+    folders, missing = [], 0
+    for sha256 in read:
+        there = [folder for folder in (place(sha256, cache_dir), place(sha256, own)) if sha256 and folder.is_dir()]
+        folders += there[:1]
+        missing += not there
+    if missing:
+        mend = "give the train.py command of the run, and of those it starts from, again: they write it"
+        return Overlap(cache_dir, read, lacking=f"{cache_dir} holds no index of these training texts; {mend}")
+    return Overlap(cache_dir, read, folders)
+
+
+def share(counts: Counts) -> float:
+    """Return the share of a task's texts that stand in the training texts."""
+    return (counts["exact"] + counts["near"]) / max(1, counts["texts"])
+
+
+def overlap_notes(outcomes: Sequence["Outcome"], largest: float | None) -> Iterator[str]:
+    """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted."""
+    warned, unmeasured = defaultdict(list), defaultdict(list)
+    for outcome in outcomes:
+        over = {
+            task: counts for task, counts in outcome.overlap.items() if largest is not None and share(counts) > largest
+        }
+        if over:
+            order = sorted(over, key=lambda task: -share(over[task]))
+            words = [f"{task} ({share(over[task]):.1%}: {described(over[task])})" for task in order[:SHOWN]]
+            words += [f"{len(order) - SHOWN} more"] if len(order) > SHOWN else []
+            warned[f"{len(over)} of {len(outcome.overlap)} tasks: {', '.join(words)}"].append(outcome.title)
+        if outcome.unmeasured:
+            unmeasured[outcome.unmeasured].append(outcome.title)
+    for tasks, titles in warned.items():
+        yield (
+            f"Contamination: {listed(titles)} was trained on more than {largest:.1%} of the texts of {tasks}. "
+            "Leave these tasks or those training texts out, or say so beside the scores."
+        )
+    for reason, titles in unmeasured.items():
+        yield f"Not counted for {listed(titles)}, how many texts of some tasks were trained on: {reason}."
+
+
+def described(counts: Counts) -> str:
+    """Return `3 exactly and 12 nearly of 1,400`."""
+    return f"{counts['exact']:,} exactly and {counts['near']:,} nearly of {counts['texts']:,}"
+
+
+def listed(titles: Sequence[str]) -> str:
+    """Return the first names and how many more there are."""
+    more = f" and {len(titles) - SHOWN} more" if len(titles) > SHOWN else ""
+    return f"{', '.join(titles[:SHOWN])}{more}"
