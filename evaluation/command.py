@@ -193,7 +193,8 @@ def run(cfg: Config) -> list[Outcome]:
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
     notes = [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks.tasks)]
-    for note in [*notes, *overlap_notes(outcomes, cfg["overlap"])]:
+    notes += overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
+    for note in notes:
         print(f"Note: {note}")
     return outcomes
 

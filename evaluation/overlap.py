@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corpora.overlap import VERSION, OverlapCount, TextIndex, place
 from evaluation.candidates.candidates import Candidate
@@ -14,9 +14,6 @@ from evaluation.results import parts, read_object
 from records.atomic import write_json
 from records.fingerprint import of_value
 from records.lineage import texts_read
-
-if TYPE_CHECKING:
-    from evaluation.scoring import Outcome
 
 FOLDER = "overlap"  # of counts, so that the same task and data are counted once for all runs
 SHOWN = 5  # tasks that a warning names
@@ -90,20 +87,21 @@ def share(counts: Counts) -> float:
     return (counts["exact"] + counts["near"]) / max(1, counts["texts"])
 
 
-def overlap_notes(outcomes: Sequence["Outcome"], largest: float | None) -> Iterator[str]:
-    """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted."""
+def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest: float | None) -> Iterator[str]:
+    """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted.
+
+    scored: title, counts by task, and why some are not there, of each encoder.
+    """
     warned, unmeasured = defaultdict(list), defaultdict(list)
-    for outcome in outcomes:
-        over = {
-            task: counts for task, counts in outcome.overlap.items() if largest is not None and share(counts) > largest
-        }
+    for title, overlap, reason in scored:
+        over = {task: n for task, n in overlap.items() if largest is not None and share(n) > largest}
         if over:
             order = sorted(over, key=lambda task: -share(over[task]))
             words = [f"{task} ({share(over[task]):.1%}: {described(over[task])})" for task in order[:SHOWN]]
             words += [f"{len(order) - SHOWN} more"] if len(order) > SHOWN else []
-            warned[f"{len(over)} of {len(outcome.overlap)} tasks: {', '.join(words)}"].append(outcome.title)
-        if outcome.unmeasured:
-            unmeasured[outcome.unmeasured].append(outcome.title)
+            warned[f"{len(over)} of {len(overlap)} tasks: {', '.join(words)}"].append(title)
+        if reason:
+            unmeasured[reason].append(title)
     for tasks, titles in warned.items():
         yield (
             f"Contamination: {listed(titles)} was trained on more than {largest:.1%} of the texts of {tasks}. "

@@ -9,7 +9,7 @@ import pytest
 from corpora.overlap import OverlapCount, place, write_index
 from evaluation.overlap import overlap_notes, overlap_of
 from evaluation.results import written_record
-from evaluation.scoring import Options, score
+from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
 
@@ -30,6 +30,10 @@ def run(candidate, tmp_path: Path) -> Any:
     )
     made = candidate()
     return replace(made, manifest=made.manifest | {"data": READ})
+
+
+def told(*outcomes: Outcome) -> list:
+    return [(outcome.title, outcome.overlap, outcome.unmeasured) for outcome in outcomes]
 
 
 def test_counts_stand_in_the_manifest_and_move_no_score(run, tasks, candidate, tmp_path: Path) -> None:
@@ -55,17 +59,17 @@ def test_the_same_task_and_data_are_counted_once(run, tasks, tmp_path: Path, mon
 
 def test_a_warning_names_tasks_above_the_share_and_what_was_not_counted(run, tasks, tmp_path: Path) -> None:
     outcome = score(run, tasks, Options(overlap=tmp_path))
-    (note,) = overlap_notes([outcome, outcome], 0.1)
+    (note,) = overlap_notes(told(outcome, outcome), 0.1)
     assert note.startswith(
         f"Contamination: {run.title}, {run.title} was trained on more than 10.0% of the texts of 1 of 3"
     )
     assert "Graded (50.0%: 2 exactly and 0 nearly of 4)" in note
-    assert list(overlap_notes([outcome], 0.6)) == []
+    assert list(overlap_notes(told(outcome), 0.6)) == []
     other = score(
         replace(run, manifest=run.manifest | {"data": {}}, results=tmp_path / "b"), tasks, Options(overlap=tmp_path)
     )
     assert other.overlap == {}
-    (note,) = overlap_notes([other], 0.6)
+    (note,) = overlap_notes(told(other), 0.6)
     assert "holds no index of these training texts; give the train.py command" in note
     scored_before = score(run, tasks[:1], Options())
     assert scored_before.overlap.keys() == {"Asked"}  # in the manifest since the first scoring
