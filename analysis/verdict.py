@@ -36,9 +36,9 @@ def summary(material: Material, found: Sequence[Answer] = ()) -> str:
     if pair["n_zero"] == pair["n_pairs"]:
         return f"{head}. It scores as {other} does on every task, so there is nothing to test."
     size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
-    typical = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size
+    typical, of = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size, _tested_tasks(pair, settings)
     rests = [of.about.get((pair["first"], pair["second"]), "") for of in found if of.name == INFLUENCE]
-    sentences = [f"{head}; on the typical task {typical} ({ends}).", _told(pair, settings), *rests]
+    sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, settings), *rests]
     return " ".join(filter(None, sentences))
 
 
@@ -136,12 +136,19 @@ def _sides(pair: pd.Series, settings: Settings) -> tuple[str, str, str]:
 def _typical(pair: pd.Series, settings: Settings) -> str:
     """Say who is ahead by the test and how far, with the interval that leaves out 0 where the test passes."""
     (ahead, behind, ends), size = _sides(pair, settings), pair["hodges_lehmann"]
-    measure = f"(Hodges-Lehmann, {ends})"
+    measure, of = f"(Hodges-Lehmann, {ends})", _tested_tasks(pair, settings)
     if pair["ahead"] == 0:
-        return f"On the typical task neither {pair['first']} nor {pair['second']} is ahead {measure}."
+        return f"On the typical task {of}neither {pair['first']} nor {pair['second']} is ahead {measure}."
     if size == 0:
         return f"The typical difference is 0 {measure}; where they differ, {ahead} is ahead of {behind} by the test."
-    return f"On the typical task {ahead} is {settings.numbers.score(abs(size))} ahead of {behind} {measure}."
+    return f"On the typical task {of}{ahead} is {settings.numbers.score(abs(size))} ahead of {behind} {measure}."
+
+
+def _tested_tasks(pair: pd.Series, settings: Settings) -> str:
+    """Return of which tasks the estimate speaks where the test drops those without a difference; "" for all."""
+    if not pair["n_zero"] or settings.zeros != "wilcox":
+        return ""
+    return f"of the {pair['n_pairs'] - pair['n_zero']} on which they differ "
 
 
 def _mean_against(pair: pd.Series, matrix: pd.DataFrame, settings: Settings) -> str:

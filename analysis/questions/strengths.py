@@ -38,8 +38,8 @@ def answer(material: Material) -> Answer | None:
     grid = filled(grid, table, _cells, settings.rows_shown, "designs; strengths.csv has all.", which="best")
     always = table.loc[~(table["points"] / most).between(RARE, 1 - RARE), "design"].tolist()
     note = (
-        f"Strengths: {listed(always)} is ahead or behind in nearly all comparisons, so its strength is what the half"
-        " win added to each pair makes it, and the others' differ with it, being from the average. Read the ranks."
+        f"Strengths: {listed(always)} won or lost nearly all comparisons: such a strength is what the half win"
+        " added to each pair makes it, and the others' differ with it, being from the average. Read the ranks."
     )
     notes, frames = [note] if always else [], {"strengths": table}
     return Answer("strengths", grids=[grid], frames=frames, methods=[METHODS], notes=notes, of_scores=False)

@@ -6,7 +6,7 @@ from analysis.grids.formats import Numbers
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import tasks_text
-from analysis.statistics.seeds import SeedTable, seed_table
+from analysis.statistics.seeds import FEWEST_SEEDS, SeedTable, seed_table
 from analysis.statistics.variance import REST, components, seed_standard_error, task_standard_error
 
 PLACE = 62
@@ -22,8 +22,13 @@ MEANING = {
     "design x task x seed": "the rest: a run's luck on one task; more tasks or more seeds make it smaller",
 }
 UNKNOWN = (
-    "Seeds: fewer than two designs share two seeds, so how much of a difference is the luck of a seed is not known;"
+    "Seeds: the designs do not share two seeds, so how much of a difference is the luck of a seed is not known;"
     " the tests speak of these runs on other tasks, not of the designs trained again."
+)
+
+UNSHARED = (
+    "Seeds: the designs do not share two seeds, so the spread over seeds is not split into its parts;"
+    f" a pair is compared over tasks and seeds by its own runs, where both designs have {FEWEST_SEEDS} or more."
 )
 
 
@@ -31,7 +36,7 @@ def answer(material: Material) -> Answer | None:
     """Return the components of variance of every block, or one note that they are not known."""
     table, numbers = seed_table(material.frame, list(material.designs), material.tasks), material.settings.numbers
     if table is None:
-        return Answer("variance", notes=[UNKNOWN])
+        return Answer("variance", notes=[UNSHARED if (material.pairs["n_seeds"] >= FEWEST_SEEDS).any() else UNKNOWN])
     blocks = {kind: tasks for kind, tasks in material.blocks.items() if len(tasks) > 1}
     frame = pd.concat([_components(kind, tasks, table) for kind, tasks in blocks.items()], ignore_index=True)
     grids, notes = [_grid(frame, table, numbers)], _notes(frame, table, numbers)

@@ -1,6 +1,7 @@
 """Intervals over tasks and seeds: against loops, known variances and coverage; the sections they make."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -8,6 +9,7 @@ from analysis.statistics.seeds import model_intervals, seed_pairs
 from analysis.statistics.sign_flip import bootstrap_counts, pair_intervals, percentile_interval
 from analysis.statistics.variance import REST, mean_squares
 from benchmarks.calibrate.seed_coverage import resampled_means
+from tests.analysis.three_seeds import write_long
 
 ASKED = ("pairs", "seeds", "variance")
 ONE, TWO = np.array([0]), np.array([1])
@@ -176,3 +178,19 @@ def test_one_seed_is_one_note(planted, analyse_words):
     (section,) = [s for s in result.answers if s.name == "variance"]
     assert (section.grids, section.frames) == ([], {})
     assert sum("is the luck of a seed is not known" in note for note in result.notes) == 1
+
+
+def test_designs_that_do_not_all_share_seeds_are_not_said_to_be_compared_over_tasks_alone(tmp_path, analyse_words):
+    """a and b share seeds 0 to 2, c has others: each pair is tested over tasks and seeds all the same."""
+    types = {f"t{k}": "STS" for k in range(12)}
+    write_long(tmp_path / "t.csv", [np.full(12, 0.3), np.full(12, 0.4), np.full(12, 0.5)], "abc", types, seeds=3)
+    table = pd.read_csv(tmp_path / "t.csv")
+    table["seed"] += 4 * (table["model"] == "c")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for few, said in ((False, "by its own runs"), (True, "not of the designs trained again")):
+        table[table["seed"] % 4 < (2 if few else 3)].to_csv(tmp_path / "t.csv", index=False)
+        result = analyse_words(f"scores={tmp_path / 't.csv'}")
+        (note,) = [note for note in result.notes if note.startswith("Seeds: ")]
+        assert note.startswith("Seeds: the designs do not share two seeds, so ")
+        assert said in note
+        assert result.material.pairs["told"].any() == (not few)

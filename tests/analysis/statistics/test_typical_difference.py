@@ -181,3 +181,13 @@ def test_the_verdict_speaks_with_its_test_and_names_the_tasks_that_make_the_mean
     (note,) = [note for note in result.notes if "point opposite ways" in note]
     assert "STS, lucky - steady: mean +" in note
     assert "in 1 of 3 rows; sign and interval are the test's" in note
+
+
+def test_tasks_without_a_difference_are_no_typical_task(tmp_path, analyse_words):
+    """Ten of twelve tasks are equal: the estimate is of the other two, under Pratt's rule of all."""
+    scores = np.tile(np.linspace(0.3, 0.6, 12), (2, 1))
+    scores[1, :2] += 0.01
+    path = write_long(tmp_path / "t.csv", scores, "ab", {f"t{k}": "STS" for k in range(12)})
+    verdict = analyse_words(f"scores={path}").verdict
+    assert "On the typical task of the 2 on which they differ b is .0100 ahead of a (" in verdict
+    assert "On the typical task neither a nor b is ahead (" in analyse_words(f"scores={path}", "zeros=pratt").verdict
