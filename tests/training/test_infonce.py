@@ -55,8 +55,19 @@ def test_layout_masks_false_negatives():
     documents = [texts[k] for k in layout.documents]
     assert documents == ["a", "b", "a", "c", "n0", "b", "b", "n1"]
     masked = [{(k, documents[k]) for k in range(8) if row[k]} for row in layout.masked]
-    assert masked == [{(2, "a"), (3, "c")}, {(5, "b"), (6, "b")}, {(0, "a")}, {(0, "a")}]
+    assert masked == [{(2, "a"), (3, "c")}, {(5, "b"), (6, "b")}, {(0, "a")}, {(0, "a"), (2, "a")}]
     assert len(texts) == len(set(texts)), "each text is encoded once"
+
+
+def test_no_known_positive_of_a_query_is_its_negative_whoever_brings_it():
+    """By a literal loop: texts that the batch has as positives of the same query, as another's document or negative."""
+    queries, answers = ("q0", "q1", "q0", "q2", "q0"), ("a", "b", "c", "c", "d")
+    triples = [Triple(q, a, (n,)) for q, a, n in zip(queries, answers, ("d", "c", "b", "a", "n"), strict=True)]
+    layout = candidates(triples, None, None)
+    documents = [layout.texts[k][1] for k in layout.documents]
+    known = {q: {a for other, a in zip(queries, answers, strict=True) if other == q} for q in queries}
+    for i, (query, row) in enumerate(zip(queries, layout.masked.tolist(), strict=True)):
+        assert row == [k != i and text in known[query] for k, text in enumerate(documents)]
 
 
 def test_hard_negatives_none_one_many():

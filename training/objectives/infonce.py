@@ -147,11 +147,11 @@ def candidates(
 ) -> Candidates:
     """Lay out a batch. `hard_negatives` bounds those of each query (None: all it has, 0: in-batch negatives only).
 
-    Masked for query i: every other document whose text is i's positive or i's query, the positives of other examples
-    with the same query, every other document of i's label, and those of class data where i is none, or the other way
-    round: no one says of which label a pair's answer is (not so without `mask_duplicates`). With `loss_queries` = m,
-    queries are compared with the documents of their own m examples only: what gradient accumulation over micro-batches
-    of m computes.
+    Masked for query i: every other document whose text is i's query, or the positive of i or of another example with
+    the same query, whoever brings it; every other document of i's label; those of class data where i is none, or the
+    other way round: no one says of which label a pair's answer is (not so without `mask_duplicates`). With
+    `loss_queries` = m, queries are compared with the documents of their own m examples only: what gradient accumulation
+    over micro-batches of m computes.
     template: tells the sides apart where they are written differently; a text on both sides is then two.
     """
     places: dict[tuple[str, str], int] = {}
@@ -168,8 +168,9 @@ def candidates(
     as_documents = torch.tensor([places.get((of_document, t.query), -1) for t in triples])
     masked = torch.zeros(len(triples), len(documents), dtype=torch.bool)
     if mask_duplicates:
-        masked = (documents[None] == p[:, None]) | (documents[None] == as_documents[:, None])
-        masked[:, : len(triples)] |= q[:, None] == q[None]
+        known = torch.zeros(len(places), len(places) + 1, dtype=torch.bool)  # the last column is of no text
+        known[q, p] = known[q, as_documents] = True
+        masked = known[q][:, documents]
         labels = _labels(triples, hard_negatives)
         of_query = labels[: len(triples), None]
         masked |= torch.where((of_query >= 0) & (labels >= 0), of_query == labels, (of_query >= 0) != (labels >= 0))
