@@ -10,10 +10,12 @@ import numpy as np
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from sentence_transformers import SentenceTransformer
+from transformers import PreTrainedModel
 
 from cli.errors import UserError
 from cli.quiet import quiet
 from encoders.backbone import model_path
+from encoders.identity import OF_THE_FILE
 from encoders.precision import best_device
 from evaluation import results
 from evaluation.candidates.candidates import Config
@@ -68,14 +70,13 @@ class ForeignEncoder(AbsEncoder):
                 "code in it runs with model.trust_remote_code=true alone."
             ) from error
         self.texts, self.seconds = 0, 0.0
-        weights = of_tensors(self.model.state_dict())
-        digest = of_value([weights, repr(self.model), self.model.prompts, self.model.default_prompt_name])
+        digest = of_value([of_tensors(self.model.state_dict()), _facts(self.model)])
         facts = {
             "name": "/".join(["local", *Path(name).parts][-2:] if Path(name).is_dir() else name.split("/")[-2:]),
             "revision": digest[:12],
             "max_tokens": self.model.max_seq_length,
             "embed_dim": self.model.get_embedding_dimension(),
-            "similarity_fn_name": ScoringFunction.COSINE,
+            "similarity_fn_name": ScoringFunction(self.model.similarity_fn_name),
             "framework": ["Sentence Transformers", "PyTorch"],
             "use_instructions": any(self.model.prompts.values()),
         }
@@ -92,6 +93,33 @@ class ForeignEncoder(AbsEncoder):
         if not np.isfinite(vectors).all():
             raise UserError(f"{self.meta.name} gives vectors with NaN. Its scores were not kept.")
         return vectors
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Return [N, M], by the model's own function: cosine, dot, euclidean or manhattan."""
+        return self.model.similarity(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Return [N] of texts at the same place, by the same function."""
+        return self.model.similarity_pairwise(embeddings1, embeddings2)
+
+
+def _facts(model: SentenceTransformer) -> list[Any]:
+    """Return all but the weights that vectors and scores depend on, as far as the model itself shows it."""
+    decoders = [module for module in model.modules() if isinstance(module, PreTrainedModel)][:1]
+    configs = [
+        {k: v for k, v in of.config.to_dict().items() if k not in OF_THE_FILE and k[0] != "_"} for of in decoders
+    ]
+    adapters = [_text(vars(config)) for of in decoders for config in getattr(of, "peft_config", {}).values()]
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
+    tokens = tokenizer.to_str() if tokenizer is not None else sorted(model.tokenizer.get_vocab().items())
+    asked = [model.prompts, model.default_prompt_name, model.max_seq_length, model.similarity_fn_name]
+    return [repr(model), *asked, configs, adapters, of_value(tokens)]
+
+
+def _text(settings: dict[str, Any]) -> str:
+    """The settings of an adapter, whatever order its sets have, without the place of its base."""
+    kept = {key: value for key, value in settings.items() if key != "base_model_name_or_path"}
+    return json.dumps(kept, default=lambda value: sorted(value) if isinstance(value, set) else str(value))
 
 
 def _base(name: str) -> str:

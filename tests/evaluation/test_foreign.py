@@ -1,9 +1,12 @@
 """Models of sentence-transformers and PEFT adapters beside ours: scored on the same tasks, by their own vectors."""
 
+import json
+
 import mteb
 import numpy as np
 import pytest
 from peft import LoraConfig, get_peft_model
+from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from cli.compose import composed, plain
@@ -11,6 +14,8 @@ from cli.errors import UserError
 from cli.quoting import evaluate_words
 from evaluation.command import run
 from evaluation.foreign import ForeignEncoder
+from evaluation.tasks.folder import folder_tasks
+from evaluation.tasks.mteb_task import mteb_task
 
 TASKS = ["Asked", "Graded", "Pairs"]
 
@@ -63,3 +68,32 @@ def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):
         scored("foreign=x", "readings=[mean]")
     with pytest.raises(UserError, match="cannot be loaded by sentence-transformers"):
         scored(f"foreign={tmp_path}")
+
+
+def saved(small_model, path, similarity="cosine", length=64):
+    """A folder of sentence-transformers with these settings."""
+    model = SentenceTransformer(str(small_model), device="cpu")
+    model.max_seq_length, model.similarity_fn_name = length, similarity
+    model.save(str(path))
+    return str(path)
+
+
+@pytest.mark.parametrize("similarity", ["dot", "euclidean"])
+def test_texts_are_compared_as_the_model_says_and_as_mteb_does(scored, small_model, folder, tmp_path, similarity):
+    name = saved(small_model, tmp_path / similarity, similarity)
+    (score,) = [score for _, score in scored(f"foreign={name}", "tasks=[Asked]", "accelerator=cpu").scores.values()]
+    (task,) = map(mteb_task, folder_tasks(folder, ["Asked"]))
+    theirs = mteb.evaluate(SentenceTransformer(name, device="cpu"), [task], cache=None, show_progress_bar=False)
+    assert score == pytest.approx(theirs.task_results[0].get_score(), abs=1e-6)
+
+
+def test_all_that_vectors_depend_on_is_in_the_revision(small_model, adapter, tmp_path):
+    """The same weights cut at another length, compared otherwise, or under another alpha are another model."""
+    settings = [{}, {"length": 32}, {"similarity": "dot"}, {}]
+    folders = [saved(small_model, tmp_path / str(k) / "it", **of) for k, of in enumerate(settings)]
+    revisions = [ForeignEncoder(name, False, "cpu").meta.revision for name in folders]
+    assert len(set(revisions)) == 3
+    assert revisions[0] == revisions[3]
+    before, file = ForeignEncoder(str(adapter), False, "cpu").meta.revision, adapter / "adapter_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "lora_alpha": 99}))
+    assert ForeignEncoder(str(adapter), False, "cpu").meta.revision != before
