@@ -51,7 +51,8 @@ def sketch_of(text: str) -> Sketch:
 def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, read: Callable[[], Iterable[Triple]]) -> None:
     """Write the index of the texts of each part of a run's data that has none below `cache_dir`.
 
-    data: as a manifest describes it. read: the examples of all parts, called where an index is missing.
+    data: as a manifest describes it. read: the examples of all parts, called where an index is missing. Where one
+    cannot be written that is said, and no run is lost for it.
     """
     folders = {source: place(sha256, cache_dir) for source, sha256 in data_parts(data).items()}
     if all(folder.is_dir() for folder in folders.values()):
@@ -60,7 +61,10 @@ def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, read: Callable[[]
     for source, folder in folders.items():
         if not folder.is_dir():
             own = (t for t in examples if not source or t.source.partition("/")[0] == source)
-            write_index(folder, (text for t in own for text in (t.query, t.positive, *t.negatives)))
+            try:
+                write_index(folder, (text for t in own for text in (t.query, t.positive, *t.negatives)))
+            except (OSError, UserError) as error:
+                print(f"warning: evaluate.py will not find the training texts again: {error}")
 
 
 def place(sha256: str, cache_dir: str | Path) -> Path:

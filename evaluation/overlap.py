@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cli.errors import UserError
 from corpora.overlap import VERSION, OverlapCount, TextIndex, place
 from evaluation.candidates.candidates import Candidate
 from evaluation.results import parts, read_object
@@ -61,7 +62,8 @@ class Overlap:
             adapter.seen = None
         counts |= counted.counts()
         if meta.revision:
-            write_json(path, counts)
+            with suppress(OSError, UserError):  # a full or read-only disk: they are counted again next time
+                write_json(path, counts)
 
 
 def overlap_of(candidate: Candidate, cache_dir: Path | None) -> Overlap:

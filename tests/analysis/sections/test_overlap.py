@@ -1,0 +1,76 @@
+"""How many texts of the tasks were trained on, as manifests say: table, notes, methods, and what nobody counted."""
+
+import pytest
+
+from analysis.questions.overlap import overlap_table
+from analysis.report.methods import methods
+from analysis.write import document
+from tests.analysis.conftest import TASKS
+
+ASKED = ("means", "overlap")
+COUNTED = {task: {"texts": 200, "exact": 0, "near": 0} for task in TASKS}
+PLANTED = COUNTED | {"STS3": {"texts": 50, "exact": 1, "near": 4}, "STS5": {"texts": 150, "exact": 0, "near": 3}}
+
+
+@pytest.fixture
+def analysed_with(study, spread_scores, analyse_words):
+    """Return a function: overlaps of the manifests of eos-causal and mean-bi, both seeds -> result."""
+
+    def analysed(*overlaps, **changes):
+        for design, overlap in zip(("eos-causal", "mean-bi"), overlaps, strict=True):
+            for seed in (0, 1):
+                counts = {"_evaluation__overlap": overlap} | changes
+                study.run(design, spread_scores(0.3 + 0.1 * (design == "mean-bi")), seed=seed, **counts)
+        return analyse_words(f"scores={study.root}", "figures=false")
+
+    return analysed
+
+
+def test_the_table_names_tasks_with_such_texts_worst_first(analysed_with):
+    result = analysed_with(COUNTED, PLANTED)
+    (answer,) = [one for one in result.answers if one.name == "overlap"]
+    (grid,) = answer.grids
+    texts = [[cell.text for cell in row] for row in grid.rows]
+    assert texts == [["STS3", "50", "1", "4", "10.0%"], ["STS5", "150", "0", "3", "2.0%"]]
+    said = "Of 3,000 texts of 16 tasks, counted task by task, 1 stand in the training texts with the same words and 7 near"
+    assert said in document(result).replace("\\", "")
+    assert "STS3 10.0%, STS5 2.0%." in answer.notes[0]
+    assert any("at least .5 [@broder1997])" in sentence for sentence in methods(result))
+    frame = answer.frames["overlap"]
+    assert len(frame) == 32
+    assert frame.groupby("design")["near"].sum().to_dict() == {"eos-causal": 0, "mean-bi": 7}
+
+
+def test_where_there_are_none_one_sentence_says_so(analysed_with):
+    result = analysed_with(COUNTED, COUNTED)
+    (answer,) = [one for one in result.answers if one.name == "overlap"]
+    assert answer.grids == []
+    assert answer.notes[0].startswith("No text of 16 tasks stands in the training texts, neither with the same words")
+    assert answer.notes[0] in result.notes
+
+
+def test_older_scores_were_not_measured(analysed_with):
+    """None of one design, and all tasks but one of the other."""
+    result = analysed_with(None, {task: counts for task, counts in COUNTED.items() if task != "STS0"})
+    (answer,) = [one for one in result.answers if one.name == "overlap"]
+    assert answer.notes[-1] == "How many texts of the tasks were trained on is not measured for eos-causal, mean-bi."
+    assert answer.notes[0].startswith("No text of 15 tasks")
+
+
+def test_seeds_count_by_their_largest_share_and_one_without_counts_leaves_the_design_out(
+    analysed_with, study, spread_scores
+):
+    study.run("eos-causal", spread_scores(0.3), seed=2, _evaluation__overlap=PLANTED)
+    study.run("mean-bi", spread_scores(0.3), seed=2, _evaluation__overlap=None)
+    design = analysed_with(COUNTED, COUNTED).material.designs
+    table = overlap_table({label: list(one.runs) for label, one in design.items()}, ["STS3"])
+    assert table.to_dict("records") == [
+        {"design": "eos-causal", "task": "STS3", "texts": 50, "exact": 1, "near": 4, "share": 0.1}
+    ]
+
+
+def test_untrained_references_have_read_nothing(study, spread_scores, analyse_words):
+    for design in ("eos-causal", "mean-bi"):
+        study.run(design, spread_scores(0.3), trained=False)
+    answers = analyse_words(f"scores={study.root}", "figures=false").answers
+    assert not [one for one in answers if one.name == "overlap"]
