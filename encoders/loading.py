@@ -180,6 +180,8 @@ def _fingerprint(base: Config, cfg: Config, run: Path | None, head: Mapping[str,
     }
     if not cfg["evaluation"]["glued"] and template_of(cfg) not in (DEFAULT, GLUED):  # `evaluation` names these
         settings["template"] = asdict(template_of(cfg))
+    if reads_padding(cfg["pooler"]):  # its vectors depend on the side of padding, and on who shares a forward pass
+        settings["padding"] = [cfg["padding_side"], cfg["token_budget"]]
     return of_value([base, {"head": of_tensors(head), **adapter}, settings])
 
 

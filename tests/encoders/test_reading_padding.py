@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from transformers import AutoModel
 
 from cli.errors import UserError
-from encoders.loading import build_tokenizer, load_readings, untrained
+from encoders.loading import build_tokenizer, fingerprint_of, load_readings, untrained
 from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
 from training.checks import check_sizes
@@ -107,3 +107,10 @@ def test_one_reading_of_padding_gives_all_a_padded_decoder(compose_cell):
         np.testing.assert_allclose(found[name], wanted[order], atol=2e-6)
     alone = load_readings(cfg, None, {"mean": poolers["mean"]})
     assert alone.text_encoder.settings["kernel"] == "unpadded"
+
+
+@pytest.mark.parametrize(("words", "count"), [((BY_POSITION,), 3), ((), 1)])
+def test_vectors_that_depend_on_padding_are_kept_under_it(compose_cell, words, count):
+    """The side of padding, and the budget that says who shares a forward pass; of other designs neither counts."""
+    ways = [(), ("padding_side=left",), ("token_budget=64",)]
+    assert len({fingerprint_of(compose_cell("eos", "causal", *words, *way), None) for way in ways}) == count
