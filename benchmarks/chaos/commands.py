@@ -1,6 +1,7 @@
 """The commands that are disturbed, on a small base and a few texts, and what of their files must be the same."""
 
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ VOLATILE = {
     "hours",
 }
 VOLATILE |= {"manifest_sha256", "states"}  # a digest of these, and what a cache had already
-UNCOUNTED = {"logs", "tensorboard", "run_settings.jsonl"}  # each attempt adds to them
+UNCOUNTED = {"logs", "tensorboard", "run_settings.jsonl", "progress.json"}  # each attempt adds to them, or has its own
 
 
 @dataclass(frozen=True)
@@ -154,16 +155,31 @@ def drafts(folder: Path) -> int:
 
 
 def _settled(path: Path) -> bytes:
-    """The bytes of a file; of a checkpoint's or card's cost and of JSON what time does not move."""
+    """The bytes of a file; of a checkpoint, a card and of JSON what time does not move."""
     if path.suffix == ".json":
         try:
             return json.dumps(_without_times(json.loads(path.read_bytes())), sort_keys=True).encode()
         except ValueError:
             pass
     data = path.read_bytes()
+    if path.suffix == ".ckpt":  # objective=clm keeps its last one
+        return _of_checkpoint(data)
     if path.name == "README.md":
         data = b"\n".join(line for line in data.splitlines() if not line.startswith(b"| hours"))
     return data
+
+
+def _of_checkpoint(data: bytes) -> bytes:
+    """Weights, moments and step of a checkpoint; seconds, and how often Lightning's loop began anew, are no result."""
+    import torch
+
+    try:
+        held = torch.load(io.BytesIO(data), weights_only=True)
+    except Exception:  # damaged: then it is what it is
+        return data
+    kept = io.BytesIO()
+    torch.save([held[key] for key in ("state_dict", "optimizer_states", "global_step")], kept)
+    return kept.getvalue()
 
 
 def _without_times(value: Any) -> Any:
