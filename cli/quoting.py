@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from cli.compose import options
 from cli.errors import UserError
 
-OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir")
-OF_EVALUATE = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "="
+OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir", "replay")  # runs/a/b/seed=0 holds a "="
+OF_EVALUATE = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")
 PLAN = {"plan=true": "check=plan", "plan=false": "check=false"}
 LISTS = ("lineage", "lora.start")  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets

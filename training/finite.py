@@ -1,7 +1,7 @@
-"""Numbers that are not finite, found before weights, moments or a checkpoint have them; all processes stop together."""
+"""Numbers not finite and losses above a limit, before weights or checkpoint have them; all processes stop together."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf, isfinite
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ TRY = "Lower objective.lr, or give precision=fp32."
 
 
 class RefusedStepError(UserError):
-    """A step whose loss or gradient is not finite, before the optimiser's own step: its `step` can be run again."""
+    """A step whose loss or gradient is refused, before the optimiser's own step: its `step` can be run again."""
 
     def __init__(self, message: str, step: int) -> None:
         super().__init__(message)
@@ -28,18 +28,22 @@ def gradient_norm(parameters: Iterable[Tensor]) -> Tensor:
     return get_total_norm([p.grad for p in parameters if p.grad is not None])
 
 
-def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> None:
-    """Raise `RefusedStepError` in every process where a figure of this step is not finite in any of them.
+def refuse_step(figures: Mapping[str, Tensor], step: int, limit: float | None = None, where: str = "") -> None:
+    """Raise `RefusedStepError` in every process where a figure of this step is not finite in any, or the loss too high.
 
-    figures: {"loss": ..., "gradient norm": ...}, scalars; where: what was trained on, for the message.
+    figures: {"loss": ..., "gradient norm": ...}, scalars; limit: the largest loss, the same in all processes; where:
+    what was trained on, for the message.
     """
     device = next(iter(figures.values())).device
     values = torch.stack([value.detach().float().to(device) for value in figures.values()])
     numbers = dict(zip(figures, values.tolist(), strict=True))
-    bad = [name for name, value in numbers.items() if not math.isfinite(value)]
+    bad = [name for name, value in numbers.items() if not isfinite(value)]
+    if not bad and limit is not None and numbers["loss"] > limit:
+        bad = ["loss"]
     if not largest_of_all(bool(bad), device):
         return
     what = f"{bad[0]} is {numbers[bad[0]]}" if bad else "loss or gradient norm of another process is not finite"
+    what += f", above trainer.loss_limit={limit:g}," if bad and isfinite(numbers[bad[0]]) else ""
     rest = [f"{name} {value:.4g}" for name, value in numbers.items() if name not in bad[:1]]
     details = "; ".join([part for part in (where, ", ".join(rest)) if part])
     raise RefusedStepError(f"The {what} at step {step} ({details}). {TRY} {NEXT}", step)
@@ -70,7 +74,7 @@ def refuse_checkpoint(checkpoint: Mapping[str, Any]) -> None:
 def first_not_finite(named: Iterable[tuple[str, Any]]) -> str:
     """The name of the first tensor that holds NaN or infinity; "" where all numbers are finite."""
     tensors = [(name, tensor.detach()) for name, tensor in named if isinstance(tensor, Tensor) and tensor.numel()]
-    if not tensors or get_total_norm([t for _, t in tensors], norm_type=math.inf).isfinite():
+    if not tensors or get_total_norm([t for _, t in tensors], norm_type=inf).isfinite():
         return ""
     return next(name for name, tensor in tensors if not tensor.isfinite().all())
 

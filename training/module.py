@@ -146,12 +146,13 @@ class StepModule(pl.LightningModule):
         return loss
 
     def _update(self, loss: Tensor, step: int, examples: Sequence[int]) -> None:
-        """Clip and step; nothing is changed where loss or gradient are not finite, nothing kept that is not after."""
+        """Clip and step; nothing is changed where loss or gradient are refused, nothing kept that is not finite."""
         optimizer, schedule = self.optimizers(), self.lr_schedulers()
         clip, trained = self.cfg["trainer"]["gradient_clip"], self.trained()
         norm = gradient_norm(trained.values())
         first = self.objective.examples[examples[0]].query[:40]
-        refuse_step({"loss": loss, "gradient norm": norm}, step, f"examples {examples[:4]}..., first query {first!r}")
+        where, limit = f"examples {examples[:4]}..., first query {first!r}", self.cfg["trainer"]["loss_limit"]
+        refuse_step({"loss": loss, "gradient norm": norm}, step, limit, where)
         if clip:
             clip_grads_with_norm_(trained.values(), clip, norm)
         optimizer.step()  # type: ignore[union-attr]

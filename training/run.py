@@ -1,6 +1,7 @@
 """A run from its configuration to its folder: the steps in order, the same for every objective."""
 
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ import torch
 from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.errors import UserError
 from cli.quiet import quieten
 from corpora.overlap import keep_texts
 from corpora.triples import Triple
@@ -19,7 +19,6 @@ from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_instructed, check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
 from training.cost.check import check
-from training.finite import RefusedStepError
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
 from training.manifest_facts import announcement, continued, opening_manifest, step_facts, warn
@@ -27,7 +26,8 @@ from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
 from training.plan import plan, remember
-from training.replay import REFUSED, keep_step, read_step, replay
+from training.refused_step import REFUSED, keeping, read_step
+from training.replay import replay, state_of
 from training.set_up import SetUp, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
@@ -102,15 +102,16 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
 
 
 def run_again(folder: Path) -> None:
-    """Run the step that a run refused once more, and print what of it is not finite. Raises `UserError` without one."""
+    """Run the step that a run refused once more, and print what is wrong in it. Raises `UserError` without one."""
     state = read_step(folder)
-    config = state["config"]
+    config, kind = state["config"], objective_class(state["config"]["objective"]["name"])
     begin(config)
-    print(
-        "\n".join(
-            replay(build({**config, "trainer": {**config["trainer"], "devices": 1, "num_nodes": 1}}, folder)[0], state)
-        )
-    )
+    if issubclass(kind, Pretraining):
+        lines = kind.replay(state)
+    else:
+        alone = {**config, "trainer": {**config["trainer"], "devices": 1, "num_nodes": 1}}
+        lines = replay(build(alone, folder)[0], state)
+    print("\n".join(lines))
 
 
 def _train(config: Config, folder: RunFolder, first: bool) -> None:
@@ -127,12 +128,8 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held = HeldOut(module.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
-        try:
+        with keeping(folder.path, partial(state_of, module), first):
             fit(config, module, [held], folder.path)
-        except RefusedStepError as error:
-            if first:
-                keep_step(folder.path, module, error.step)
-            raise UserError(f"{error} python train.py replay={folder.path} runs that step alone.") from error
     if not first:
         return
     module.tail_mean.put()

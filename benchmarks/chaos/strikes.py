@@ -94,7 +94,7 @@ class Trials:
         for _ in range(self.draw.randint(1, most)):
             fault, above = Fault("", str(self.place)), how == "SIGKILL of the parent"
             if how == "SIGKILL before a write":
-                fault = Fault("killed", str(self.place), self.draw.randint(1, usual.writes + usual.renames))
+                fault = Fault("killed", str(self.place), self.draw.randint(1, max(1, usual.writes + usual.renames)))
             process = self._start(command, fault, above)
             if how != "SIGKILL before a write":
                 process.wait_until(self.draw.uniform(0.02, 1.0) * usual.processor_seconds)

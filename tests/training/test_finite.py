@@ -17,7 +17,7 @@ from tests.started import start
 from tests.training.raw_stages import quick_stage
 from training.loop import LAST
 from training.module import StepModule
-from training.replay import REFUSED, read_step
+from training.refused_step import REFUSED, read_step
 from training.run import run, train_run
 
 OBJECTIVES = ("infonce", "mntp", "simcse")
@@ -131,7 +131,7 @@ def test_a_refused_step_is_run_again_alone(config, tmp_path, monkeypatch, capsys
     said = capsys.readouterr().out
     assert "Step 2: 8 examples, " in said
     assert f"loss {losses[-1]:.6g}" in said
-    assert re.search(r"Outputs of modules, the first ones first: backbone\S*layers\.1\.", said)
+    assert re.search(r"Outputs of modules that are not finite, the first ones first: backbone\S*layers\.1\.", said)
     assert before["examples"][0]["query"][:40] in said
     (tmp_path / REFUSED).unlink()
     with pytest.raises(UserError, match=f"replay={tmp_path} has no {REFUSED}"):

@@ -1,6 +1,7 @@
 """Objective `clm`: pretrain a decoder from random weights on raw text, with the tokenizer it needs."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,6 +26,7 @@ from training.objectives.objective import Config, Pretraining
 from training.pretrain.bpe import train_bpe
 from training.pretrain.load_balance import active_parameters, balance_loss, expert_shares
 from training.pretrain.model_card import base_model_card, bits_per_byte, unigram_bits_per_byte
+from training.refused_step import REFUSED, keeping, looked_at
 from training.set_up import check_devices
 
 MAY_DIFFER = ("objective.export:", "trainer.checkpoint_every:")  # no weight depends on them
@@ -33,16 +35,17 @@ MAY_DIFFER = ("objective.export:", "trainer.checkpoint_every:")  # no weight dep
 class CausalLM(pl.LightningModule):
     """Next-token prediction over packed sequences; learning rate warm-up, plateau, linear decay to zero."""
 
-    def __init__(self, model: PreTrainedModel, batches: PackedBatches, config: Config) -> None:
+    def __init__(self, model: PreTrainedModel, batch: Callable[[int], Tensor], config: Config) -> None:
+        """batch: of a step's number, [B, L] ids."""
         super().__init__()
-        self.model, self.batches, self.cfg, self.keys = model, batches, config, config["objective"]
+        self.model, self.batch, self.cfg, self.keys = model, batch, config, config["objective"]
         self.mixture = bool(experts_of(model))
         self.nats: dict[str, Tensor] = {}  # of the running step
         self.seconds = 0.0  # of all attempts, kept in the checkpoint
         self._start = time.perf_counter()
-        self._loss = torch.compile(self._plain_loss)  # sequences have one shape, so one compilation pays back
+        self._loss = torch.compile(self.plain_loss)  # sequences have one shape, so one compilation pays back
 
-    def _plain_loss(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def plain_loss(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Nats a token, and how uneven the experts are in use (zero in a dense model)."""
         routed = {"output_router_logits": True} if self.mixture else {}
         outputs = self.model.model(input_ids=ids, use_cache=False, **routed)
@@ -54,7 +57,7 @@ class CausalLM(pl.LightningModule):
 
     def training_step(self, _tick: int, _index: int) -> Tensor:
         """Return the mean loss in nats a token of the step's batch, plus the balance loss of a mixture of experts."""
-        nats, balance = self._loss(self.batches.batch(self.global_step).to(self.device))
+        nats, balance = self._loss(self.batch(self.global_step).to(self.device))
         self.log("loss", nats, prog_bar=True)
         if self.mixture:
             self.log("balance", balance)
@@ -63,12 +66,20 @@ class CausalLM(pl.LightningModule):
         return loss
 
     def on_before_optimizer_step(self, _optimizer: Any) -> None:
-        refuse_step({**self.nats, "gradient norm": gradient_norm(self.parameters())}, self.global_step)
+        figures = {**self.nats, "gradient norm": gradient_norm(self.parameters())}
+        refuse_step(figures, self.global_step, self.cfg["trainer"]["loss_limit"])
 
     def optimizer_step(self, *words: Any, **named: Any) -> None:
         step = self.global_step
         super().optimizer_step(*words, **named)
         refuse_state(self.named_parameters(), self.optimizers(), step)
+
+    def state_of(self, step: int) -> dict[str, Any]:
+        """Return what decides a step, where the weights are those before it."""
+        names = ("vocab_size", "pad_token_id", "eos_token_id", "bos_token_id")
+        ends = {name: getattr(self.model.config, name) for name in names}
+        trained = {name: p.detach().cpu() for name, p in self.model.state_dict().items()}
+        return {"config": self.cfg, "ends": ends, "trained": trained, "ids": self.batch(step)}
 
     def on_train_start(self) -> None:
         self._start = time.perf_counter()
@@ -174,6 +185,25 @@ class CLM(Pretraining):
             CLM._pretrain(config)
 
     @staticmethod
+    def replay(state: Config) -> list[str]:
+        """Run the step without compilation: its loss is the run's but for roundings."""
+        config, device = state["config"], best_device(state["config"]["accelerator"])
+        shape = AutoConfig.for_model(**config["model"]["architecture"], **state["ends"])
+        decoder = AutoModelForCausalLM.from_config(shape)
+        decoder.load_state_dict(state["trained"])
+        module = CausalLM(decoder.to(device), lambda _: state["ids"], config).train()
+        trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+
+        def backward() -> Tensor:
+            with torch.autocast(device.type, torch.bfloat16, enabled=config["precision"] != "fp32"):
+                nats, balance = module.plain_loss(state["ids"].to(device))
+                loss = nats + config["objective"]["balance"] * balance
+            loss.backward()
+            return loss.detach()
+
+        return looked_at(module.model, trained, backward, f"Step {state['step']}: {state['ids'].numel()} tokens")
+
+    @staticmethod
     def _pretrain(config: Config) -> None:
         check_devices(1, best_device(config["accelerator"]), config["accelerator"])
         pl.seed_everything(config["seed"], verbose=False)
@@ -196,7 +226,7 @@ class CLM(Pretraining):
         decoder.train()
 
         batches = PackedBatches(documents, eos, length, o["batch"], config["seed"])
-        seconds = _fit(config, CausalLM(decoder, batches, config))
+        seconds = _fit(config, CausalLM(decoder, batches.batch, config))
         shares = [[round(share, 4) for share in of_layer] for of_layer in expert_shares(decoder, unseen, length)]
         mixture = {"active_parameters": active_parameters(decoder), "expert_shares": shares} if shares else {}
         figures = {
@@ -225,7 +255,10 @@ class CLM(Pretraining):
 def _fit(config: Config, module: CausalLM) -> float:
     """Run the steps that are left; return all attempts' seconds. The last checkpoint stays, for what fails later."""
     precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
-    fit(config, module, [], _place(config), precision=precision, gradient_clip_val=1.0, log_every_n_steps=25)
+    settings = {"precision": precision, "gradient_clip_val": 1.0, "log_every_n_steps": 25}
+    with keeping(_place(config), module.state_of):
+        fit(config, module, [], _place(config), **settings)
+    (_place(config) / REFUSED).unlink(missing_ok=True)
     return module.seconds_so_far()
 
 
