@@ -71,7 +71,7 @@ ENCODER_WORDS = {
     "accelerator": ("auto", "cpu", "gpu", "cuda"),
     "precision": ("auto", "bf16", "mixed", "fp32"),
     **dict.fromkeys(("tf32", "deterministic", "backbone.frozen", "pooler.trainable"), SWITCH),
-    **dict.fromkeys(("trainer.gradcache", "trainer.gradient_checkpointing", "trainer.sync_gradients"), SWITCH),
+    **{f"trainer.{key}": SWITCH for key in ("gradcache", "gradient_checkpointing", "sync_gradients", "shard_base")},
     **dict.fromkeys(("token_choice.last_real", "token_choice.pool_eos", "token_choice.mask_padding"), SWITCH),
     **dict.fromkeys(("evaluation.glued", "token_choice.pool_bos"), SWITCH),
     "token_choice.lastlayer_tokens": TOKENS,

@@ -47,6 +47,7 @@ MEANT = {
     "tf32": False,
     "trainer.average": None,
     "trainer.num_nodes": 1,
+    "trainer.shard_base": False,
 }
 
 

@@ -102,7 +102,7 @@ def check_sizes(config: Config) -> None:
     check_pooler(config["pooler"])
     check_adapter(config)
     others = config["lora"]["start"] or config["adapter"].get("experts")
-    _check_trainer(config, bool(others) or objective.scored_before)
+    _check_trainer(config, bool(others) or objective.scored_before, objective.contrastive)
     check_start(config)
     refuse_unpadded(config["model"], reads_padding(config["pooler"]))
     objective.check(config)
@@ -133,7 +133,7 @@ def _refuse_other_recipe(objective: Config) -> None:
         )
 
 
-def _check_trainer(config: Config, zero_steps: bool) -> None:
+def _check_trainer(config: Config, zero_steps: bool, contrastive: bool) -> None:
     t = config["trainer"]
     batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"] * t["num_nodes"]
     if chunk and chunk > batch:
@@ -145,12 +145,26 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
         raise UserError(
             f"trainer.global_batch_size={batch} is not divisible over trainer.devices={t['devices']}{nodes}."
         )
+    if t["shard_base"]:
+        _check_shared_out(devices, config["model"].get("quantise"), contrastive)
     if t["max_steps"] < 1 and not zero_steps:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
         )
     if config["logging"]["wandb"] and not find_spec("wandb"):
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
+
+
+def _check_shared_out(devices: int, quantise: str | None, contrastive: bool) -> None:
+    why = ""
+    if devices == 1:
+        why = "needs several processes: give trainer.devices=<GPUs>, or leave it out"
+    elif quantise:
+        why = f"cannot share out model.quantise={quantise}. Leave one of them out"
+    elif not contrastive:
+        why = "is for objectives that compare vectors. Leave it out"
+    if why:
+        raise UserError(f"trainer.shard_base=true {why}.")
 
 
 def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:

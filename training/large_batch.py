@@ -24,6 +24,8 @@ class ChunkPlan:
     gradcache: False keeps the graph of every chunk; True runs chunks twice and keeps the graphs of one chunk, or of the
     last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv 2101.06983): memory does not depend on the
     batch. sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
+    even: every process makes as many passes as the others, of which the spare ones count for nothing; weights that are
+    shared out (training/sharding.py) are gathered by all processes at once.
     """
 
     token_budget: int
@@ -31,6 +33,7 @@ class ChunkPlan:
     gradcache: bool
     sync: bool = True
     graph_tokens: int = 0
+    even: bool = False
 
 
 T = TypeVar("T")
@@ -57,6 +60,13 @@ class LargeBatch:
 
     def kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
         """Numbers of the chunks of a process whose graphs stay after the first pass."""
+        if self.plan.even:
+            few = min(len(self._kept(rows, chunks, r)) for r in range(world_size()))
+            mine = self._kept(rows, chunks, of_rank)
+            return set(sorted(mine)[len(mine) - few :])
+        return self._kept(rows, chunks, of_rank)
+
+    def _kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
         if self.back_off > 1:
             return set()
         mine = range(of_rank, len(chunks), world_size())
@@ -90,8 +100,12 @@ class LargeBatch:
         """Return `attempt()`, made again from the gradients before it, in smaller parts, until it fits into memory.
 
         shared: several processes make it together, so `attempt` goes through `in_all_or_none` up to each of its sums
-        over them; all of them then go on in the same parts. Raises `UserError` where a single text does not fit.
+        over them; all of them then go on in the same parts. Raises `UserError` where a single text does not fit. With
+        a base that is shared out (`ChunkPlan.even`) a process that runs out leaves the others within a layer: its error
+        ends the run.
         """
+        if self.plan.even:
+            return attempt()
         before = [(p, None if p.grad is None else p.grad.clone()) for p in self.encoder.parameters() if p.requires_grad]
         while (result := unless_out_of_memory(attempt)) is None:
             for p, gradient in before:
@@ -131,11 +145,15 @@ class LargeBatch:
         chunks, self.encoder.texts_of_step = self.chunks(rows), len(rows)
         mine = range(rank(), len(chunks), world_size())
         keeps = self.kept(rows, chunks, rank())
+        spare = self._spare(rows, chunks)
         device = next(self.encoder.parameters()).device
         kept: dict[int, Tensor] = {}
 
         def forward() -> Tensor:
             vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
+            with torch.no_grad():
+                for _ in range(spare):
+                    self._spare_pass(rows)
             for k in mine:
                 for texts, window in self.pieces(rows, chunks[k]):
                     with torch.set_grad_enabled(k in keeps), drawn_as(window):
@@ -145,7 +163,7 @@ class LargeBatch:
                     kept[k] = out
             return vectors
 
-        vectors = in_all_or_none(forward, device)
+        vectors = self._together(forward, device)
         if world_size() > 1:
             dist.all_reduce(vectors)
         vectors.requires_grad_(True)
@@ -158,11 +176,35 @@ class LargeBatch:
                     with drawn_as(window):  # the backward pass too: checkpointing runs the forward pass in it
                         out = kept.pop(k) if k in kept else self._run(rows, texts, step, k)
                         out.backward(gradient[texts])
+            for _ in range(spare):
+                out = self._spare_pass(rows)
+                out.backward(torch.zeros_like(out))
             return loss.detach()
 
-        loss = in_all_or_none(backward, device)
+        loss = self._together(backward, device)
         self.sum_gradients()
         return loss
+
+    def _together(self, compute: Callable[[], T], device: torch.device) -> T:
+        return compute() if self.plan.even else in_all_or_none(compute, device)
+
+    def _spare(self, rows: Sequence[Tokens], chunks: Sequence[list[int]]) -> int:
+        """Passes that this process makes so that it makes as many as the others; they add zero to each gradient."""
+        if not self.plan.even:
+            return 0
+        size = world_size()
+        of_process = [
+            sum(1 for k in range(r, len(chunks), size) for _ in self.pieces(rows, chunks[k])) for r in range(size)
+        ]
+        return max(of_process) - of_process[rank()]
+
+    def _spare_pass(self, rows: Sequence[Tokens]) -> Tensor:
+        """Run one text as evaluation does: routers of experts count and balance nothing."""
+        batch = self.tokenizer.batch([rows[0]]).to(next(self.encoder.parameters()).device)
+        self.encoder.eval()
+        out: Tensor = self.encoder(batch)
+        self.encoder.train()
+        return out
 
     @torch.no_grad()
     def vectors(self, rows: Sequence[Tokens], step: int | None) -> Tensor:
@@ -202,7 +244,7 @@ class LargeBatch:
             grads = [p.grad for p in trainable if p.grad is not None]
             return grads, torch.cat([g.flatten() for g in grads])
 
-        grads, flat = in_all_or_none(flattened, next(self.encoder.parameters()).device)
+        grads, flat = self._together(flattened, next(self.encoder.parameters()).device)
         dist.all_reduce(flat)
         for g, part in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
             g.copy_(part.view_as(g))

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
@@ -173,10 +173,18 @@ TOLD = {"lines": ProgressLines, "json": ProgressJson}
 EXAMPLE = "pytorch_lightning.loggers.MLFlowLogger"
 
 
-def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback], folder: Path, **settings: Any) -> None:
+def fit(
+    config: Config,
+    module: pl.LightningModule,
+    further: Sequence[Callback],
+    folder: Path,
+    close: Callable[[], None] = lambda: None,
+    **settings: Any,
+) -> None:
     """Run the steps that are left; leave the program where the run is stopped before its last step.
 
-    further: callbacks that run after the checkpoint is saved. settings: of Lightning's trainer, on top of ours.
+    further: callbacks that run after the checkpoint is saved. close: called after the last step by every process, while
+    all are there. settings: of Lightning's trainer, on top of ours.
     """
     t = config["trainer"]
     device = best_device(config["accelerator"])
@@ -206,13 +214,16 @@ def fit(config: Config, module: pl.LightningModule, further: Sequence[Callback],
     resumed = last if last.exists() and config["resume"] else None
     if resumed:
         check_whole(last)
-    with processes_of_one_job(t["devices"]), suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
+    with processes_of_one_job(t["devices"]):
         clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
-        trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
+        with suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
+            trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
+        if trainer.global_step == t["max_steps"]:
+            module.to(device)  # Lightning leaves it on the CPU
+            close()
     if trainer.global_step < t["max_steps"]:  # Lightning returned early, as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
-    module.to(device)  # Lightning leaves it on the CPU
 
 
 def check_whole(checkpoint: Path) -> None:

@@ -15,6 +15,7 @@ from torch.nn.utils import clip_grads_with_norm_
 
 from cli.errors import UserError
 from encoders.mixse import mixture_of
+from encoders.precision import best_device
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.cost.flops import Work
@@ -22,6 +23,7 @@ from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refu
 from training.large_batch import world_size
 from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores
+from training.sharding import shard_base
 
 T = TypeVar("T")
 RECENT = 10  # losses whose mean is the run's final loss
@@ -113,6 +115,7 @@ class StepModule(pl.LightningModule):
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.recent_losses: list[float] = []
         self.recent_routes: list[dict[str, float]] = []
+        self.before: Scores = {}  # held-out scores of the start
         self.decay_steps = decay_steps(cfg, order.steps_per_epoch)
         steps, share = cfg["trainer"]["max_steps"], cfg["trainer"]["average"]
         self.prefetcher = Prefetcher(self.prepared, steps)
@@ -122,6 +125,13 @@ class StepModule(pl.LightningModule):
         """Return the examples of a step, their layout and the rows that are run."""
         examples = self.order.batch(step)
         return examples, *self.objective.lay_out(examples, step)
+
+    def configure_model(self) -> None:
+        """Share out the base over the processes where that is asked for, and score what such a run starts from."""
+        if self.cfg["trainer"]["shard_base"] and not self.before:
+            shard_base(self.encoder, best_device(self.cfg["accelerator"]))
+            if self.objective.scored_before:
+                self.before = self.objective.held_out_scores()
 
     def training_step(self, _tick: Any, _index: int) -> Tensor:
         """Take one step: chunked forward passes, loss over the global batch, backward, clip, update."""

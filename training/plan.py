@@ -138,5 +138,6 @@ def remember(config: Config, device: str, flops: float | None, seconds: float) -
 
 def _key(config: Config, device: str, devices: int) -> str:
     t, model = config["trainer"], config["model"]
-    values = (model["path"], model.get("quantise"), config["precision"], device, t["threads"], config["pooler"]["name"])
+    how = config["precision"], device, t["threads"], t["shard_base"]
+    values = (model["path"], model.get("quantise"), *how, config["pooler"]["name"])
     return " ".join(map(str, (*values, config["token_budget"], t["gradient_checkpointing"], devices)))

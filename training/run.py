@@ -32,6 +32,7 @@ from training.set_up import SetUp, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]
+ALONE = {"devices": 1, "num_nodes": 1, "shard_base": False}
 
 
 def run(config: Config) -> None:
@@ -109,7 +110,7 @@ def run_again(folder: Path) -> None:
     if issubclass(kind, Pretraining):
         lines = kind.replay(state)
     else:
-        alone = {**config, "trainer": {**config["trainer"], "devices": 1, "num_nodes": 1}}
+        alone = {**config, "trainer": {**config["trainer"], **ALONE}}
         lines = replay(build(alone, folder)[0], state)
     print("\n".join(lines))
 
@@ -125,18 +126,20 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
-    before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
+    if kind.scored_before and not t["shard_base"]:  # its processes score together, in `configure_model`
+        module.before = objective.held_out_scores()  # LoRA is as it started, also on continuing
     held = HeldOut(module.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
         with keeping(folder.path, partial(state_of, module), first):
-            fit(config, module, [held], folder.path)
+            fit(config, module, [held], folder.path, held.complete)
     if not first:
         return
     module.tail_mean.put()
     files = save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
     keep_texts(manifest["data"], config["cache_dir"], lambda: examples)
+    before = module.before
     unmoved = {} if t["max_steps"] else before
-    after = held.last or unmoved or objective.held_out_scores()  # no step was left, an earlier attempt took the last
+    after = held.last or unmoved or objective.held_out_scores()
     steps = step_facts(module)
     remember(config, next(encoder.parameters()).device.type, steps["flops"], steps["seconds"])
     closing = {

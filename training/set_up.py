@@ -52,10 +52,11 @@ def set_up(config: Config, run: str = "") -> SetUp:
     """Build what `config` describes. Raises `UserError` for devices, stages and sizes that do not fit."""
     t = config["trainer"]
     device = best_device(config["accelerator"])
+    built_on = torch.device("cpu") if t["shard_base"] else device  # it may fit no device before it is shared out
     check_devices(t["devices"], device, config["accelerator"])
     check_processes(t["devices"], t["num_nodes"])
     precision = resolve_precision(config["precision"], device)
-    encoder, adapted = build_encoder(config, precision, device), None
+    encoder, adapted = build_encoder(config, precision, built_on), None
     if config["backbone"]["frozen"]:
         encoder = open_states(encoder, config, precision)
     else:
@@ -68,7 +69,8 @@ def set_up(config: Config, run: str = "") -> SetUp:
             encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
             encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
-    plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"])
+    passes = t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"], t["shard_base"]
+    plan = ChunkPlan(config["token_budget"], *passes)
     work = LargeBatch(encoder.train(), tokenizer, plan, config["seed"])
     return SetUp(config, encoder, tokenizer, work, adapted, precision, run)
 

@@ -37,6 +37,10 @@ class HeldOut(pl.Callback):
             for number, (name, score) in enumerate(self.last.items()):
                 module.log(f"held-out {name}", score, prog_bar=number < SHOWN, batch_size=1)
 
+    def complete(self) -> None:
+        """Score where no step was left, since an earlier attempt took the last one."""
+        self.last = self.last or self.score()
+
 
 def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:
     """Return what is wrong with a trained run, or None.

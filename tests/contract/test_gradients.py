@@ -3,18 +3,21 @@
 import json
 import socket
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 import torch.multiprocessing as mp
+from torch.distributed.tensor import DTensor
 
 from encoders.loading import build_tokenizer
 from tests.cells import CELLS
 from tests.contract.conftest import is_read, shared_adapted
 from tests.started import start
 from training.large_batch import ChunkPlan, LargeBatch
+from training.sharding import shard_base
 
 TEXTS = [
     ("", "the sum of two arrays"),
@@ -125,7 +128,16 @@ def _process(rank, size, port, folder):
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=size)
     configs = json.loads((folder / "configs.json").read_text())
-    found = [gradients(work_on(cfg, CACHED)) for cfg in configs]
+    found = {"whole": [gradients(work_on(cfg, CACHED)) for cfg in configs]}
+    for plan in (CACHED, DIRECT):  # three chunks, of which the second process has one
+        works = [work_on(cfg, replace(plan, even=True)) for cfg in configs]
+        for work in works:
+            shard_base(work.encoder, torch.device("cpu"))
+            shares = [p for p in work.encoder.backbone.parameters() if isinstance(p, DTensor)]
+            whole, mine = (sum(count(p) for p in shares) for count in (DTensor.numel, lambda p: p.to_local().numel()))
+            assert shares
+            assert 0.4 < mine / whole < 0.6
+        found[f"shared out, {'GradCache' if plan.gradcache else 'graphs kept'}"] = [gradients(work) for work in works]
     if rank == size - 1:
         torch.save(found, folder / "gradients.pt")
     torch.distributed.barrier()
@@ -150,13 +162,15 @@ def of_two_processes(cell, tmp_path_factory):
     (folder / "configs.json").write_text(json.dumps([cell(*c) for c in CELLS]))
     done = start("-c", f"from {__name__} import by_two_processes; by_two_processes({str(folder)!r})")
     assert done.returncode == 0, done.stderr
-    return dict(zip(CELLS, torch.load(folder / "gradients.pt"), strict=True))
+    found = torch.load(folder / "gradients.pt")
+    return {base: dict(zip(CELLS, of_cells, strict=True)) for base, of_cells in found.items()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("pooler", "attn"), CELLS)
-def test_one_process_or_two_with_dropout(direct, of_two_processes, pooler, attn):
-    loss, grads = of_two_processes[pooler, attn]
+@pytest.mark.parametrize("base", ["whole", "shared out, GradCache", "shared out, graphs kept"])
+def test_one_process_or_two_with_dropout(direct, of_two_processes, pooler, attn, base):
+    loss, grads = of_two_processes[base][pooler, attn]
     assert_equal(direct(pooler, attn), (loss, {n: g for n, g in grads.items() if g.any()}))  # zero where none is read
 
 

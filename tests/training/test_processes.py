@@ -52,12 +52,13 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
     script = tmp_path / "process.py"
     script.write_text(PROCESS)
     jobs, folders = [], []
-    for starter, nodes, devices in ((torchrun, 2, 2), (slurm, 2, 1)):
+    for starter, nodes, devices, shared_out in ((torchrun, 2, 2, "false"), (slurm, 2, 1, "true")):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         words = [*WORDS, f"data.path='{pairs}'", f"model.path={cfg['model']['path']}", f"trainer.devices={devices}"]
         words += [f"trainer.num_nodes={nodes}", f"runs_dir={tmp_path / starter.__name__}"]
+        words += [f"trainer.shard_base={shared_out}"]
         folders.append(tmp_path / starter.__name__)
         for rank in range(nodes * devices):
             place = json.dumps(starter(rank, nodes, devices, port))
@@ -70,6 +71,7 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
         several = RunFolder(folder).manifest()
         assert (several["batch_order_sha256"], several["tokens"]) == (one["batch_order_sha256"], one["tokens"])
         assert several["loss"] == pytest.approx(one["loss"], abs=1e-5)
+        assert several["validation_ndcg_at_10"] == one["validation_ndcg_at_10"]
         for file in ("adapter/adapter_model.safetensors", "head.safetensors"):
             ours, theirs = load_file(tmp_path / "one" / file), load_file(folder / file)
             assert ours.keys() == theirs.keys()

@@ -157,7 +157,10 @@ def memory(config: Config, f: Facts, tokens: float | None = None) -> tuple[int, 
         chunks = min(chunks, max(1.0, tokens / devices / (texts * length)))
     if t["gradcache"]:
         chunks = min(chunks, max(1, -(-t["graph_tokens"] // (texts * length))))
-    fixed = f.base_bytes + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
+    base = f.base_bytes
+    if t["shard_base"]:  # two gathered layers at most, and what is no layer's: less than another one
+        base = min(base, base // devices + 3 * base // f.layers)
+    fixed = base + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
     return fixed, round(activations * chunks)
 
 

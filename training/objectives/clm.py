@@ -255,7 +255,7 @@ class CLM(Pretraining):
 def _fit(config: Config, module: CausalLM) -> float:
     """Run the steps that are left; return all attempts' seconds. The last checkpoint stays, for what fails later."""
     precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
-    settings = {"precision": precision, "gradient_clip_val": 1.0, "log_every_n_steps": 25}
+    settings: Config = {"precision": precision, "gradient_clip_val": 1.0, "log_every_n_steps": 25}
     with keeping(_place(config), module.state_of):
         fit(config, module, [], _place(config), **settings)
     (_place(config) / REFUSED).unlink(missing_ok=True)
