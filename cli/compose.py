@@ -73,6 +73,18 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         return pickle.loads(_composed(name, tuple(overrides)))
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_explained(error, name, overrides)) from error
+    except ValueError as error:  # Hydra's own words name no group
+        empty = next((word for word in overrides if _chooses_nothing(word)), None)
+        if empty is None:
+            raise
+        group = empty.partition("=")[0]
+        raise UserError(f"{empty} chooses no option of {group}. Give one of {', '.join(options(group))}.") from error
+
+
+def _chooses_nothing(word: str) -> bool:
+    """Tell whether an override gives a group null, a number or a truth value in place of an option's name."""
+    override = OverridesParser.create().parse_override(word)
+    return override.key_or_group in groups() and not isinstance(override.value(), str | list) and "=" in word
 
 
 @lru_cache(maxsize=256)  # a tenth of a second each; a run composes the same words for its folder and its checks

@@ -24,6 +24,9 @@ from training.checks import check_sizes
         ("data.path=a.txt", "It belongs to data=classes, data=graded, data=ir_data, data=jsonl, data=text"),
         ("lora.r", "key=value"),
         ("seed=0,1", "Add -m"),
+        ("data=null", "data=null chooses no option of data. Give one of classes, docstring_classes"),
+        ("attn=true", "attn=true chooses no option of attn. Give one of bi, bi_last, causal."),
+        ("trainer=3", "trainer=3 chooses no option of trainer"),
     ],
 )
 def test_misspelt(word, message):
