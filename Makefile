@@ -103,6 +103,7 @@ lint: $(VENV)/.tools ## style and types
 
 bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits, into docs/tables/performance.md (BENCH=--quick: printed, a smoke test)
 	$(RUN) -m benchmarks.speed.invariance
+	$(RUN) -m benchmarks.speed.families $(if $(findstring --write,$(BENCH)),--write)
 	$(RUN) -m benchmarks.speed.startup $(BENCH)
 	$(RUN) -m benchmarks.speed.encoding_speed $(BENCH)
 	$(RUN) -m benchmarks.speed.readings_speed $(BENCH)
