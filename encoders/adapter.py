@@ -190,6 +190,9 @@ def peft_tensors(adapted: Any, name: str) -> dict[str, torch.Tensor]:
 
 def save_adapter(adapted: Any, folder: Path) -> None:
     """Write an adapter in PEFT's format into `folder`; of a mixture one in a folder for each expert, and the router."""
+    for config in adapted.peft_config.values():
+        if isinstance(config.target_modules, set):  # whose order is another one in each process
+            config.target_modules = sorted(config.target_modules)
     adapted.save_pretrained(str(folder), save_embedding_layers=False)
     mixture = mixture_of(adapted.get_base_model())
     if mixture is not None and mixture.router is not None:

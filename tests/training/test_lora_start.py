@@ -116,6 +116,7 @@ def products(folder):
     """Scaling x B A of each layer, in float64."""
     tensors = {key: tensor.double() for key, tensor in load_file(folder / ADAPTER).items()}
     settings = json.loads((folder / "adapter" / "adapter_config.json").read_text())
+    assert settings["target_modules"] == sorted(settings["target_modules"])  # the same bytes from every process
     scaling = settings["lora_alpha"] / settings["r"]
     return {k: scaling * tensors[k.replace("_A.", "_B.")] @ tensors[k] for k in tensors if "_A." in k}
 
