@@ -41,6 +41,7 @@ class Jobs:
     def __init__(self, run: Callable[[dict[str, Any]], None]) -> None:
         self._run = run
         self.record: Path | None = None  # of a sweep
+        self._unwritten: dict[int, str] = {}  # jobs of this process whose state the disk did not take, and why
 
     def plan(self, words: Sequence[str]) -> None:
         """Write down the jobs of a sweep before the first of them starts. words: as Hydra sweeps over them."""
@@ -87,14 +88,21 @@ class Jobs:
         try:
             yield
         except SystemExit as error:
-            if error.code in STOPPED or not self.record:
+            failed = [] if error.code in STOPPED else self._failed()
+            if not failed:
                 raise
-        failed = [job for job in self._jobs() if job["status"] in ("failed", "running")]
-        if failed:
+            raise UserError(self._told(failed)) from error
+        if failed := self._failed():
             raise UserError(self._told(failed))
 
+    def _failed(self) -> list[dict[str, Any]]:
+        return [job for job in self._jobs() if job["status"] in ("failed", "running")]
+
     def _jobs(self) -> list[dict[str, Any]]:
-        return read_record(self.record) if self.record else []
+        jobs = read_record(self.record) if self.record else []
+        for number, error in self._unwritten.items():
+            jobs[number] |= {"status": "failed", "error": error}
+        return jobs
 
     def _told(self, failed: Sequence[dict[str, Any]]) -> str:
         jobs = self._jobs()
@@ -109,8 +117,12 @@ class Jobs:
     def _write(self, status: str, **facts: Any) -> None:
         first = next((os.environ[name] for name in RANKS if name in os.environ), "0") == "0"
         if self.record and (first or status == "failed"):  # of several processes that share a job, the first one counts
-            path = self.record / f"{HydraConfig.get().job.num}.json"
-            write_json(path, {"status": status, "written": time.time(), **facts})
+            number = HydraConfig.get().job.num
+            try:
+                write_json(self.record / f"{number}.json", {"status": status, "written": time.time(), **facts})
+            except UserError as error:  # Hydra would print a trace; the next job would find the same disk
+                self._unwritten[number] = facts.get("error", str(error))
+                raise SystemExit(_report(error)) from error
 
 
 def read_record(record: Path) -> list[dict[str, Any]]:

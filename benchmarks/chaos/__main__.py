@@ -107,25 +107,26 @@ def chosen(every: list[Command], names: str) -> list[Command]:
 
 
 def disturb(trials: Trials, every: list[Command], kept: Kept, kills: int) -> None:
-    """Run each command undisturbed, then disturb them in turn until there were so many kills; Ctrl-C ends it sooner.
+    """Disturb the commands in turn until there were so many kills; Ctrl-C ends it sooner.
 
-    A trial is a function of its number, so that those whose outcomes are kept need not be made again.
+    A trial is a function of its number, so that those whose outcomes are kept need not be made again. Before its first
+    trial a command runs undisturbed, after the one whose files it needs.
     """
-    for command in every:
-        trials.undisturbed(command)
-    number = 0
+    number, known = 0, {command.name: command for command in every}
     with suppress(KeyboardInterrupt):
         while (done := sum(o.kills for o in kept.outcomes.values())) < kills:
             if number not in kept.outcomes:
                 before = -(-number * KILLED // BLOCK)  # trials that kill; the first one does
                 trials.draw = Random(f"{kept.of} {number}")
-                if -(-(number + 1) * KILLED // BLOCK) > before:
-                    turn, place = divmod(before, len(every))
-                    how = KILLS[(turn + place) % len(KILLS)]
-                    outcome = trials.kill(every[place], how, min(3, kills - done))
+                turn, place = divmod(before, len(every))
+                kills_now = -(-(number + 1) * KILLED // BLOCK) > before
+                command = every[place] if kills_now else trials.draw.choice(every)
+                for needed in filter(None, (known.get(command.after), command)):
+                    trials.undisturbed(needed)
+                if kills_now:
+                    outcome = trials.kill(command, KILLS[(turn + place) % len(KILLS)], min(3, kills - done))
                 else:
-                    kind = OTHER_KINDS[(number - before) % len(OTHER_KINDS)]
-                    outcome = trials.strike(trials.draw.choice(every), kind)
+                    outcome = trials.strike(command, OTHER_KINDS[(number - before) % len(OTHER_KINDS)])
                 kept.add(number, outcome, trials.code)
                 _show(outcome)
             number += 1

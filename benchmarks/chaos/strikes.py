@@ -71,6 +71,8 @@ class Trials:
 
     def undisturbed(self, command: Command) -> None:
         """Run a command to its end, unless this code has in this folder. Raises `RuntimeError` where it fails."""
+        if command.name in self.usual:
+            return
         kept = self.work / f"usual {command.name}.json"
         if kept.exists() and (found := json.loads(kept.read_text()))["code"] == self.code:
             self.usual[command.name] = Usual(**found["usual"])

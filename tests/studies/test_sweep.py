@@ -54,6 +54,33 @@ def test_a_cell_that_fails_stops_no_other_and_the_command_goes_on(launcher, smal
         assert (again.returncode, "is finished; nothing to do" in again.stdout) == (2, True)
 
 
+FULL = """
+import errno, os, sys
+
+def full(event, words):
+    if event == "os.mkdir" and ".1.json." in os.fspath(words[0]):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), words[0])
+
+sys.addaudithook(full)
+from cli.errors import guard
+from train import main
+guard(main)
+"""
+
+
+@pytest.mark.slow
+def test_a_job_whose_state_the_disk_does_not_take_is_named_without_a_trace(small_model, tmp_path):
+    done = start("-c", FULL, "-m", f"model.path={small_model}", "check=true", f"runs_dir={tmp_path}", "seed=0,1")
+    assert done.returncode == 2
+    assert "FULL_ERROR" not in done.stderr
+    assert "Traceback" not in done.stderr
+    *_, said, failed, last = done.stderr.splitlines()
+    assert re.match(r"error: .*No space left on device.*1\.json", said)
+    assert failed.startswith("failed: seed=1: ")
+    assert "No space left on device" in failed
+    assert last.startswith("error: 1 of the sweep's 2 runs failed; their last errors stand above. 1 ended well.")
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_launcher_is_hydras_own_with_the_settings_of_conf(name, monkeypatch):
     words = [f"launcher={name}", "launcher.more={mail-type: END}" if name == "slurm" else "trainer.devices=2"]
