@@ -17,6 +17,7 @@ FIXED_BY_A_RUN = (
     *("model", "attn", "pooler", "token_choice", "head", "seed", "study", "lineage", "template", "stages"),
     *("text_length", "max_length", "padding_side"),
 )
+OF_ITS_NUMBERS = ("precision", "tf32", "deterministic", "token_budget")  # likewise, but for a command that loads a base
 
 
 def quoted(value: str) -> str:
@@ -77,7 +78,8 @@ def evaluate_words(arguments: Sequence[str], further_keys: Sequence[str] = ()) -
             raise UserError(f"The argument '{argument}' is no key=value. See python evaluate.py --help.")
     given = dict(argument.split("=", 1) for argument in arguments)
     if given.get("run", "null") != "null":
-        idle = [key for key in given if key.split(".")[0] in FIXED_BY_A_RUN and key != "model.trust_remote_code"]
+        fixed = FIXED_BY_A_RUN if "generator" in further_keys else (*FIXED_BY_A_RUN, *OF_ITS_NUMBERS)
+        idle = [key for key in given if key.split(".")[0] in fixed and key != "model.trust_remote_code"]
         if idle:
             raise UserError(
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
@@ -90,6 +92,12 @@ def evaluate_words(arguments: Sequence[str], further_keys: Sequence[str] = ()) -
     if "benchmark" in given:
         return [*words, *_benchmark(given["benchmark"])]
     return words if not {"tasks_dir", "tasks"} & set(given) else [*words, "~benchmark"]
+
+
+def asked_of_runs(arguments: Sequence[str]) -> list[str]:
+    """Return the keys that count in place of what runs say, though the command line may give their defaults."""
+    keys = [argument.partition("=")[0] for argument in arguments]
+    return [key for key in keys if key == "accelerator" or key.startswith("evaluation.")]
 
 
 def _benchmark(name: str) -> list[str]:

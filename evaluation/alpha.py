@@ -9,9 +9,8 @@ what is chosen on them is no longer measured by them.
 import sys
 from collections.abc import Sequence
 
-from cli.compose import composed, plain
 from cli.errors import UserError, guard
-from cli.quoting import evaluate_words
+from evaluation.candidates.candidates import configured
 from evaluation.command import aligned, run, type_means
 from evaluation.scoring import Outcome
 
@@ -49,7 +48,7 @@ def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict
 
 
 def _run(words: list[str]) -> list[Outcome]:
-    return run(plain(composed("evaluate", evaluate_words(words))))
+    return run(configured(words))
 
 
 def curve(rows: Sequence[tuple[float, dict[str, float]]]) -> str:

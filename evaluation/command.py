@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.compose import composed, plain
+from cli.compose import composed
 from cli.errors import UserError
 from cli.help import help_screen
 from cli.hydra_flags import job_config, own_flags
 from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_groups, check_limits, check_prefixes, real
 from cli.quiet import quiet
 from cli.quoting import evaluate_words
-from evaluation.candidates.candidates import Candidate, Config, candidates
+from evaluation.candidates.candidates import Candidate, Config, candidates, configured
 from evaluation.candidates.readings import check_readings, read_by, share_starts
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
@@ -113,11 +113,10 @@ def main(arguments: Sequence[str]) -> None:
         print(help_screen("evaluate"))
         return
     flags = own_flags("evaluate.py", arguments)
-    cfg = composed("evaluate", evaluate_words(flags.overrides))
     if flags.cfg:
-        print(job_config(cfg, flags), end="")
+        print(job_config(composed("evaluate", evaluate_words(flags.overrides)), flags), end="")
         return
-    run(plain(cfg))
+    run(configured(flags.overrides))
 
 
 def finished(arguments: Sequence[str]) -> bool:
@@ -127,7 +126,7 @@ def finished(arguments: Sequence[str]) -> bool:
     """
     from evaluation.tasks.chosen import task_set
 
-    cfg = plain(composed("evaluate", evaluate_words(arguments)))
+    cfg = configured(arguments)
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     remember_below(cfg["cache_dir"])

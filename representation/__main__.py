@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from cli.quoting import evaluate_words
+from cli.quoting import asked_of_runs, evaluate_words
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     cfg = plain(composed("representation", evaluate_words(arguments, ("out",))))
     from representation.command import run
 
-    run(cfg)
+    run({**cfg, "asked": asked_of_runs(arguments)})
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 from cli.compose import composed, plain
 from cli.errors import UserError
 from cli.limits import check_dims
+from cli.quoting import asked_of_runs, evaluate_words
 from encoders.templates import DEFAULT, Template
 from evaluation.candidates.moee_readings import moee_word
 from evaluation.candidates.shared import Prefix, Siblings, let_go
@@ -117,8 +118,14 @@ class Candidate:
         return encoder.open_store(cache_dir) if isinstance(encoder, Prefix) else open_store(encoder, cache_dir)
 
 
+def configured(words: Sequence[str]) -> Config:
+    """Return conf/evaluate.yaml under these words, with those that count in place of what runs say."""
+    return plain(composed("evaluate", evaluate_words(words))) | {"asked": asked_of_runs(words)}
+
+
 def candidates(cfg: Config) -> list[Candidate]:
     """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
+    `asked` in cfg, as `asked_of_runs` gives it, has the keys whose defaults count too, in place of what runs say.
     Each of evaluation.dims follows as a candidate of its own, which says in its manifest's evaluation.dims which one it
     is. Raises `UserError` for a pattern without match, or where no match is a finished run."""
     return [dim for whole in _whole(cfg) for dim in each_dim(whole)]
@@ -147,10 +154,14 @@ def _whole(cfg: Config) -> list[Candidate]:
         return [_zero_shot(cfg)]
     found = []
     usual = plain(composed("evaluate"))["evaluation"]  # what the command line sets comes before what the runs say
-    changed = {key: value for key, value in cfg.get("evaluation", {}).items() if value != usual[key]}
+    asked = [*cfg.get("asked", ()), *(["evaluation.instructions"] if cfg.get("instructions") else [])]
+    values = cfg.get("evaluation", {}).items()
+    changed = {key: value for key, value in values if value != usual[key] or f"evaluation.{key}" in asked}
+    device = {"accelerator": cfg["accelerator"]} if "accelerator" in asked else {}
     for folder, manifest in finished_runs(cfg["run"]):
         check_code(folder, manifest, cfg.get("model", {}).get("trust_remote_code", False))
-        config = {**manifest["config"], "evaluation": {**manifest["config"].get("evaluation", {}), **changed}}
+        evaluation = {**manifest["config"].get("evaluation", {}), **changed}
+        config = {**manifest["config"], **device, "evaluation": evaluation}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:
             start = {key: value for key, value in manifest.items() if key not in OF_TRAINING}

@@ -7,7 +7,7 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates.candidates import candidates
+from evaluation.candidates.candidates import candidates, configured
 from records.manifest import MANIFEST_VERSION, sealed
 
 
@@ -58,6 +58,18 @@ def test_a_study_keeps_what_deviates_in_its_name(tmp_path: Path) -> None:
     (found,) = ask(run=f"{moved}/*/*")
     assert found.name == "embedded,lora.r=8/eos-causal"
     assert found.manifest["study"] == "embedded,lora.r=8"
+
+
+def test_what_is_typed_counts_in_place_of_what_a_run_says_also_where_it_is_the_default(tmp_path: Path) -> None:
+    said = plain(composed("train", ["profile=reference_code", "accelerator=cpu"]))
+    kept, typed = said["evaluation"], ["instructions=none", "evaluation.autocast=null", "accelerator=auto"]
+    folder = make_run(tmp_path, config=said)
+    found = {k: candidates(configured([f"run={folder}", *typed[:k]]))[0].manifest["config"] for k in range(4)}
+    assert found[0] == said
+    assert kept["instructions"] == "table"
+    assert found[1]["evaluation"] == {**kept, "instructions": "none"}
+    assert found[2]["evaluation"] == {**kept, "instructions": "none", "autocast": None} != found[1]["evaluation"]
+    assert found[3] == {**found[2], "accelerator": "auto"} != found[2]
 
 
 def test_results_can_lie_elsewhere(tmp_path: Path) -> None:

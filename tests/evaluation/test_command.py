@@ -46,6 +46,8 @@ def test_tasks_alone_are_not_narrowed_to_docs() -> None:
         (["docs"], "no key=value"),
         (["benhcmark=docs"], "Nearest: benchmark"),
         (["run=runs/x", "pooler=eos"], "pooler= has no effect"),
+        (["run=runs/x", "precision=fp32"], "precision= has no effect"),
+        (["run=runs/x", "token_budget=64"], "token_budget= has no effect"),
         (["run=runs/none"], "No run folder matches"),
         (["pooler=maen"], "Nearest: mean"),
         (["instructions=tabel"], "Nearest: table"),
