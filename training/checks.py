@@ -35,6 +35,7 @@ from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder
 from training.batches import query_side
 from training.frozen_states import check_frozen
+from training.loop import logger_class
 from training.lora_start import COMBINE, check_start
 from training.manifest_facts import check_same
 from training.objectives.objective import Pretraining, objective_class
@@ -153,6 +154,8 @@ def _check_trainer(config: Config, zero_steps: bool, contrastive: bool) -> None:
         )
     if config["logging"]["wandb"] and not find_spec("wandb"):
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
+    if config["logging"]["logger"]:
+        logger_class(config["logging"]["logger"])
 
 
 def _check_shared_out(devices: int, quantise: str | None, contrastive: bool) -> None:

@@ -251,12 +251,18 @@ def loggers(config: Config, folder: Path) -> list[Logger]:
         writers.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
     if name := chosen.get("logger"):
         try:
-            writer = resolve_name(name)(**(chosen["settings"] or {}))
-        except (ImportError, AttributeError, ValueError, TypeError) as error:
-            raise UserError(
-                f"logging.logger={name} cannot be made: {error}. Name a class, and its settings."
-            ) from error
-        if not isinstance(writer, Logger):
-            raise UserError(f"logging.logger={name} is no logger of Lightning. Name a class such as {EXAMPLE}.")
-        writers.append(writer)
+            writers.append(logger_class(name)(**(chosen["settings"] or {})))
+        except (ImportError, ValueError, TypeError) as error:
+            raise UserError(f"logging.logger={name} cannot be made: {error}. Mend logging.settings.") from error
     return writers
+
+
+def logger_class(name: str) -> type[Logger]:
+    """Return Lightning's logger of that name. Raises `UserError` where there is none."""
+    try:
+        found = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f"logging.logger={name} cannot be found: {error}. Name a class such as {EXAMPLE}.") from error
+    if not (isinstance(found, type) and issubclass(found, Logger)):
+        raise UserError(f"logging.logger={name} is no logger of Lightning. Name a class such as {EXAMPLE}.")
+    return found
