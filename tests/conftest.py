@@ -14,10 +14,16 @@ from pathlib import Path
 import pytest
 
 from tests.hub_model import HUB_MODELS, STORIES, write_hub_model
-from tests.started import ROOT
+from tests.started import ROOT, fork_server
 
 # The fixtures import torch, transformers and hydra: the process that hands out the tests reads this file too.
 gc.disable()  # until all is imported: the collector would go through a million objects that stay
+
+
+def pytest_sessionstart(session):
+    """A worker of `make test` will start processes, and imports what these need for its own tests anyway."""
+    if hasattr(session.config, "workerinput") and session.config.option.markexpr != "not slow":
+        fork_server()
 
 
 def pytest_ignore_collect(collection_path, config):

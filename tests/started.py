@@ -1,7 +1,7 @@
 """Commands of this checkout as processes of their own, without the seconds that each would import libraries for.
 
-A process is forked from a server that has imported torch, transformers, Lightning, PEFT and Hydra, and nothing of ours.
-It has its own output, environment, working folder and exit code.
+A process is forked from a server that has imported torch, transformers, Lightning, PEFT, mteb and Hydra, and nothing of
+ours. It has its own output, environment, working folder and exit code.
 """
 
 import gc
@@ -12,10 +12,9 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,30 +33,70 @@ def start(
         server = _server()
         request |= {"env": dict(os.environ if env is None else env)}
         request |= {"out": None if unread else str(out), "err": str(err)}
-        print(json.dumps(request), file=server.stdin, flush=True)
-        code = int(server.stdout.readline())
+        print(json.dumps(request), file=server.requests, flush=True)
+        code = int(server.answers.readline())
         return subprocess.CompletedProcess(words, code, "" if unread else out.read_text(), err.read_text())
 
 
-@cache
-def _server() -> subprocess.Popen:
-    """The server of this process, which ends when its input does."""
-    return subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+class Server(NamedTuple):
+    """The ends by which the server is asked, and answers."""
+
+    requests: TextIO
+    answers: TextIO
 
 
-def serve() -> None:
-    """Fork a process per line of standard input; its exit code is a line of standard output."""
+SERVERS: list[Server] = []  # at most one
+
+
+def _server() -> Server:
+    """The server of this process, which ends when this one does."""
+    if not SERVERS:
+        process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        SERVERS.append(Server(process.stdin, process.stdout))
+    return SERVERS[0]
+
+
+def fork_server() -> None:
+    """Make the server a fork of this process, so that what both need is imported once; not where ours are imported.
+
+    It keeps no file of this process open, whose other end would else wait for it.
+    """
+    if any((ROOT / name / "__init__.py").is_file() for name in sys.modules if "." not in name):
+        return
+    import_libraries()
+    asked, answered = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.dup2(asked[0], 0)
+        os.dup2(answered[1], 1)
+        os.closerange(3, 1024)
+        try:
+            serve(os.fdopen(0), os.fdopen(1, "w"))
+        finally:
+            os._exit(0)
+    os.close(asked[0])
+    os.close(answered[1])
+    SERVERS.append(Server(os.fdopen(asked[1], "w"), os.fdopen(answered[0])))
+
+
+def import_libraries() -> None:
+    """Import what commands need, and nothing of ours."""
     import hydra  # noqa: F401
+    import mteb  # noqa: F401
+    import pandas  # noqa: F401
     import peft  # noqa: F401
     import pytorch_lightning  # noqa: F401
     from transformers import AutoModel, AutoTokenizer, LlamaModel  # noqa: F401
 
+
+def serve(requests: TextIO, answers: TextIO) -> None:
+    """Fork a process per line of `requests`; its exit code is a line of `answers`."""
     gc.freeze()  # or every process copies the memory in which the collector counts
-    while line := sys.stdin.readline():
+    gc.enable()
+    while line := requests.readline():
         process = multiprocessing.get_context("fork").Process(target=become, args=(json.loads(line),))
         process.start()
         process.join()
-        print(process.exitcode, flush=True)
+        print(process.exitcode, file=answers, flush=True)
 
 
 def become(request: Mapping[str, Any]) -> None:
@@ -90,4 +129,5 @@ def _unread() -> int:
 
 
 if __name__ == "__main__":
-    serve()
+    import_libraries()
+    serve(sys.stdin, sys.stdout)
