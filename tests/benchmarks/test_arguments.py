@@ -1,5 +1,6 @@
 """What is wrong in the words after `python -m benchmarks.<name>`: one line on standard error and exit code 2."""
 
+import runpy
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 
 from benchmarks.arguments import Parser, share, taken_out, whole
 from cli.errors import UserError
-from tests.started import ROOT, start
+from tests.started import ROOT
 
 WRONG = [
     ("sweeps.frozen_probe", "steps=a", "steps=a must be a whole number above 0, such as steps=40."),
@@ -27,10 +28,12 @@ WRONG = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "word", "message"), WRONG, ids=[f"{name} {word}" for name, word, _ in WRONG])
-def test_one_line_and_exit_code_2(name, word, message):
-    refused(start("-m", f"benchmarks.{name}", *filter(None, [word])), message)
+def test_one_line_and_exit_code_2(name, word, message, monkeypatch, capfd):
+    monkeypatch.setattr("sys.argv", [name, *filter(None, [word])])
+    with pytest.raises(SystemExit) as left:
+        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+    refused(left.value.code, *capfd.readouterr(), message)
 
 
 @pytest.mark.slow
@@ -38,15 +41,16 @@ def test_no_library_says_a_word_before():
     """As the first of them, where importing the libraries is part of the process."""
     name, word, message = WRONG[0]
     command = [sys.executable, "-m", f"benchmarks.{name}", word]
-    refused(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False), message)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    refused(done.returncode, done.stdout, done.stderr, message)
 
 
-def refused(done, message):
+def refused(code, out, err, message):
     """One line on standard error, nothing on standard output, exit code 2."""
-    assert done.returncode == 2, done.stderr
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == "", "nothing was begun"
+    assert code == 2, err
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert out == "", "nothing was begun"
 
 
 def test_a_number_is_taken_out_and_the_other_words_stay():

@@ -10,6 +10,7 @@ from cli.compose import CONF, composed
 from cli.errors import UserError
 from cli.quoting import evaluate_words
 from evaluation.command import main
+from tests.started import start
 
 
 @pytest.mark.parametrize(
@@ -107,9 +108,7 @@ def test_help_imports_nothing_slow() -> None:
 
 @pytest.mark.slow
 def test_an_error_is_one_line_with_exit_code_2() -> None:
-    done = subprocess.run(
-        [sys.executable, "evaluate.py", "run=nowhere"], cwd=CONF.parent, capture_output=True, text=True, check=False
-    )
+    done = start("evaluate.py", "run=nowhere")
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1

@@ -4,15 +4,12 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cli.compose import CONF
 from cli.errors import UserError
 from evaluation.embeddings import cache as embedding_cache
 from evaluation.embeddings import cache as matrix
@@ -21,6 +18,7 @@ from evaluation.embeddings.cache import EmbeddingCache, windows
 from evaluation.embeddings.on_disk import KEYS, VECTORS, EmbeddingShards, KeyIndex, keys_of
 from evaluation.embeddings.store import open_store
 from evaluation.mteb_encoder import texts_of
+from tests.started import start
 
 TEXTS = [f"apple pear {i}" for i in range(50)]
 
@@ -163,14 +161,10 @@ print(encoder.done, vectors[:, 0].tolist() == list(range(100)))
 
 @pytest.mark.slow
 def test_a_killed_process_loses_no_whole_shard(tmp_path) -> None:
-    def run(after: int) -> subprocess.CompletedProcess:
-        words = [sys.executable, "-c", KILLED, str(tmp_path), str(after)]
-        return subprocess.run(words, cwd=CONF.parent, capture_output=True, text=True, check=False)
-
-    killed = run(4)
+    killed = start("-c", KILLED, str(tmp_path), "4")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert len(shards(tmp_path)) == 4
-    again = run(99)
+    again = start("-c", KILLED, str(tmp_path), "99")
     assert again.stdout.split() == ["6", "True"], again.stderr
 
 
@@ -194,8 +188,8 @@ def test_a_stream_is_never_held_whole(opened, monkeypatch, in_memory) -> None:
 
     def batches():
         nonlocal most
-        for start in range(0, 120, 4):
-            batch = [Text(f"apple {i}") for i in range(start, start + 4)]
+        for first in range(0, 120, 4):
+            batch = [Text(f"apple {i}") for i in range(first, first + 4)]
             alive.update(map(id, batch))
             most = max(most, len(alive))
             yield batch

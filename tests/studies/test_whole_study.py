@@ -1,6 +1,7 @@
 """A study killed after its first look and given again: the same looks, and the numbers of its commands."""
 
 import json
+import multiprocessing
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import evaluate
 import train
 from cli.errors import UserError
 from records.run_folder import RunFolder
+from studies import workers
 from studies.jobs import split_words, study_jobs
 from studies.workers import finished_jobs
 from tests.started import ROOT, start
@@ -138,9 +140,10 @@ def test_what_is_finished_is_told_by_its_files(kept):
     assert not train.finished(train_it, run)
 
 
-def test_a_job_whose_run_is_not_finished_is_not(kept):
-    """Nor is one whose answer is an error: the job says it."""
+def test_a_job_whose_run_is_not_finished_is_not(kept, monkeypatch):
+    """Nor is one whose answer is an error: the job says it. What finds out is a fork, which has imported all."""
     _, jobs = kept
     (Path(jobs["train eos-causal seed 0"].run) / "manifest.json").write_text("{}")
-    finished = finished_jobs(list(jobs.values()), ["json"])
+    monkeypatch.setattr(workers, "_context", lambda _: multiprocessing.get_context("fork"))
+    finished = finished_jobs(list(jobs.values()), [])
     assert finished == ["train lastlayer-causal seed 0", "score lastlayer-causal seed 0"]

@@ -11,20 +11,29 @@ from cli.errors import UserError
 from cli.remarks import HOME
 from encoders.precision import best_device
 from records.run_folder import RunFolder
-from studies.workers import Job, run_jobs
+from tests.started import start
 from training.run import train_run
 from training.set_up import check_processes
 
-# What a process is before it is train.py: its place among the others, as the program that starts it says. Lightning,
-# which is imported already, reads the place when it is imported.
-PROCESS = """
-import json, os, runpy, sys
-from lightning_fabric.utilities.rank_zero import _get_rank, rank_zero_only
-place, program, *words = sys.argv[1:]
-os.environ.update(json.loads(place))
-rank_zero_only.rank = _get_rank()
-sys.argv[:] = [program, *words]
-runpy.run_path(program, run_name="__main__")
+# A fork per place and its words, which is train.py with its place among the others, as the program that starts it says.
+# Lightning, which is imported already, reads the place when it is imported.
+PROCESSES = """
+import json, multiprocessing, os, runpy, sys
+
+def train(place, words):
+    from lightning_fabric.utilities.rank_zero import _get_rank, rank_zero_only
+    os.environ.update(place)
+    rank_zero_only.rank = _get_rank()
+    sys.argv[:] = words
+    runpy.run_path(words[0], run_name="__main__")
+
+fork = multiprocessing.get_context("fork")
+processes = [fork.Process(target=train, args=job) for job in json.loads(sys.argv[1])]
+for process in processes:
+    process.start()
+for process in processes:
+    process.join()
+print("exit codes", *(process.exitcode for process in processes))
 """
 WORDS = ["pooler=multilayer", "attn=bi", "precision=fp32", "max_length=48", "accelerator=cpu", "trainer.max_steps=3"]
 WORDS += ["trainer.global_batch_size=8", "token_budget=128", "data=jsonl", "data.validation=4", "objective.warmup=1"]
@@ -49,8 +58,6 @@ def slurm(rank: int, nodes: int, devices: int, port: int) -> dict[str, str]:
 def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs, tmp_path):
     cfg = compose_cell("multilayer", "bi", *WORDS[4:], f"data.path='{pairs}'")
     train_run(cfg, RunFolder(tmp_path / "one"))
-    script = tmp_path / "process.py"
-    script.write_text(PROCESS)
     jobs, folders = [], []
     for starter, nodes, devices, shared_out in ((torchrun, 2, 2, "false"), (slurm, 2, 1, "true")):
         with socket.socket() as free:
@@ -61,10 +68,9 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
         words += [f"trainer.shard_base={shared_out}"]
         folders.append(tmp_path / starter.__name__)
         for rank in range(nodes * devices):
-            place = json.dumps(starter(rank, nodes, devices, port))
-            jobs.append(Job(f"{starter.__name__} {rank}", (str(script), place, str(HOME / "train.py"), *words)))
-    codes = run_jobs(jobs, len(jobs), ["torch", "peft", "pytorch_lightning"], lambda *_: None)
-    assert set(codes.values()) == {0}, codes
+            jobs.append((starter(rank, nodes, devices, port), [str(HOME / "train.py"), *words]))
+    done = start("-c", PROCESSES, json.dumps(jobs))
+    assert done.stdout.splitlines()[-1] == "exit codes" + " 0" * len(jobs), done.stderr[-3000:]
     one = RunFolder(tmp_path / "one").manifest()
     for place in folders:
         (folder,) = place.glob("*/multilayer-bi/seed=0")

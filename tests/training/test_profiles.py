@@ -1,5 +1,7 @@
 """The profile of the published code is the sum of its divergences, and both sides train."""
 
+from functools import cache
+
 import pytest
 
 from cli.compose import CONF, composed, flat, options, plain
@@ -8,6 +10,7 @@ NAMES = sorted(options("divergence"))
 NOT_OF_THE_CODE = {"none", "isolated_attention", "one_source", "all"}  # two are turned round
 
 
+@cache
 def config(cell, *words):
     return flat(plain(composed("train", [f"design={cell}", *words])))
 
