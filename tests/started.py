@@ -5,6 +5,7 @@ ours. It has its own output, environment, working folder and exit code.
 """
 
 import gc
+import io
 import json
 import multiprocessing
 import os
@@ -12,6 +13,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TextIO
@@ -36,6 +38,21 @@ def start(
         print(json.dumps(request), file=server.requests, flush=True)
         code = int(server.answers.readline())
         return subprocess.CompletedProcess(words, code, "" if unread else out.read_text(), err.read_text())
+
+
+def run_here(*words: str) -> subprocess.CompletedProcess:
+    """Run `python <words>` (a file) within this process: what `start` returns, without the time that a start takes."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    argv = sys.argv
+    sys.argv = [str(ROOT / words[0]), *words[1:]]
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as left:
+        code = left.code or 0
+    finally:
+        sys.argv = argv
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
 class Server(NamedTuple):

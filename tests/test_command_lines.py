@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from cli.compose import CONF, composed
 from cli.errors import guard
-from tests.started import start
+from tests.started import run_here, start
 
 ENTRY_POINTS = {
     "train.py": ["train.py"],
@@ -41,7 +41,7 @@ def unread(*words):
 
 def refused(*words):
     """The one line with which a command line is refused."""
-    done = start(*words)
+    done = run_here(*words)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
@@ -79,11 +79,10 @@ def test_nor_is_it_where_hydra_prints(words):
     assert (done.returncode, done.stderr) == (141, "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("flag", [["--cfg", "job"], ["-c", "job"], ["--cfg=job"]])
 def test_train_prints_its_configuration_as_hydra_does(flag):
     words = ["pooler=multilayer", "seed=3"]
-    done = start("train.py", "attn=bi", *flag, *words)
+    done = run_here("train.py", "attn=bi", *flag, *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == OmegaConf.to_yaml(composed("train", ["attn=bi", *words]))
 
@@ -99,21 +98,18 @@ def test_what_is_printed_is_hydras_own_text():
     assert ours.stdout == theirs.stdout
 
 
-@pytest.mark.slow
 def test_a_part_is_printed_resolved():
-    done = start("train.py", "--cfg", "job", "--resolve", "--package", "lora")
+    done = run_here("train.py", "--cfg", "job", "--resolve", "--package", "lora")
     assert done.stderr == ""
     assert "- q_proj" in done.stdout.splitlines()
 
 
-@pytest.mark.slow
 def test_evaluate_prints_its_configuration_too():
-    done = start("evaluate.py", "pooler=mean", "-c", "job", "tasks=[SciFact]")
+    done = run_here("evaluate.py", "pooler=mean", "-c", "job", "tasks=[SciFact]")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == OmegaConf.to_yaml(composed("evaluate", ["pooler=mean", "tasks=[SciFact]", "~benchmark"]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

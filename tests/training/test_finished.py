@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.started import start
+from tests.started import run_here
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def command(small_model, pairs, tmp_path_factory):
     ]
 
     def run():
-        done = start("train.py", *words)
+        done = run_here("train.py", *words)
         return done.returncode, done.stdout + done.stderr
 
     assert run()[0] == 0

@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from tests.started import start
+from tests.started import run_here
 
 
 @pytest.mark.slow
 def test_a_named_study(small_model, pairs, tmp_path):
-    """Through train.py and Hydra, as a user starts it."""
+    """Through train.py and Hydra."""
     words = ["pooler=mean", "attn=causal", f"model.path={small_model}", "precision=fp32", "max_length=48"]
     words += ["accelerator=cpu", "trainer.max_steps=1", "trainer.global_batch_size=8", "objective.warmup=1"]
     words += ["data=jsonl", f"data.path={pairs}", "data.validation=4", "trainer.progress=false", "trainer.threads=1"]
     words += ["logging.tensorboard=false", f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}", "study=held"]
 
     def run(*more):
-        done = start("train.py", *more, *words)
+        done = run_here("train.py", *more, *words)
         return done.returncode, done.stdout + done.stderr
 
     def r_of(study):
