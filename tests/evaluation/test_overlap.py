@@ -24,7 +24,7 @@ def tasks(folder: Path) -> list:
 
 @pytest.fixture
 def run(candidate, tmp_path: Path) -> Any:
-    """A run whose training texts hold two of the graded task's five texts, two of the corpus' 56, and others."""
+    """A run whose training texts hold two of the graded task's four texts, two of the corpus' 56, and others."""
     write_index(
         place("1" * 64, tmp_path), ["Apple; PEAR plum lime!", "apple", "apple cherry fruit", "kiwi", "saw vice tools"]
     )

@@ -10,12 +10,13 @@ from safetensors.torch import load_file, save_file
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from corpora.overlap import EXACT, TextIndex, place, sketch_of
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run, untrained
 from encoders.merge_stages import merge_stages
 from encoders.precision import PRECISIONS
 from evaluation.candidates.candidates import candidates
-from records.lineage import ADAPTER, label, read_stages, recorded_stages
+from records.lineage import ADAPTER, label, read_stages, recorded_stages, texts_read
 from records.run_folder import RunFolder, choices_of, run_folder
 from tests.training.raw_stages import quick_stage
 from training.run import train_run
@@ -104,10 +105,15 @@ def test_a_bf16_base_is_rounded_once_and_says_what_that_took(stages, model):
 
 
 @pytest.mark.slow
-def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, tmp_path):
+def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, lines, tmp_path):
     manifest = RunFolder(stages["supervised"]).manifest()
     assert [s["objective"] for s in manifest["lineage"]] == ["mntp", "simcse"]
     assert [s["run"] for s in manifest["lineage"]] == ["s,mntp/mean-bi/seed=0", "s,simcse/mean-bi/seed=0"]
+    read = {name: RunFolder(folder).manifest()["data"]["sha256"] for name, folder in stages.items()}
+    in_order = list(dict.fromkeys([read["mntp"], read["simcse"], read["supervised"]]))
+    assert (texts_read(manifest), texts_read(manifest, trained=False)) == (in_order, in_order[:-1])
+    index = TextIndex(place(read["mntp"], manifest["config"]["cache_dir"]))
+    assert index.find([sketch_of(line) for line in lines.read_text().splitlines()]).tolist() == [EXACT] * 39
     assert manifest["base_weights_sha256"] == RunFolder(stages["mntp"]).manifest()["base_weights_sha256"]
     loaded = load_run(stages["supervised"], manifest["config"])
     wanted, mine = by_peft(model, stages.values()), loaded.encoder.backbone.state_dict()
