@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mteb.models.abs_encoder import AbsEncoder
+from mteb.models.abs_encoder import AbsEncoder, get_prompt_name
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from sentence_transformers import SentenceTransformer
 from transformers import PreTrainedModel
@@ -17,6 +17,7 @@ from cli.quiet import quiet
 from encoders.backbone import model_path
 from encoders.identity import OF_THE_FILE
 from encoders.precision import best_device
+from encoders.templates import SIDES
 from evaluation import results
 from evaluation.candidates.candidates import Config
 from evaluation.scoring import Outcome, evaluate_task, score_of
@@ -82,13 +83,18 @@ class ForeignEncoder(AbsEncoder):
         }
         self.mteb_model_meta = self.meta = ModelMeta.create_empty(overwrites=facts)
 
-    def encode(self, inputs: Any, *, prompt_type: Any = None, **settings: Any) -> np.ndarray:
-        """Return [N, E] float32 for the `text` column of `inputs`. Raises `UserError` for NaN."""
+    def encode(self, inputs: Any, *, task_metadata: Any = None, prompt_type: Any = None, **settings: Any) -> np.ndarray:
+        """Return [N, E] float32 for the `text` column of `inputs`. Raises `UserError` for NaN.
+
+        A prompt that the model names after the task or its type, perhaps with a side, comes before that of the side.
+        """
         texts = [text for batch in inputs for text in batch["text"]]
+        name = task_metadata and get_prompt_name(self.model.prompts, task_metadata, prompt_type)
+        prompt = None if name in (None, *SIDES) else self.model.prompts[name]
         side = prompt_type.value if prompt_type else ""
         encode = {"query": self.model.encode_query, "document": self.model.encode_document}.get(side, self.model.encode)
         started = time.perf_counter()
-        vectors: np.ndarray = encode(texts, batch_size=BATCH, show_progress_bar=False).astype(np.float32)
+        vectors: np.ndarray = encode(texts, prompt=prompt, batch_size=BATCH, show_progress_bar=False).astype(np.float32)
         self.texts, self.seconds = self.texts + len(texts), self.seconds + time.perf_counter() - started
         if not np.isfinite(vectors).all():
             raise UserError(f"{self.meta.name} gives vectors with NaN. Its scores were not kept.")

@@ -70,21 +70,27 @@ def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):
         scored(f"foreign={tmp_path}")
 
 
-def saved(small_model, path, similarity="cosine", length=64):
+def saved(small_model, path, similarity="cosine", length=64, prompts=None):
     """A folder of sentence-transformers with these settings."""
-    model = SentenceTransformer(str(small_model), device="cpu")
+    model = SentenceTransformer(str(small_model), device="cpu", prompts=prompts)
     model.max_seq_length, model.similarity_fn_name = length, similarity
     model.save(str(path))
     return str(path)
 
 
-@pytest.mark.parametrize("similarity", ["dot", "euclidean"])
-def test_texts_are_compared_as_the_model_says_and_as_mteb_does(scored, small_model, folder, tmp_path, similarity):
-    name = saved(small_model, tmp_path / similarity, similarity)
-    (score,) = [score for _, score in scored(f"foreign={name}", "tasks=[Asked]", "accelerator=cpu").scores.values()]
-    (task,) = map(mteb_task, folder_tasks(folder, ["Asked"]))
-    theirs = mteb.evaluate(SentenceTransformer(name, device="cpu"), [task], cache=None, show_progress_bar=False)
-    assert score == pytest.approx(theirs.task_results[0].get_score(), abs=1e-6)
+PROMPTS = {"query": "find me: ", "STS": "how alike, by topic: ", "Retrieval-document": "apple plum saw: "}
+
+
+@pytest.mark.parametrize("settings", [{"similarity": "dot"}, {"prompts": PROMPTS}])
+def test_texts_are_asked_and_compared_as_the_model_says_and_as_mteb_does(
+    scored, small_model, folder, tmp_path, settings
+):
+    name = saved(small_model, tmp_path / "it", **settings)
+    ours = scored(f"foreign={name}", "tasks=[Asked,Graded]", "accelerator=cpu").scores
+    tasks = [mteb_task(data) for data in folder_tasks(folder, ["Asked", "Graded"])]
+    theirs = mteb.evaluate(SentenceTransformer(name, device="cpu"), tasks, cache=None, show_progress_bar=False)
+    scores = {result.task_name: result.get_score() for result in theirs.task_results}
+    assert {task: score for task, (_, score) in ours.items()} == pytest.approx(scores, abs=1e-6)
 
 
 def test_all_that_vectors_depend_on_is_in_the_revision(small_model, adapter, tmp_path):
