@@ -90,8 +90,8 @@ def encoded(encoder: TextEncoder, texts: Sequence[tuple[str, str]]) -> np.ndarra
 
 
 class Validation:
-    """nDCG@10 of the queries of held-out triples among all their positives and first hard negatives. Of class data
-    the other documents of the query's label are not ranked.
+    """nDCG@10 of the queries of held-out triples among all their positives and first hard negatives. Other positives of
+    the same query are not ranked, nor are, of class data, the other documents of its label: neither is wrong.
 
     queries: (instruction, text) pairs, as in training. documents: distinct texts; of_document: their instruction.
     run: the run's folder, for messages. ndcg, vectors: the last score, and the documents' embeddings [N, E] behind it.
@@ -107,8 +107,12 @@ class Validation:
         self.relevant = [place[t.positive] for t in triples]
         labels = {t: label for x in triples for t, label in zip((x.positive, *x.negatives), x.labels, strict=False)}
         mine, theirs = [(t.labels or ("",))[0] for t in triples], [labels.get(text) for text in self.documents]
-        self.same_label = np.array(mine)[:, None] == np.array(theirs, dtype=object)[None]
-        self.same_label[np.arange(len(triples)), self.relevant] = False
+        same_label = np.array(mine)[:, None] == np.array(theirs, dtype=object)[None]
+        number = {query: i for i, query in enumerate(dict.fromkeys(self.queries))}
+        asked, known = [number[query] for query in self.queries], np.zeros((len(number), len(texts)), dtype=bool)
+        known[asked, self.relevant] = True
+        self.left_out = same_label | known[asked]
+        self.left_out[np.arange(len(triples)), self.relevant] = False
         self.ndcg: float | None = None
         self.vectors = torch.empty(0)
 
@@ -126,6 +130,6 @@ class Validation:
         texts_of_queries = [text for _, text in self.queries]
         for side, texts, vectors in (("queries", texts_of_queries, queries), ("documents", self.documents, documents)):
             refuse_nonfinite(texts, range(len(texts)), vectors, f"Validation ({side}) of {self.run}: the model", TRY)
-        self.ndcg = ndcg_at_10(queries, documents, self.relevant, self.same_label)
+        self.ndcg = ndcg_at_10(queries, documents, self.relevant, self.left_out)
         self.vectors = torch.from_numpy(documents)
         return self.ndcg

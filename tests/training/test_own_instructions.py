@@ -47,7 +47,10 @@ def test_validation_encodes_each_query_with_its_own_instruction(cfg):
         return found
 
     encoder.encode = watched
-    assert validation.score() == pytest.approx(ndcg_at_10(queries, vectors, range(4)))
+    both = np.zeros((4, 4), dtype=bool)
+    both[0, 3] = both[3, 0] = True  # one query with two positives: neither is wrong
+    assert validation.score() == pytest.approx(ndcg_at_10(queries, vectors, range(4), both))
+    assert (validation.left_out == both).all()
     given = {(asked, text): vector for asked, text, vector in seen}
     for query, triple, instruction in zip(queries, TRIPLES, WRITTEN, strict=True):
         np.testing.assert_allclose(given[template.asked(instruction, "query"), triple.query], query, atol=2e-6)
