@@ -86,6 +86,8 @@ def fork_server() -> None:
         os.dup2(asked[0], 0)
         os.dup2(answered[1], 1)
         os.closerange(3, 1024)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+            del sys.modules[name]  # another tree has its own
         try:
             serve(os.fdopen(0), os.fdopen(1, "w"))
         finally:

@@ -43,13 +43,47 @@ def page(name):
     return pytest.mark.parametrize("tree", [name], indirect=True, ids=[name])
 
 
-def run(tree, words, code=0):
-    """What a command prints, whose exit code is known."""
-    python, *rest = shlex.split(words)
-    assert python == "python"
-    done = start(*rest, cwd=tree, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
-    assert done.returncode == code, done.stdout + done.stderr
+# One process of the tree for commands that run files, one after another: each would import everything again.
+IN_TURN = """
+import io, json, runpy, sys
+from contextlib import redirect_stderr, redirect_stdout
+
+said = []
+for words in json.loads(sys.argv[1]):
+    sys.argv[:] = words
+    with redirect_stdout(io.StringIO()) as text, redirect_stderr(text):
+        try:
+            runpy.run_path(words[0], run_name="__main__")
+            code = 0
+        except SystemExit as left:
+            code = left.code or 0
+    said.append((code, text.getvalue()))
+print(json.dumps(said))
+"""
+
+
+def run(tree, words):
+    """What a command prints that ends well."""
+    done = started(tree, *_after_python(words))
     return done.stdout + done.stderr
+
+
+def run_in_turn(tree, *lines):
+    """The exit code of each command, and what it prints."""
+    done = started(tree, "-c", IN_TURN, json.dumps([_after_python(line) for line in lines]))
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def started(tree, *words):
+    done = start(*words, cwd=tree, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def _after_python(line):
+    python, *words = shlex.split(line)
+    assert python == "python"
+    return words
 
 
 def commands(name):
@@ -80,21 +114,25 @@ def test_an_objective(tree):
     """Counted, held to its limits and checks, trained with LoRA and on cached states, and found finished."""
     (train,) = commands("objective.md")
     train = f"{train} {SHORT}"
-    assert "2 of 8 queries (16 texts): 16 examples seen" in run(tree, f"{train} check=true")
-    for word, message in [
-        ("objective.temperature=0", "objective.temperature=0 must be a number, at least 1e-06"),
-        ("trainer.global_batch_size=1", "A batch of one has no negatives"),
-        ("objective.name=sigmoids", "There is no objective 'sigmoids'. Nearest: sigmoid"),
-    ]:
-        assert message in run(tree, f"{train} {word}", code=2)
-    for cell, words in [("mean-bi", ""), ("lastlayer-bi", " pooler=lastlayer backbone.frozen=true")]:
-        assert "held-out nDCG@10" in run(tree, f"{train}{words} runs_dir=runs/{cell}")
+    expected = [
+        ("check=true", 0, "2 of 8 queries (16 texts): 16 examples seen"),
+        ("objective.temperature=0", 2, "objective.temperature=0 must be a number, at least 1e-06"),
+        ("trainer.global_batch_size=1", 2, "A batch of one has no negatives"),
+        ("objective.name=sigmoids", 2, "There is no objective 'sigmoids'. Nearest: sigmoid"),
+    ]
+    cells = {"mean-bi": "", "lastlayer-bi": "pooler=lastlayer backbone.frozen=true "}
+    for cell, words in cells.items():
+        trained = f"{words}runs_dir=runs/{cell}"
+        expected += [(trained, 0, "held-out nDCG@10"), (trained, 0, "is finished; nothing to do")]
+    said = run_in_turn(tree, *(f"{train} {words}" for words, *_ in expected))
+    for (words, code, message), (found, text) in zip(expected, said, strict=True):
+        assert (found, message in text) == (code, True), (words, text)
+    for cell in cells:
         made = manifest(tree / "runs" / cell, cell)
         assert (made["steps"], made["config"]["objective"]["bias"]) == (2, -10)
         assert "training.objectives.sigmoid" in made["code"]["chosen"]["objective"]
         assert made["held_out"]["before"].keys() == made["held_out"]["after"].keys() == {"nDCG@10"}
         assert 16 <= made["pairs_compared"] <= 2 * 8**2, "two batches of eight queries and eight documents"
-        assert "is finished; nothing to do" in run(tree, f"{train}{words} runs_dir=runs/{cell}")
 
 
 # Every kernel is proved when it is loaded; what each layer sees is compared with what is written here.
@@ -122,11 +160,14 @@ print("as written")
 def test_an_attention_pattern(tree):
     """Counted, proved in every kernel, trained, and held to its limits."""
     (train,) = commands("attention.md")
-    assert "attn=alternating" in run(tree, f"{train} {SHORT} check=true")
-    assert run(tree, f"python -c {shlex.quote(MASKS)}").startswith("as written")
-    run(tree, f"{train} {SHORT}")
+    (tree / "masks.py").write_text(MASKS)
+    lines = [f"{train} {SHORT} check=true", "python masks.py", f"{train} {SHORT}", f"{train} attn.reach=0"]
+    counted, proved, trained, refused = run_in_turn(tree, *lines)
+    assert (counted[0], proved[0], trained[0], refused[0]) == (0, 0, 0, 2), trained
+    assert "attn=alternating" in counted[1]
+    assert proved[1].startswith("as written")
     assert manifest(tree / "runs", "mean-alternating")["config"]["attn"]["reach"] == 8
-    assert "attn.reach=0 must be a whole number, at least 1" in run(tree, f"{train} attn.reach=0", code=2)
+    assert "attn.reach=0 must be a whole number, at least 1" in refused[1]
 
 
 @pytest.mark.slow

@@ -27,7 +27,6 @@ from benchmarks.calibrate.null_tests import (
 )
 from benchmarks.calibrate.null_worlds import BLOCK, SD, WORLDS, five_designs, read_spreads
 from cli.errors import guard
-from tests.started import start
 
 RNG = np.random.default_rng(0)
 
@@ -166,10 +165,10 @@ def test_block_means():
 
 
 @pytest.mark.slow
-def test_the_command_runs(tmp_path):
-    done = start("-m", "benchmarks.calibrate.calibration", "--quick", f"figure={tmp_path / 'power'}")
-    assert done.returncode == 0, done.stderr
-    titles = [line for line in done.stdout.splitlines() if line.startswith("### ")]
+def test_the_command_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["calibration", "--quick", f"figure={tmp_path / 'power'}"])
+    calibration.main()
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("### ")]
     assert titles == [
         "### False positives at 5 %",
         "### Any false positive among five designs",

@@ -21,7 +21,7 @@ from records.progress import Progress, write_progress
 from studies.launchers import PLUGIN, SETTINGS, launcher_words
 from studies.status import plain_table, rows
 from studies.sweep import RECORDS
-from tests.started import start
+from tests.started import run_here, start
 from tests.triples import write_triples
 from training.checks import check_sizes
 
@@ -41,7 +41,7 @@ def test_a_cell_that_fails_stops_no_other_and_the_command_goes_on(launcher, smal
     words += ["trainer.max_steps=1", "trainer.global_batch_size=4", "trainer.progress=false", "max_length=48"]
     words += ["logging.tensorboard=false", f"runs_dir={tmp_path}", f"launcher={launcher}", "study=s", "seed=0"]
     sweep = ["train.py", "-m", *words, "lora.targets=choice([nope],[q_proj])"]
-    done = start(*sweep)
+    done = (run_here if launcher == "none" else start)(*sweep)
     assert done.returncode == 2, done.stderr[-3000:]
     failed, last = done.stderr.splitlines()[-2:]
     assert failed.startswith("failed: lora.targets=[nope]: lora.targets names ['nope'], not in this model.")
@@ -50,7 +50,7 @@ def test_a_cell_that_fails_stops_no_other_and_the_command_goes_on(launcher, smal
     assert shown.keys() == {"done", "failed"}
     assert shown["failed"].note in failed
     if launcher == "none":
-        again = start(*sweep)
+        again = run_here(*sweep)
         assert (again.returncode, "is finished; nothing to do" in again.stdout) == (2, True)
 
 
