@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,12 @@ from records.fingerprint import of_tensors, of_value
 BATCH = 64
 
 
-def score_foreign(cfg: Config, tasks: list[Any], on_task: Callable[[str], None] = lambda _: None) -> Outcome:
+def score_foreign(cfg: Config, tasks: list[Any]) -> Outcome:
     """Score the model that `foreign` names, leaving out tasks that the same weights have finished before.
 
     It is a hub name or the folder of a model of sentence-transformers, of a plain one (whose mean sentence-transformers
     pools) or of a PEFT adapter, which names its base. No run/manifest.json is written: nothing shows how it was made.
-    on_task is called with the name before each task. Raises `UserError` where the model cannot be loaded.
+    Raises `UserError` where the model cannot be loaded.
     """
     adapter = ForeignEncoder(cfg["foreign"], cfg["model"]["trust_remote_code"], cfg["accelerator"])
     place, meta = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores"), adapter.meta
@@ -40,7 +39,6 @@ def score_foreign(cfg: Config, tasks: list[Any], on_task: Callable[[str], None] 
     results.mend_settings(folder)
     for task in tasks:
         for part in [*results.parts(task), task]:
-            on_task(part.metadata.name)
             if not results.finished(folder, part):
                 evaluate_task(adapter, part, place, None)
                 outcome.computed += part is task

@@ -33,8 +33,9 @@ def check_file(path: Path, remedy: str) -> None:
 
 
 @contextmanager
-def damage_named(path: Path, remedy: str = "Compress or download it anew.") -> Iterator[None]:
+def damage_named(path: Path) -> Iterator[None]:
     """Raise `UserError`, naming the file, where reading it stops at a damaged or cut gzip file, or at the disk."""
+    remedy = "Compress or download it anew."
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -78,12 +78,12 @@ class Correlation:
         return not isnan(self.low) and not self.low <= 0 <= self.high
 
 
-def least_told(n: int, alpha: float = 0.05) -> float | None:
+def least_told(n: int) -> float | None:
     """Return the smallest |rho| of n cells without ties whose interval leaves 0 out; None where not even 1 does."""
     if n < FEWEST:
         return None
     each = (1 - k * _step(n) for k in range(int(1 / _step(n)), -1, -1))
-    return next((rho for rho in each if _interval(rho, n, alpha)[0] > 0), None)
+    return next((rho for rho in each if _interval(rho, n, 0.05)[0] > 0), None)
 
 
 def spearman(first: ArrayLike, second: ArrayLike, alpha: float = 0.05) -> Correlation:
