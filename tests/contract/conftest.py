@@ -231,10 +231,10 @@ def recorded(cfg: dict, folder: Path) -> Run:
     run = Run(cfg, folder)
     fit, update, drawn = training_run.fit, StepModule._update, fused_lora.draw_kept
 
-    def watched_fit(config, module, further, path):
+    def watched_fit(config, module, *rest):
         run.module, run.validation = module, module.objective.validation
         run.copies.append(deepcopy(module.encoder))
-        fit(config, module, further, path)
+        fit(config, module, *rest)
 
     def watched_update(module, *step):
         update(module, *step)
