@@ -25,7 +25,7 @@ class ChunkPlan:
     last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv 2101.06983): memory does not depend on the
     batch. sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
     even: every process makes as many passes as the others, of which the spare ones count for nothing; weights that are
-    shared out (training/sharding.py) are gathered by all processes at once.
+    shared out (`training.set_up.shard_base`) are gathered by all processes at once.
     """
 
     token_budget: int

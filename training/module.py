@@ -23,7 +23,7 @@ from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refu
 from training.large_batch import world_size
 from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores
-from training.sharding import shard_base
+from training.set_up import shard_base
 
 T = TypeVar("T")
 RECENT = 10  # losses whose mean is the run's final loss

@@ -126,7 +126,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
-    if kind.scored_before and not t["shard_base"]:  # its processes score together, in `configure_model`
+    if kind.scored_before and not (t["shard_base"] and t["max_steps"]):  # those score together, in `configure_model`
         module.before = objective.held_out_scores()  # LoRA is as it started, also on continuing
     held = HeldOut(module.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined

@@ -9,12 +9,16 @@ import torch
 from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 from peft import PeftModel
 from safetensors.torch import save_file
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from cli.errors import UserError
 from encoders.adapter import add_adapter, save_adapter
 from encoders.encoder import Encoder
 from encoders.frozen.cached_encoder import open_states
 from encoders.identity import base_fingerprints
+from encoders.layers import parts
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
@@ -22,7 +26,7 @@ from encoders.tokens import TextTokenizer
 from records.atomic import replacing
 from records.lineage import ADAPTER, check_base, read_experts
 from records.streams import stream_seed
-from training.large_batch import ChunkPlan, LargeBatch
+from training.large_batch import ChunkPlan, LargeBatch, world_size
 from training.lora_start import start_lora
 
 Config = dict[str, Any]
@@ -73,6 +77,25 @@ def set_up(config: Config, run: str = "") -> SetUp:
     plan = ChunkPlan(config["token_budget"], *passes)
     work = LargeBatch(encoder.train(), tokenizer, plan, config["seed"])
     return SetUp(config, encoder, tokenizer, work, adapted, precision, run)
+
+
+def shard_base(encoder: Encoder, device: torch.device) -> None:
+    """Leave on `device` this process's share of each frozen tensor of the base; what is trained stays whole.
+
+    FSDP2 (`torch.distributed.fsdp.fully_shard`) gathers a layer before its forward and its backward pass and lets go
+    of it afterwards. Trained parameters are left out: gradients, clipping, optimiser and checkpoints see plain
+    tensors, and gradients are summed once a step as without it. Every process must make as many passes as the others
+    (`ChunkPlan.even`).
+    """
+    backbone: nn.Module = encoder.backbone
+    if isinstance(backbone, FSDPModule):
+        return
+    mesh = init_device_mesh(device.type, (world_size(),))
+    trained = {p for p in encoder.parameters() if p.requires_grad}
+    layers, _ = parts(encoder.backbone)
+    for part in (*layers, backbone):  # the rest, such as the tokens' vectors, is one more group
+        fully_shard(part, mesh=mesh, ignored_params=trained)
+    encoder.to(device)
 
 
 def check_devices(devices: int, device: torch.device, accelerator: str = "auto") -> None:

@@ -17,7 +17,7 @@ from tests.cells import CELLS
 from tests.contract.conftest import is_read, shared_adapted
 from tests.started import start
 from training.large_batch import ChunkPlan, LargeBatch
-from training.sharding import shard_base
+from training.set_up import shard_base
 
 TEXTS = [
     ("", "the sum of two arrays"),

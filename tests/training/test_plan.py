@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from transformers import AutoConfig
 
 from cli.errors import UserError
 from cli.quoting import train_words
@@ -56,6 +57,12 @@ def test_memory_by_hand(compose_cell):
     assert memory(compose_cell("mean", "bi", *words), f) == (98, 2000)
     assert memory(compose_cell("mean", "bi", *words), f, tokens=4 * 32 * 48 * 0.75) == (98, 1500)
     assert memory(compose_cell("mean", "bi", *words, "trainer.gradcache=true"), f) == (98, 1000)
+    shared_out = [*words, "trainer.shard_base=true"]
+    assert memory(compose_cell("mean", "bi", *shared_out), replace(f, gathered_bytes=20)) == (35 + 20 + 28, 2000)
+    base = AutoConfig.from_pretrained(compose_cell("mean", "bi")["model"]["path"])
+    wide, keys = base.hidden_size, base.num_key_value_heads * base.head_dim
+    layer = 2 * wide * wide + 2 * wide * keys + 3 * wide * base.intermediate_size + 2 * wide  # q, o; k, v; MLP; norms
+    assert f.gathered_bytes == 4 * (base.vocab_size * wide + wide + 2 * layer)
 
 
 def test_other_objectives_are_refused_and_the_word_is_short_for_a_check(compose_cell):

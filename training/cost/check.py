@@ -35,7 +35,8 @@ class Facts:
 
     experts: of a mixture. targets: the linear layers of each layer with LoRA. rows, chunks: texts and forward passes of
     a step over all processes, if no text occurs twice and all have full length. chunk: texts, and tokens of each.
-    crowd: the same of the chunk of most texts, with which a head's activations grow. base_bytes: of all that is frozen.
+    crowd: the same of the chunk of most texts, with which a head's activations grow. base_bytes: of all that is frozen;
+    gathered_bytes: of two layers and what is in none, which stand whole at a time where the base is shared out.
     saved_bytes, crowd_bytes: what autograd keeps of either for the backward pass, parameters apart; 0 for the crowd
     where there is no head. layer_bytes: a layer's states of the chunk. dtype: of the vectors.
     """
@@ -51,6 +52,7 @@ class Facts:
     chunk: tuple[int, int]
     crowd: tuple[int, int]
     base_bytes: int
+    gathered_bytes: int
     trained_bytes: int
     embedding_dim: int
     dtype: torch.dtype
@@ -112,6 +114,7 @@ def facts(config: Config) -> Facts:
     trained = [p for p in encoder.parameters() if p.requires_grad]
     head = sum(p.numel() for p in encoder.pooler.parameters())
     base_bytes = frozen_bytes(encoder.backbone, config["model"].get("quantise"))
+    of_layers = [frozen_bytes(layer, config["model"].get("quantise")) for layer in layers]
     trained_bytes = sum(p.numel() * p.element_size() for p in trained)
     with FakeTensorMode(allow_non_fake_inputs=True):
         encoder.to_empty(device=torch.device("cpu"))
@@ -132,6 +135,7 @@ def facts(config: Config) -> Facts:
         chunk=chunk,
         crowd=crowd,
         base_bytes=base_bytes,
+        gathered_bytes=base_bytes - sum(of_layers) + sum(sorted(of_layers)[-2:]),
         trained_bytes=trained_bytes,
         embedding_dim=vectors.shape[1],
         dtype=vectors.dtype,
@@ -158,8 +162,8 @@ def memory(config: Config, f: Facts, tokens: float | None = None) -> tuple[int, 
     if t["gradcache"]:
         chunks = min(chunks, max(1, -(-t["graph_tokens"] // (texts * length))))
     base = f.base_bytes
-    if t["shard_base"]:  # two gathered layers at most, and what is no layer's: less than another one
-        base = min(base, base // devices + 3 * base // f.layers)
+    if t["shard_base"]:  # and what is whole at a time: two layers, the tokens' vectors and all else that is no layer's
+        base = min(base, base // devices + f.gathered_bytes)
     fixed = base + 4 * f.trained_bytes  # weights; trained ones also have a gradient and AdamW's two moments
     return fixed, round(activations * chunks)
 
