@@ -38,7 +38,7 @@ from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, TextTokenizer, check_positions
 from poolers.shared.base import Pooler
-from poolers.shared.registry import build_pooler, reads_padding
+from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
 from records.fingerprint import of_tensors, of_value
 from records.lineage import Stage, check_base, read_stages, recorded_stages
 from records.streams import stream_seed
@@ -64,6 +64,8 @@ def build_encoder(
     if stages:
         refuse_quantised(cfg, "lineage=")
         check_base(stages, base_fingerprints(cfg["model"]))
+    for pooler_config in (cfg["pooler"], *others):
+        refuse_blind(pooler_config, cfg["attn"]["name"])
     padding = any(map(reads_padding, (cfg["pooler"], *others)))
     straight = None if device.type == "cpu" else device  # else each process would hold all weights in host memory first
     backbone = load_backbone(cfg["model"], precision.weights, padding, straight)

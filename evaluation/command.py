@@ -149,10 +149,11 @@ def check(cfg: Config) -> list[str]:
 def check_encoder(cfg: Config) -> None:
     """Refuse settings of pooler and attention that their classes do not allow; this imports torch."""
     from encoders.attention.pattern import pattern_of
-    from poolers.shared.registry import check_pooler
+    from poolers.shared.registry import check_pooler, refuse_blind
 
     pattern_of(cfg["attn"])
     check_pooler(cfg["pooler"])
+    refuse_blind(cfg["pooler"], cfg["attn"]["name"])
 
 
 def run(cfg: Config) -> list[Outcome]:

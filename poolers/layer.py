@@ -7,12 +7,16 @@ from torch import Tensor
 
 from cli.errors import UserError
 from cli.limits import Limit
+from poolers.cls import FirstToken
 from poolers.eos import LastToken
 from poolers.mean import Mean
 from poolers.shared.base import Pooler, States, TokenView
 from poolers.weightedmean import WeightedMean
 
-POOLINGS: dict[str, type[Pooler]] = {"eos": LastToken, "mean": Mean, "weightedmean": WeightedMean}
+POOLINGS: dict[str, type[Pooler]] = {
+    **{"eos": LastToken, "mean": Mean, "weightedmean": WeightedMean},
+    "cls": FirstToken,
+}
 
 
 class Layer(Pooler):
@@ -35,6 +39,10 @@ class Layer(Pooler):
     @classmethod
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:
         return settings["pooling"] in POOLINGS and POOLINGS[settings["pooling"]].takes_last(settings)
+
+    @classmethod
+    def takes_first(cls, settings: Mapping[str, Any]) -> bool:
+        return settings["pooling"] in POOLINGS and POOLINGS[settings["pooling"]].takes_first(settings)
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
         return self.inner(hidden, tokens)

@@ -5,7 +5,8 @@ from poolers.shared.registry import pooler_class, pooler_names
 
 POOLERS = pooler_names()
 ATTENTIONS = sorted(p.stem for p in (CONF / "attn").glob("*.yaml"))
-CELLS = [(p, a) for p in POOLERS for a in ATTENTIONS]
+# The first token sees nothing under causal attention, which is refused; under bi_last it is read as under bi.
+CELLS = [(p, a) for p in POOLERS for a in ATTENTIONS if p != "cls" or a == "bi"]
 
 
 def reads_routers(pooler: str) -> bool:

@@ -30,7 +30,7 @@ from encoders.attention.kernels import refuse_unpadded
 from encoders.attention.pattern import pattern_of
 from encoders.identity import base_fingerprints
 from encoders.templates import TEXT_FIELD, template_of
-from poolers.shared.registry import check_pooler, reads_padding
+from poolers.shared.registry import check_pooler, reads_padding, refuse_blind
 from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder
 from training.batches import query_side
@@ -101,6 +101,7 @@ def check_sizes(config: Config) -> None:
     if "mix" in config["data"]:
         check_mix(config["data"])
     check_pooler(config["pooler"])
+    refuse_blind(config["pooler"], config["attn"]["name"])
     check_adapter(config)
     others = config["lora"]["start"] or config["adapter"].get("experts")
     _check_trainer(config, bool(others) or objective.scored_before, objective.contrastive)

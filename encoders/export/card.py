@@ -11,7 +11,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from cli.errors import UserError
 from encoders.backbone import model_path
-from encoders.export.exported import Exported
+from encoders.export.exported import OF_ONE_TOKEN, Exported
 from encoders.export.folder import OURS
 from records.manifest import SEAL, read_manifest
 
@@ -79,7 +79,7 @@ def _use(exported: Exported, name: str) -> str:
     lines += ['vectors = model.encode(["a text", "another one"])', "model.similarity(vectors, vectors)", "```"]
     instructed = exported.text_encoder.tokenizer.template.query.instructed.replace("\n", "\\n")
     lines += ["", f"An instruction goes before the text as a prompt; the run's wording is `{instructed}`."]
-    if exported.mode and exported.mode != "lasttoken" and not exported.pooler.pool_instruction:
+    if exported.mode and exported.mode not in OF_ONE_TOKEN and not exported.pooler.pool_instruction:
         lines += ["A prompt is left out of the mean; of one that ends in a space the first token of the text is too."]
     if exported.mode and exported.bidirectional:
         lines += [

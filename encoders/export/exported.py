@@ -18,7 +18,9 @@ from poolers.shared.standardise import Standardise
 from records.manifest import read_manifest
 
 Config = dict[str, Any]
-MODES = {"eos": "lasttoken", "mean": "mean_tokens", "weightedmean": "weightedmean_tokens"}  # of their Pooling
+# pooler -> mode of their Pooling
+MODES = {"eos": "lasttoken", "cls": "cls_token", "mean": "mean_tokens", "weightedmean": "weightedmean_tokens"}
+OF_ONE_TOKEN = ("lasttoken", "cls_token")
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Exported:
         prompted = self.manifest["data"].get("instructed") or any(self.prompts.values())
         all_pooled = (pooler.pool_instruction or not prompted) and (pooler.pool_eos or not template.eos)
         all_pooled &= pooler.pool_bos or self.text_encoder.tokenizer.bos is None
-        return mode if mode == "lasttoken" or all_pooled else None
+        return mode if mode in OF_ONE_TOKEN or all_pooled else None
 
 
 def _ends_in_text(form: str) -> bool:

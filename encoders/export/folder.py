@@ -14,7 +14,7 @@ from transformers import AutoConfig
 
 from encoders.backbone import model_path
 from encoders.export.bundle import bundled
-from encoders.export.exported import Config, Exported
+from encoders.export.exported import OF_ONE_TOKEN, Config, Exported
 from encoders.routers import experts_of
 from poolers.shared.registry import OUTSIDE
 from records.atomic import write_json, write_text
@@ -33,7 +33,7 @@ def write_folder(exported: Exported, folder: Path) -> None:
     if mode:
         names = ["sentence_transformers.models.Transformer", "sentence_transformers.models.Pooling"]
         pooling = {"word_embedding_dimension": encoder.pooler.hidden_size, f"pooling_mode_{mode}": True}
-        pooling["include_prompt"] = mode == "lasttoken" or exported.pooler.pool_instruction
+        pooling["include_prompt"] = mode in OF_ONE_TOKEN or exported.pooler.pool_instruction
         write_json(folder / "1_Pooling" / "config.json", pooling)
     else:
         names = [f"{OURS}.Decoder", f"{OURS}.DesignPooling"]

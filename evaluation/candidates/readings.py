@@ -19,7 +19,7 @@ from evaluation.embeddings.store import Encoder, Store
 from records.fingerprint import of_value
 from records.identity import of_states
 
-PLAIN = ("eos", "mean", "weightedmean")  # poolers without parameters
+PLAIN = ("eos", "mean", "weightedmean", "cls")  # poolers without parameters
 LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")
 CHOICES = (
     f"{', '.join(PLAIN)}, layer:<number>/<{'|'.join(PLAIN)}>, and layer:*/... for every layer; of a mixture of experts "

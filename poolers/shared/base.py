@@ -37,6 +37,10 @@ class TokenView:
         positions = torch.arange(self.roles.shape[1], device=self.roles.device)
         return (positions * self.real).argmax(dim=1)
 
+    def first(self) -> Tensor:
+        """[B] index of the first real token of each text (its BOS, if it has one), whatever the padding side."""
+        return self.real.int().argmax(dim=1)
+
 
 @dataclass(frozen=True)
 class RoutedStates:
@@ -111,6 +115,12 @@ class Pooler(nn.Module, ABC):
             return hidden[:, -1].float()
         return hidden[torch.arange(len(hidden), device=hidden.device), tokens.last()].float()
 
+    def first_token(self, hidden: Tensor | Packed, tokens: TokenView) -> Tensor:
+        """[B, D] float32 state of the first token; hidden: [B, T, D]."""
+        if isinstance(hidden, Packed):
+            return hidden.first()
+        return hidden[torch.arange(len(hidden), device=hidden.device), tokens.first()].float()
+
     def one_of(self, hidden: Tensor | Packed, tokens: TokenView, which: str) -> Tensor:
         """[B, D] float32: the state of the "last" token, or else the mean over the pooled ones; hidden: [B, T, D]."""
         return self.last_token(hidden, tokens) if which == "last" else weighted_mean(hidden, self.pooled(tokens))
@@ -139,6 +149,11 @@ class Pooler(nn.Module, ABC):
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:
         """Return whether a pooler with these settings reads what stands at the last token."""
         return settings.get("tokens") == "last"
+
+    @classmethod
+    def takes_first(cls, settings: Mapping[str, Any]) -> bool:
+        """Return whether a pooler with these settings reads the first token alone: of no use under causal attention."""
+        return False
 
     @property
     def lacks_statistics(self) -> bool:

@@ -1,4 +1,4 @@
-"""States of real tokens alone, text after text, with the two reductions that a pooler may ask of them."""
+"""States of real tokens alone, text after text, with the reductions that a pooler may ask of them."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from torch import Tensor
 class Packed:
     """states: [N, D] of the real tokens of B texts, in order. places: [N] of them in a padded [B * T]; shape: (B, T).
 
-    What a decoder without padding has (encoders/attention/layout.py): padding it would cost more than either reduction.
+    What a decoder without padding has (encoders/attention/layout.py): padding it would cost more than any of them.
     """
 
     states: Tensor
@@ -28,6 +28,11 @@ class Packed:
         empty = self.states.new_zeros(self.shape[0], self.states.shape[1], dtype=torch.float32)
         sums = empty.index_add(0, self.owner, self.states.float() * of_tokens)
         return sums / weights.float().sum(dim=1, keepdim=True)
+
+    def first(self) -> Tensor:
+        """[B, D] float32 state of each text's first token."""
+        counts = torch.bincount(self.owner, minlength=self.shape[0])
+        return self.states[counts.cumsum(0) - counts].float()
 
     def last(self) -> Tensor:
         """[B, D] float32 state of each text's last token."""

@@ -38,6 +38,15 @@ def check_pooler(config: Mapping[str, Any]) -> None:
     check_limits({"pooler": dict(config)}, limits, words)
 
 
+def refuse_blind(config: Mapping[str, Any], attn: str) -> None:
+    """Refuse a pooler of the first token where that sees no other. Raises `UserError`. attn: name of the attention."""
+    if attn == "causal" and pooler_class(config["name"]).takes_first(config):
+        raise UserError(
+            f"pooler={config['name']} reads the first token, which sees no other under attn=causal: no vector would "
+            "depend on its text. Give attn=bi, or another pooler."
+        )
+
+
 def reads_padding(config: Mapping[str, Any]) -> bool:
     """Return whether the pooler of `config`, as in conf/pooler, reads states of padding. An unknown name reads none."""
     return config["name"] in pooler_names() and pooler_class(config["name"]).needs_padding(config)

@@ -29,7 +29,7 @@ from training.loop import LAST
 from training.set_up import save_trained
 
 pytestmark = pytest.mark.slow  # trains every cell
-FIRST = CELLS[0]  # what all other cells are compared with
+FIRST = ("eos", "causal")  # what all other cells are compared with
 ROUTED = next(c for c in CELLS if reads_routers(c[0]))
 HEADED = ("multilayer", "bi")
 CPU = torch.device("cpu")
@@ -121,7 +121,7 @@ def test_in_the_train_script_or_in_the_evaluate_script(run_of, tmp_path, pooler,
     assert apart(evaluated, run.validation.vectors) < FLOAT32
 
 
-@pytest.mark.parametrize("pooler", POOLERS)
+@pytest.mark.parametrize("pooler", [p for p in POOLERS if (p, "causal") in CELLS])
 @pytest.mark.parametrize(("precision", "attn"), [("mixed", "bi"), ("bf16", "causal")])
 def test_saved_and_loaded_in_bf16(cell, tmp_path, pooler, attn, precision):
     """Apart it is bit-equal; merged it differs, and so does PEFT's own order of sums. A bf16 base is never merged

@@ -18,6 +18,7 @@ from transformers import (
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.loading import untrained
+from evaluation.command import check_encoder
 from tests.hub_model import LEARNT_FROM
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -50,7 +51,7 @@ def encoder(folder, *words):
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize(("pooler", "first", "last"), [("mean", 1, None), ("eos", -1, None)])
+@pytest.mark.parametrize(("pooler", "first", "last"), [("mean", 1, None), ("eos", -1, None), ("cls", 0, 1)])
 def test_states_are_those_of_transformers(folder, pooler, first, last, side):
     """Of [CLS] text [SEP], which transformers' own tokenizer writes; means leave [CLS] out, and pool [SEP]."""
     ours = encoder(folder, "attn=bi", f"pooler={pooler}", f"padding_side={side}").encode(TEXTS)
@@ -64,3 +65,10 @@ def test_states_are_those_of_transformers(folder, pooler, first, last, side):
 def test_they_cannot_be_causal(folder):
     with pytest.raises(UserError, match="causal does not hold"):
         encoder(folder, "attn=causal", "pooler=mean")
+
+
+def test_a_first_token_that_sees_no_other_is_refused():
+    for words in (["pooler=cls"], ["pooler=layer", "pooler.layer=1", "pooler.pooling=cls"]):
+        with pytest.raises(UserError, match="reads the first token, which sees no other under attn=causal"):
+            check_encoder(plain(composed("evaluate", [*words, "attn=causal"])))
+        check_encoder(plain(composed("evaluate", [*words, "attn=bi"])))

@@ -54,8 +54,9 @@ def test_names_are_checked_before_anything_is_loaded() -> None:
     assert check_readings(None) == []
     assert check_readings("mean") == ["mean"]
     assert check_readings(["layer:*/eos", "mean", "mean"]) == ["layer:*/eos", "mean"]
+    choices = "eos, mean, weightedmean, cls, layer:<number>"
     for wrong in ("maen", "layer:x/mean", "layer:1/max", "layer:1", "lastlayer", 3):
-        with pytest.raises(UserError, match=rf"no reading '{wrong}'. Choices: eos, mean, weightedmean, layer:<number>"):
+        with pytest.raises(UserError, match=rf"no reading '{wrong}'. Choices: {choices}"):
             check_readings([wrong])
 
 

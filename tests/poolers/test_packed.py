@@ -22,12 +22,13 @@ def both(request):
     return TokenView(roles), padded, row, Packed(row, real.flatten().nonzero().squeeze(1), (3, width))
 
 
-def test_last_and_means_with_gradients(both):
+def test_ends_and_means_with_gradients(both):
     tokens, padded, row, packed = both
     weights = tokens.pooled(with_instruction=False).cumsum(dim=1) * tokens.pooled(with_instruction=False)
     pooler = Mean(padded.shape[-1], 1)
     pairs = [
         (pooler.last_token(padded, tokens), pooler.last_token(packed, tokens)),
+        (pooler.first_token(padded, tokens), pooler.first_token(packed, tokens)),
         (weighted_mean(padded, tokens.real), weighted_mean(packed, tokens.real)),
         (weighted_mean(padded, weights), weighted_mean(packed, weights)),
     ]

@@ -55,6 +55,12 @@ def test_eos_is_the_last_real_token():
     assert torch.equal(out, torch.stack([hidden[-1, 0, 6], hidden[-1, 1, 3], hidden[-1, 2, 6]]))
 
 
+def test_cls_is_the_first_real_token():
+    hidden = states()
+    out = run(pooler_of("cls"), hidden, TokenView(ROLES))
+    assert torch.equal(out, torch.stack([hidden[-1, 0, 0], hidden[-1, 1, 0], hidden[-1, 2, 4]]))
+
+
 @pytest.mark.parametrize("bos", [False, True])
 @pytest.mark.parametrize("instruction", [False, True])
 @pytest.mark.parametrize("name", ["mean", "weightedmean"])
