@@ -2,7 +2,7 @@
 
 import re
 
-CLEANING_VERSION = 4  # raise with any change below: cached docstrings are keyed by it
+CLEANING_VERSION = 5  # raise with any change below: cached docstrings are keyed by it
 
 ROLE = re.compile(r":[a-zA-Z][\w:+-]*:`~?!?([^`<]*?)(?:\s*<[^`>]*>)?`")
 LITERAL = re.compile(r"``?([^`]*)``?_{0,2}")
@@ -19,6 +19,7 @@ FIELDS = re.compile(  # where a summary ends although no blank line ends it
     r"(?:versionadded|versionchanged|deprecated|note|warning): ))"
 )
 SPACES = re.compile(r"[ \t]+")
+LETTERS = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # of any script; one alone that is not ASCII is a symbol, as in "π"
 
 
 def split_docstring(raw: str) -> tuple[str, str]:
@@ -26,7 +27,7 @@ def split_docstring(raw: str) -> tuple[str, str]:
     The summary is the first paragraph that is not a signature, on one line. The rest keeps its line breaks."""
     text = RULE.sub("", _without_code(raw.expandtabs(4).replace("\r", "")))
     text = FIELDS.sub("\n\n", _plain(text))
-    paragraphs = [p.strip("\n") for p in re.split(r"\n\s*\n", text) if re.search(r"[A-Za-z]", p)]
+    paragraphs = [p.strip("\n") for p in re.split(r"\n\s*\n", text) if LETTERS.search(p)]
     while paragraphs and SIGNATURE.match(paragraphs[0].strip()):
         paragraphs.pop(0)
     if not paragraphs:

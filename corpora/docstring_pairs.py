@@ -23,7 +23,7 @@ from corpora.subpackages import subpackages
 from corpora.triples import Triple
 
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
-SELECTION_VERSION = 2  # raise when the choice of texts changes: it is cached
+SELECTION_VERSION = 3  # raise when the choice of texts changes: it is cached
 PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
 
 

@@ -1,20 +1,20 @@
 """Near-copies: texts that share most of their word 5-grams, found by comparing the smallest shingle hashes."""
 
-import re
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-WORD = re.compile(r"[a-z0-9]+")
+from corpora.words import words_of
+
 SHINGLE = 5  # words
 SKETCH = 8  # smallest hashes by which candidates meet
 
 
 def shingles(text: str) -> frozenset[int]:
-    """Return the hashes of the word 5-grams of `text` (of the whole text where it has fewer words)."""
-    return grams_of(WORD.findall(text.lower()))
+    """Return the hashes of the word 5-grams of `text` (of the whole text where it has fewer words, or none at all)."""
+    return grams_of(words_of(text) or [text.strip()])
 
 
 def grams_of(words: Sequence[str]) -> frozenset[int]:

@@ -3,7 +3,6 @@
 <cache_dir>/training_texts/<sha256 of the data>-<version>/   sorted arrays, memory-mapped: they take no memory
 """
 
-import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from cli.errors import UserError
 from corpora.near_copies import SKETCH, grams_of
 from corpora.triples import Triple
+from corpora.words import words_of
 from records.atomic import appearing
 from records.fingerprint import refuse_damaged, write_sum
 from records.lineage import data_parts
@@ -23,8 +23,6 @@ from records.lineage import data_parts
 VERSION = 1  # raise with any change of what is found: indexes and counts on disk are keyed by it
 FOLDER = "training_texts"
 ALIKE = 0.5  # Jaccard similarity of the shingles from which a text is a near-copy, as corpora/near_copies.py has it
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")  # a letter of a script without spaces is a word
 ARRAYS = {"exact": np.uint64, "sketches": np.uint64, "shingles": np.uint32, "starts": np.int64}
 BLOCK = 4096  # texts, or candidates, that are looked at together
 NEAR, EXACT = 1, 2
@@ -41,7 +39,7 @@ class Sketch(NamedTuple):
 
 def sketch_of(text: str) -> Sketch:
     """Return what is compared of a text. Case, punctuation and spaces do not count; of a text without words they do."""
-    words = WORD.findall(text.lower())
+    words = words_of(text)
     key = " ".join(words) if words else f"\0{text.strip()}"
     digest = blake2b(key.encode("utf-8", "replace"), digest_size=8).digest()
     grams = grams_of(words) if words else frozenset[int]()

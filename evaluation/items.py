@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from corpora.words import spaced_words, terms_of, word_count
 from evaluation.tasks.task_data import joined
 from records.atomic import write_text
 
@@ -23,7 +24,6 @@ Item = dict[str, Any]
 FEATURES = ("query_words", "query_names", "document_words", "overlap")
 OUTSIDE = "\"'`.,;:!?()[]{}<>*"  # punctuation around a word, which is no part of it
 JOINED = re.compile(r"\d|_|\w\.\w\w|\w\(\w")  # a digit, or parts joined: np.mean, f(x), but not e.g.
-TERM = re.compile(r"\w+")
 
 
 def write_items(folder: Path, task: Any) -> None:
@@ -138,20 +138,20 @@ def text_features(
 
     queries, documents: id -> text; relevant: query -> ids of its relevant documents.
 
-    * query_words, document_words: words between spaces;
+    * query_words, document_words: words between spaces (`spaced_words`);
     * query_names: share of the query's words that look like a name (`is_name`);
     * overlap: share of the query's terms that stand in the document, each weighted by its BM25 idf over the relevant
       documents (Robertson and Zaragoza 2009, section 3.1, plus one as Lucene has it), so that "the" counts for little.
     """
-    terms = {key: set(TERM.findall(text.casefold())) for key, text in documents.items()}
+    terms = {key: set(terms_of(text)) for key, text in documents.items()}
     frequency = Counter(term for of_document in terms.values() for term in of_document)
     rows: list[tuple[float | None, ...]] = []
     for query, keys in relevant.items():
-        words, asked = queries[query].split(), set(TERM.findall(queries[query].casefold()))
+        words, asked = spaced_words(queries[query]), set(terms_of(queries[query]))
         idf = {t: math.log1p((len(terms) - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in sorted(asked)}
         shared = [math.fsum(idf[t] for t in asked & terms[key]) / math.fsum(idf.values()) for key in keys if idf]
         names = sum(is_name(word, k == 0) for k, word in enumerate(words))
-        lengths = [len(documents[key].split()) for key in keys]
+        lengths = [word_count(documents[key]) for key in keys]
         rows.append((len(words), names / max(1, len(words)), _mean(lengths), _mean(shared)))
     return {name: [row[k] for row in rows] for k, name in enumerate(FEATURES)}
 

@@ -18,7 +18,7 @@ from records.atomic import write_text
 from records.fingerprint import of_files, of_value
 
 RULES = (
-    *("corpora.cleaning", "corpora.docstrings", "corpora.near_copies", "corpora.subpackages"),
+    *("corpora.cleaning", "corpora.docstrings", "corpora.near_copies", "corpora.subpackages", "corpora.words"),
     *("evaluation.tasks.docs_documents", "evaluation.tasks.docs_graded", "evaluation.tasks.docs"),
 )
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Sequence
 
 from cli.errors import UserError
+from corpora.words import first_words, word_count
 from evaluation.tasks.docs_documents import Document, Sizes
 
 SUBPACKAGE, MODULE, OWN = 1, 2, 3  # of STS; 0: another subpackage
@@ -52,7 +53,7 @@ def summarization(queries: Sequence[Document], sizes: Sizes) -> dict:
     """Return the rows of Summarization: a body, and summaries that fit it better or worse.
     The body stands where mteb has people's summaries, since mteb compares with these and never embeds the text. The
     others' summaries are those of `queries`, which other tasks embed too."""
-    long = [d for d in queries if len(d.summary.split()) >= 2]
+    long = [d for d in queries if word_count(d.summary) >= 2]
     columns: dict[str, list] = {n: [] for n in ("text", "human_summaries", "machine_summaries", "relevance")}
     for d, others in graded(long, queries, sizes.relatives)[: sizes.summarized]:
         summaries = [(WHOLE, d.summary), (SHORTENED, shortened(d.summary)), *((g, o.summary) for g, o in others)]
@@ -65,5 +66,4 @@ def summarization(queries: Sequence[Document], sizes: Sizes) -> dict:
 
 def shortened(summary: str) -> str:
     """Return the first half of a summary's words."""
-    words = summary.split()
-    return " ".join(words[: len(words) // 2])
+    return first_words(summary, word_count(summary) // 2)

@@ -10,6 +10,7 @@ import numpy as np
 
 from cli.errors import UserError
 from corpora.docstrings import Docstring
+from corpora.words import first_words, word_count
 from encoders.chunking import by_token_budget
 from encoders.templates import TEXT_FIELD
 from encoders.tokens import Batch, TextTokenizer, Tokens
@@ -48,7 +49,7 @@ def quadruples(docstrings: Sequence[Docstring], count: int, seed: int = 0) -> li
     """
     usable = sorted({(d.package, first_words(d.summary), prose(d.body)) for d in docstrings})
     openings = [(package, text) for package, text, _ in usable if _within(text, OPENING_WORDS)]
-    pairs = [row for row in usable if _within(row[1], GOING_ON_WORDS) and len(row[2].split()) >= len(row[1].split())]
+    pairs = [row for row in usable if _within(row[1], GOING_ON_WORDS) and word_count(row[2]) >= word_count(row[1])]
     if not openings:
         return []
     rng = np.random.default_rng(seed)
@@ -63,14 +64,14 @@ def _quadruple(
     rng: np.random.Generator,
 ) -> Quadruple | None:
     package, b, rest = pair
-    size = len(b.split())
+    size = word_count(b)
     c = first_words(rest, size)
     if shared_words(b, c) == 1:
         return None  # the description repeats the summary
     for i, j in zip(rng.integers(0, len(openings), TRIES), rng.integers(0, len(pairs), TRIES), strict=True):
         (third, a), (other, _, described) = openings[i], pairs[j]
         d = first_words(described, size)
-        three = len({package, third, other}) == 3 and len(d.split()) == size
+        three = len({package, third, other}) == 3 and word_count(d) == size
         if three and max(shared_words(d, b), shared_words(d, c)) <= ALIKE:
             return Quadruple(a, b, c, d)
     return None
@@ -82,11 +83,6 @@ def prose(body: str) -> str:
     return first_words(body[: end.start()] if end else body)
 
 
-def first_words(text: str, count: int | None = None) -> str:
-    """Return the first `count` words of a text, or all, on one line."""
-    return " ".join(text.split()[:count])
-
-
 def shared_words(one: str, other: str) -> float:
     """Jaccard's index of the sets of words of two texts, in lower case: 0 for none in common, 1 for the same."""
     a, b = (set(WORD.findall(text.lower())) for text in (one, other))
@@ -94,7 +90,7 @@ def shared_words(one: str, other: str) -> float:
 
 
 def _within(text: str, words: tuple[int, int]) -> bool:
-    return words[0] <= len(text.split()) <= words[1]
+    return words[0] <= word_count(text) <= words[1]
 
 
 class Trio(NamedTuple):

@@ -21,6 +21,10 @@ def test_markup(raw, clean):
     assert split_docstring(raw) == (clean, "")
 
 
+def test_paragraphs_of_any_script_are_text_and_a_lone_symbol_is_none():
+    assert split_docstring("打开一个文件。\n\nπ\n\n返回文件对象。") == ("打开一个文件。", "返回文件对象。")
+
+
 def test_doctest_blocks_go_with_their_output():
     raw = "Add.\n\nBefore.\n\n>>> add(1,\n...     2)\n3\n\nAfter."
     assert split_docstring(raw) == ("Add.", "Before.\nAfter.")

@@ -29,6 +29,7 @@ from cli.limits import (
 )
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
+from corpora.words import first_words, word_count
 from records.atomic import write_json
 from records.blocks import Blocks, check_out
 from records.fingerprint import remember_below
@@ -36,7 +37,7 @@ from records.manifest import code, read_manifest
 from records.streams import stream_seed
 from training.mine.encoder import Ranker, of_start, open_ranker, unit_vectors
 from training.specialise.generator import Generator
-from training.specialise.seeds import one_line, prompt_of, seed_examples, shown
+from training.specialise.seeds import prompt_of, seed_examples, shown
 from training.specialise.sieve import DROPPED, Sieve, ranks, report
 
 Config = dict[str, Any]
@@ -216,7 +217,7 @@ class Specialising:
 
     def _shown(self, seed: Triple) -> tuple[str, str]:
         words = self.cfg["example_words"]
-        return one_line(seed.query, words), one_line(seed.positive, words)
+        return first_words(seed.query, words), first_words(seed.positive, words)
 
     def _ranks(self) -> tuple[torch.Tensor, torch.Tensor]:
         """[N] and [S] the ranks of the answers of the records that come so far, and of the seeds, among all these."""
@@ -270,4 +271,4 @@ def written(record: Config) -> Config:
 
 def mean_words(texts: Sequence[str]) -> float:
     """Return the mean number of words of the texts, 0 where there is none."""
-    return round(sum(len(text.split()) for text in texts) / max(1, len(texts)), 2)
+    return round(sum(map(word_count, texts)) / max(1, len(texts)), 2)

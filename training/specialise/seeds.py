@@ -8,6 +8,7 @@ import numpy as np
 
 from cli.errors import UserError, nearest
 from corpora.triples import Triple
+from corpora.words import first_words
 from records.streams import stream_seed
 from training.mix_order import split
 
@@ -47,14 +48,9 @@ def shown(seeds: Sequence[Triple], rng: np.random.Generator, count: int) -> list
     return [first, *(others[i] for i in chosen)]
 
 
-def one_line(text: str, words: int) -> str:
-    """Return the first `words` words of a text with one space between them."""
-    return " ".join(text.split()[:words])
-
-
 def prompt_of(examples: Sequence[Triple], cfg: Config) -> str:
     """Return the task, the examples as query and answer, and the name of the query that is to follow."""
     task = examples[0].instruction if cfg["task"] is None else cfg["task"]
     query, answer, words = cfg["query_name"], cfg["answer_name"], cfg["example_words"]
-    pairs = [f"{query}: {one_line(t.query, words)}\n{answer}: {one_line(t.positive, words)}" for t in examples]
+    pairs = [f"{query}: {first_words(t.query, words)}\n{answer}: {first_words(t.positive, words)}" for t in examples]
     return "\n\n".join([*([task] if task else []), *pairs, f"{query}:"])

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from corpora.near_copies import NearCopies
 from corpora.triples import Triple
+from corpora.words import word_count
 
 Config = dict[str, Any]
 DROPPED = {
@@ -32,7 +33,7 @@ class Sieve:
 
     def too_short(self, text: str | None, of_answer: bool) -> str:
         """Return why a text is dropped by itself, "" where it is not. None: it did not end."""
-        return "unfinished" if text is None else "short" if len(text.split()) < self.least[of_answer] else ""
+        return "unfinished" if text is None else "short" if word_count(text) < self.least[of_answer] else ""
 
     def fault(self, query: str, answer: str) -> str:
         """Return the key of `DROPPED` that drops a pair by its copies, "" where none does; then none may copy it."""
