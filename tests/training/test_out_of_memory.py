@@ -19,8 +19,8 @@ from training.set_up import set_up
 MUCH = 2**60  # bytes: torch's own allocator refuses them
 
 
-def step_within(cfg, most, where="forward"):
-    """Return (module after one step's backward pass, loss), with room for `most` tokens at a time.
+def module_within(cfg, most, where="forward"):
+    """Return (module, tokens of each pass so far), with room for `most` tokens at a time.
 
     The allocator fails, in the forward or in the backward pass, where a pass of the backbone has more.
     """
@@ -45,8 +45,14 @@ def step_within(cfg, most, where="forward"):
 
     setup.encoder.backbone.register_forward_pre_hook(before, with_kwargs=True)
     setup.encoder.backbone.register_forward_hook(after, with_kwargs=True)
+    return module, asked
+
+
+def step_within(cfg, most, where="forward"):
+    """Return (module after one step's backward pass, loss), with room for `most` tokens at a time."""
+    module, asked = module_within(cfg, most, where)
     _, layout, rows = module.prepared(0)
-    loss = instance.backward(layout, rows, 0)
+    loss = module.objective.backward(layout, rows, 0)
     assert max(asked) > most or most == MUCH
     return module, loss
 
@@ -93,6 +99,17 @@ def test_less_memory_gives_the_same_step(one_step, objective, words, where, caps
     assert (usual.objective.work.back_off, module.objective.work.back_off) == (0, 3)
     assert capsys.readouterr().err.count("Out of memory on") == 3
     assert_same_step((again, gradients(module)), (loss, gradients(usual)))
+
+
+@pytest.mark.parametrize("words", [[], ["objective=next_token", "attn=causal", "objective.held_out_percent=30"]])
+def test_less_memory_gives_the_same_held_out_scores(one_step, words, capsys):
+    cfg = one_step("mntp", words, None)
+    (usual, _), (module, asked) = module_within(cfg, MUCH), module_within(cfg, 40)
+    assert module.held_out_scores() == pytest.approx(usual.held_out_scores(), rel=1e-5)
+    assert (usual.objective.work.back_off, module.objective.work.back_off) == (0, 3)
+    assert max(asked) > 40
+    assert capsys.readouterr().err.count("Out of memory on") == 3
+    assert module.objective.work.encoder.training
 
 
 def _process(rank, port, folder):

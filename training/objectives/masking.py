@@ -169,14 +169,18 @@ class MaskedLoss:
         """Mean loss (nats) and accuracy over all masked tokens of `rows`, without dropout."""
         training = self.encoder.training
         self.encoder.eval()
-        losses, hits = list[float](), list[Tensor]()
-        for chunk in self.work.chunks([r.tokens for r in rows]):
-            chosen = [rows[i] for i in chunk]
+        scores = self.work.within_memory([r.tokens for r in rows], lambda: self._scores(rows), shared=False)
+        self.encoder.train(training)
+        return scores
+
+    def _scores(self, rows: Sequence[Masked]) -> tuple[float, float]:
+        losses, hits, tokens = list[float](), list[Tensor](), [r.tokens for r in rows]
+        pieces = (texts for chunk in self.work.chunks(tokens) for texts, _ in self.work.pieces(tokens, chunk))
+        for chosen in ([rows[i] for i in texts] for texts in pieces):
             if any(r.places for r in chosen):
                 logits, targets = self.logits(chosen), self.targets(chosen)
                 losses.append(float(F.cross_entropy(logits, targets, reduction="sum")))
                 hits.append(logits.argmax(dim=-1) == targets)
-        self.encoder.train(training)
         total = sum(map(len, hits))
         return sum(losses) / total, int(torch.cat(hits).sum()) / total
 
