@@ -11,6 +11,7 @@ from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from encoders.lm_head import lm_head
 from encoders.tokens import Tokens
+from records.fingerprint import of_value
 from training.batches import blocks
 from training.objectives.masking import Masked, MaskedLoss, masking, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
@@ -41,7 +42,9 @@ class MNTP(Objective):
         self.packed: list[Tokens] = []
         if config["objective"]["packed"]:
             self.packed, apart = (blocks([t.query for t in some], setup.tokenizer) for some in (examples, held_out))
-            self.examples = [Triple(f"block {i}", f"block {i}", (), "packed") for i in range(len(self.packed))]
+            self.examples = [
+                Triple(f"block {i}", of_value(block.ids), (), "packed") for i, block in enumerate(self.packed)
+            ]
         else:
             apart = setup.tokenizer.pairs([("", t.query) for t in held_out])
         self.held_out = self.masks(apart, HELD_OUT)
