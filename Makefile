@@ -8,7 +8,8 @@ COMPILE = $(RUN) -m compileall -qq -j $(CORES) $(VENV)/lib || true
 # One more than cores, at most four: a test that waits for a process leaves its core to another. Unit tests wait for none.
 SPARE   = 1
 TESTERS = $(shell n=$$(( $(CORES) + $(SPARE) )); echo $$(( n < 4 ? n : 4 )))
-PYTEST  = OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
+# Bytecode is kept whatever the shell says: each process would else compile again what it imports of ours.
+PYTEST  = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
 # With fewer than three no table makes a claim about designs (docs/decisions/seeds.md).
 SEEDS  ?= $(if $(filter llm2vec designs,$(MAKECMDGOALS)),1,3)
 RUNS   ?= runs

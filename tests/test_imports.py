@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def circle(arrows):
     return []
 
 
+@cache
 def arrows_inside(package):
     """File -> files of the same package that it imports, also inside functions."""
     files = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in (ROOT / package).rglob("*.py")}
@@ -78,49 +80,42 @@ def test_rooms_import_one_way(package):
     assert circle(arrows) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "module",
-    [
-        "analysis.__main__",
-        "analysis.control.__main__",
-        "analysis.aa",
-        "analysis.machines",
-        "train",
-        "evaluate",
-        "study",
-        "representation.__main__",
-        "training.mine.__main__",
-        "training.specialise.__main__",
-        "encoders.export.__main__",
-    ],
-)
-def test_entry_points_import_nothing_heavy(module):
-    code = f"import sys, {module}; print(sorted({{'torch', 'mteb', 'transformers', 'pandas'}} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+HEAVY = {"torch", "mteb", "transformers", "pandas"}
+ENTRY_POINTS = ["analysis.__main__", "analysis.control.__main__", "analysis.aa", "analysis.machines"]
+ENTRY_POINTS += ["train", "evaluate", "study", "representation.__main__"]
+ENTRY_POINTS += ["training.mine.__main__", "training.specialise.__main__", "encoders.export.__main__"]
+
+
+def alone(code, *words):
+    """What a fresh interpreter says that runs `code`, line by line."""
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", ["--help", "--info all", "--cfg all", "--cfg job"])
-def test_what_hydra_alone_can_print_needs_no_torch(flags):
-    heavy = "{'torch', 'mteb', 'transformers', 'pandas'}"
-    code = f"import sys, train; train.main(); print(sorted({heavy} & sys.modules.keys()))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "pooler=lastlayer", *flags.split()],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert len(done.stdout.splitlines()) > 10
-    assert done.stdout.splitlines()[-1] == "[]"
+def test_entry_points_import_nothing_heavy_and_do_nothing_when_imported():
+    """One after another. A root evaluate.py shadows the PyPI package of that name, which libraries import."""
+    shown = f"print(name, sorted({HEAVY} & sys.modules.keys()))"
+    code = f"import importlib, sys\nfor name in sys.argv[1:]:\n    importlib.import_module(name)\n    {shown}"
+    assert alone(code, *ENTRY_POINTS) == [f"{name} []" for name in ENTRY_POINTS]
+
+
+WITHOUT_TORCH = f"""
+import io, sys, train
+from contextlib import redirect_stdout
+
+for flags in sys.argv[1:]:
+    sys.argv[1:] = ["pooler=lastlayer", *flags.split()]
+    with redirect_stdout(io.StringIO()) as shown:
+        train.main()
+    print(flags, len(shown.getvalue().splitlines()) > 10, sorted({HEAVY} & sys.modules.keys()))
+"""
 
 
 @pytest.mark.slow
-def test_root_evaluate_does_nothing_when_imported():
-    """A root evaluate.py shadows the PyPI package of that name, which libraries import."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import evaluate"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "")
+def test_what_hydra_alone_can_print_needs_no_torch():
+    flags = ["--help", "--info all", "--cfg all", "--cfg job"]
+    assert alone(WITHOUT_TORCH, *flags) == [f"{each} True []" for each in flags]
 
 
 def test_no_file_is_a_drawer():
