@@ -9,7 +9,7 @@ from encoders.backbone import empty_backbone
 from encoders.loading import build_encoder
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
-from training.cost.check import check, described, facts
+from training.cost.check import Facts, check, described, facts
 from training.set_up import check_devices
 
 SEVEN = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
@@ -36,27 +36,36 @@ def head(width: int, queries: int, factor: int) -> int:
     return queries * width + 4 * width + 4 * width * width + block
 
 
+def two_layers(layers: int, *words: str) -> Facts:
+    """The counts of two of the model's layers, which are all alike: the numbers of all follow from `decoder`."""
+    assert compose(*words)["model"]["architecture"]["num_hidden_layers"] == layers
+    return facts(compose(*words, "model.architecture.num_hidden_layers=2"))
+
+
 def test_mistral_7b():
-    f = facts(compose("experiment=paper/mistral_7b", "design=model5"))
-    assert f.base == decoder(32, 4096, 1024, 14336, 32000, bias=False) == 7_110_660_096
-    assert f.adapter == low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
-    assert f.head == head(4096, 1, 4) + 32 * 4096, "one query, as described"
+    f = two_layers(32, "experiment=paper/mistral_7b", "design=model5")
+    assert f.base == decoder(2, 4096, 1024, 14336, 32000, bias=False)
+    assert decoder(32, 4096, 1024, 14336, 32000, bias=False) == 7_110_660_096
+    assert f.adapter == low_rank(2, 4096, 1024, 14336, r=16)
+    assert low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
+    assert f.head == head(4096, 1, 4) + 2 * 4096, "one query, as described, and a vector for each layer"
     assert f.base_bytes == 2 * f.base
-    assert (f.layers, f.embedding_dim, f.dtype) == (32, 4096, torch.float32)
-    assert [set(t) for t in f.targets] == [SEVEN] * 32
+    assert (f.layers, f.embedding_dim, f.dtype) == (2, 4096, torch.float32)
+    assert [set(t) for t in f.targets] == [SEVEN] * 2
     assert (f.rows, f.chunk, f.chunks) == (4096, (8, 512), 512), "queries and positives, in-batch negatives alone"
 
 
 def test_qwen2_0_5b():
-    f = facts(compose("experiment=paper/qwen2_0_5b", "design=model2"))
-    assert f.base == decoder(24, 896, 128, 4864, 151_936, bias=True) == 494_032_768
-    assert f.adapter == low_rank(24, 896, 128, 4864, r=16)
+    f = two_layers(24, "experiment=paper/qwen2_0_5b", "design=model2")
+    assert f.base == decoder(2, 896, 128, 4864, 151_936, bias=True)
+    assert decoder(24, 896, 128, 4864, 151_936, bias=True) == 494_032_768
+    assert f.adapter == low_rank(2, 896, 128, 4864, r=16)
     assert f.head == head(896, 1, 4)
-    assert (f.layers, f.embedding_dim) == (24, 896)
+    assert (f.layers, f.embedding_dim) == (2, 896)
 
 
 def test_the_five_cells_of_the_paper_differ_in_the_head_alone():
-    """On two of the 24 layers; the whole model is counted above."""
+    """On two of the 24 layers."""
     words = ["experiment=paper/qwen2_0_5b", "model.architecture.num_hidden_layers=2"]
     made = [facts(compose(*words, f"design=model{n}")) for n in (1, 3, 5)]
     assert len({(f.base, f.adapter, f.chunks) for f in made}) == 1
