@@ -37,7 +37,10 @@ def launcher_words(words: Sequence[str]) -> list[str]:
 
     Jobs find this checkout by PYTHONPATH, wherever they start. Raises `UserError` where the extra is not installed.
     """
-    config = composed("train", [word for word in words if word.startswith("launcher")])
+    asked = [word for word in words if word.startswith("launcher")]
+    if not asked:
+        return []
+    config = composed("train", asked)
     name = config["launcher"]["name"]
     if name not in PLUGIN:
         return []
