@@ -94,6 +94,15 @@ ENCODER_WORDS = {
 DATA = {"data.negatives": Limit(1), "data.smallest": Limit(2), "data.shortest": Limit(0)}
 DATA_WORDS = {"data.one_source": SWITCH, "data.level": ("subpackage", "package")}
 
+# The keys of conf/tables/launcher.yaml.
+LAUNCHER = {
+    "launcher.jobs": Limit(-1),
+    **{f"launcher.{key}": Limit(1) for key in ("minutes", "cpus", "at_once")},
+    "launcher.gpus": Limit(0, "one per process"),
+    "launcher.memory": Limit(1, "what the partition gives"),
+}
+LAUNCHER_WORDS = {"launcher.name": tuple(options("launcher"))}
+
 
 def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, Collection[Any]]) -> None:
     """Refuse a word where a number belongs, a fraction where a whole one does, what is out of range, odd words, and

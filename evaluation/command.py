@@ -11,7 +11,18 @@ from cli.compose import composed
 from cli.errors import UserError
 from cli.help import help_screen
 from cli.hydra_flags import job_config, own_flags
-from cli.limits import ENCODER, ENCODER_WORDS, SWITCH, Limit, check_groups, check_limits, check_prefixes, real
+from cli.limits import (
+    ENCODER,
+    ENCODER_WORDS,
+    LAUNCHER,
+    LAUNCHER_WORDS,
+    SWITCH,
+    Limit,
+    check_groups,
+    check_limits,
+    check_prefixes,
+    real,
+)
 from cli.quiet import quiet
 from cli.quoting import evaluate_words
 from evaluation.candidates.candidates import Candidate, Config, candidates, configured
@@ -91,6 +102,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 LIMITS = ENCODER | {
+    **LAUNCHER,
+    "shards": Limit(1, "no jobs"),
     "overlap": real(0, "not counted", largest=1),
     "threads": Limit(1, "one for each core"),
     "devices": Limit(1),
@@ -99,6 +112,7 @@ LIMITS = ENCODER | {
     **{f"benchmark.{key}": Limit(1) for key in ("experiments", "bootstraps", "relatives", "summarized")},
 }
 WORDS = ENCODER_WORDS | {
+    **LAUNCHER_WORDS,
     "instructions": (None, *MODES),
     "untrained": (None, "also", "only", True, False),
     "benchmark.kind": ("docs", "mteb"),
@@ -190,13 +204,47 @@ def run(cfg: Config) -> list[Outcome]:
     with crew(cfg["devices"], cfg["threads"], cfg["accelerator"]) as others:
         outcomes = _score_all(found, tasks.tasks, cfg, plan, others)
     print(f"\n{report(outcomes)}\n")
+    _conclude(outcomes, found, tasks.tasks, cfg)
+    return outcomes
+
+
+def _conclude(outcomes: Sequence[Outcome], found: Sequence[Candidate], tasks: Sequence[Any], cfg: Config) -> None:
+    """Say where the scores lie, and what to know of them."""
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
-    notes = [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks.tasks)]
+    notes = [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks)]
     notes += overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
     for note in notes:
         print(f"Note: {note}")
-    return outcomes
+
+
+def deal_out(cfg: Config) -> list[list[str]]:
+    """Return the tasks of each of the jobs of `cfg` (its `shards`, or one); none where all is scored."""
+    from evaluation.crew import outer
+    from evaluation.shards import Shards
+
+    check(cfg)
+    check_encoder(cfg)
+    if outer():
+        raise UserError(
+            "shards= and launcher= start jobs of their own. Give the command once, without srun or torchrun."
+        )
+    with quiet():
+        dealt = Shards.of(cfg).dealt(cfg["shards"] or 1)
+    counts = ", ".join(str(len(tasks)) for tasks in dealt)
+    print(f"{sum(map(len, dealt))} tasks to score, in {len(dealt)} jobs: {counts}." if dealt else "All is scored.")
+    return dealt
+
+
+def conclude(cfg: Config) -> None:
+    """Print the table of what the jobs of `cfg` scored, read from the results folder alone."""
+    from evaluation.shards import Shards
+
+    with quiet():
+        shards = Shards.of(cfg)
+        outcomes = shards.outcomes()
+    print(f"\n{score_table(outcomes)}\n")
+    _conclude(outcomes, shards.found, shards.tasks.tasks, cfg)
 
 
 # of our own encoders

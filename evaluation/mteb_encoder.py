@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from mteb.cache import ResultCache
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
@@ -14,6 +15,7 @@ from encoders.templates import DEFAULT, Template
 from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.embeddings.store import Encoder
 from evaluation.instructions import Instructions
+from records.lock import alone_in
 
 
 def texts_of(batches: Iterable[dict[str, Any]], digest: Any, side: str, instruction: str) -> Iterator[list[str]]:
@@ -79,3 +81,13 @@ def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: boo
         "use_instructions": use_instructions,
     }
     return ModelMeta.create_empty(overwrites=facts)
+
+
+class SharedCache(ResultCache):
+    """A results folder of several commands: mteb reads its list of settings, adds to it and writes it anew."""
+
+    def save_to_cache(self, task_result: Any, model_name: Any, *rest: Any, **settings: Any) -> None:
+        """Save one result while no other command does."""
+        place = self.get_task_result_path(task_result.task_name, model_name).parent
+        with alone_in(place, wait=True):
+            super().save_to_cache(task_result, model_name, *rest, **settings)

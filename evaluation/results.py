@@ -135,10 +135,11 @@ def mend_settings(folder: Path) -> None:
     """Drop lines of mteb's run_settings.jsonl that a kill left half-written; mteb would stumble over them."""
     path = folder / "run_settings.jsonl"
     if path.is_file():
-        lines = path.read_text(encoding="utf-8").splitlines()
-        whole = [line for line in lines if _parsed(line) is not None]
-        if whole != lines:
-            write_text(path, "".join(f"{line}\n" for line in whole))
+        with alone_in(folder, wait=True):  # another command may be adding its own
+            lines = path.read_text(encoding="utf-8").splitlines()
+            whole = [line for line in lines if _parsed(line) is not None]
+            if whole != lines:
+                write_text(path, "".join(f"{line}\n" for line in whole))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

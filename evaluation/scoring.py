@@ -189,7 +189,7 @@ def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | Non
 
     from cli.quiet import quiet
     from evaluation.items import write_items
-    from evaluation.mteb_encoder import ENCODE_KWARGS
+    from evaluation.mteb_encoder import ENCODE_KWARGS, SharedCache
 
     reseed(task)
     try:
@@ -199,7 +199,7 @@ def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | Non
             mteb.evaluate(
                 adapter,
                 task,
-                cache=mteb.ResultCache(folder),
+                cache=SharedCache(folder),
                 overwrite_strategy="only-missing",
                 encode_kwargs=ENCODE_KWARGS,
                 prediction_folder=predictions,

@@ -50,7 +50,7 @@ def split_words(arguments: Sequence[str]) -> Words:
             words.study.append(argument)
         elif whole in OF_A_JOB:
             raise UserError(f"{whole}= is set by study.py, job by job. {OF_A_JOB[whole]}")
-        elif first in scoring:
+        elif first in scoring and first not in of_train:
             words.evaluate.append(argument)
         elif first not in of_train and get_close_matches(first, own, n=1, cutoff=0.8):
             raise UserError(f"There is no key '{first}'. {nearest(first, own)}")

@@ -23,24 +23,31 @@ SETTINGS = {  # launcher -> key of Hydra's -> our key
         "cpus_per_task": "launcher.cpus",
         "mem_gb": "launcher.memory",
         "gpus_per_node": "launcher.gpus",
-        "nodes": "trainer.num_nodes",
-        "tasks_per_node": "trainer.devices",
         "array_parallelism": "launcher.at_once",
         "additional_parameters": "launcher.more",
     },
     "slurm_local": {"timeout_min": "launcher.minutes"},
 }
+# What conf/train.yaml says to Hydra, for a program whose configuration has no such words.
+IN_PLACE = (
+    *("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.sweep.dir=${runs_dir}", "hydra.sweep.subdir=."),
+    *("hydra/job_logging=none", "hydra/hydra_logging=none"),
+)
+PROCESSES = {  # program -> key of Hydra's -> our key
+    "train": {"nodes": "trainer.num_nodes", "tasks_per_node": "trainer.devices"},
+    "evaluate": {"tasks_per_node": "devices"},
+}
 
 
-def launcher_words(words: Sequence[str]) -> list[str]:
-    """Return what `launcher=<name>` among the words means to Hydra; none for launcher=none.
+def launcher_words(words: Sequence[str], program: str = "train") -> list[str]:
+    """Return what `launcher=<name>` among the words of train.py or evaluate.py means to Hydra; none for launcher=none.
 
     Jobs find this checkout by PYTHONPATH, wherever they start. Raises `UserError` where the extra is not installed.
     """
     asked = [word for word in words if word.startswith("launcher")]
     if not asked:
         return []
-    config = composed("train", asked)
+    config = composed(program, asked)
     name = config["launcher"]["name"]
     if name not in PLUGIN:
         return []
@@ -50,5 +57,7 @@ def launcher_words(words: Sequence[str]) -> list[str]:
     places = [str(HOME), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(places)
     given = {key: ours for key, ours in SETTINGS[name].items() if OmegaConf.select(config, ours) is not None}
+    if name == "slurm":
+        given = {"gpus_per_node": PROCESSES[program]["tasks_per_node"], **given, **PROCESSES[program]}
     settings = [f"hydra.launcher.{key}=${{{ours}}}" for key, ours in given.items()]
     return [f"hydra/launcher={hydra_name}", "hydra.mode=MULTIRUN", *settings]

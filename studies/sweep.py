@@ -1,4 +1,4 @@
-"""The jobs of train.py under Hydra: one, or those of a sweep, whatever launcher runs them.
+"""The jobs of train.py and evaluate.py under Hydra: one, or those of a sweep, whatever launcher runs them.
 
 A job may run in this process, in another or on another machine. What it says of itself is a file in the sweep's record,
 <runs_dir>/.sweeps/<time>-<process>: `jobs.json` has the words of all jobs, `<number>.json` the state of one.
@@ -35,11 +35,12 @@ KILLED = "its process ended without a word (killed, out of memory, or out of tim
 class Jobs:
     """Runs one Hydra job after another, here or wherever a launcher calls it; one that fails does not stop the others.
 
-    run: called with the resolved configuration of each job.
+    run: called with the resolved configuration of each job. program: whose configuration it is; the jobs of train.py
+    have a folder each.
     """
 
-    def __init__(self, run: Callable[[dict[str, Any]], None]) -> None:
-        self._run = run
+    def __init__(self, run: Callable[[dict[str, Any]], None], program: str = "train") -> None:
+        self._run, self._program = run, program
         self.record: Path | None = None  # of a sweep
         self._unwritten: dict[int, str] = {}  # jobs of this process whose state the disk did not take, and why
 
@@ -47,7 +48,7 @@ class Jobs:
         """Write down the jobs of a sweep before the first of them starts. words: as Hydra sweeps over them."""
         parsed = OverridesParser.create().parse_overrides([*params_of_sweeps(words), *words])
         jobs = [list(job) for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
-        runs_dir = Path(composed("train", jobs[0])["runs_dir"])
+        runs_dir = Path(composed(self._program, jobs[0])["runs_dir"])
         record = runs_dir / RECORDS / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         write_json(record / "jobs.json", jobs)
         self.record = record.absolute()
@@ -58,7 +59,7 @@ class Jobs:
         self._write("running")
         folder = None
         try:
-            folder = _folder(config)
+            folder = _folder(config) if self._program == "train" else None
             self._write("running", folder=folder)
             with explained():
                 self._run(config)
@@ -110,7 +111,7 @@ class Jobs:
             print(f"failed: {job['own']}: {job.get('error', KILLED)}", file=sys.stderr)
         done = sum(job["status"] == "done" for job in jobs)
         return (
-            f"{len(failed)} of the sweep's {len(jobs)} runs failed; their last errors stand above. {done} ended well. "
+            f"{len(failed)} of the sweep's {len(jobs)} jobs failed; their last errors stand above. {done} ended well. "
             "What is finished is kept: the same command goes on."
         )
 

@@ -122,14 +122,19 @@ def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> tuple
 
 
 def finished_names(candidate: Candidate, task_set: TaskSet) -> set[str]:
-    """Return the tasks that are scored for this candidate, as far as can be told without loading it.
+    """Return the tasks that are scored for this candidate, as far as can be told without loading it."""
+    return scored_in(candidate, task_set)[1]
+
+
+def scored_in(candidate: Candidate, task_set: TaskSet) -> tuple[Path, set[str]]:
+    """Return the folder that has most of the tasks scored for this candidate, on whatever device, and these tasks.
     It goes by the copies of the manifest beside the scores."""
     manifest = _bare(json.loads(json.dumps(candidate.manifest, default=str)))  # as it comes back from a file
-    best: set[str] = set()
+    best = model_folder(candidate), set[str]()
     for path in model_folder(candidate).glob(f"*/{MANIFEST}"):
         if _bare(read_object(path) or {}) == manifest:
             done = {task.metadata.name for task in task_set.tasks if finished(path.parents[1], task)}
-            best = max(best, done, key=len)
+            best = max(best, (path.parents[1], done), key=lambda found: len(found[1]))
     return best
 
 

@@ -18,7 +18,7 @@ from cli.quoting import evaluate_words, train_words
 from evaluation.command import check as check_evaluate
 from records.manifest import sealed
 from records.progress import Progress, write_progress
-from studies.launchers import PLUGIN, SETTINGS, launcher_words
+from studies.launchers import IN_PLACE, PLUGIN, SETTINGS, launcher_words
 from studies.status import plain_table, rows
 from studies.sweep import RECORDS
 from tests.started import run_here, start
@@ -45,7 +45,7 @@ def test_a_cell_that_fails_stops_no_other_and_the_command_goes_on(launcher, smal
     assert done.returncode == 2, done.stderr[-3000:]
     failed, last = done.stderr.splitlines()[-2:]
     assert failed.startswith("failed: lora.targets=[nope]: lora.targets names ['nope'], not in this model.")
-    assert last.startswith("error: 1 of the sweep's 2 runs failed; their last errors stand above. 1 ended well.")
+    assert last.startswith("error: 1 of the sweep's 2 jobs failed; their last errors stand above. 1 ended well.")
     shown = {row.state: row for row in rows([tmp_path])}
     assert shown.keys() == {"done", "failed"}
     assert shown["failed"].note in failed
@@ -78,7 +78,7 @@ def test_a_job_whose_state_the_disk_does_not_take_is_named_without_a_trace(small
     assert re.match(r"error: .*No space left on device.*1\.json", said)
     assert failed.startswith("failed: seed=1: ")
     assert "No space left on device" in failed
-    assert last.startswith("error: 1 of the sweep's 2 runs failed; their last errors stand above. 1 ended well.")
+    assert last.startswith("error: 1 of the sweep's 2 jobs failed; their last errors stand above. 1 ended well.")
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -99,6 +99,10 @@ def test_a_launcher_is_hydras_own_with_the_settings_of_conf(name, monkeypatch):
             assert (settings.nodes, settings.tasks_per_node, settings.gpus_per_node) == (4, 1, 1)
             assert settings.additional_parameters == {"mail-type": "END"}
     assert launcher_words(["lora.r=8", "launcher=none"]) == []
+    of_evaluate = ["devices=8", *words[:1], *launcher_words(words[:1], "evaluate"), *IN_PLACE]
+    with composer() as make:
+        settings = make("evaluate", of_evaluate, return_hydra_config=True).hydra.launcher
+        assert name != "slurm" or (settings.nodes, settings.tasks_per_node, settings.gpus_per_node) == (1, 8, 8)
 
 
 def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
