@@ -1,5 +1,6 @@
-"""How far a run is: <run folder>/progress.json, written every few seconds and gone when the run is finished."""
+"""How far a run is: <run folder>/progress.json, gone when the run is finished, and the log of its steps."""
 
+import csv
 import json
 import os
 import socket
@@ -54,3 +55,16 @@ def read_progress(folder: Path) -> Progress | None:
     with suppress(OSError, ValueError, TypeError):
         return Progress(**json.loads((folder / FILE).read_text(encoding="utf-8")))
     return None
+
+
+def logged(folder: Path, column: str) -> list[float]:
+    """Return the values of a run's log, step by step; a step run again after an interruption counts as last run.
+
+    folder: of the run; column: "loss", or another that each step has. Empty where nothing was logged.
+    """
+    values: dict[int, float] = {}
+    attempts = folder.glob("logs/attempt=*/metrics.csv")
+    for path in sorted(attempts, key=lambda path: int(path.parent.name.partition("=")[2])):
+        with path.open(encoding="utf-8", newline="") as file:
+            values |= {int(row["step"]): float(row[column]) for row in csv.DictReader(file) if row.get(column)}
+    return [values[step] for step in sorted(values)]

@@ -1,7 +1,5 @@
 """Loss while training, and the gain on held-out texts; by objective, since losses of two objectives do not compare."""
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from analysis.drawings.style import MOST_DESIGNS
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from analysis.statistics.arrays import Floats
+from records.progress import logged
 from representation.encoders_studied import Studied
 from representation.figures import look, not_drawn
 from representation.texts import Texts
@@ -30,7 +29,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     curves: Curves = {}
     for studied in encoders:
         folder = studied.candidate.folder
-        if folder is not None and len(loss := logged(folder, "loss")):
+        if folder is not None and len(loss := np.array(logged(folder, "loss"))):
             curves.setdefault(str(studied.config["objective"]["name"]), {})[studied.label] = loss
     if not curves:
         return None
@@ -43,19 +42,6 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     ]
     grid = _grid(runs, held_out)
     return Answer(NAME, "Loss while training", [grid], lambda: [_drawing(curves)], {NAME: pd.DataFrame(rows)})
-
-
-def logged(folder: Path, column: str) -> Floats:
-    """Return [steps] of a run's log in order; a step run again after an interruption counts as it was last run.
-
-    folder: of the run; column: "loss", or another that each step has. Empty where nothing was logged.
-    """
-    values: dict[int, float] = {}
-    attempts = folder.glob("logs/attempt=*/metrics.csv")
-    for path in sorted(attempts, key=lambda path: int(path.parent.name.partition("=")[2])):
-        with path.open(encoding="utf-8", newline="") as file:
-            values |= {int(row["step"]): float(row[column]) for row in csv.DictReader(file) if row.get(column)}
-    return np.array([values[step] for step in sorted(values)])
 
 
 def _grid(runs: list[tuple[str, str, Floats]], held_out: dict[str, Any]) -> Grid:

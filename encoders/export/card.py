@@ -12,6 +12,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from cli.errors import UserError
 from encoders.backbone import model_path
 from encoders.export.exported import OF_ONE_TOKEN, Exported
+from encoders.export.figures import write_figures
 from encoders.export.folder import OURS
 from records.manifest import SEAL, read_manifest
 
@@ -39,6 +40,7 @@ def write_card(exported: Exported, folder: Path, name: str, scores: Path | None)
     )
     parts = [f"---\n{data.to_yaml()}\n---\n\n# {name}", _facts(exported, data.license), _use(exported, name)]
     parts += [_scores(results)] if results else []
+    parts.append(write_figures(exported.run, _by_type(results), folder))
     ModelCard("\n\n".join(parts) + "\n").save(folder / "README.md")
 
 
@@ -96,11 +98,19 @@ def _use(exported: Exported, name: str) -> str:
     return "\n".join(lines)
 
 
-def _scores(results: Iterable[EvalResult]) -> str:
-    of_types = defaultdict(list)
+def _by_type(results: Iterable[EvalResult]) -> dict[str, list[float]]:
+    """Type of task -> its main scores; the results of several splits and subsets of a task count as their mean."""
+    of_tasks = defaultdict(list)
     for result in results:
-        of_types[result.task_name].append(result.metric_value)
-    rows = [f"| {kind} | {len(values)} | {fmean(values):.4f} |" for kind, values in sorted(of_types.items())]
+        of_tasks[str(result.task_name), result.dataset_name.partition(" (")[0]].append(result.metric_value)
+    of_types = defaultdict(list)
+    for (kind, _), values in of_tasks.items():
+        of_types[kind].append(fmean(values))
+    return dict(sorted(of_types.items()))
+
+
+def _scores(results: Iterable[EvalResult]) -> str:
+    rows = [f"| {kind} | {len(values)} | {fmean(values):.4f} |" for kind, values in _by_type(results).items()]
     head = ["## Scores", "", "Means of mteb's main scores; each one stands in this card's metadata.", ""]
     return "\n".join([*head, "| type | tasks | mean |", "|---|--:|--:|", *rows])
 

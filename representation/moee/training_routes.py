@@ -11,8 +11,9 @@ from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import MOST_DESIGNS
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
+from records.progress import logged
 from representation.figures import legend, look, not_drawn
-from representation.loss import ENDS, logged
+from representation.loss import ENDS
 
 SHARE, ENTROPY, BALANCE = "share of expert {}", "routing entropy", "balance loss"  # columns of the log
 COLUMNS = {"entropy": ENTROPY, "balance": BALANCE}

@@ -1,6 +1,7 @@
 """Every cell leaves the program: sentence-transformers makes the run's vectors of the folder, without our packages."""
 
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -17,9 +18,11 @@ from sentence_transformers import SentenceTransformer
 from cli.errors import UserError
 from encoders.attention.probe import sight
 from encoders.backbone import load_config
+from encoders.export import figures
 from encoders.export.__main__ import main
 from encoders.export.card import KINDS
 from encoders.export.exported import load_exported
+from encoders.export.figures import write_figures
 from encoders.export.folder import write_folder
 from evaluation.results import describe_tasks
 from poolers.shared.registry import build_pooler
@@ -221,8 +224,33 @@ def test_scores_stand_in_the_card_as_mteb_writes_them(awake_run, tmp_path):
     assert sorted(card.data.eval_results, key=lambda result: result.dataset_name) == in_order
     assert card.data.model_name == "model"
     assert RunFolder(run).manifest()["manifest_sha256"] in card.text
+    assert _figures(card, tmp_path / "model") == ["figures/scores.png"]
+    assert "Means by type: Classification 0.7500, Retrieval 0.5000, STS 0.2500." in card.text
+    assert "No curve of the loss: the run's folder holds no log of it." in card.text
     for kind, of_the_hub in KINDS.items():
         assert TaskMetadata._hf_task_type(SimpleNamespace(type=kind)) == [of_the_hub]
+
+
+def _figures(card, folder):
+    """The figures that a card shows, all of which must stand in the folder, and no others."""
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", card.text)
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.png")) == sorted(shown)
+    assert all((folder / path).read_bytes().startswith(b"\x89PNG") for path in shown)
+    return shown
+
+
+def test_the_loss_of_a_run_stands_in_the_card(awake_run, tmp_path):
+    """Drawn as logged: each step, and the running mean, against the literal one."""
+    log, losses = awake_run("eos", "bi") / "logs" / "attempt=0" / "metrics.csv", [4.0, 3.0, 2.5, 2.0, 1.5, 1.0]
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(["loss,step\n", *(f"{loss},{step}\n" for step, loss in enumerate(losses))]))
+    said = write_figures(log.parents[2], {}, tmp_path)
+    assert _figures(SimpleNamespace(text=said), tmp_path) == ["figures/loss.png"]
+    assert "Loss over 6 steps, 4.000 at first and 2.000 at the end." in said
+    assert "No figure of scores: none were given for this card." in said
+    steps, means = figures._loss(losses).figure.axes[0].lines
+    assert steps.get_ydata().tolist() == losses
+    assert means.get_ydata().tolist() == pytest.approx([4.0, 3.5, 9.5 / 3, 11.5 / 4, 13 / 5, 10 / 5])
 
 
 def test_what_is_written_is_pushed_with_a_token_alone(awake_run, tmp_path, monkeypatch):

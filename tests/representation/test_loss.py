@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from representation.loss import WIDTH, answer, logged
+from records.progress import logged
+from representation.loss import WIDTH, answer
 
 
 def write(folder, attempt, rows):
@@ -25,7 +26,7 @@ def run(tmp_path):
 
 
 def test_a_step_counts_as_it_was_last_run(run):
-    assert logged(run.candidate.folder, "loss").tolist() == [4.0, 3.0, 2.0, 1.0]
+    assert logged(run.candidate.folder, "loss") == [4.0, 3.0, 2.0, 1.0]
 
 
 def test_running_mean_equals_the_literal_one(run):
