@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from cli.errors import UserError, guard
 from evaluation.candidates.candidates import configured
-from evaluation.command import aligned, run, type_means
+from evaluation.command import run
+from evaluation.report import aligned, type_means
 from evaluation.scoring import Outcome
 
 ALPHAS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)

@@ -1,8 +1,6 @@
 """`python evaluate.py key=value ...`: configuration in, scores on disk, tables on the screen."""
 
-import math
 import os
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,74 +29,13 @@ from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
 from evaluation.plan.plan import Plan, check_mode
 from evaluation.plan.speed import remember
-from evaluation.results import left_out, nothing_left
+from evaluation.report import report, score_table, task_notes
+from evaluation.results import nothing_left
 from evaluation.scoring import Options, Outcome, score
-from evaluation.tasks.task_data import TYPES
 from records.fingerprint import remember_below
 
 if TYPE_CHECKING:
     from evaluation.crew import Crew
-
-
-def report(outcomes: Sequence[Outcome]) -> str:
-    """Return both tables. A score is the mean main score over the tasks of a type, each task counting once."""
-    return "\n\n".join([score_table(outcomes), speed_table(outcomes)])
-
-
-def score_table(outcomes: Sequence[Outcome]) -> str:
-    """Mean main score by type, and the mean over types."""
-    means = [type_means(outcome) for outcome in outcomes]
-    seen = {kind for mean in means for kind in mean}
-    kinds = [k for k in TYPES if k in seen] + sorted(seen - set(TYPES))
-    counts = Counter(kind for kind, _ in outcomes[0].scores.values())
-    rows = [["mean main score", *(f"{kind} ({counts[kind]})" for kind in kinds), "mean of types"]]
-    for o, mean in zip(outcomes, means, strict=True):
-        rows.append([o.title, *(f"{mean[k]:.4f}" for k in kinds), f"{math.fsum(mean.values()) / len(mean):.4f}"])
-    return aligned(rows)
-
-
-def speed_table(outcomes: Sequence[Outcome]) -> str:
-    """Texts that were encoded and those found in the cache; seconds of encoding, of the cache, of mteb's own work."""
-    rows = [["speed", "new scores", "texts", "cached", "texts/s", "tokens/s", "encoding s", "cache s", "mteb s"]]
-    for o in outcomes:
-        rate = [f"{count / o.encoding:,.0f}" if o.encoding else "-" for count in (o.texts, o.tokens)]
-        mteb = max(0.0, o.seconds - o.encoding - o.caching)
-        spent = [f"{seconds:.1f}" for seconds in (o.encoding, o.caching, mteb)]
-        rows.append([o.title, f"{o.computed} of {len(o.scores)}", f"{o.texts:,}", f"{o.cached:,}", *rate, *spent])
-    return aligned(rows)
-
-
-def task_notes(tasks: Sequence[Any]) -> list[str]:
-    """Say what the files of a task lack, which split a score is of where that is not test, over what it is a mean."""
-    notes, others = [], []
-    for task in tasks:
-        name, splits, subsets = task.metadata.name, " and ".join(task.eval_splits), len(task.hf_subsets)
-        counts = ", ".join(f"{count} {what}" for what, count in left_out(task).items())
-        if counts:
-            notes.append(f"{name} left out what is missing or empty in its files: {counts}.")
-        if splits != "test" or subsets > 1:
-            others.append(f"{name} ({splits}{f', {subsets} subsets' if subsets > 1 else ''})")
-    if others:
-        notes.append(f"Not of the split test and one subset alone: {', '.join(others)}; of several, the mean.")
-    return notes
-
-
-def type_means(outcome: Outcome) -> dict[str, float]:
-    """Map each task type to the mean of its tasks' main scores."""
-    by_type: dict[str, list[float]] = defaultdict(list)
-    for kind, value in outcome.scores.values():
-        by_type[kind].append(value)
-    return {kind: math.fsum(values) / len(values) for kind, values in by_type.items()}
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Columns of equal width: the first to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
-        lines.append("  ".join(cells))
-    return "\n".join(lines)
 
 
 LIMITS = ENCODER | {

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from evaluation.command import report, task_notes, type_means
+from evaluation.report import report, task_notes, type_means
 from evaluation.scoring import Outcome
 
 SCORES = {"A": ("Retrieval", 0.2), "B": ("Retrieval", 0.4), "C": ("STS", 0.9)}
