@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from platform import python_version
 from typing import Any
 
@@ -23,6 +24,7 @@ from analysis.analyse import Result
 from analysis.manifests.cost import costs, memory_kinds
 from analysis.manifests.designs import Design
 from analysis.scores.long_table import scores_for_file
+from analysis.settings import PLACES, Settings, public_path
 
 RESULT_VERSION = 2  # grows when a key changes its meaning or goes
 MOST_ROWS = 20_000
@@ -36,7 +38,7 @@ def result_json(result: Result) -> str:
     own, plain = material.own_names, material.of_own_names
     control = own.get(material.control, "")
     tables = {
-        "scores": scores_for_file(material.whole_frame),
+        "scores": scores_for_file(material.whole_frame, material.settings.scores),
         "by_type": material.means.rename_axis("design").reset_index(),
         "pairs": material.pairs,
     }
@@ -47,7 +49,7 @@ def result_json(result: Result) -> str:
         "nulls": NULLS,
         "versions": versions(material.settings.figures),
         "verdict": result.verdict,
-        "settings": {key: _plain(item) for key, item in (vars(material.settings) | {"against": control}).items()},
+        "settings": _settings(material.settings, control),
         "against": control or None,
         "designs": {own[label]: _design(design) for label, design in material.designs.items()},
         "types": material.types,
@@ -62,6 +64,12 @@ def result_json(result: Result) -> str:
         "notes": list(result.notes),
     }
     return _nested(value, 0) + "\n"
+
+
+def _settings(settings: Settings, control: str) -> dict[str, Any]:
+    """The settings with public paths: two clones in different folders print the same."""
+    words = {key: public_path(Path(getattr(settings, key))) for key in PLACES if getattr(settings, key)}
+    return {key: _plain(item) for key, item in (vars(settings) | words | {"against": control}).items()}
 
 
 def versions(drawn: bool) -> dict[str, str]:
@@ -126,6 +134,8 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, Path):
+        return public_path(value)
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 

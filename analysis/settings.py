@@ -93,6 +93,14 @@ class Settings:
         return replace(self, correction="holm") if self.correction in OF_PAIRS else self
 
 
+def public_path(path: Path) -> str:
+    """Return a path as files for publication have it: as typed, or, where that names places of the machine, from the
+    working folder on, and of a path elsewhere its last part alone."""
+    if not path.is_absolute():
+        return str(path)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
+
+
 def settings_from(values: dict[str, Any]) -> Settings:
     """Check the composed values and return them as `Settings`. Raises UserError with the mend in one line."""
     checked: dict[str, Any] = {key: _choice(key, values[key]) for key in CHOICES}

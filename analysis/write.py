@@ -37,7 +37,7 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
     for answer in result.answers:
         texts |= {f"{name}.csv": csv_blocks(own(table)) for name, table in (answer.frames | answer.csv).items()}
-    texts["scores.csv"] = csv_blocks(own(scores_for_file(result.material.whole_frame)))
+    texts["scores.csv"] = csv_blocks(own(scores_for_file(result.material.whole_frame, result.material.settings.scores)))
     texts["result.json"] = result_json(result)
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:

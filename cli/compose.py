@@ -16,7 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException, HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf._utils import get_yaml_loader
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
 from cli.errors import UserError, nearest
 from cli.hydra_flags import read_flags
@@ -147,8 +147,15 @@ def own_keys(name: str) -> tuple[str, ...]:
 
 
 def plain(cfg: DictConfig) -> dict:
-    """Return the resolved config as plain dictionaries and lists."""
-    return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=False)  # type: ignore[return-value]
+    """Return the resolved config as plain dictionaries and lists. Raises `UserError` where a key that others are
+    computed from has no keys left."""
+    try:
+        return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=False)  # type: ignore[return-value]
+    except InterpolationResolutionError as error:
+        lost = re.search(r"trying to access ([\w.]+)\.\w+: node `([\w.]+)` is not a container", str(error))
+        if lost is None:
+            raise UserError(f"The configuration cannot be composed: {_first_line(error)}") from error
+        raise UserError(f"{lost[2]} has keys of its own, from which others are computed. Give these.") from error
 
 
 def flat(value: object, prefix: str = "") -> dict[str, object]:
@@ -170,9 +177,11 @@ def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
     if key and first in RENAMED:
         return f"There is no '{first}' in conf/. It is called {RENAMED[first]}."
     if key and isinstance(error, ConfigCompositionException) and "not in struct" in text + str(error.__cause__):
-        owners = _owners(key.group(1))
-        mend = f"It belongs to {', '.join(owners)}." if owners else nearest(key.group(1), _keys(name, overrides))
-        return f"There is no key '{key.group(1)}' in conf/{name}.yaml. {mend}"
+        inner = re.search(r"full_key: (\S+)", str(error.__cause__))  # of {...}, the word that is unknown
+        unknown = inner[1] if inner and inner[1].startswith(f"{key[1]}.") else key[1]
+        owners = _owners(unknown)
+        mend = f"It belongs to {', '.join(owners)}." if owners else nearest(unknown, _keys(name, overrides))
+        return f"There is no key '{unknown}' in conf/{name}.yaml. {mend}"
     if key and "No match in the defaults list" in text:
         return f"There is no group '{key.group(1)}' in conf/. {nearest(key.group(1), groups())}"
     return f"The configuration cannot be composed: {_first_line(error)}"

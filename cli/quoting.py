@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
 from cli.compose import options
 from cli.errors import UserError
 
@@ -79,13 +81,14 @@ def evaluate_words(arguments: Sequence[str], further_keys: Sequence[str] = ()) -
     given = dict(argument.split("=", 1) for argument in arguments)
     if given.get("run", "null") != "null":
         fixed = FIXED_BY_A_RUN if "generator" in further_keys else (*FIXED_BY_A_RUN, *OF_ITS_NUMBERS)
-        idle = [key for key in given if key.split(".")[0] in fixed and key != "model.trust_remote_code"]
+        keys = [key.lstrip("+") for key in given]
+        idle = [key for key in keys if key.split(".")[0] in fixed and key != "model.trust_remote_code"]
         if idle:
             raise UserError(
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
                 "with lineage=<run folder> that scores the run's adapter under another pooler."
             )
-    if given.get("readings", "null") != "null" and "pooler" in {key.split(".")[0] for key in given}:
+    if given.get("readings", "null") != "null" and "pooler" in {key.lstrip("+").split(".")[0] for key in given}:
         raise UserError("pooler= has no effect with readings=..., which name the poolers. Leave one of them out.")
     others = [f"{key}={value}" for key, value in given.items() if key != "benchmark"]
     words = as_typed(others, (*OF_EVALUATE, *further_keys))
@@ -96,8 +99,15 @@ def evaluate_words(arguments: Sequence[str], further_keys: Sequence[str] = ()) -
 
 def asked_of_runs(arguments: Sequence[str]) -> list[str]:
     """Return the keys that count in place of what runs say, though the command line may give their defaults."""
-    keys = [argument.partition("=")[0] for argument in arguments]
-    return [key for key in keys if key == "accelerator" or key.startswith("evaluation.")]
+    keys = []
+    for argument in arguments:
+        key = argument.partition("=")[0].lstrip("+")
+        if key == "evaluation":  # {instructions: none, ...}, typed as one
+            value = OverridesParser.create().parse_override(argument).value()
+            keys += [f"{key}.{inner}" for inner in value] if isinstance(value, dict) else []
+        elif key == "accelerator" or key.startswith("evaluation."):
+            keys.append(key)
+    return keys
 
 
 def _benchmark(name: str) -> list[str]:

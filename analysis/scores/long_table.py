@@ -1,13 +1,16 @@
 """The long table: one row per (design, seed, task), from all sources, checked."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pandas as pd
 
 from analysis.manifests.designs import Design, Row, ScoreSource
 from analysis.scores.labels import gathered, labels, usual_note
 from analysis.scores.task_types import type_of
+from analysis.settings import public_path
 from cli.errors import UserError
 
 COLUMNS = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "source"]
@@ -117,9 +120,16 @@ def _told_apart(sources: list[ScoreSource]) -> list[ScoreSource]:
     return apart
 
 
-def scores_for_file(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the long table with the number of subsets in place of names that would fill a page."""
-    return frame.assign(subsets=frame["subsets"].map(counted))
+def scores_for_file(frame: pd.DataFrame, scores: Sequence[Path]) -> pd.DataFrame:
+    """Return the long table with the number of subsets in place of names that would fill a page, and with sources
+    named by the public paths of `scores`, below which they lie."""
+    public = {str(path): public_path(path) for path in scores if path.is_absolute()}
+
+    def named(source: str) -> str:
+        whole = next((path for path in public if source.startswith(path)), "")
+        return public[whole] + source.removeprefix(whole) if whole else source
+
+    return frame.assign(subsets=frame["subsets"].map(counted), source=frame["source"].map(named))
 
 
 def counted(subsets: str) -> str:

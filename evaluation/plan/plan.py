@@ -91,11 +91,12 @@ def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -
         return Plan(f"{first} mteb does not say how long the others' texts are. {where}", tokens, place)
     texts, runs = _shared(candidates, known)
     rate = rate_of(cache_dir, candidates[0].manifest["config"], cfg["threads"], cfg.get("devices", 1))
+    seconds = runs / rate.tokens
+    time = "under a minute" if seconds < 60 else f"at most {in_time(seconds)}"
     lines = [
         first,
         f"To encode: {texts:,} distinct texts, {runs:,} tokens ({known[0].how}).",
-        f"Time: at most {in_time(runs / rate.tokens)} of encoding at {rate.tokens:,.0f} tokens/s ({rate.how}); "
-        "mteb's own work comes on top.",
+        f"Time: {time} of encoding at {rate.tokens:,.0f} tokens/s ({rate.how}); mteb's own work comes on top.",
         where,
     ]
     return Plan("\n".join(lines), tokens, place)

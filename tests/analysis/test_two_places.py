@@ -28,11 +28,13 @@ def clones(study, spread_scores, tmp_path) -> list[Path]:
     return roots
 
 
-def test_two_clones_give_equal_bytes(clones, monkeypatch):
+@pytest.mark.parametrize("place", ["", "{root}/"])  # typed as paths of the clone, and of the machine
+def test_two_clones_give_equal_bytes(clones, monkeypatch, place):
     written = []
     for root in clones:
         monkeypatch.chdir(root)
-        settings = read_arguments([f"scores={SCORES}", "out=tables", "report=true", "figures=false"])
+        words = [f"{key}={place.format(root=root)}{path}" for key, path in {"scores": SCORES, "out": "tables"}.items()]
+        settings = read_arguments([*words, "report=true", "figures=false"])
         write_files(analyse(settings), Path("tables"))
         written.append({path.name: path.read_bytes() for path in (root / "tables").iterdir()})
     one, other = written

@@ -27,11 +27,18 @@ from training.checks import check_sizes
         ("data=null", "data=null chooses no option of data. Give one of classes, docstring_classes"),
         ("attn=true", "attn=true chooses no option of attn. Give one of bi, bi_last, causal."),
         ("trainer=3", "trainer=3 chooses no option of trainer"),
+        ("lora={rank: 3}", "no key 'lora.rank' in conf/train.yaml. Nearest: lora"),
     ],
 )
 def test_misspelt(word, message):
     with pytest.raises(UserError, match=message.replace(".", r"\.")):
         check_overrides("train", [word])
+
+
+@pytest.mark.parametrize("program", ["train", "evaluate"])
+def test_a_value_in_the_place_of_keys_that_others_are_computed_from(program):
+    with pytest.raises(UserError, match="token_choice has keys of its own, from which others are computed"):
+        plain(composed(program, ["token_choice=null"]))
 
 
 def test_every_value_of_a_sweep_is_checked_before_its_first_run():

@@ -70,6 +70,11 @@ def test_what_is_typed_counts_in_place_of_what_a_run_says_also_where_it_is_the_d
     assert found[1]["evaluation"] == {**kept, "instructions": "none"}
     assert found[2]["evaluation"] == {**kept, "instructions": "none", "autocast": None} != found[1]["evaluation"]
     assert found[3] == {**found[2], "accelerator": "auto"} != found[2]
+    for words in (
+        ["evaluation={instructions: none, autocast: null}"],
+        ["++" + word for word in typed[1:2]] + typed[:1],
+    ):
+        assert candidates(configured([f"run={folder}", *words]))[0].manifest["config"] == found[2]
 
 
 def test_results_can_lie_elsewhere(tmp_path: Path) -> None:

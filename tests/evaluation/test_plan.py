@@ -81,6 +81,7 @@ def test_tokens_are_those_that_the_encoder_runs(ours, small_model, tmp_path, com
     assert plan.tokens == [encoder.meter.tokens]
     assert f"{encoder.meter.texts} distinct texts" in plan.text
     assert "at most 96 a text" in plan.text
+    assert "Time: under a minute of encoding at" in plan.text
 
 
 @pytest.mark.parametrize("case", ["prompteol none", "echo table", "e5 none", "gritlm table"])
