@@ -70,8 +70,8 @@ def check_code(folder: Path, manifest: Mapping[str, Any], trusted: bool = False)
     """Raise `UserError` where the base of a run executes code of its own, which a manifest alone does not allow."""
     if (manifest["config"].get("model") or {}).get("trust_remote_code") and not trusted:
         raise UserError(
-            f"The base of {folder} brings code of its own, which its manifest would have executed. If you trust it, "
-            "score the run with python evaluate.py run=... model.trust_remote_code=true."
+            f"The base of {folder} brings code of its own, which its files alone would have executed. If you trust it, "
+            "score the run with python evaluate.py run=... model.trust_remote_code=true; replay= takes that word too."
         )
 
 

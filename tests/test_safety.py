@@ -20,6 +20,9 @@ from tests.analysis.manifests import manifest
 from tests.encoders.test_checkpoint import model_of, saved
 from tests.test_imports import MAY_IMPORT, ROOT
 from tests.wrong_input.damages import Planted, answer
+from training.finite import RefusedStepError
+from training.refused_step import keeping
+from training.run import run_again
 
 SOURCES = [p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py")] + sorted(ROOT.glob("*.py"))
 EXECUTES = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "tarfile", "zipfile", "runpy"}
@@ -127,6 +130,15 @@ def test_a_manifest_alone_executes_no_code(tmp_path, compose_cell, small_model):
         candidates(asked)
     asked["model"]["trust_remote_code"] = True
     assert len(candidates(asked)) == 1
+
+
+def test_a_refused_step_alone_executes_no_code(tmp_path, compose_cell):
+    cfg = compose_cell("mean", "bi")
+    cfg["model"]["trust_remote_code"] = True
+    with pytest.raises(UserError), keeping(tmp_path, lambda _: {"config": cfg}):
+        raise RefusedStepError("", 0)
+    with pytest.raises(UserError, match=r"brings code of its own.*model.trust_remote_code=true; replay= takes"):
+        run_again(tmp_path)
 
 
 NASTY = "<script>alert('x')<img src=x onerror=y>"

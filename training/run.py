@@ -14,6 +14,7 @@ from corpora.overlap import keep_texts
 from corpora.triples import Triple
 from records.fingerprint import digest_of, remember_below
 from records.lock import alone_in
+from records.manifest import check_code
 from records.progress import FILE as PROGRESS
 from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_instructed, check_sizes, refuse_changed
@@ -38,7 +39,7 @@ ALONE = {"devices": 1, "num_nodes": 1, "shard_base": False}
 def run(config: Config) -> None:
     """Train the run of a job's configuration unless its folder says it is finished; check=true only counts it."""
     if config["replay"]:
-        run_again(Path(config["replay"]))
+        run_again(Path(config["replay"]), config["model"]["trust_remote_code"])
         return
     objective = objective_class(config["objective"]["name"])
     remember_below(config["cache_dir"])
@@ -102,9 +103,11 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     return StepModule(objective, order_of(config, objective.examples), config), examples, setup
 
 
-def run_again(folder: Path) -> None:
-    """Run the step that a run refused once more, and print what is wrong in it. Raises `UserError` without one."""
+def run_again(folder: Path, trusted: bool = False) -> None:
+    """Run the step that a run refused once more, and print what is wrong in it. Raises `UserError` without one, and
+    where its base has code of its own that this command does not allow (`trusted`)."""
     state = read_step(folder)
+    check_code(folder, state, trusted)
     config, kind = state["config"], objective_class(state["config"]["objective"]["name"])
     begin(config)
     if issubclass(kind, Pretraining):
