@@ -9,8 +9,10 @@ import torch
 from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.utilities import rank_zero_only
 
+from cli.errors import UserError
 from cli.quiet import quieten
 from corpora.overlap import keep_texts
+from corpora.readers import foreign_functions
 from corpora.triples import Triple
 from records.fingerprint import digest_of, remember_below
 from records.lock import alone_in
@@ -39,7 +41,7 @@ ALONE = {"devices": 1, "num_nodes": 1, "shard_base": False}
 def run(config: Config) -> None:
     """Train the run of a job's configuration unless its folder says it is finished; check=true only counts it."""
     if config["replay"]:
-        run_again(Path(config["replay"]), config["model"]["trust_remote_code"])
+        run_again(Path(config["replay"]), config)
         return
     objective = objective_class(config["objective"]["name"])
     remember_below(config["cache_dir"])
@@ -103,11 +105,14 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     return StepModule(objective, order_of(config, objective.examples), config), examples, setup
 
 
-def run_again(folder: Path, trusted: bool = False) -> None:
+def run_again(folder: Path, asked: Config) -> None:
     """Run the step that a run refused once more, and print what is wrong in it. Raises `UserError` without one, and
-    where its base has code of its own that this command does not allow (`trusted`)."""
+    where its base or its data have code of their own that this command (`asked`) does not name."""
     state = read_step(folder)
-    check_code(folder, state, trusted)
+    check_code(folder, state, asked["model"]["trust_remote_code"])
+    if foreign := foreign_functions(state["config"]["data"]) - foreign_functions(asked["data"]):
+        key, name = min(foreign)
+        raise UserError(f"The data of {folder} are read by {name}. If you trust it, give data.{key}={name} too.")
     config, kind = state["config"], objective_class(state["config"]["objective"]["name"])
     begin(config)
     if issubclass(kind, Pretraining):
