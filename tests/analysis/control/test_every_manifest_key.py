@@ -6,6 +6,7 @@ import json
 import random
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,13 +95,15 @@ def planted(manifest: dict, path: tuple[str, ...]) -> dict:
     return changed
 
 
-def named(folder: Path, one: dict, other: dict, factors: tuple[str, ...]) -> set[str]:
-    """The keys that the audit names between two runs, each read from its file; the factors that vary among them."""
-    designs = {}
-    for name, manifest in (("one", one), ("other", other)):
-        path = folder / f"{name}.json"
-        path.write_text(json.dumps(seal({key: v for key, v in manifest.items() if key != "manifest_sha256"})))
-        designs[name] = design_of([read_manifest(path)], name, factors)
+def read(file: Path, manifest: dict) -> Any:
+    """The run of a manifest, read from its file."""
+    file.write_text(json.dumps(seal({key: v for key, v in manifest.items() if key != "manifest_sha256"})))
+    return read_manifest(file)
+
+
+def named(one: Any, other: Any, *factors: str) -> set[str]:
+    """The keys that the audit names between two runs; the factors that vary among them."""
+    designs = {name: design_of([run], name, factors) for name, run in (("one", one), ("other", other))}
     varying = {factor for factor in factors if designs["one"].factors[factor] != designs["other"].factors[factor]}
     return {*judge(designs, factors).refused, *varying}
 
@@ -108,12 +111,13 @@ def named(folder: Path, one: dict, other: dict, factors: tuple[str, ...]) -> set
 @pytest.mark.parametrize("design", ["mean", "lastlayer"])
 def test_each_planted_key_is_named_alone(manifests, tmp_path, design):
     manifest, wrong, count = manifests[design], [], 0
+    one = read(tmp_path / "one.json", manifest)
     for path in leaves(manifest):
         key = ".".join(path)
         if key in ("status", "manifest_version", "manifest_sha256"):
             continue
-        other = planted(manifest, path)
-        found = named(tmp_path, manifest, other, ("pooler", "attn")) | named(tmp_path, manifest, other, ("objective",))
+        other = read(tmp_path / "other.json", planted(manifest, path))
+        found = named(one, other, "pooler", "attn") | named(one, other, "objective")
         taken_over = path[:2] == ("config", "head") and path[-1] in manifest["config"]["pooler"]  # as it was built
         if taken_over or below(key, tuple(NOT_COMPARED)):
             wrong += [f"{key} is on the list and named as {found}"] if found else []
@@ -137,4 +141,5 @@ def test_honest_twins_differ_in_nothing(manifests, tmp_path):
         twin["code"] |= {"commit": f"{number:040x}", "dirty": draw.random() < 0.5}
         twin["peak_memory_bytes"] = draw.randrange(10**12)
         twin["config"]["logging"] |= {"csv": draw.random() < 0.5}
-        assert named(tmp_path, manifest, twin, ("pooler", "attn")) == set()
+        one, other = (read(tmp_path / f"{name}.json", held) for name, held in (("one", manifest), ("other", twin)))
+        assert named(one, other, "pooler", "attn") == set()
