@@ -1,4 +1,4 @@
-"""What a wheel holds: the packages, and below pooling_ablation/ all that a checkout has beside them."""
+"""Contents of a wheel: the packages, and below pooling_ablation/ all that a checkout has beside them."""
 
 from tempfile import TemporaryDirectory
 

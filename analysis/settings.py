@@ -84,7 +84,7 @@ class Settings:
 
     @property
     def numbers(self) -> Numbers:
-        """How every rendering prints scores and their differences."""
+        """The form in which every rendering prints scores and their differences."""
         return Numbers(self.unit == "percent", self.digits)
 
     @property

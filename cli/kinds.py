@@ -1,4 +1,4 @@
-"""What kind of value conf/ has at each key: another kind is refused, so that a new key is checked by being there."""
+"""The kind of value that each key of conf/ has: another is refused, so that a new key is checked by being there."""
 
 import re
 from collections.abc import Collection, Mapping

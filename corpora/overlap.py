@@ -154,7 +154,7 @@ def _opened(path: Path, dtype: Any) -> NDArray[Any]:
 
 
 class OverlapCount:
-    """How many distinct texts stand in indexes, counted batch by batch."""
+    """Counter of the distinct texts that stand in indexes, batch by batch."""
 
     def __init__(self, indexes: Sequence[TextIndex]) -> None:
         self.indexes = indexes

@@ -32,7 +32,7 @@ class Triple:
 
     @property
     def kind(self) -> str:
-        """What the example is: "pairs", "classes" or "graded"."""
+        """The kind of the example: "pairs", "classes" or "graded"."""
         return "classes" if self.labels else "pairs" if self.grade is None else "graded"
 
 

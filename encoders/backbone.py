@@ -138,7 +138,7 @@ def _empty(config: Any, **settings: Any) -> PreTrainedModel:
 
 
 def _without_pooling_layer(config: Any) -> dict[str, bool]:
-    """What leaves out the layer of an encoder-only model (BERT) that reads [CLS]: our poolers read states."""
+    """Words that leave out the layer of an encoder-only model (BERT) that reads [CLS]: our poolers read states."""
     made = getattr(MODEL_MAPPING.get(type(config), None), "__init__", None)
     return {"add_pooling_layer": False} if made and "add_pooling_layer" in signature(made).parameters else {}
 

@@ -86,7 +86,7 @@ def _attention(module: Any, hidden_states: Tensor, *args: Any, **how: Any) -> tu
 
 
 def _flat(x: Tensor, *shape: int) -> Any:
-    """What a kernel reads of x: the numbers of float32, the bits of bf16; all rows in one dimension without `shape`."""
+    """Return what a kernel reads of x: numbers of float32, bits of bf16; all rows in one dimension without `shape`."""
     x = x.detach().contiguous()
     return (x.view(torch.uint16) if x.dtype is HALF else x).numpy().reshape(shape or (-1, x.shape[-1]))
 

@@ -21,7 +21,7 @@ SUBLAYER = "sublayer"  # attribute of a module whose LoRA layers are weighed tog
 
 @dataclass(frozen=True)
 class Mixing:
-    """How experts are weighed: conf/tables/adapter.yaml. top_k: None for all."""
+    """The weighing of experts: conf/tables/adapter.yaml. top_k: None for all."""
 
     experts: int
     top_k: int | None
@@ -45,7 +45,7 @@ class Mixing:
 
     @property
     def chooses(self) -> bool:
-        """Whether weights differ between tokens."""
+        """Return whether weights differ between tokens."""
         return self.constant is None and self.routed > 1
 
 

@@ -33,7 +33,7 @@ Part = tuple[Chunk, Any]  # indices, and their vectors, or those of each reading
 
 @dataclass(frozen=True)
 class Share:
-    """What a process did of a round: the parts of each of its chunks, its texts and tokens, or what went wrong."""
+    """A process's share of a round: the parts of each of its chunks, its texts and tokens, or what went wrong."""
 
     parts: list[list[Part]]
     texts: int = 0
@@ -151,7 +151,7 @@ def outer() -> Any:
 
 
 def serve_if_other(idle: bool) -> None:
-    """Where torchrun or SLURM started this process and it is not the first: encode for that one, then leave.
+    """Encode for the first process, then leave, where torchrun or SLURM started this one and it is another.
 
     idle: there is nothing to encode.
     """
@@ -197,7 +197,7 @@ def crew(devices: int, threads: int | None, accelerator: str) -> Iterator[Crew |
 
 
 def _address(place: Any) -> str:
-    """Where the processes meet; torchrun's own agent holds its port, and says so in the environment."""
+    """Return where the processes meet; torchrun's own agent holds its port, and says so in the environment."""
     torchrun = dist.is_torchelastic_launched()
     return "env://" if torchrun else f"tcp://{place.main_address}:{place.main_port}"
 
@@ -223,14 +223,14 @@ _OTHERS = object()
 
 
 def _from_first(value: Any = _OTHERS) -> Any:
-    """What the first process says to all: it calls this with the value, the others without."""
+    """Return what the first process says to all: it calls this with the value, the others without."""
     place = [None if value is _OTHERS else value]
     dist.broadcast_object_list(place)
     return place[0]
 
 
 def _collected(mine: Any) -> list[Any]:
-    """What each process has, in the first one."""
+    """Return what each process has, in the first one."""
     collected: list[Any] = [None] * dist.get_world_size()
     dist.gather_object(mine, collected)
     return collected

@@ -1,4 +1,4 @@
-"""How many texts of each task stand among the texts that an encoder was trained on: counted while mteb embeds them."""
+"""Counts of each task's texts among those that an encoder was trained on, taken while mteb embeds them."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -216,7 +216,7 @@ def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | Non
 
 
 def _explained(error: Exception, task: Any) -> Exception:
-    """What the user can do about an error of mteb: a measure it lacks, a hub without the data set; else the error."""
+    """Say what can be done about an error of mteb: a measure it lacks, a hub without the data set; else the error."""
     from datasets.exceptions import DatasetNotFoundError
 
     name, main_score = task.metadata.name, task.metadata.main_score

@@ -1,4 +1,4 @@
-"""How far a run is: <run folder>/progress.json, gone when the run is finished, and the log of its steps."""
+"""The progress of a run: <run folder>/progress.json, gone when the run is finished, and the log of its steps."""
 
 import csv
 import json

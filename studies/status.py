@@ -1,4 +1,4 @@
-"""How far the runs below some folders are: `python -m studies.status runs watch=true`; plain text when piped."""
+"""Progress of the runs below some folders: `python -m studies.status runs watch=true`; plain text when piped."""
 
 import math
 import os

@@ -158,7 +158,7 @@ def step_facts(module: StepModule) -> Config:
 
 
 def _mean_routes(steps: list[dict[str, float]]) -> Config:
-    """How the experts of adapter=mixse were used in the steps whose mean loss is the run's."""
+    """The use of the experts of adapter=mixse in the steps whose mean loss is the run's."""
     return {name: sum(step[name] for step in steps) / len(steps) for name in steps[0]}
 
 

@@ -105,7 +105,7 @@ def forecast(config: Config) -> Forecast:
 
 
 def _rates(config: Config) -> Config:
-    """What earlier runs measured, by `_key`; nothing where there is no file, or a broken one."""
+    """Return what earlier runs measured, by `_key`; nothing where there is no file, or a broken one."""
     with suppress(OSError, ValueError):
         return dict(json.loads((Path(config["cache_dir"]) / FILE).read_text(encoding="utf-8")))
     return {}

@@ -18,7 +18,7 @@ def typeset(text: str) -> str:
 
 @dataclass(frozen=True)
 class Numbers:
-    """How scores and their differences are printed: as they are or, `percent`, times 100, with so many `digits`.
+    """Print scores and their differences: as they are or, `percent`, times 100, with so many `digits`.
 
     Every rendering takes them from here; files of data hold the scores as they are. Times 100 a 0 stands before the
     point, since .43 would be read as 43 %.

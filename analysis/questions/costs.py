@@ -1,4 +1,4 @@
-"""What each design costs, as the manifests of its runs say."""
+"""Cost of each design, as the manifests of its runs say."""
 
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import cost_header, cost_texts, has_costs, memory_kinds, memory_note

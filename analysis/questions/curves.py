@@ -1,4 +1,4 @@
-"""How does the score of each task type move along a factor that is a number, such as the share of a source of data?
+"""The score of each task type along a factor that is a number, such as the share of a source of data.
 
 Each design is asked for itself, so its levels on a type are corrected together: with eight tasks a type and all designs
 in one family no p could pass.

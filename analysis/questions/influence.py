@@ -1,4 +1,4 @@
-"""How many tasks carry a difference that is told: one task left out, and the fewest without which the verdict turns."""
+"""Number of tasks that carry a told difference: one task left out, and the fewest without which the verdict turns."""
 
 from typing import Any
 

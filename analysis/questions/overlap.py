@@ -1,4 +1,4 @@
-"""How many texts of the tasks were trained on, as the manifests beside the scores say."""
+"""Number of the tasks' texts that were trained on, as the manifests beside the scores say."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -216,7 +216,7 @@ def pair_methods(material: Material) -> list[str]:
 
 
 def _claim(material: Material) -> str:
-    """What a star takes beside the signed-rank test, or why there is none."""
+    """Say what a star takes beside the signed-rank test, or why there is none."""
     if not claims(material.pairs):
         return (
             f"No claim about designs is made: that takes {FEWEST_SEEDS} seeds or more of each of two, and tests"

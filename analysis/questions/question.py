@@ -69,7 +69,7 @@ class Material:
 
     @property
     def over(self) -> str:
-        """What a mean over the last block is over: `40 tasks`, or `8 STS tasks`."""
+        """Tasks that a mean over the last block is over: `40 tasks`, or `8 STS tasks`."""
         return tasks_text(self.last, len(self.matrix), "", "")
 
     def of_own_names(self, table: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What the tables of questions share: the rows that are shown, cells of tests, and words for pairs and tasks."""
+"""Parts that the tables of questions share: the rows that are shown, cells of tests, and words for pairs and tasks."""
 
 import math
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from analysis.statistics.westfall_young import smallest, westfall_young
 
 @dataclass(frozen=True)
 class Family:
-    """What is known of m tests corrected together, beside their p.
+    """Facts of m tests that are corrected together, beside their p.
 
     `blocks`: how many groups of them (task types) are all pairs of the same designs; `signed_ranks` [m, n tasks]: as
     `wilcoxon.signed_ranks` gives them, needed by Westfall and Young alone.

@@ -1,4 +1,4 @@
-"""How many tasks carry a significant difference: `python -m benchmarks.calibrate.influence_counts [sets=1000]`
+"""Number of tasks that carry a significant difference: `python -m benchmarks.calibrate.influence_counts [sets=1000]`
 
 Pairs over 40 tasks whose signed-rank test passes at .05: how many of the tasks with the largest differences in its
 favour must go until it does not, by the effect that the pair really has. docs/calibration.md quotes it.

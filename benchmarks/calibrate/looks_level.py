@@ -1,4 +1,4 @@
-"""What `study.py seeds=auto` tells over all its looks: how often where nothing differs, and after how many seeds.
+"""Rates at which `study.py seeds=auto` tells over all its looks, also where nothing differs, and after how many seeds.
 
     python -m benchmarks.calibrate.looks_level sets=2000
 

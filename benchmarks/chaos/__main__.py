@@ -1,4 +1,4 @@
-"""What kills, full disks, damaged files and jumping clocks cost: `python -m benchmarks.chaos kills=200`."""
+"""Cost of kills, full disks, damaged files and jumping clocks: `python -m benchmarks.chaos kills=200`."""
 
 import hashlib
 import json

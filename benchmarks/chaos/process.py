@@ -27,7 +27,7 @@ TICK = 0.02  # seconds between two looks at a process
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong inside a process. kind: a key of `ERRORS`, "clock", "killed"; "" counts alone.
+    """A fault inside a process. kind: a key of `ERRORS`, "clock", "killed"; "" counts alone.
 
     place: the folder that it concerns. at: from which write below it on the disk is full or read-only; the one rename
     that fails; the look at the clock from which on it jumps; the write before which the process is killed.

@@ -87,7 +87,7 @@ class Contestant(ABC):
             self.enter()
 
     def record(self) -> dict[str, Any]:
-        """What a record says of it."""
+        """Return what a record says of it."""
         memory = {"out_of_memory": self.failed, "peak_bytes": self.peak_bytes, "held_bytes": self.held_bytes}
         return {**asdict(self.cell), "token_budget": self.budget, "chunk_size": self.most, **memory}
 

@@ -45,7 +45,7 @@ class Card:
 
     @property
     def is_gpu(self) -> bool:
-        """Whether the meter is there."""
+        """Return whether the meter is there."""
         return self.device.type == "cuda"
 
     @property

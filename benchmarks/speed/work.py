@@ -1,4 +1,4 @@
-"""What speed is measured on: a setting (model, cell, number format), and texts of docstrings and of real pairs."""
+"""The work that speed is measured on: a setting (model, cell, number format), and docstrings or real pairs."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def random_model(base: str, cache_dir: Path) -> Path:
 
 
 def missing(source: str) -> str | None:
-    """Why `source` cannot be measured here; None where it can."""
+    """Return why `source` cannot be measured here; None where it can."""
     if source == "pairs" and not sorted(PAIRS.glob("*.jsonl.gz")):
         return "there is no ../shared/data/pairs/*.jsonl.gz beside the checkout"
     return None

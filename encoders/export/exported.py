@@ -50,7 +50,7 @@ class Exported:
 
     @property
     def bidirectional(self) -> bool:
-        """Whether every layer sees the whole text."""
+        """Return whether every layer sees the whole text."""
         return set(self.pattern.of_layers(self.pooler.num_layers)) == {whole_text}
 
     @property

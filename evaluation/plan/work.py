@@ -80,7 +80,7 @@ def forecast(measure: Measure, instructions: Instructions, tasks: Sequence[Any],
 
 
 def _asked(measure: Measure, instructions: Instructions, task: Any) -> dict[str, str]:
-    """What the tokenizer takes for each side of a task."""
+    """Return what the tokenizer takes for each side of a task."""
     return {side: measure.template.asked(instructions.of(task.metadata, side), side) for side in SIDES}
 
 

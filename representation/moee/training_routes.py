@@ -1,4 +1,4 @@
-"""How the routes of adapter=mixse changed over training, as the run's own log has it step by step."""
+"""Changes of the routes of adapter=mixse over training, as the run's own log has it step by step."""
 
 from pathlib import Path
 from typing import Any

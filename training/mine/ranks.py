@@ -58,7 +58,7 @@ def ranked(
 
 @dataclass(frozen=True)
 class Rules:
-    """What drops a candidate as a suspected false negative; None: no such rule.
+    """Rules that drop a candidate as a suspected false negative; None: no such rule.
 
     percent: score above this share of the positive's (TopK-PercPos; where that is negative, as much below it, since the
     published product lies above). margin: above the positive's less this (TopK-MarginPos). threshold: above this
