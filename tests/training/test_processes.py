@@ -54,23 +54,31 @@ def slurm(rank: int, nodes: int, devices: int, port: int) -> dict[str, str]:
     return {"MASTER_PORT": str(port)} | {f"SLURM_{key}": str(value) for key, value in place.items()}
 
 
+def started_by(starter, nodes, devices, words):
+    """(environment, words) of each process of one run."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [str(HOME / "train.py"), *words, f"trainer.num_nodes={nodes}", f"trainer.devices={devices}"]
+    return [(starter(rank, nodes, devices, port), words) for rank in range(nodes * devices)]
+
+
+def train_in(jobs):
+    done = start("-c", PROCESSES, json.dumps(jobs))
+    assert done.stdout.splitlines()[-1] == "exit codes" + " 0" * len(jobs), done.stderr[-3000:]
+
+
 @pytest.mark.slow
 def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs, tmp_path):
     cfg = compose_cell("multilayer", "bi", *WORDS[4:], f"data.path='{pairs}'")
     train_run(cfg, RunFolder(tmp_path / "one"))
     jobs, folders = [], []
     for starter, nodes, devices, shared_out in ((torchrun, 2, 2, "false"), (slurm, 2, 1, "true")):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        words = [*WORDS, f"data.path='{pairs}'", f"model.path={cfg['model']['path']}", f"trainer.devices={devices}"]
-        words += [f"trainer.num_nodes={nodes}", f"runs_dir={tmp_path / starter.__name__}"]
-        words += [f"trainer.shard_base={shared_out}"]
+        words = [*WORDS, f"data.path='{pairs}'", f"model.path={cfg['model']['path']}"]
+        words += [f"runs_dir={tmp_path / starter.__name__}", f"trainer.shard_base={shared_out}"]
         folders.append(tmp_path / starter.__name__)
-        for rank in range(nodes * devices):
-            jobs.append((starter(rank, nodes, devices, port), [str(HOME / "train.py"), *words]))
-    done = start("-c", PROCESSES, json.dumps(jobs))
-    assert done.stdout.splitlines()[-1] == "exit codes" + " 0" * len(jobs), done.stderr[-3000:]
+        jobs += started_by(starter, nodes, devices, words)
+    train_in(jobs)
     one = RunFolder(tmp_path / "one").manifest()
     for place in folders:
         (folder,) = place.glob("*/multilayer-bi/seed=0")
@@ -82,6 +90,20 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
             ours, theirs = load_file(tmp_path / "one" / file), load_file(folder / file)
             assert ours.keys() == theirs.keys()
             assert max(float((ours[key] - theirs[key]).abs().max()) for key in ours) < 1e-4, (place, file)
+
+
+@pytest.mark.slow
+def test_a_shared_out_base_is_scored_before_its_first_step_as_a_whole_one(compose_cell, headed_model, lines, tmp_path):
+    words = ["objective=simcse", "data=text", f"data.path='{lines}'", "data.validation=8", "trainer.max_steps=1"]
+    words += [*WORDS[-4:], "trainer.global_batch_size=8", f"model.path={headed_model}"]
+    train_run(compose_cell("mean", "bi", *words), RunFolder(tmp_path / "one"))
+    words += ["pooler=mean", *WORDS[1:5], f"runs_dir={tmp_path / 'two'}", "trainer.shard_base=true"]
+    train_in(started_by(slurm, 2, 1, words))
+    (folder,) = (tmp_path / "two").glob("*/mean-bi/seed=0")
+    one, two = (RunFolder(place).manifest()["held_out"] for place in (tmp_path / "one", folder))
+    for when in ("before", "after"):
+        assert two[when] == pytest.approx(one[when], rel=1e-4)
+    assert one["before"] != one["after"]
 
 
 def test_a_process_has_the_gpu_of_its_place(monkeypatch):
