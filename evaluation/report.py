@@ -1,4 +1,4 @@
-"""What evaluate.py prints at its end: scores by type of task, speed, and notes on the tasks."""
+"""Tables and notes that evaluate.py prints at its end: scores by type of task, speed, and notes on the tasks."""
 
 import math
 from collections import Counter, defaultdict
