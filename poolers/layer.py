@@ -13,10 +13,7 @@ from poolers.mean import Mean
 from poolers.shared.base import Pooler, States, TokenView
 from poolers.weightedmean import WeightedMean
 
-POOLINGS: dict[str, type[Pooler]] = {
-    **{"eos": LastToken, "mean": Mean, "weightedmean": WeightedMean},
-    "cls": FirstToken,
-}
+POOLINGS: dict[str, type[Pooler]] = {"eos": LastToken, "mean": Mean, "weightedmean": WeightedMean, "cls": FirstToken}
 
 
 class Layer(Pooler):
