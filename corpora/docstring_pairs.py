@@ -65,7 +65,7 @@ def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir
     """Return `docstring_triples` of the training side, cached as it is; a line holds the texts of a `Triple`."""
     path = _cache_file("triples", packages, held_out, cache_dir)
     if not path.exists():
-        triples = docstring_triples(training_side(packages, held_out, cache_dir))
+        triples = docstring_triples(_training_pairs(packages, held_out, cache_dir))
         write_lines(path, (astuple(t)[:5] for t in triples))
     rows = read_lines(path)
     return [Triple(query, positive, tuple(negatives), *rest) for query, positive, negatives, *rest in rows]
@@ -75,27 +75,25 @@ def training_classes(
     packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache"
 ) -> list[tuple[str, str, str]]:
     """Return (whole text, subpackage, package) of each docstring that `training_triples` makes a pair of."""
-    return [(d.text, label, d.package) for d, _, label in _training_placed(packages, held_out, cache_dir)]
+    return [(d.text, label, d.package) for d, _, label in placed(_training_pairs(packages, held_out, cache_dir))]
 
 
 def training_graded(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Triple]:
     """Return `graded_triples` of the docstrings that `training_triples` makes a pair of."""
-    return graded_triples(_training_placed(packages, held_out, cache_dir))
+    return graded_triples(placed(_training_pairs(packages, held_out, cache_dir)))
 
 
-def _training_placed(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str) -> list[Placed]:
-    """`placed` of the training side, cached as it is."""
-    path = _cache_file("placed", packages, held_out, cache_dir)
+def _training_pairs(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str) -> list[Docstring]:
+    """`usable` of the training side, cached as it is: the search for near-copies takes longer than all else here."""
+    path = _cache_file("pairs", packages, held_out, cache_dir)
     if not path.exists():
-        found = placed(training_side(packages, held_out, cache_dir))
-        write_lines(path, ((asdict(d), module, label) for d, module, label in found))
-    return [(Docstring(**values), module, label) for values, module, label in read_lines(path)]
+        write_lines(path, map(asdict, usable(training_side(packages, held_out, cache_dir))))
+    return [Docstring(**values) for values in read_lines(path)]
 
 
-def placed(docstrings: Sequence[Docstring]) -> list[Placed]:
-    """Return each of `usable` docstrings with its module and subpackage. Of the standard library, which is one
-    package here, a top-level module counts as a subpackage: "stdlib.json"."""
-    kept = usable(docstrings)
+def placed(kept: Sequence[Docstring]) -> list[Placed]:
+    """Return each docstring, of those that `usable` returns, with its module and subpackage. Of the standard library,
+    which is one package here, a top-level module counts as a subpackage: "stdlib.json"."""
     place = [f"{STDLIB}.{d.module}" if d.package == STDLIB else d.module for d in kept]
     of_package: dict[str, list[str]] = defaultdict(list)
     for d, module in zip(kept, place, strict=True):
@@ -116,11 +114,10 @@ def usable(docstrings: Sequence[Docstring]) -> list[Docstring]:
     return kept
 
 
-def docstring_triples(docstrings: Sequence[Docstring]) -> list[Triple]:
-    """Return (summary, rest, rest of another docstring of the same module) for each of `usable` docstrings.
+def docstring_triples(kept: Sequence[Docstring]) -> list[Triple]:
+    """Return (summary, rest, rest of another docstring of the same module) for each of those that `usable` returns.
     The negative is the next of them in the module, cyclically (of the package, where the module has but one):
     a choice that depends on nothing but the text."""
-    kept = usable(docstrings)
     module: dict[str, list[Docstring]] = defaultdict(list)
     package: dict[str, list[Docstring]] = defaultdict(list)
     for d in kept:

@@ -4,13 +4,17 @@ import random
 
 import pytest
 
-from corpora.docstring_pairs import docstring_triples
+from corpora.docstring_pairs import docstring_triples, usable
 from corpora.docstrings import BODY_CHARS, SUMMARY_CHARS, Docstring
-from corpora.triples import fingerprint
+from corpora.triples import Triple, fingerprint
 
 
 def words(draw: random.Random, count: int) -> str:
     return " ".join(f"w{draw.randrange(5000)}" for _ in range(count))
+
+
+def triples(docstrings: list[Docstring]) -> list[Triple]:
+    return docstring_triples(usable(docstrings))
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +31,7 @@ def docstrings() -> list[Docstring]:
 
 def test_the_negative_is_another_body_of_the_same_module(docstrings):
     module = {d.body: d.module for d in docstrings}
-    made = docstring_triples(docstrings)
+    made = triples(docstrings)
     assert len(made) == len(docstrings)
     for t in made:
         (negative,) = t.negatives
@@ -39,12 +43,12 @@ def test_the_negative_is_another_body_of_the_same_module(docstrings):
 
 def test_each_body_is_a_negative_as_often_as_it_can_be(docstrings):
     """Cyclic: within a module every body is the negative of exactly one other."""
-    made = docstring_triples([d for d in docstrings if d.module == "aa.m5"])
+    made = triples([d for d in docstrings if d.module == "aa.m5"])
     assert sorted(t.negatives[0] for t in made) == sorted(t.positive for t in made)
 
 
 def test_a_lone_docstring_has_no_negative(docstrings):
-    assert docstring_triples(docstrings[:1])[0].negatives == ()
+    assert triples(docstrings[:1])[0].negatives == ()
 
 
 def test_no_query_and_no_positive_occurs_twice(docstrings):
@@ -52,8 +56,8 @@ def test_no_query_and_no_positive_occurs_twice(docstrings):
     d = docstrings[3]
     same_query = Docstring(d.package, d.module, "g", d.kind, d.summary, words(draw, 30))
     same_body = Docstring(d.package, d.module, "h", d.kind, words(draw, 8), d.body)
-    made = docstring_triples([*docstrings, same_query, same_body, d])
-    assert made == docstring_triples(docstrings)
+    made = triples([*docstrings, same_query, same_body, d])
+    assert made == triples(docstrings)
     texts = [x for t in made for x in (t.query, t.positive)]
     assert len(texts) == len(set(texts))
 
@@ -61,7 +65,7 @@ def test_no_query_and_no_positive_occurs_twice(docstrings):
 def test_near_copies_give_one_triple(docstrings):
     d = docstrings[3]
     copy = Docstring(d.package, d.module, "g", d.kind, d.summary + " again", d.body + " indeed")
-    assert docstring_triples([*docstrings, copy]) == docstring_triples(docstrings)
+    assert triples([*docstrings, copy]) == triples(docstrings)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +77,15 @@ def test_near_copies_give_one_triple(docstrings):
     ],
 )
 def test_what_is_too_short_or_too_long_makes_no_triple(summary, body):
-    assert docstring_triples([Docstring("aa", "aa.m", "f", "function", summary, body)]) == []
+    assert triples([Docstring("aa", "aa.m", "f", "function", summary, body)]) == []
 
 
 def test_two_readings_give_the_same_triples(docstrings):
-    assert fingerprint(docstring_triples(docstrings)) == fingerprint(docstring_triples(list(docstrings)))
+    assert fingerprint(triples(docstrings)) == fingerprint(triples(list(docstrings)))
 
 
 def test_the_fingerprint_moves_with_every_field(docstrings):
-    made = docstring_triples(docstrings[5:8])
+    made = triples(docstrings[5:8])
     marks = {fingerprint(made), fingerprint(made[::-1]), fingerprint(made[:-1])}
     for field in ("query", "positive", "source", "instruction"):
         marks.add(fingerprint([made[0].__class__(**{**vars(made[0]), field: "other"}), *made[1:]]))

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from cli.errors import UserError
-from corpora.docstring_pairs import docstring_triples, training_side, training_triples
+from corpora.docstring_pairs import docstring_triples, training_classes, training_side, training_triples, usable
 from corpora.docstrings import package_versions, read_docstrings
 
 SOURCE = '''"""What the module is for."""
@@ -166,16 +166,18 @@ def test_triples_are_kept_with_the_versions_of_the_packages(install_package, sit
 
     install_package("heldout", {"a.py": '"""Held out."""'})
     install_package("booksh", lessons("Count", "Sort", "Burn"))
-    made = docstring_triples(training_side(["booksh"], ["heldout"], tmp_path / "other"))
+    kept = usable(training_side(["booksh"], ["heldout"], tmp_path / "other"))
+    made = docstring_triples(kept)
     asked = ["booksh"], ["heldout"], tmp_path / "cache"
     assert training_triples(*asked) == made
     assert [len(t.negatives) for t in made] == [1, 1, 1]
     for path in (site / "booksh").iterdir():
         path.unlink()
     for path in (tmp_path / "cache" / "docstrings").glob("*.jsonl"):
-        if not path.name.startswith("triples-"):
+        if not path.name.startswith(("triples-", "pairs-")):
             path.unlink()
     assert training_triples(*asked) == made, "nothing else is read"
+    assert [text for text, *_ in training_classes(*asked)] == [d.text for d in kept], "no search for near-copies again"
     shutil.rmtree(site / "booksh-1.0.dist-info")
     install_package("booksh", lessons("Count", "Sort"), version="2.0")
     assert len(training_triples(*asked)) == 2
