@@ -1,9 +1,6 @@
 """`plan=true`: what a run will take, counted on its own texts without weights, and the time at rates measured here."""
 
-import json
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ from encoders.backbone import shape_of
 from encoders.loading import build_tokenizer
 from encoders.precision import best_device, resolve_precision
 from poolers.shared.registry import reads_padding
-from records.atomic import write_json
+from records.rates import read_rates, remember_rate
 from training.checks import check_instructed
 from training.cost.check import GIB, empty_encoder, facts, memory
 from training.cost.flops import Work, training_flops
@@ -104,20 +101,13 @@ def forecast(config: Config) -> Forecast:
     )
 
 
-def _rates(config: Config) -> Config:
-    """Return what earlier runs measured, by `_key`; nothing where there is no file, or a broken one."""
-    with suppress(OSError, ValueError):
-        return dict(json.loads((Path(config["cache_dir"]) / FILE).read_text(encoding="utf-8")))
-    return {}
-
-
 def rate_of(config: Config, device: str) -> tuple[float | None, str]:
     """Return FLOPs a second of all devices, as last measured here with this model and setting, and a word on it.
 
     Where so many devices were never measured: as many times the rate of one.
     """
     t = config["trainer"]
-    devices, rates = t["devices"] * t["num_nodes"], _rates(config)
+    devices, rates = t["devices"] * t["num_nodes"], read_rates(Path(config["cache_dir"]) / FILE)
     for count in dict.fromkeys((devices, 1)):
         measured = rates.get(_key(config, device, count))
         if measured:
@@ -132,8 +122,7 @@ def remember(config: Config, device: str, flops: float | None, seconds: float) -
     if not flops or seconds < ENOUGH:
         return
     key = _key(config, device, config["trainer"]["devices"] * config["trainer"]["num_nodes"])
-    measured = {"flops_per_second": round(flops / seconds), "date": str(date.today())}
-    write_json(Path(config["cache_dir"]) / FILE, {**_rates(config), key: measured})
+    remember_rate(Path(config["cache_dir"]) / FILE, key, flops_per_second=round(flops / seconds))
 
 
 def _key(config: Config, device: str, devices: int) -> str:

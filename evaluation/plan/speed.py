@@ -1,12 +1,10 @@
 """Tokens a second: what was measured here before, for a forecast; a stated default until then."""
 
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evaluation.results import read_object
-from records.atomic import write_json
+from records.rates import read_rates, remember_rate
 
 FILE = "rates.json"  # in the cache
 DEFAULT = 25_000  # tokens a second of the embedded model on one core
@@ -27,7 +25,7 @@ def rate_of(cache_dir: Path, config: dict[str, Any], threads: int | None, device
 
     Of several devices: theirs where it was measured, else as many times the rate of one.
     """
-    rates = read_object(cache_dir / FILE) or {}
+    rates = read_rates(cache_dir / FILE)
     for count, further in ((devices, ""), (1, f" on one device, times {devices}")):
         measured = rates.get(_key(config, threads, count))
         if measured:
@@ -42,9 +40,8 @@ def remember(
 ) -> None:
     """Keep a measured rate of all devices together for later forecasts, where enough was encoded."""
     if tokens >= ENOUGH[0] and seconds >= ENOUGH[1]:
-        measured = {"tokens_per_second": round(tokens / seconds, 1), "date": str(date.today())}
-        rates = read_object(cache_dir / FILE) or {}
-        write_json(cache_dir / FILE, {**rates, _key(config, threads, devices): measured})
+        rate = round(tokens / seconds, 1)
+        remember_rate(cache_dir / FILE, _key(config, threads, devices), tokens_per_second=rate)
 
 
 def _key(config: dict[str, Any], threads: int | None, devices: int) -> str:

@@ -1,5 +1,6 @@
 """plan=true: what a run was foreseen to take, against what it took."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -44,6 +45,10 @@ def test_rates_are_of_their_setting_and_devices_multiply(compose_cell, tmp_path)
     eight = {**one, "trainer": {**one["trainer"], "devices": 4, "num_nodes": 2}}
     assert rate_of(eight, "cpu") == (80e12, rate_of(one, "cpu")[1] + ", times 8")
     assert rate_of({**one, "precision": "bf16"}, "cpu")[0] is None
+    with ThreadPoolExecutor(4) as side_by_side:
+        list(side_by_side.map(lambda n: remember({**one, "token_budget": n}, "cpu", n * 10e12, 10.0), range(1, 9)))
+    known = [rate_of({**one, "token_budget": n}, "cpu")[0] for n in range(1, 9)]
+    assert known == [n * 1e12 for n in range(1, 9)], "none is lost where runs end together"
     (tmp_path / "training_rates.json").write_text("{broken")
     assert rate_of(one, "cpu")[0] is None
 
