@@ -116,12 +116,12 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
     base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in members.items()), *place])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
-    return named + [f"{k}={_runs(config, k) if k in OTHER_RUNS else _short(mine.get(k))}" for k in keys]
+    return named + [f"{k}={_runs(config, k) if k in OTHER_RUNS else short(mine.get(k))}" for k in keys]
 
 
 def _runs(config: dict[str, Any], key: str) -> str:
     runs = label(other_runs(config)[key], config["seed"])
-    return runs or (_short(config["adapter"]["experts"]) if key == "adapter.experts" else "none")
+    return runs or (short(config["adapter"]["experts"]) if key == "adapter.experts" else "none")
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
@@ -142,9 +142,10 @@ def _choices(overrides: tuple[str, ...]) -> dict[str, str | None]:
         return dict(compose("train", overrides=list(overrides), return_hydra_config=True).hydra.runtime.choices)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return the value of a key as the names of studies have it."""
     if isinstance(value, list):
-        return "+".join(map(_short, value))
+        return "+".join(map(short, value))
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cli.compose import composed, plain
+from cli.compose import composed, flat, plain
 from cli.errors import UserError
 from cli.limits import check_dims
 from cli.quoting import asked_of_runs, evaluate_words
@@ -18,7 +18,7 @@ from evaluation.embeddings.store import Encoder, Store, open_store
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
 from records.manifest import check_code, read_manifest
-from records.run_folder import model_name, whole_study
+from records.run_folder import model_name, short, whole_study
 
 Config = dict[str, Any]
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
@@ -172,10 +172,13 @@ def _whole(cfg: Config) -> list[Candidate]:
 
 
 def _zero_shot(cfg: Config) -> Candidate:
-    """An encoder that no run made; its study names template and lineage as train.py does: vectors of their own."""
+    """An encoder that no run made; its study names token_choice, template and lineage as train.py does: they give
+    vectors of their own."""
     stages = read_stages(cfg.get("lineage"))
     template = cfg.get("template", {}).get("name", DEFAULT.name)
-    study = cfg["study"] + (f",template={template}" if template != DEFAULT.name else "")
+    usual, choice = plain(composed("evaluate"))["token_choice"], flat({"token_choice": cfg.get("token_choice", {})})
+    differing = [f",{key}={short(value)}" for key, value in choice.items() if value != usual[key.partition(".")[2]]]
+    study = "".join([cfg["study"], *differing]) + (f",template={template}" if template != DEFAULT.name else "")
     study += f",lineage={label(stages, cfg['seed'])}" if stages else ""
     manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
     if stages:

@@ -8,6 +8,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates.candidates import candidates, configured
+from evaluation.candidates.readings import read_by
 from records.manifest import MANIFEST_VERSION, sealed
 
 
@@ -49,6 +50,24 @@ def test_without_a_run_the_groups_describe_the_encoder(tmp_path: Path) -> None:
     assert reference.title == "embedded/mean-bi-untrained seed=4"
     assert reference.results == tmp_path / "embedded" / "scores"
     assert not reference.trained
+
+
+@pytest.mark.parametrize("asked", [["pooler=moee"], ["readings=[moee:sum]"]])
+def test_how_tokens_are_read_is_in_the_name_where_it_is_not_as_ever(asked, tmp_path: Path) -> None:
+    """Raw and standardised vectors of one encoder are two models to mteb and to tables."""
+    words = ["model=tiny_moe", f"runs_dir='{tmp_path}'", *asked]
+    choices = (
+        [],
+        ["token_choice.standardise=corpus"],
+        ["token_choice.standardise=corpus", "token_choice.pool_eos=false"],
+    )
+    names = []
+    for choice in choices:
+        cfg = configured([*words, *choice, "token_choice.pool_bos=false"])
+        found = candidates(cfg)
+        names += [c.name for c in (read_by(found, cfg["readings"]) if cfg["readings"] else found)]
+    marks = "", ",token_choice.standardise=corpus", ",token_choice.pool_eos=false,token_choice.standardise=corpus"
+    assert names == [f"embedded{mark}/moee-causal-untrained" for mark in marks]
 
 
 def test_a_study_keeps_what_deviates_in_its_name(tmp_path: Path) -> None:
