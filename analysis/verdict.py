@@ -52,9 +52,11 @@ def _told(pair: pd.Series, settings: Settings) -> str:
             f" smallest possible is {fraction(pair['p_min_adjusted'])}{after}."
         )
     if seeds < FEWEST_SEEDS:
+        apart, of = SAME_DESIGN
         return (
-            f"This speaks of these runs alone (p {raw} over tasks{after}): a claim about designs takes"
-            f" {FEWEST_SEEDS} seeds or more of each."
+            f"This speaks of these runs alone (p {raw} over tasks{after}): runs of one design differ, too (p at most"
+            f" .05 in {apart} of {of} pairs of such runs), and a claim about designs takes {FEWEST_SEEDS} seeds of"
+            " each or more."
         )
     differ = settings.correction == RESAMPLED
     over_tasks, after = (after, after_correction(settings, seeds=True)) if differ else ("", after)

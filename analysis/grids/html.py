@@ -21,9 +21,11 @@ class HtmlCell(Cell):
 
 @dataclass(frozen=True)
 class HtmlGrid(Grid):
-    """A grid of `HtmlCell`, its title never empty; `narrow`: its names are short enough to stay on one line."""
+    """A grid of `HtmlCell`, its title never empty; `narrow`: its names are short enough to stay on one line; `labels`:
+    what a card calls each column, without what stands in brackets but where two would be called the same."""
 
     narrow: bool = False
+    labels: tuple[str, ...] = ()
 
 
 def html_grid(grid: Grid) -> HtmlGrid:
@@ -35,7 +37,9 @@ def html_grid(grid: Grid) -> HtmlGrid:
     header = [re.sub(r"\([^)]*\)", lambda m: m[0].replace(" ", NO_BREAK), name) for name in grid.header]
     narrow = all(len(row[0].text) <= LONGEST for row in rows)
     title = grid.title or grid.name.capitalize()
-    return HtmlGrid(**{**vars(grid), "title": title, "header": header, "rows": rows}, narrow=narrow)
+    bare = [name.partition(" (")[0] for name in header]
+    labels = tuple(short if bare.count(short) == 1 else name for short, name in zip(bare, header, strict=True))
+    return HtmlGrid(**{**vars(grid), "title": title, "header": header, "rows": rows}, narrow=narrow, labels=labels)
 
 
 def _cell(cell: Cell, column: int, grid: Grid, above: list[Cell]) -> HtmlCell:

@@ -21,12 +21,17 @@ function sorted(rows, values, numeric, down) {
   const full = rows.filter(known).sort((a, b) => (down ? compare(b, a) : compare(a, b)));
   return [...full, ...rows.filter((row) => !known(row))]; // what has no value stays at the end
 }
-// A table that is wider than its place gets closer cells, then cards: none is cut off.
+// A table that is wider than its place gets closer cells, then cards: none is cut off. The first, which is to be seen
+// beside the verdict, is tried with its heads upright before that.
 const fitted = new ResizeObserver((boxes) => boxes.forEach(({ target }) => {
-  target.classList.remove("tight", "cards");
-  for (const look of ["tight", "cards"]) if (target.scrollWidth > target.clientWidth) target.classList.add(look);
+  const looks = target.closest("details") ? ["tight", "tight cards"] : ["tight", "tight upright", "tight cards"];
+  target.className = "scroll";
+  for (const look of looks) if (target.scrollWidth > target.clientWidth) target.className = `scroll ${look}`;
 }));
 document.querySelectorAll(".scroll").forEach((box) => fitted.observe(box));
+// On a telephone the words on the first figure are folded, so that the table below it is on the screen.
+const words = document.querySelector("details.words");
+if (words && matchMedia("(max-width: 40rem)").matches) words.open = false;
 // Links open the sections that they point into; printing opens all.
 const openTo = (node) => { for (let at = node; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; };
 const reveal = () => {

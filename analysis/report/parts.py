@@ -83,7 +83,7 @@ def representation_parts(settings: Settings) -> list[Part]:
 
 def _part(answer: dict[str, Any], said: str) -> Part:
     grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
-    figures = [page_figure(figure) | {"file": ""} for figure in answer["figures"]]  # beside that folder, not this page
+    figures = [page_figure(figure) for figure in answer["figures"]]
     return Part(
         answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"] + said
     )
@@ -98,4 +98,4 @@ def page_figure(words: dict[str, Any]) -> dict[str, Any]:
     """Return `figure_words` as the page shows them: the SVG within it is sharp, and its ids clash with no other's."""
     shown = {key: words[key] for key in ("name", "title", "caption", "alt", "width", "height")}
     source = f"data:image/svg+xml;base64,{words['svg']}"
-    return shown | {"source": source, "file": f"figures/{words['name']}.pdf"}
+    return shown | {"source": source}

@@ -96,7 +96,7 @@ def test_the_page_is_whole_and_accessible(ours):
     assert not [a for _, a in reader.tags if a.get("src", "data:").partition(":")[0] != "data"]
     assert not re.search(r"@import|url\(|<link", page)
     text = " ".join(reader.text)
-    folded = page.index("<details")
+    folded = page.index('<details class="fold"')
     assert page.index(ours.summary[:40]) < page.index('id="figure-forest"') < page.index('id="table-by-type"') < folded
     assert page.index(ours.verdict[:40]) > folded
     assert page[:folded].count("<table") == page[:folded].count("<figure") == 1
@@ -133,6 +133,15 @@ def test_a_cell_knows_its_head(ours):
     (grid,) = [grid for grid in ours.grids() if grid.name == "pairs"]
     heads = [name.partition(" (")[0] for name in grid.header]
     assert labels == heads * len(grid.rows)
+    scores = page.partition('id="table-by-type"')[2].partition("</table>")[0]
+    labels = re.findall(r'<t[dh][^>]* data-label="([^"]*)"', scores)[:5]
+    assert [label.replace("\u00a0", " ") for label in labels] == [
+        "Design",
+        "Retrieval",
+        "STS",
+        "Mean (16 tasks)",  # "Mean" alone would be two columns of one name
+        "Mean (2 types)",
+    ]
 
 
 def test_names_are_escaped_everywhere(foreign):
