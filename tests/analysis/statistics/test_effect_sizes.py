@@ -43,6 +43,8 @@ def test_the_interval_of_rank_biserial_holds_its_expectation(n, draw):
     found = effect_sizes(d, r)
     true = r.rank_biserial.mean()
     assert ((found["rank_biserial_low"] <= true) & (true <= found["rank_biserial_high"])).mean() > 0.935
+    if draw == "normal":  # where the interval of d_z is exact
+        assert ((found["d_z_low"] <= -0.6) & (found["d_z_high"] >= -0.6)).mean() == pytest.approx(0.95, abs=0.012)
 
 
 def test_differences_that_hardly_vary_have_ends_and_take_no_time():
