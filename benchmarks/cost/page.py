@@ -18,7 +18,7 @@ from training.cost.flops import Work
 TERA, PETA = 1e12, 1e15
 PARTS_OF_ONE = {2: "half", 3: "third", 4: "quarter", 8: "eighth"}
 HEAD = ["base", "cell", "training, PFLOP", "scoring, PFLOP", "of them the head", "training, GPU h", "scoring, GPU h"]
-HEAD += ["together", "together, head in TF32"]
+HEAD += ["together", "together, head in float32"]
 GIB = 2**30
 PARAMETERS_IN_A_CHECKPOINT = 3  # each trained parameter and AdamW's two moments
 FLOAT32, BF16 = 4, 2  # bytes
@@ -29,7 +29,7 @@ FORMULA = """
     training FLOPs = texts (B_text + F_text) + tokens (B_token + F_token) + squares (B_square + F_square)
     scoring FLOPs  = texts F_text + tokens F_token + squares F_square
     texts of training = steps x queries x (2 + hard negatives);  squares: the sum over texts of length^2
-    speed = utilisation x matrix rate: of bf16 for the FLOPs of m1, of float32 for what another cell adds to them
+    speed = utilisation x matrix rate: of bf16 for the FLOPs of m1, of TF32 for what another cell adds to them
 
 F: forward, B: forward and backward. GradCache runs F once more. What a chunk costs once is left out here."""
 
@@ -111,7 +111,8 @@ def basis_text(inputs: study.Inputs) -> str:
   lengths are assumed to be those of the docstring triples** (benchmarks/gpu_card/lengths.json).
 * Scoring, `benchmark="{paper}" instructions={asked}`: each distinct text once, by mteb's descriptive statistics, at
   {inputs.characters:g} characters a token (**assumed**: the embedded tokenizer's on docstrings).
-* FLOPs by the closed form of `training/cost/flops.py`: the backbone's products in bf16, a trained head's in float32.
+* FLOPs by the closed form of `training/cost/flops.py`: the backbone's products in bf16, a trained head's in TF32, as
+  `tf32: true` of the experiment allows.
 * **Assumed, not measured**{where}: large products reach {bf16} TFLOP/s in bf16, {fp32} in float32, {tf32} in TF32, and
   a run gets {a.utilisation:.0%} of that. `python -m benchmarks.gpu_card.gpu` measures it; `--rate`, `--utilisation` and
   so on assume otherwise.
@@ -126,8 +127,8 @@ def cells_text(inputs: study.Inputs) -> str:
         of_base = [study.Hours(0, True)] * 4
         work = inputs.works(model)
         for cell, (pooler, attn) in study.CELLS.items():
-            (training, scoring), tf32 = (inputs.hours(model, cell, work, t) for t in (False, True))
-            hours = [training, scoring, training + scoring, tf32[0] + tf32[1]]
+            (training, scoring), full = (inputs.hours(model, cell, work, t) for t in (None, False))
+            hours = [training, scoring, training + scoring, full[0] + full[1]]
             of_base = [a + b for a, b in zip(of_base, hours, strict=True)]
             flops = [study.needed(model, cell, part, work[part]) for part in study.PARTS]
             head = sum(f.head for f in flops) / sum(f.total for f in flops)
@@ -150,18 +151,18 @@ def heads_text(inputs: study.Inputs) -> str:
     for model in MODELS:
         count, plain = study.coefficients(model, "m5").forward, study.coefficients(model, "m1").forward
         flops = study.needed(model, "m5", "training", inputs.works(model)["training"])
-        seconds = flops.seconds(a.bf16, a.fp32)
+        full, seconds = (flops.seconds(a.bf16, rate) for rate in (a.fp32, a.tf32))
         lines.append(
             f"* {model}: {count.text / 1e9:,.0f} GFLOP a text and forward pass, as many as the backbone's for "
-            f"{count.text / plain.token:,.0f} tokens. In float32 at the assumed rates that is "
-            f"{1 - flops.backbone / a.bf16 / seconds:.0%} of the time of training m5 "
-            f"({seconds / a.utilisation / study.HOUR:,.0f} GPU h)."
+            f"{count.text / plain.token:,.1f} tokens. At the assumed rates that is "
+            f"{1 - flops.backbone / a.bf16 / seconds:.1%} of the time of training m5 "
+            f"({seconds / a.utilisation / study.HOUR:,.1f} GPU h) in TF32, "
+            f"{1 - flops.backbone / a.bf16 / full:.1%} ({full / a.utilisation / study.HOUR:,.1f} GPU h) in float32."
         )
-    factor = a.bf16 / a.fp32
-    text = f"""The paper's head runs an MLP on each of its queries for each text, and the program computes it in
-float32, where the card's products are taken to be {factor:.0f} times as slow as in bf16."""
-    end = """With TF32 the last column of the table holds. The program does not use it: TF32 keeps ten bits of a
-mantissa, so that each factor of a product is off by up to 2^-11 of its size.
+    text = f"""The paper's head runs an MLP on each of its queries for each text. Its products are of float32 numbers; the
+card's are taken to be {a.bf16 / a.fp32:.0f} times as slow there as in bf16, and {a.bf16 / a.tf32:.0f} times in TF32."""
+    end = """The experiments say `tf32: true`, so the hours above are with TF32; `tf32=false` in the command takes the last
+column's. TF32 keeps ten bits of a mantissa, so that each factor of a product is off by up to 2^-11 of its size.
 `benchmarks.gpu_card.gpu` measures both."""
     return "\n\n".join([text, "\n".join(lines), end])
 

@@ -150,9 +150,10 @@ class Inputs:
         return {name: Scored.of(name, self.characters) for name in (PAPER, NEWER)}
 
     def hours(
-        self, model: str, cell: str, work: dict[str, Work], tf32: bool = False, once: bool = False
+        self, model: str, cell: str, work: dict[str, Work], tf32: bool | None = None, once: bool = False
     ) -> list[Hours]:
-        """GPU hours of training and of scoring."""
+        """GPU hours of training and of scoring. tf32: of the head's products; None: as the experiment has it."""
+        tf32 = base_config(model)["tf32"] if tf32 is None else tf32
         with_head = tf32 and CELLS[cell][0] != "eos"
         rates = [measured_rate(self.records, model, part, cell, with_head) for part in PARTS]
         flops = [needed(model, cell, part, work[part], once) for part in PARTS]

@@ -103,9 +103,13 @@ def test_the_cells_add_up_and_assumed_ones_are_marked(inputs):
     text = cells_text(inputs)
     work = training_work(base_config("qwen2_0_5b"))
     plain = work.tokens * 3e9 / 1e12 / 0.5 / 3600
-    headed = plain + work.texts * 4e10 / 1e11 / 0.5 / 3600
+    headed, full = (plain + work.texts * 4e10 / rate / 0.5 / 3600 for rate in (ASSUMED.tf32, ASSUMED.fp32))
     assert line(text, "qwen2_0_5b", "m1: eos x causal")[5] == f"≈{plain:,.1f}"
     assert line(text, "qwen2_0_5b", "m5: multilayer x bi")[5] == f"≈{headed:,.1f}"
+    assert base_config("qwen2_0_5b")["tf32"], "the hours are those of the experiment's own key"
+    of_both = [*inputs.hours("qwen2_0_5b", "m5", inputs.works("qwen2_0_5b"), tf32=False)]
+    assert of_both[0].hours == pytest.approx(full)
+    assert line(text, "qwen2_0_5b", "m5: multilayer x bi")[8] == str(of_both[0] + of_both[1])
     assert line(text, "qwen2_0_5b", "all five")[5] == f"**≈{plain + 4 * headed:,.1f}**"
     assert f"{2 * (plain + 4 * headed) / 8:,.0f} h for all ten" in text
     measured = Inputs([record()], ASSUMED, 4.0, 8)
@@ -126,8 +130,8 @@ def test_growth_is_relative_to_the_published_study(inputs):
 def test_what_is_assumed_is_said(inputs):
     assert "**Assumed, not measured** (no GPU was at hand)" in basis_text(inputs)
     heads = heads_text(inputs)
-    assert "10 GFLOP a text and forward pass, as many as the backbone's for 10 tokens" in heads
-    assert "10 times as slow" in heads
+    assert "10 GFLOP a text and forward pass, as many as the backbone's for 10.0 tokens" in heads
+    assert "10 times as slow there as in bf16, and 2 times in TF32" in heads
 
 
 def test_disk_and_scored_texts(inputs):
