@@ -159,10 +159,11 @@ def heads_text(inputs: study.Inputs) -> str:
             f"({seconds / a.utilisation / study.HOUR:,.1f} GPU h) in TF32, "
             f"{1 - flops.backbone / a.bf16 / full:.1%} ({full / a.utilisation / study.HOUR:,.1f} GPU h) in float32."
         )
-    text = f"""The paper's head runs an MLP on each of its queries for each text. Its products are of float32 numbers; the
-card's are taken to be {a.bf16 / a.fp32:.0f} times as slow there as in bf16, and {a.bf16 / a.tf32:.0f} times in TF32."""
-    end = """The experiments say `tf32: true`, so the hours above are with TF32; `tf32=false` in the command takes the last
-column's. TF32 keeps ten bits of a mantissa, so that each factor of a product is off by up to 2^-11 of its size.
+    text = f"""The paper's head runs an MLP on each of its queries for each text. Its products are of float32
+numbers; the card's are taken to be {a.bf16 / a.fp32:.0f} times as slow there as in bf16, and
+{a.bf16 / a.tf32:.0f} times in TF32."""
+    end = """The experiments say `tf32: true`, so the hours above are with TF32; `tf32=false` in the command takes the
+last column's. TF32 keeps ten bits of a mantissa, so that each factor of a product is off by up to 2^-11 of its size.
 `benchmarks.gpu_card.gpu` measures both."""
     return "\n\n".join([text, "\n".join(lines), end])
 

@@ -131,7 +131,7 @@ def test_what_is_assumed_is_said(inputs):
     assert "**Assumed, not measured** (no GPU was at hand)" in basis_text(inputs)
     heads = heads_text(inputs)
     assert "10 GFLOP a text and forward pass, as many as the backbone's for 10.0 tokens" in heads
-    assert "10 times as slow there as in bf16, and 2 times in TF32" in heads
+    assert "10 times as slow there as in bf16, and\n2 times in TF32" in heads
 
 
 def test_disk_and_scored_texts(inputs):
