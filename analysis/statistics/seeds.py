@@ -55,11 +55,22 @@ def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) ->
     return f"only the seeds {', '.join(shared)}, which the designs share: {'; '.join(parts)}" if parts else ""
 
 
+def copies(cube: Floats) -> Bools:
+    """Return which designs [D] of `cube` [D, tasks, seeds] have the same scores with every seed: one run, not several.
+
+    An encoder that nothing trained is one: its scores under three seeds are copies.
+    """
+    known = ~np.isnan(cube)
+    highest, lowest = (np.where(known, cube, end) for end in (-np.inf, np.inf))
+    return np.asarray((highest.max(axis=2, initial=-np.inf) == lowest.min(axis=2, initial=np.inf)).all(axis=1))
+
+
 @dataclass(frozen=True)
 class SeedMeans:
     """Of P pairs how many seeds their claim rests on, and what they say; the floats are nan below FEWEST_SEEDS.
 
-    `n_seeds`: seeds that both designs have, or, where `seeds_paired` is false, runs of the design with fewer.
+    `n_seeds`: seeds that both designs have, or, where `seeds_paired` is false, runs of the design with fewer; at most 1
+    where the seeds of both are copies.
     `mean_seeds`: mean difference over tasks and these runs; `error_seeds`: its standard error where tasks and seeds
     are random; `df_seeds`: its degrees of freedom.
     """
@@ -95,6 +106,8 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
             tables = [runs[0][..., other], runs[1][..., one]] if apart else [(runs[0] + runs[1])[..., shared]]
             squared, freedom, _ = combined_error(*_parts(tables))
             result[:, some] = sum(table.mean(axis=(1, 2)) for table in tables), np.sqrt(squared), freedom
+    alike = copies(cube)[first] & copies(cube)[second]
+    count[alike], result[:, alike] = np.minimum(count[alike], 1), np.nan
     return SeedMeans(count, paired, *result)
 
 

@@ -7,7 +7,15 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from analysis.statistics.seeds import SeedMeans, compare_runs, model_intervals, outside, over_tasks_and_seeds, two_sided
+from analysis.statistics.seeds import (
+    SeedMeans,
+    compare_runs,
+    copies,
+    model_intervals,
+    outside,
+    over_tasks_and_seeds,
+    two_sided,
+)
 from analysis.statistics.wilcoxon import signed_rank
 
 FIRST, SECOND = np.array([0]), np.array([1])
@@ -92,7 +100,7 @@ def test_unpaired_is_welch_over_seeds_without_a_rest_and_student_over_tasks_with
     p = two_sided(compare_runs(one[None], other[None], paired=False))
     welch = stats.ttest_ind(other.mean(axis=0), one.mean(axis=0), equal_var=False).pvalue
     np.testing.assert_allclose(p, welch, rtol=1e-9)
-    one, other = (rng.normal(0.2 * k, 1, (tasks, 1)).repeat(n, axis=1) for k, n in enumerate(seeds))
+    one, other = (rng.normal(0.2 * k, 1, (tasks, 1)) + 1e-13 * np.arange(n) for k, n in enumerate(seeds))  # no copies
     p = two_sided(compare_runs(one[None], other[None], paired=False))
     np.testing.assert_allclose(p, stats.ttest_rel(other[:, 0], one[:, 0]).pvalue, rtol=1e-9)
 
@@ -139,12 +147,25 @@ def test_many_pairs_at_once_are_those_one_by_one(monkeypatch):
 
 
 def test_equal_scores_are_told_of_no_design_and_within_any_margin():
-    of = over_tasks_and_seeds(np.full((2, 5, 3), 0.4), FIRST, SECOND)
+    equal = np.full((2, 5, 3), 0.4) + np.array([-0.1, 0.0, 0.1])
+    of = over_tasks_and_seeds(equal, FIRST, SECOND)
     assert two_sided(of) == [1.0]
     assert outside(of, 0.001) == [0.0]
     assert outside(of, 0.0) == [1.0]
-    shifted = np.full((2, 5, 3), 0.4) + np.array([0, 0.01])[:, None, None]
+    shifted = equal + np.array([0, 0.01])[:, None, None]
     assert two_sided(over_tasks_and_seeds(shifted, FIRST, SECOND)) == [0.0]
+
+
+def test_copies_of_one_run_are_no_seeds():
+    """An untrained encoder scored under three seeds: against its like no claim, against trained runs a constant."""
+    rng = np.random.default_rng(5)
+    cube = rng.normal(size=(3, 20, 3))
+    cube[:2] = cube[:2, :, :1]
+    found = over_tasks_and_seeds(cube, np.array([0, 0]), np.array([1, 2]))
+    assert found.n_seeds.tolist() == [1, 3]
+    assert np.isnan([found.mean_seeds[0], found.error_seeds[0], two_sided(found)[0]]).all()
+    np.testing.assert_allclose(found.mean_seeds[1], (cube[2] - cube[0]).mean(), rtol=1e-12)
+    assert copies(cube).tolist() == [True, True, False]
 
 
 def test_one_task_says_nothing_of_others():
