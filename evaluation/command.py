@@ -29,7 +29,7 @@ from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
 from evaluation.plan.plan import Plan, check_mode
 from evaluation.plan.speed import remember
-from evaluation.report import report, score_table, task_notes
+from evaluation.report import report, task_notes
 from evaluation.results import nothing_left
 from evaluation.scoring import Options, Outcome, score
 from records.fingerprint import remember_below
@@ -141,11 +141,11 @@ def run(cfg: Config) -> list[Outcome]:
     with crew(cfg["devices"], cfg["threads"], cfg["accelerator"]) as others:
         outcomes = _score_all(found, tasks.tasks, cfg, plan, others)
     print(f"\n{report(outcomes)}\n")
-    _conclude(outcomes, found, tasks.tasks, cfg)
+    conclude(outcomes, found, tasks.tasks, cfg)
     return outcomes
 
 
-def _conclude(outcomes: Sequence[Outcome], found: Sequence[Candidate], tasks: Sequence[Any], cfg: Config) -> None:
+def conclude(outcomes: Sequence[Outcome], found: Sequence[Candidate], tasks: Sequence[Any], cfg: Config) -> None:
     """Say where the scores lie, and what to know of them."""
     for place in dict.fromkeys(str(candidate.results) for candidate in found):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
@@ -153,35 +153,6 @@ def _conclude(outcomes: Sequence[Outcome], found: Sequence[Candidate], tasks: Se
     notes += overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
     for note in notes:
         print(f"Note: {note}")
-
-
-def deal_out(cfg: Config) -> list[list[str]]:
-    """Return the tasks of each of the jobs of `cfg` (its `shards`, or one); none where all is scored."""
-    from evaluation.crew import outer
-    from evaluation.shards import Shards
-
-    check(cfg)
-    check_encoder(cfg)
-    if outer():
-        raise UserError(
-            "shards= and launcher= start jobs of their own. Give the command once, without srun or torchrun."
-        )
-    with quiet():
-        dealt = Shards.of(cfg).dealt(cfg["shards"] or 1)
-    counts = ", ".join(str(len(tasks)) for tasks in dealt)
-    print(f"{sum(map(len, dealt))} tasks to score, in {len(dealt)} jobs: {counts}." if dealt else "All is scored.")
-    return dealt
-
-
-def conclude(cfg: Config) -> None:
-    """Print the table of what the jobs of `cfg` scored, read from the results folder alone."""
-    from evaluation.shards import Shards
-
-    with quiet():
-        shards = Shards.of(cfg)
-        outcomes = shards.outcomes()
-    print(f"\n{score_table(outcomes)}\n")
-    _conclude(outcomes, shards.found, shards.tasks.tasks, cfg)
 
 
 # of our own encoders

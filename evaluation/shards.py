@@ -1,17 +1,21 @@
 """The tasks of one evaluation as several jobs: dealt out by their texts, and read from disk as one table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from evaluation.candidates.candidates import Candidate, Config, candidates
+from cli.quiet import quiet
+from evaluation.candidates.candidates import Candidate, Config, candidates, configured
 from evaluation.candidates.readings import check_readings, read_by
-from evaluation.crew import deal
+from evaluation.command import check, check_encoder, conclude, run
+from evaluation.crew import deal, outer
 from evaluation.instructions import read_instructions
 from evaluation.plan.plan import scored_in
 from evaluation.plan.work import forecast
+from evaluation.report import score_table
 from evaluation.results import main_score, written_record
 from evaluation.scoring import Outcome
 from evaluation.tasks.chosen import TaskSet, task_set
@@ -110,3 +114,51 @@ class Shards:
             counted = {name: overlap[name] for name in scores if name in overlap}
             outcomes.append(Outcome(candidate.title, folder, scores, overlap=counted))
         return outcomes
+
+
+def in_jobs(words: Sequence[str], start: Callable[[list[list[str]], Callable[[Config], None]], None]) -> None:
+    """Have jobs score the tasks that are left, then print the table of all.
+
+    start: runs the function that it is given on the configuration of a job for each list of tasks.
+    """
+    cfg = configured(words)
+    dealt = deal_out(cfg)
+    if cfg["plan"]:
+        run({**cfg, "devices": 1})
+        return
+    if dealt:
+        start(dealt, partial(_score, asked=cfg["asked"]))
+    _table(cfg)
+
+
+def _score(config: Config, asked: Sequence[str]) -> None:
+    """Score what a job's configuration asks for; a process that encodes for another one ends well."""
+    try:
+        run({**config, "asked": asked})
+    except SystemExit as left:
+        if left.code:
+            raise
+
+
+def deal_out(cfg: Config) -> list[list[str]]:
+    """Return the tasks of each of the jobs of `cfg` (its `shards`, or one); none where all is scored."""
+    check(cfg)
+    check_encoder(cfg)
+    if outer():
+        raise UserError(
+            "shards= and launcher= start jobs of their own. Give the command once, without srun or torchrun."
+        )
+    with quiet():
+        dealt = Shards.of(cfg).dealt(cfg["shards"] or 1)
+    counts = ", ".join(str(len(tasks)) for tasks in dealt)
+    print(f"{sum(map(len, dealt))} tasks to score, in {len(dealt)} jobs: {counts}." if dealt else "All is scored.")
+    return dealt
+
+
+def _table(cfg: Config) -> None:
+    """Print the table of what the jobs of `cfg` scored, read from the results folder alone."""
+    with quiet():
+        shards = Shards.of(cfg)
+        outcomes = shards.outcomes()
+    print(f"\n{score_table(outcomes)}\n")
+    conclude(outcomes, shards.found, shards.tasks.tasks, cfg)

@@ -11,9 +11,9 @@ from mteb.models.model_meta import ModelMeta
 
 from cli.errors import UserError
 from evaluation import results
-from evaluation.command import configured, deal_out, run
+from evaluation.command import configured, run
 from evaluation.mteb_encoder import SharedCache
-from evaluation.shards import Shards
+from evaluation.shards import Shards, deal_out
 from tests.started import run_here
 
 TASKS = ["Asked", "Graded", "Pairs", "Classes"]
