@@ -52,7 +52,10 @@ def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
     )
     assert scored(f"foreign={small_model}", "accelerator=cpu").computed == 0, "it is finished"
     names = {model.model_name for model in mteb.ResultCache(tmp_path / "scores").load_results().model_results}
-    assert names == {"embedded/mean-causal-untrained", f"{small_model.parent.name}/{small_model.name}"}
+    assert names == {
+        "embedded,token_choice.pool_eos=false/mean-causal-untrained",
+        f"{small_model.parent.name}/{small_model.name}",
+    }
 
 
 def test_an_adapter_is_read_with_its_base(small_model, adapter, tmp_path):
