@@ -172,13 +172,16 @@ def _whole(cfg: Config) -> list[Candidate]:
 
 
 def _zero_shot(cfg: Config) -> Candidate:
-    """An encoder that no run made; its study names token_choice, template and lineage as train.py does: they give
-    vectors of their own."""
+    """An encoder that no run made; its study names max_length, token_choice, template and lineage as train.py
+    does: they give vectors of their own."""
     stages = read_stages(cfg.get("lineage"))
     template = cfg.get("template", {}).get("name", DEFAULT.name)
     usual, choice = plain(composed("evaluate"))["token_choice"], flat({"token_choice": cfg.get("token_choice", {})})
     differing = [f",{key}={short(value)}" for key, value in choice.items() if value != usual[key.partition(".")[2]]]
-    study = "".join([cfg["study"], *differing]) + (f",template={template}" if template != DEFAULT.name else "")
+    longer = (
+        [f",max_length={cfg['max_length']}"] if cfg["max_length"] != cfg.get("text_length", cfg["max_length"]) else []
+    )
+    study = "".join([cfg["study"], *longer, *differing]) + (f",template={template}" if template != DEFAULT.name else "")
     study += f",lineage={label(stages, cfg['seed'])}" if stages else ""
     manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
     if stages:

@@ -60,13 +60,15 @@ def test_how_tokens_are_read_is_in_the_name_where_it_is_not_as_ever(asked, tmp_p
         [],
         ["token_choice.standardise=corpus"],
         ["token_choice.standardise=corpus", "token_choice.pool_eos=false"],
+        ["max_length=32"],
     )
     names = []
     for choice in choices:
         cfg = configured([*words, *choice, "token_choice.pool_bos=false"])
         found = candidates(cfg)
         names += [c.name for c in (read_by(found, cfg["readings"]) if cfg["readings"] else found)]
-    marks = "", ",token_choice.standardise=corpus", ",token_choice.pool_eos=false,token_choice.standardise=corpus"
+    standard = ",token_choice.standardise=corpus"
+    marks = "", standard, f",token_choice.pool_eos=false{standard}", ",max_length=32"
     assert names == [f"embedded{mark}/moee-causal-untrained" for mark in marks]
 
 
