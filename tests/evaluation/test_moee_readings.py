@@ -29,7 +29,7 @@ MEANT = {
 
 @pytest.fixture
 def words(small_moe, folder) -> list[str]:
-    setting = ["attn=bi", f"model.path={small_moe}", "precision=fp32", "max_length=24", "accelerator=cpu"]
+    setting = ["attn=bi", f"model.path={small_moe}", "precision=fp32", "text_length=24", "accelerator=cpu"]
     return ["run=null", *setting, f"tasks_dir={folder}", "tasks=[Asked,Graded,Pairs]", "progress=false"]
 
 

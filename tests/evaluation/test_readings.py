@@ -23,7 +23,7 @@ NAMES = ["eos", "mean", "layer:0/mean", "layer:1/eos"]
 
 @pytest.fixture
 def words(small_model, folder, tmp_path) -> list[str]:
-    setting = ["attn=bi", f"model.path={small_model}", "precision=fp32", "max_length=24", "accelerator=cpu"]
+    setting = ["attn=bi", f"model.path={small_model}", "precision=fp32", "text_length=24", "accelerator=cpu"]
     return ["run=null", *setting, f"tasks_dir={folder}", "tasks=[Asked,Graded,Pairs,Clusters]", "progress=false"]
 
 

@@ -20,7 +20,7 @@ def representation_words(small_model, tmp_path_factory):
     place = tmp_path_factory.mktemp("representation")
     return [
         f"model.path={small_model}",
-        *("attn=bi", "pooler=multilayer", "precision=fp32", "accelerator=cpu", "max_length=48", "progress=false"),
+        *("attn=bi", "pooler=multilayer", "precision=fp32", "accelerator=cpu", "text_length=48", "progress=false"),
         *("benchmark=docs_smoke", f"tasks=[{','.join(TASKS)}]", "texts=12"),
         f"cache_dir={place / 'cache'}",
         f"out={place / 'out'}",
