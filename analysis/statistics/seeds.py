@@ -106,7 +106,8 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
             tables = [runs[0][..., other], runs[1][..., one]] if apart else [(runs[0] + runs[1])[..., shared]]
             squared, freedom, _ = combined_error(*_parts(tables))
             result[:, some] = sum(table.mean(axis=(1, 2)) for table in tables), np.sqrt(squared), freedom
-    alike = copies(cube)[first] & copies(cube)[second]
+    one_run = copies(cube)
+    alike = one_run[first] & one_run[second]
     count[alike], result[:, alike] = np.minimum(count[alike], 1), np.nan
     return SeedMeans(count, paired, *result)
 

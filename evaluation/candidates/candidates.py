@@ -176,12 +176,11 @@ def _zero_shot(cfg: Config) -> Candidate:
     does: they give vectors of their own."""
     stages = read_stages(cfg.get("lineage"))
     template = cfg.get("template", {}).get("name", DEFAULT.name)
-    usual, choice = plain(composed("evaluate"))["token_choice"], flat({"token_choice": cfg.get("token_choice", {})})
-    differing = [f",{key}={short(value)}" for key, value in choice.items() if value != usual[key.partition(".")[2]]]
-    longer = (
-        [f",max_length={cfg['max_length']}"] if cfg["max_length"] != cfg.get("text_length", cfg["max_length"]) else []
-    )
-    study = "".join([cfg["study"], *longer, *differing]) + (f",template={template}" if template != DEFAULT.name else "")
+    length = cfg["max_length"]
+    usual = flat(plain(composed("evaluate"))) | {"max_length": cfg.get("text_length", length)}
+    chosen = flat({"max_length": length, "token_choice": cfg.get("token_choice", {})})
+    differing = [f",{key}={short(value)}" for key, value in chosen.items() if value != usual[key]]
+    study = "".join([cfg["study"], *differing]) + (f",template={template}" if template != DEFAULT.name else "")
     study += f",lineage={label(stages, cfg['seed'])}" if stages else ""
     manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
     if stages:
