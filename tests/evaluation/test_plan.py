@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.speed.startup import starts
 from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates.candidates import candidates
@@ -44,6 +45,12 @@ def test_the_texts_counted_are_those_that_mteb_asks_for(ours, candidate, bag, mo
         said = {side: read_instructions(mode).of(task.metadata, side) for side in ("query", "document")}
         expected = {(said[side], text) for side, text in texts_of_task(ours.data[task.metadata.name])}
         assert set(encoder.seen) == expected, task.metadata.name
+
+
+def test_the_benchmark_of_starts_waits_for_words_that_a_plan_has(ours, candidate, command, tmp_path) -> None:
+    """Else `make bench` stops after a whole evaluation, as it did when the docs benchmark had grown."""
+    (start,) = [start for start in starts(tmp_path) if start.words[0] == "evaluate.py"]
+    assert start.until and start.until in make_plan([candidate()], ours, command).text
 
 
 def test_two_encoders_are_counted_and_finished_tasks_are_not(ours, candidate, command) -> None:
