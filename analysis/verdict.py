@@ -19,6 +19,7 @@ from analysis.statistics.correction import RESAMPLED
 from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
 
 FEWEST_TASKS = 2
+COPIES = "the scores of either are equal with every seed, so these are copies of one run"
 TASKS_NAMED = 4  # of those that turn the mean round
 INFLUENCE = "influence"  # the question whose sentence belongs to the first screen
 
@@ -51,6 +52,8 @@ def _told(pair: pd.Series, settings: Settings) -> str:
             f"No result on so few tasks could show that this is more than chance: p {equals(pair['p'])}, and the"
             f" smallest possible is {fraction(pair['p_min_adjusted'])}{after}."
         )
+    if pair["copies"]:
+        return f"This speaks of these encoders alone (p {raw} over tasks{after}): {COPIES}."
     if seeds < FEWEST_SEEDS:
         apart, of = SAME_DESIGN
         return (
@@ -184,6 +187,8 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
         )
     over_tasks = f"p {equals(pair['p_adjusted'])}{after}{raw}"
     least, seeds = f"the smallest p that so many tasks allow is {floor}", int(pair["n_seeds"])
+    if pair["copies"]:
+        return f"{what} between these encoders: {over_tasks}; {least}. No claim about designs: {COPIES}."
     if seeds < FEWEST_SEEDS:
         apart, of = SAME_DESIGN
         return (

@@ -111,7 +111,7 @@ def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int]) -> Row:
         row["sign"] = f"{HOLDS} {same}" if test["told"] else NOT_TOLD
     if test["n_seeds"] < FEWEST_SEEDS:
         fewer = min(runs[name] for name in pair)
-        of_runs = f"{fewer} run{'s' if fewer > 1 else ''} each" if fewer < FEWEST_SEEDS else "copies of one run"
+        of_runs = "copies of one run" if test["copies"] else f"{fewer} run{'s' if fewer > 1 else ''} each"
         return row | {"verdict": f"no claim, {of_runs}"}
     told = TOLD if level else HOLDS if row["difference"] > 0 else OTHER_WAY
     verdict = told if test["told"] else NOT_TOLD

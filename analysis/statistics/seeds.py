@@ -70,7 +70,7 @@ class SeedMeans:
     """Of P pairs how many seeds their claim rests on, and what they say; the floats are nan below FEWEST_SEEDS.
 
     `n_seeds`: seeds that both designs have, or, where `seeds_paired` is false, runs of the design with fewer; at most 1
-    where the seeds of both are copies.
+    where the seeds of both are copies (`copies`).
     `mean_seeds`: mean difference over tasks and these runs; `error_seeds`: its standard error where tasks and seeds
     are random; `df_seeds`: its degrees of freedom.
     """
@@ -80,6 +80,7 @@ class SeedMeans:
     mean_seeds: Floats
     error_seeds: Floats
     df_seeds: Floats
+    copies: Bools
 
 
 def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
@@ -107,9 +108,9 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
             squared, freedom, _ = combined_error(*_parts(tables))
             result[:, some] = sum(table.mean(axis=(1, 2)) for table in tables), np.sqrt(squared), freedom
     one_run = copies(cube)
-    alike = one_run[first] & one_run[second]
-    count[alike], result[:, alike] = np.minimum(count[alike], 1), np.nan
-    return SeedMeans(count, paired, *result)
+    alike = one_run[first] & one_run[second] & (count > 1)
+    count[alike], result[:, alike] = 1, np.nan
+    return SeedMeans(count, paired, *result, alike)
 
 
 def compare_runs(one: Floats, other: Floats, paired: bool) -> SeedMeans:

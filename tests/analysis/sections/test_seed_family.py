@@ -11,7 +11,7 @@ from analysis.questions.question import Material
 from analysis.questions.seeds import answer
 from analysis.settings import Settings
 from analysis.statistics.correction import holm
-from analysis.verdict import verdict
+from analysis.verdict import summary, verdict
 from tests.analysis.three_seeds import long_frame
 
 DESIGNS = ["control", "a", "b", "c", "d"]
@@ -51,6 +51,16 @@ def test_any_of_four_is_told_in_five_per_cent_of_studies_at_most(monkeypatch, li
         assert told <= binom.ppf(0.99, STUDIES, 0.05)
     else:
         assert told > 15, "a rule that never tells would hold its level too"
+
+
+def test_copies_of_one_run_make_no_claim_and_are_called_so():
+    """Five encoders that nothing trained, scored under three seeds; with a seed that differs it is a study of three."""
+    scores = np.repeat(study(np.random.default_rng(2), 0.02)[:, :, :1], 3, axis=2)
+    for said in (summary(material(scores)), verdict(material(scores))):
+        assert "copies of one run" in said and "told of the designs" not in said, said
+    scores[:, 0, 0] += 1e-6
+    for said in (summary(material(scores)), verdict(material(scores))):
+        assert "copies" not in said and "told of the designs" in said, said
 
 
 @pytest.mark.parametrize(("words", "m"), [({}, 4), ({"correction": "none"}, 1)])
