@@ -110,7 +110,7 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
     one_run = copies(cube)
     alike = one_run[first] & one_run[second] & (count > 1)
     count[alike], result[:, alike] = 1, np.nan
-    return SeedMeans(count, paired, *result, alike)
+    return SeedMeans(count, paired, result[0], result[1], result[2], alike)
 
 
 def compare_runs(one: Floats, other: Floats, paired: bool) -> SeedMeans:

@@ -50,7 +50,8 @@ def test_the_texts_counted_are_those_that_mteb_asks_for(ours, candidate, bag, mo
 def test_the_benchmark_of_starts_waits_for_words_that_a_plan_has(ours, candidate, command, tmp_path) -> None:
     """Else `make bench` stops after a whole evaluation, as it did when the docs benchmark had grown."""
     (start,) = [start for start in starts(tmp_path) if start.words[0] == "evaluate.py"]
-    assert start.until and start.until in make_plan([candidate()], ours, command).text
+    assert start.until
+    assert start.until in make_plan([candidate()], ours, command).text
 
 
 def test_two_encoders_are_counted_and_finished_tasks_are_not(ours, candidate, command) -> None:

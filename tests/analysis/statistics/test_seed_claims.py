@@ -162,7 +162,8 @@ def test_copies_of_one_run_are_no_seeds():
     cube = rng.normal(size=(3, 20, 3))
     cube[:2] = cube[:2, :, :1]
     found = over_tasks_and_seeds(cube, np.array([0, 0]), np.array([1, 2]))
-    assert found.n_seeds.tolist() == [1, 3] and found.copies.tolist() == [True, False]
+    assert found.n_seeds.tolist() == [1, 3]
+    assert found.copies.tolist() == [True, False]
     assert np.isnan([found.mean_seeds[0], found.error_seeds[0], two_sided(found)[0]]).all()
     np.testing.assert_allclose(found.mean_seeds[1], (cube[2] - cube[0]).mean(), rtol=1e-12)
     assert copies(cube).tolist() == [True, True, False]
