@@ -15,6 +15,8 @@ usage: python -m encoders.export run=<run folder> to=<folder> [key=value ...]
   to        the folder to write, which must not hold anything yet; it appears whole or not at all
   adapter   (merged) merged: LoRA is added to the weights of the base, in float32. beside: the folder holds the adapter
             and the name of its base
+  onnx      (false) true: the folder holds onnx/model.onnx too, which runs without torch (pip install ".[onnx]"); for
+            designs whose pooling sentence-transformers has
   push      name on the hub, such as lab/mean-bi, under which the folder is put too, private; it takes a token
             (hf auth login)
   scores    results folder of evaluate.py whose scores of this run go into the model card; or one revision in it
@@ -26,7 +28,8 @@ examples:
   python -m encoders.export run=runs/embedded/multilayer-bi/seed=0 to=exported/model5 scores=runs/embedded/scores
 """
 LEAST_COSINE = 0.99999
-ADAPTERS = ("merged", "beside")
+CHOICES = {"adapter": ("merged", "beside"), "onnx": ("false", "true")}  # the first is the default
+KEYS = ("run", "to", "adapter", "onnx", "push", "scores")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -48,19 +51,24 @@ def main(arguments: Sequence[str]) -> None:
     from encoders.export.card import write_card
     from encoders.export.exported import load_exported
     from encoders.export.folder import least_cosine, write_folder
+    from encoders.export.graph import check_graph, write_graph
     from records.atomic import replacing
 
     with quiet(), replacing(to) as draft:
-        exported = load_exported(run, words.get("adapter", "merged") == "merged")
+        exported = load_exported(run, words["adapter"] == "merged")
+        if words["onnx"] == "true":
+            check_graph(exported)
         write_folder(exported, draft)
         write_card(exported, draft, to.name, Path(words["scores"]) if "scores" in words else None)
-        cosine = least_cosine(exported, draft)
-        if cosine < LEAST_COSINE:
-            raise UserError(
-                f"{run} cannot be exported: sentence-transformers' vectors are others (cosine {cosine:.6f})."
-            )
+        cosines = {"sentence-transformers": least_cosine(exported, draft)}
+        if words["onnx"] == "true":
+            cosines["onnxruntime"] = write_graph(exported, draft)
+        for program, cosine in cosines.items():
+            if not cosine >= LEAST_COSINE:
+                raise UserError(f"{run} cannot be exported: the vectors of {program} are others (cosine {cosine:.6f}).")
     code = "" if exported.mode else ", trust_remote_code=True"
-    print(f"{to}: SentenceTransformer({str(to)!r}{code}); least cosine with the run's own vectors {cosine:.7f}.")
+    least = f"least cosine with the run's own vectors {min(cosines.values()):.7f}"
+    print(f"{to}: SentenceTransformer({str(to)!r}{code}); {least}.")
     if "push" in words:
         print(f"{_pushed(to, words['push'])}: the folder as it is, private until you change that.")
 
@@ -81,18 +89,19 @@ def _pushed(folder: Path, name: str) -> str:
 
 
 def _words(arguments: Sequence[str]) -> dict[str, str]:
-    words = {}
+    words = {key: choices[0] for key, choices in CHOICES.items()}
     for argument in arguments:
         key, _, value = argument.partition("=")
-        if key not in ("run", "to", "adapter", "scores", "push") or not value:
-            mend = nearest(key, ["run=", "to=", "adapter=", "scores=", "push="])
+        if key not in KEYS or not value:
+            mend = nearest(key, [f"{known}=" for known in KEYS])
             raise UserError(f"'{argument}' is no word of python -m encoders.export. {mend}")
         words[key] = value
     for key in ("run", "to"):
         if key not in words:
             raise UserError(f"{key}=<folder> is missing. See python -m encoders.export --help.")
-    if words.get("adapter", "merged") not in ADAPTERS:
-        raise UserError(f"adapter={words['adapter']} must be merged or beside.")
+    for key, choices in CHOICES.items():
+        if words[key] not in choices:
+            raise UserError(f"{key}={words[key]} must be {' or '.join(choices)}.")
     return words
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.torch import save_file
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig
@@ -124,8 +125,9 @@ def least_cosine(exported: Exported, folder: Path) -> float:
     queries, documents = ours.encode(texts), ours.encode(texts, template.asked("", "document"))
     model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=not exported.mode)
     theirs = [model.encode(texts), model.encode(texts, batch_size=1), model.encode_document(texts)]
-    cosines = [
-        np.einsum("ne,ne->n", x, y) / (np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1))
-        for x, y in zip([queries, queries, documents], theirs, strict=True)
-    ]
-    return float(np.min(cosines))
+    return float(rowwise_cosine(np.concatenate([queries, queries, documents]), np.concatenate(theirs)).min())
+
+
+def rowwise_cosine(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+    """Return the cosine [N] of each row of one matrix [N, E] with that of the other."""
+    return np.einsum("ne,ne->n", ours, theirs) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)

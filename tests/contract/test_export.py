@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from huggingface_hub import ModelCard
@@ -14,6 +15,7 @@ from mteb import TaskMetadata, TaskResult, get_task
 from peft import AutoPeftModel
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
+from transformers import AutoTokenizer
 
 from cli.errors import UserError
 from encoders.attention.probe import sight
@@ -159,6 +161,23 @@ def test_the_adapter_beside_its_base(awake_run, tmp_path, pooler, attn):
     assert cosines(ours.encode(TEXTS), model.encode(TEXTS)).min() > LEAST
 
 
+@pytest.mark.parametrize(("pooler", "attn"), [("eos", "causal"), ("weightedmean", "bi")])
+def test_a_graph_runs_without_torch(awake_run, tmp_path, pooler, attn):
+    """Of the folder's tokenizer and onnxruntime alone, padded, alone and cut."""
+    run, folder = awake_run(pooler, attn), tmp_path / "model"
+    main([f"run={run}", f"to={folder}", "onnx=true"])
+    ours = load_exported(run).text_encoder
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    session = onnxruntime.InferenceSession(folder / "onnx" / "model.onnx")
+    texts = [*TEXTS, "the sum of two arrays " * 40]
+    for batch in (texts, *([text] for text in texts)):
+        inputs = tokenizer(batch, padding=True, truncation=True, return_tensors="np", return_token_type_ids=False)
+        states, vectors = session.run(["last_hidden_state", "sentence_embedding"], dict(inputs))
+        assert states.shape[:2] == inputs["input_ids"].shape
+        assert cosines(ours.encode(batch), vectors).min() > LEAST
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
 def test_the_adapter_of_a_run_loads_by_itself(awake_run):
     """PEFT finds base and architecture in the adapter's own configuration."""
     run = awake_run("eos", "causal")
@@ -265,6 +284,8 @@ def test_what_is_written_is_pushed_with_a_token_alone(awake_run, tmp_path, monke
 REFUSED = {  # words, changes of the run -> what the error says
     "to={there}": "not empty",
     "to={new} adapter=apart": "merged or beside",
+    "to={new} onnx=true adapter=beside": "takes adapter=merged",
+    "to={new} onnx=yes": "false or true",
     "to={new} scores={there}": "no scores of",
     "to={new} score={there}": "Nearest: scores=",
     "adapter=merged": "to=<folder> is missing",
@@ -279,6 +300,15 @@ def test_wrong_words_are_one_line(awake_run, tmp_path, words):
     with pytest.raises(UserError, match=REFUSED[words]):
         main([f"run={awake_run('eos', 'causal')}", *words.format_map(places).split()])
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_graph_of_code_or_without_its_packages_is_refused(awake_run, tmp_path, monkeypatch):
+    with pytest.raises(UserError, match=r"onnx=true does not fit .* is code of the folder"):
+        main([f"run={awake_run('lastlayer', 'bi')}", f"to={tmp_path / 'model'}", "onnx=true"])
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(UserError, match=r"takes onnxscript, which is not installed: pip install '\.\[onnx\]'"):
+        main([f"run={awake_run('mean', 'bi')}", f"to={tmp_path / 'model'}", "onnx=true"])
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
