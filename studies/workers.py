@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -95,6 +96,8 @@ def finished_jobs(jobs: Sequence[Job], modules: Sequence[str]) -> list[str]:
 def _context(modules: Sequence[str]) -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(modules))
+    with chdir(HOME):  # the server looks for modules where it starts: another folder may hold packages of these names
+        forkserver.ensure_running()
     return context
 
 

@@ -71,6 +71,7 @@ def finished(config: Config, folder: RunFolder) -> bool:
     remember_below(config["cache_dir"])
     refuse_changed(config, folder, kind.read)
     keep_texts(folder.manifest()["data"], config["cache_dir"], lambda: kind.read(config["data"], config["cache_dir"]))
+    _clear(folder)  # a kill may have come between the last manifest and this
     return True
 
 
@@ -158,10 +159,15 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         "collapse": objective.collapse(steps["loss"], before, after) if t["max_steps"] else None,
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})
-    for name in (LAST, REFUSED, PROGRESS):
-        (folder.path / name).unlink(missing_ok=True)
+    _clear(folder)
     shown = list(after)[:SHOWN]
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in shown)
     loss = f"loss {closing['loss']:.3f}" if t["max_steps"] else "no step"
     print(f"{folder.path}: {loss}; held-out {scores}")
     warn(folder, closing)
+
+
+def _clear(folder: RunFolder) -> None:
+    """Remove what only an unfinished run needs."""
+    for name in (LAST, REFUSED, PROGRESS):
+        (folder.path / name).unlink(missing_ok=True)

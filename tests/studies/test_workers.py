@@ -64,6 +64,25 @@ def test_a_stop_reaches_what_runs(tmp_path, sent):
     _until(lambda: not Path(f"/proc/{process_id.read_text()}/exe").exists())
 
 
+ELSEWHERE = """
+import sys
+sys.path[0] = {root!r}
+from studies.workers import Job, run_jobs
+sys.exit(run_jobs([Job("one", ("-m", "cli.kinds"))], 1, ["cli.errors"], print)["one"])
+"""
+
+
+@pytest.mark.slow
+def test_jobs_are_of_this_checkout_wherever_it_is_called(tmp_path):
+    """A folder that holds a package of ours, such as another checkout, is not where jobs find their code."""
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "cli" / "__init__.py").write_text("open('imported', 'w')\n")
+    program = tmp_path / "program.py"
+    program.write_text(ELSEWHERE.format(root=str(ROOT)))
+    done = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not (tmp_path / "imported").exists(), done.stderr
+
+
 def _until(true):
     for _ in range(600):
         if true():
