@@ -68,7 +68,8 @@ ELSEWHERE = """
 import sys
 sys.path[0] = {root!r}
 from studies.workers import Job, run_jobs
-sys.exit(run_jobs([Job("one", ("-m", "cli.kinds"))], 1, ["cli.errors"], print)["one"])
+if __name__ == "__main__":
+    sys.exit(run_jobs([Job("one", ("-m", "cli.kinds"))], 1, ["cli.errors"], print)["one"])
 """
 
 
