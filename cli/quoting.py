@@ -10,7 +10,7 @@ from cli.compose import options
 from cli.errors import UserError
 
 OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir", "replay")  # runs/a/b/seed=0 holds a "="
-OF_EVALUATE = ("run", "tasks_dir", "results", "runs_dir", "cache_dir")
+OF_EVALUATE = ("run", "foreign", "tasks_dir", "results", "runs_dir", "cache_dir")
 PLAN = {"plan=true": "check=plan", "plan=false": "check=false"}
 LISTS = ("lineage", "lora.start")  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
@@ -32,7 +32,7 @@ def quoted(value: str) -> str:
 
 
 def as_typed(words: Iterable[str], keys: Sequence[str]) -> list[str]:
-    """Return the words, those of `keys` (patterns) and of `LISTS` with their values in quotes.
+    """Return the words, those of `keys` (patterns) and of `LISTS`, and all with a second "=", with values in quotes.
 
     `data.path=a.jsonl.gz,b.jsonl` means two files of one data set; unquoted, Hydra reads a sweep over two data sets
     (write `data.path=choice(a.jsonl,b.jsonl)` with -m for that), and stumbles over spaces and brackets in names.
@@ -43,7 +43,8 @@ def as_typed(words: Iterable[str], keys: Sequence[str]) -> list[str]:
 
 def _as_typed(word: str, keys: Sequence[str]) -> str:
     key, equals, value = word.partition("=")
-    typed = any(fnmatchcase(key, pattern) for pattern in (*keys, *LISTS))
+    of_a_folder = "=" in value and "(" not in value and not value.startswith("{")  # model.path=runs/a/b/seed=0/export
+    typed = of_a_folder or any(fnmatchcase(key, pattern) for pattern in (*keys, *LISTS))
     if not typed or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
         return word
     return f"{key}=[{quoted(value)}]" if key in LISTS else f"{key}={quoted(value)}"

@@ -25,6 +25,16 @@ def test_so_does_a_folder(key, path):
     assert composed("train", words)[key] == path
 
 
+def test_any_value_may_name_a_run_folder():
+    """Such as a base that a run has exported, or its adapter under foreign=; functions of Hydra keep their own "="."""
+    place = "runs/a/eos-bi/seed=0/adapter"
+    assert composed("train", train_words([f"model.path={place}"])).model.path == place
+    words = evaluate_words([f"foreign={place}", f"model.path={place}", "benchmark=docs"])
+    cfg = composed("evaluate", words)
+    assert (cfg.foreign, cfg.model.path) == (place, place)
+    assert train_words(["-m", "seed=range(start=1,stop=3)"]) == ["-m", "seed=range(start=1,stop=3)"]
+
+
 def test_a_stage_is_a_list_of_one():
     for path in ("runs/s,objective=mntp/mean-bi/seed=0", "it's here"):
         words = train_words([f"lineage={path}"])
