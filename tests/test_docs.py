@@ -89,7 +89,7 @@ def test_the_readme_is_short():
 
 def test_the_readme_shows_a_whole_pooler():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,), (words,) = (re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S) for kind in ("python", "yaml"))
+    (code, _), (words,) = (re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S) for kind in ("python", "yaml"))
     name = re.search(r"^name: (\w+)$", words, re.M).group(1)
     assert code == (ROOT / "poolers" / f"{name}.py").read_text(encoding="utf-8")
     assert words == (CONF / "pooler" / f"{name}.yaml").read_text(encoding="utf-8")
