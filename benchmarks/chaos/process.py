@@ -7,6 +7,7 @@ import os
 import runpy
 import signal
 import sys
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
+
+from tqdm import tqdm
 
 from benchmarks.chaos.commands import ROOT
 
@@ -150,6 +153,8 @@ def _become(words: list[str], place: str, out: str, fault: Fault, above: bool) -
     if above and (child := os.fork()):
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) % 256)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The harness's own bars have made tqdm a lock between processes: a killed command would hold it for all after it.
+    tqdm.set_lock(threading.RLock())
     done = {"writes": 0, "renames": 0, "looks": 0}
     _install(fault, done)
     code = 0
