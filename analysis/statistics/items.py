@@ -49,19 +49,11 @@ def weighted_average_precision(predicted: Floats, truth: Floats, counts: Floats)
     order = np.argsort(-predicted, kind="stable")
     _, end = tie_ends(-predicted[order])
     weights = counts[:, order]
-    return _precision(weights, weights * truth[order], np.broadcast_to(end, weights.shape))
-
-
-def row_average_precision(predicted: Floats, truth: Floats) -> Floats:
-    """Return [B]: the average precision of each row of `predicted` [B, n], every item once."""
-    order = np.argsort(-predicted, axis=1, kind="stable")
-    _, end = tie_ends(-np.take_along_axis(predicted, order, axis=1))
-    return _precision(np.ones_like(predicted), truth[order], end)
+    return _precision(weights, weights * truth[order], end)
 
 
 def _precision(weights: Floats, positive: Floats, end: Ints) -> Floats:
-    hits = np.take_along_axis(np.cumsum(positive, axis=1), end, axis=1)
-    seen = np.take_along_axis(np.cumsum(weights, axis=1), end, axis=1)
+    hits, seen = (np.take(np.cumsum(x, axis=1), end, axis=1) for x in (positive, weights))
     precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
     total = positive.sum(axis=1)
     return np.divide((positive * precision).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
@@ -205,8 +197,21 @@ def _swapped_correlation(signs: Floats, one: Floats, other: Floats, truth: Float
 
 
 def _swapped_precision(signs: Floats, one: Floats, other: Floats, truth: Floats) -> Floats:
-    total = np.zeros(len(signs))
+    """Return [B]: average precision of `other` minus that of `one` where -1 swaps an item; mean over seeds.
+
+    Swapped or not, an item has one of its two values, so both lists are in the order of all 2 n values, sorted once:
+    of each place of that order an item stands in one list or in the other.
+    """
+    n, kept, total = len(truth), signs > 0, np.zeros(len(signs))
     for a, b in zip(one, other, strict=True):
-        kept = signs > 0
-        total += row_average_precision(np.where(kept, b, a), truth) - row_average_precision(np.where(kept, a, b), truth)
+        values = -np.concatenate([a, b])
+        order = np.argsort(values, kind="stable")
+        item, positive = order % n, truth[order % n] > 0
+        end = tie_ends(values[order])[1][positive]  # at each positive: all items scored as high or higher
+        of_other = kept[:, item] == (order >= n)
+        seen, hits = (np.cumsum(of_other & of, axis=1, dtype=np.int32)[:, end] for of in (True, positive))
+        all_hits = np.cumsum(positive)[end]
+        change = np.where(of_other[:, positive], hits / np.maximum(seen, 1), 0)
+        change -= np.where(of_other[:, positive], 0, (all_hits - hits) / np.maximum(end + 1 - seen, 1))
+        total += change.sum(axis=1) / max(1, truth.sum())
     return total / len(one)

@@ -8,8 +8,8 @@ from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from analysis.statistics.items import (
+    _swapped_precision,
     compare_items,
-    row_average_precision,
     weighted_average_precision,
     weighted_midranks,
     weighted_spearman,
@@ -53,10 +53,22 @@ def test_weighted_average_precision_is_scikit_learns():
     for b, row in enumerate(counts.astype(int)):
         drawn = np.repeat(np.arange(40), row)
         assert found[b] == pytest.approx(average_precision_score(labels[drawn], x[drawn]), abs=1e-12)
-    rows = np.round(rng(1).normal(size=(6, 40)), 1)
-    theirs = [average_precision_score(labels, row) for row in rows]
-    np.testing.assert_allclose(row_average_precision(rows, labels), theirs, atol=1e-12)
     assert weighted_average_precision(x, np.zeros(40), counts).tolist() == [0.0] * 25
+
+
+def test_a_swapped_average_precision_is_scikit_learns():
+    (one, other), labels = np.round(rng(1).normal(size=(2, 2, 40)), 1), ranked(40)[2]  # ties within and between them
+    signs = rng(2).choice([-1.0, 1.0], size=(6, 40))
+    theirs = [
+        [
+            average_precision_score(labels, np.where(row > 0, b, a))
+            - average_precision_score(labels, np.where(row > 0, a, b))
+            for a, b in zip(one, other, strict=True)
+        ]
+        for row in signs
+    ]
+    np.testing.assert_allclose(_swapped_precision(signs, one, other, labels), np.mean(theirs, axis=1), atol=1e-12)
+    assert not _swapped_precision(signs, one, other, np.zeros(40)).any()
 
 
 def test_a_mean_is_scipys_paired_permutation_test_and_bootstrap():
