@@ -13,16 +13,16 @@ from encoders.export.exported import Exported
 from encoders.export.folder import rowwise_cosine
 
 INPUTS, OUTPUTS = ["input_ids", "attention_mask"], ["last_hidden_state", "sentence_embedding"]
-PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 
 
 def check_graph(exported: Exported) -> None:
     """Raise `UserError` where the packages lack, or where the pooling is code or the weights are those of a base."""
-    for name in PACKAGES:
-        try:
-            __import__(name)
-        except ImportError as error:
-            raise UserError(f"onnx=true takes {name}, which is not installed: pip install '.[onnx]'.") from error
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise UserError(f"onnx=true takes {error.name}, which is not installed: pip install '.[onnx]'.") from error
     if not exported.mode:
         raise UserError(
             f"onnx=true does not fit {exported.run}: its pooling or attention is code of the folder. It is for "
