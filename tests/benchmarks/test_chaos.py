@@ -36,6 +36,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(tmp_path):
     assert int(trials) == int(equal) + int(refused)
 
 
+@pytest.mark.slow
 def test_words_are_checked():
     done = start("-m", "benchmarks.chaos", "only=infonse")
     assert done.returncode == 2

@@ -161,6 +161,7 @@ def test_the_adapter_beside_its_base(awake_run, tmp_path, pooler, attn):
     assert cosines(ours.encode(TEXTS), model.encode(TEXTS)).min() > LEAST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pooler", "attn"), [("eos", "causal"), ("weightedmean", "bi")])
 def test_a_graph_runs_without_torch(awake_run, tmp_path, pooler, attn):
     """Of the folder's tokenizer and onnxruntime alone, padded, alone and cut."""
