@@ -45,16 +45,16 @@ class Design:
     also: tuple[str, ...] = ()  # models of other studies whose seeds belong to the same design
     own_name: str = ""  # its label where `rename=` gave it another
 
-    def named(self, further: dict[str, str], usual: dict[str, str]) -> str:
+    def named(self, further: dict[str, str], usual: dict[str, str], runs: dict[str, str]) -> str:
         """Return `<pooler>-<attn>`, or the model's own name, with the values of further factors: `eos-bi tokens=mean`.
 
         A factor that a design lacks, such as lineage=none, is not named. further: key -> its word in the table;
-        usual: key -> the value that needs no naming.
+        usual: key -> the value that needs no naming; runs: a value that names runs -> what tells them apart.
         """
         name = f"{self.pooler}-{self.attn}" if self.pooler else self.model
         for key, word in further.items():
             value = self.factors.get(key, "absent")
-            name += "" if value in NOTHING or value == usual.get(key) else f" {word}={value}"
+            name += "" if value in NOTHING or value == usual.get(key) else f" {word}={runs.get(value, value)}"
         return name if self.trained else f"{name}{UNTRAINED}"
 
 

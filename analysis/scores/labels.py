@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from analysis.manifests.compared_keys import NAMED
+from analysis.manifests.compared_keys import NAMED, STARTS
 from analysis.manifests.designs import NOTHING, UNTRAINED, Design
 from analysis.manifests.differences import run_differences
 from analysis.names import listed
@@ -22,9 +22,10 @@ def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, 
     """
     every = list(designs)
     further, usual = _further([design for design in every if design.pooler]), _usual_values(every)
+    runs = _short_runs(every)
     groups: dict[str, list[Design]] = defaultdict(list)
     for design in every:
-        groups[design.named(further, usual)].append(design)
+        groups[design.named(further, usual, runs)].append(design)
     clash = any(len(alike) > 1 and alike[0].pooler and not _one_design(alike, allow) for alike in groups.values())
     return {d.model: d.model if clash and d.pooler else name for name, alike in groups.items() for d in alike}
 
@@ -45,6 +46,26 @@ def usual_note(designs: Iterable[Design]) -> list[str]:
     """Return the sentence that says what names leave out; none where they leave out nothing but what is not there."""
     values = [f"{key} is {value}" for key, value in _usual_values(designs).items() if value not in NOTHING]
     return [f"Where a name does not say otherwise, {listed(values)}."] if values else []
+
+
+def _short_runs(designs: Iterable[Design]) -> dict[str, str]:
+    """Return value -> shorter value for the factors whose values are runs, such as `adapter.experts`.
+
+    Of the words of a run's folder those stay in which the runs of these designs differ, and of a word whose key all
+    runs have its value: `x,mixture=retrieval/mean-bi+x,mixture=clustering/mean-bi` -> `retrieval+clustering`.
+    Runs that could no longer be told apart, and a single one, keep their names.
+    """
+    values = {design.factors[key] for design in designs for key in STARTS if "/" in design.factors.get(key, "")}
+    words = {run: run.replace("/", ",").split(",") for value in values for run in value.split("+")}
+    shared = set.intersection(*map(set, words.values())) if words else set()
+    keys = set.intersection(*({word.partition("=")[0] for word in run} for run in words.values())) if words else set()
+    short = {}
+    for run, own in words.items():
+        left = [word for word in own if word not in shared]
+        short[run] = ",".join(word.partition("=")[2] if word.partition("=")[0] in keys else word for word in left)
+    if not all(short.values()) or len(set(short.values())) < len(short):
+        return {}
+    return {value: "+".join(short[run] for run in value.split("+")) for value in values}
 
 
 def gathered(designs: dict[str, Design], label: dict[str, str]) -> dict[str, Design]:
