@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 
+from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION
 from corpora.docstrings import (
     STDLIB,
@@ -29,10 +30,14 @@ PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
 
 def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
     """Return the docstrings of `packages` that nearly copy neither one another nor any docstring of `held_out`.
-    Cached by the versions of all packages. Order: package, path, line."""
+    Cached by the versions of all packages. Order: package, path, line.
+    Raises `UserError` for a package on both sides."""
     overlap = set(packages) & set(held_out)
     if overlap:
-        raise ValueError(f"Packages both trained on and held out: {sorted(overlap)}.")
+        raise UserError(
+            f"data.packages and data.held_out both name {', '.join(sorted(overlap))}. Text that is scored must not be "
+            "trained on: leave each package in one of the two."
+        )
     path = _cache_file("training", packages, held_out, cache_dir)
     if not path.exists():
         with no_cycle_search():

@@ -100,7 +100,7 @@ def test_a_package_outside_the_list_changes_nothing(install_package, tmp_path):
 
 def test_a_package_cannot_be_on_both_sides(install_package, tmp_path):
     install_package("booksh", {"__init__.py": SOURCE})
-    with pytest.raises(ValueError, match="booksh"):
+    with pytest.raises(UserError, match="both name booksh"):
         training_side(["booksh"], ["booksh"], tmp_path)
 
 
