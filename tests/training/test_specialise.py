@@ -184,6 +184,8 @@ def test_what_is_written_can_be_trained_on(whole, words):
     for row in rows:
         record, _, _ = work.prompt(row["record"])
         assert {key: row[key] for key in record} == record, "made again from its number alone"
+    seeds = read_triples({**data, "path": f"{out}.seeds.jsonl"}, "")
+    assert [(t.query, t.positive) for t in seeds] == [(t.query, t.positive) for t in work.seeds]
 
 
 def test_a_kill_costs_nothing_but_the_block(whole, words, tmp_path, monkeypatch, capsys):
@@ -203,7 +205,7 @@ def test_a_kill_costs_nothing_but_the_block(whole, words, tmp_path, monkeypatch,
         run({**cfg, "seed": 1})
     assert run(cfg) == facts
     assert (tmp_path / "new.jsonl").read_bytes() == out.read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["new.jsonl", "new.jsonl.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new.jsonl", "new.jsonl.json", "new.jsonl.seeds.jsonl"]
     forecast = capsys.readouterr().out.splitlines()[0]
     assert "8 pairs from 30 seeds, of 8 to 24 that are written. To write: 8 to 24," in forecast
     assert run(cfg) == facts

@@ -30,7 +30,7 @@ from cli.limits import (
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from corpora.words import first_words, word_count
-from records.atomic import write_json
+from records.atomic import write_json, write_text
 from records.blocks import Blocks, check_out
 from records.fingerprint import remember_below
 from records.manifest import code, read_manifest
@@ -78,6 +78,7 @@ def run(cfg: Config) -> Config:
     if done:
         return done
     work.blocks.begin()
+    write_text(work.seeds_file, (json.dumps(seed_record(t), ensure_ascii=False) + "\n" for t in seeds))
     print(work.forecast(), flush=True)
     count, (least, most) = 0, work.number_of_blocks
     with Progress(console=Console(stderr=True), disable=not cfg["progress"]) as bar:
@@ -146,6 +147,11 @@ class Specialising:
             f"{left[1] * cfg['block']:,}, {a_block / cfg['block']:.3f} s each at most; {left[0] * a_block / 60:.1f} to "
             f"{left[1] * a_block / 60:.1f} min, as just measured on one block, and the encoding of what passes."
         )
+
+    @property
+    def seeds_file(self) -> Path:
+        """The seeds themselves, whole and as data=jsonl reads them: what the new pairs are to be compared with."""
+        return self.blocks.out.with_name(self.blocks.out.name + ".seeds.jsonl")
 
     def part_file(self, number: int) -> Path:
         """The records of a block."""
@@ -261,6 +267,13 @@ class Specialising:
 def triple_of(record: Config) -> Triple:
     """Return the pair of a record."""
     return Triple(record["query"], record["positive"], (), record["source"], record.get("instruction"))
+
+
+def seed_record(seed: Triple) -> Config:
+    """Return a seed as a record of pairs; of a class its label, as `written` has it."""
+    asked = {} if seed.instruction is None else {"instruction": seed.instruction}
+    label = {"label": seed.labels[0]} if seed.labels else {}
+    return {"query": seed.query, "positive": seed.positive, "source": seed.source, **asked, **label}
 
 
 def written(record: Config) -> Config:
