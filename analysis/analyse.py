@@ -27,6 +27,7 @@ from analysis.scores.choose import (
 )
 from analysis.scores.csv_table import read_csv
 from analysis.scores.definitions import Benchmark, benchmark_of, parts_of
+from analysis.scores.held_out import is_run_of_documents, read_held_out
 from analysis.scores.long_table import Scores, join, normalise
 from analysis.scores.material import check_alike, left_out_notes, material_notes, within, without_holes, without_parts
 from analysis.scores.missing import complete, policy_for
@@ -169,6 +170,8 @@ def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Setting
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:
+    if is_run_of_documents(path):
+        return read_held_out(path, settings)
     if path.is_dir():
         return read_results(path, settings, benchmark)
     beside = path.parent / "tasks.json"

@@ -18,6 +18,7 @@ from records.streams import stream_seed
 
 MANIFEST_VERSION = 2
 SEAL = "manifest_sha256"
+HELD_OUT = "held_out.csv"  # of a run that scores documents: domain, document, bytes, bits_per_byte
 PACKAGES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
 STREAMS = ("data", "dropout", "adapter", "head")
 ROOT = Path(__file__).resolve().parent.parent

@@ -149,6 +149,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     before = module.before
     unmoved = {} if t["max_steps"] else before
     after = held.last or unmoved or objective.held_out_scores()
+    files += objective.write_held_out(folder.path, after)
     steps = step_facts(module)
     remember(config, next(encoder.parameters()).device.type, steps["flops"], steps["seconds"])
     closing = {

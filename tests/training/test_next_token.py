@@ -1,5 +1,6 @@
 """Next-token prediction of a given base: bits per byte and loss token by token, held-out documents, runs by domain."""
 
+import csv
 import math
 from statistics import fmean
 
@@ -14,6 +15,7 @@ from corpora.raw_text import read_texts
 from corpora.readers import docstring_texts
 from corpora.triples import Triple
 from records.lineage import ADAPTER
+from records.manifest import HELD_OUT
 from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
 from training.checks import check_sizes
@@ -71,6 +73,10 @@ def test_loss_and_bits_per_byte_are_those_token_by_token(compose_cell, request, 
     nats, _, cut = token_by_token(folder, TEXTS[2:], start)
     wanted = (nats + cut * math.log(vocabulary)) / math.log(2) / len("é type".encode())
     assert scores["é"] == pytest.approx(wanted, rel=1e-5)
+    one = token_by_token(folder, TEXTS[:1], start)
+    assert objective.documents["t"][0].per_byte == pytest.approx(
+        (one[0] + one[2] * math.log(vocabulary)) / math.log(2) / len(TEXTS[0]), rel=1e-5
+    )
     assert scores["mean of domains"] == pytest.approx(fmean(scores[text[:1]] for text in TEXTS))
 
 
@@ -137,6 +143,13 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
     for key in ("held_out", "loss", "predicted_tokens", "domains", "flops", "batch_order_sha256"):
         assert trained[key] == resumed[key], key
     before, after = trained["held_out"]["before"], trained["held_out"]["after"]
+    table = (tmp_path / "whole" / HELD_OUT).read_text()
+    assert table == (tmp_path / "broken" / HELD_OUT).read_text()
+    rows = list(csv.DictReader(table.splitlines()))
+    for domain, total in ("sums", after["sums"]), ("rows", after["rows"]):
+        sizes = {r["document"]: int(r["bytes"]) for r in rows if r["domain"] == domain}
+        bits = sum(float(r["bits_per_byte"]) * sizes[r["document"]] for r in rows if r["domain"] == domain)
+        assert bits / sum(sizes.values()) == pytest.approx(total, rel=1e-12)
     assert list(after) == ["bits per byte", "mean of domains", "sums", "rows"]
     assert after["sums"] < before["sums"]
     assert trained["collapse"] is None

@@ -1,6 +1,6 @@
 """Mask tokens as a function of (seed, step) and nothing else, and compute the loss of predicting them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +114,9 @@ def refuse_untrained(config: Config) -> None:
         )
 
 
+Piece = Callable[[Sequence[int], Tensor, Tensor], None]
+
+
 class MaskedLoss:
     """Cross entropy of masked tokens, each predicted from the state of the token before it. head: [V, D].
 
@@ -167,22 +170,49 @@ class MaskedLoss:
     @torch.no_grad()
     def scores(self, rows: Sequence[Masked]) -> tuple[float, float]:
         """Mean loss (nats) and accuracy over all masked tokens of `rows`, without dropout."""
-        training = self.encoder.training
-        self.encoder.eval()
-        scores = self.work.within_memory([r.tokens for r in rows], lambda: self._scores(rows), shared=False)
-        self.encoder.train(training)
-        return scores
+        losses, hits = list[float](), list[Tensor]()
 
-    def _scores(self, rows: Sequence[Masked]) -> tuple[float, float]:
-        losses, hits, tokens = list[float](), list[Tensor](), [r.tokens for r in rows]
-        pieces = (texts for chunk in self.work.chunks(tokens) for texts, _ in self.work.pieces(tokens, chunk))
-        for chosen in ([rows[i] for i in texts] for texts in pieces):
-            if any(r.places for r in chosen):
-                logits, targets = self.logits(chosen), self.targets(chosen)
-                losses.append(float(F.cross_entropy(logits, targets, reduction="sum")))
-                hits.append(logits.argmax(dim=-1) == targets)
+        def of_piece(_: Sequence[int], logits: Tensor, targets: Tensor) -> None:
+            losses.append(float(F.cross_entropy(logits, targets, reduction="sum")))
+            hits.append(logits.argmax(dim=-1) == targets)
+
+        def anew() -> None:
+            losses.clear()
+            hits.clear()
+
+        self._each_piece(rows, of_piece, anew)
         total = sum(map(len, hits))
         return sum(losses) / total, int(torch.cat(hits).sum()) / total
+
+    @torch.no_grad()
+    def nats(self, rows: Sequence[Masked]) -> list[float]:
+        """Loss (nats) of each row, summed over its masked tokens, without dropout."""
+        of_row = [0.0] * len(rows)
+
+        def of_piece(texts: Sequence[int], logits: Tensor, targets: Tensor) -> None:
+            losses = F.cross_entropy(logits, targets, reduction="none").split([len(rows[i].places) for i in texts])
+            for i, of_tokens in zip(texts, losses, strict=True):
+                of_row[i] = float(of_tokens.double().sum())
+
+        self._each_piece(rows, of_piece)
+        return of_row
+
+    def _each_piece(self, rows: Sequence[Masked], of_piece: Piece, anew: Callable[[], None] = lambda: None) -> None:
+        """Call `of_piece` with the numbers of its rows, logits and targets for each piece of `rows` that has masked
+        tokens. anew: called before the first, again where memory ran out and smaller pieces begin from the start."""
+        tokens, training = [r.tokens for r in rows], self.encoder.training
+
+        def run() -> None:
+            anew()
+            pieces = (texts for chunk in self.work.chunks(tokens) for texts, _ in self.work.pieces(tokens, chunk))
+            for texts in pieces:
+                chosen = [rows[i] for i in texts]
+                if any(r.places for r in chosen):
+                    of_piece(texts, self.logits(chosen), self.targets(chosen))
+
+        self.encoder.eval()
+        self.work.within_memory(tokens, run, shared=False)
+        self.encoder.train(training)
 
 
 def before(batch: Batch, rows: Sequence[Masked]) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,14 @@
 """Objective `next_token`: train an adapter of a given base by next-token prediction, scored in bits per byte."""
 
+import csv
+import hashlib
+import io
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from statistics import fmean
 from typing import ClassVar
 
@@ -16,6 +23,8 @@ from corpora.triples import Triple
 from encoders.lm_head import lm_head
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, EOS, TEXT
+from records.atomic import write_text
+from records.manifest import HELD_OUT
 from training.batches import TOKENIZED
 from training.objectives.masking import Masked, MaskedLoss, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
@@ -23,6 +32,21 @@ from training.pretrain.model_card import per_byte, windows
 from training.set_up import SetUp
 
 ALL, MEAN = "bits per byte", "mean of domains"
+
+
+@dataclass
+class Document:
+    """A held-out document. size: bytes of UTF-8; rows: its windows; per_byte: bits, as last scored."""
+
+    text: str
+    size: int
+    rows: list[Masked]
+    per_byte: float = math.nan
+
+
+def mean_per_byte(documents: Sequence[Document]) -> float:
+    """Return bits per byte of documents together: each counts by its bytes."""
+    return math.fsum(d.per_byte * d.size for d in documents) / sum(d.size for d in documents)
 
 
 class NextToken(Objective):
@@ -38,12 +62,12 @@ class NextToken(Objective):
         of_examples = document_windows([t.query for t in examples], setup.tokenizer)
         parts = [(t, window) for t, own in zip(examples, of_examples, strict=True) for window in own if len(window) > 1]
         self.examples, self.windows = [t for t, _ in parts], [window for _, window in parts]
-        self.documents, self.rows = defaultdict[str, list[str]](list), defaultdict[str, list[Masked]](list)
+        self.documents, self.last = defaultdict[str, list[Document]](list), Scores()
         domains = setup.config["objective"]["domains"] or ()
         held_out = sorted(held_out, key=lambda t: t.source not in domains)  # those that are trained on first
         for t, own in zip(held_out, document_windows([t.query for t in held_out], setup.tokenizer), strict=True):
-            self.documents[t.source].append(t.query)
-            self.rows[t.source] += [self._predicted(window) for window in own]
+            rows = [self._predicted(window) for window in own]
+            self.documents[t.source].append(Document(t.query, len(t.query.encode()), rows))
 
     @staticmethod
     def check(config: Config) -> None:
@@ -101,21 +125,40 @@ class NextToken(Objective):
         return self.loss.backward(layout, step)
 
     def held_out_rows(self) -> list[Tokens]:
-        return [row.tokens for rows in self.rows.values() for row in rows]
+        return [row.tokens for documents in self.documents.values() for d in documents for row in d.rows]
 
     def held_out_scores(self) -> Scores:
         """Bits per byte of all held-out documents, the mean over the domains, and each domain's own."""
-        scores, total, first, texts = dict[str, float](), 0.0, 0, list[str]()
-        for domain, rows in self.rows.items():
-            nats = self.loss.scores(rows)[0] * sum(len(row.places) for row in rows)
-            unpredicted = sum(row.tokens.roles[0] != BOS for row in rows)
-            scores[domain] = per_byte(nats, unpredicted, len(self.loss.head), self.documents[domain])
-            total, first, texts = total + nats, first + unpredicted, texts + self.documents[domain]
-        return {ALL: per_byte(total, first, len(self.loss.head), texts), MEAN: fmean(scores.values()), **scores}
+        for documents in self.documents.values():
+            nats = iter(self.loss.nats([row for d in documents for row in d.rows]))
+            for d in documents:
+                unpredicted = sum(row.tokens.roles[0] != BOS for row in d.rows)
+                d.per_byte = per_byte(sum(islice(nats, len(d.rows))), unpredicted, len(self.loss.head), [d.text])
+        scores = {domain: mean_per_byte(documents) for domain, documents in self.documents.items()}
+        every = mean_per_byte([d for documents in self.documents.values() for d in documents])
+        self.last = {ALL: every, MEAN: fmean(scores.values()), **scores}
+        return self.last
+
+    def write_held_out(self, folder: Path, scores: Scores) -> list[str]:
+        """Write domain, document, bytes and bits per byte of every held-out document, which analysis reads."""
+        if self.last != scores:  # of a run that was killed after they were scored
+            self.held_out_scores()
+        table = [["domain", "document", "bytes", "bits_per_byte"]]
+        for domain, documents in self.documents.items():
+            copies = Counter[str]()
+            for d in documents:
+                name = hashlib.sha256(d.text.encode()).hexdigest()[:12]
+                copies[name] += 1
+                unique = name if copies[name] == 1 else f"{name}-{copies[name]}"
+                table.append([domain, unique, str(d.size), repr(d.per_byte)])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(table)
+        write_text(folder / HELD_OUT, [text.getvalue()])
+        return [HELD_OUT]
 
     def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
         """Bits per byte that did not fall on the domains that were trained on."""
-        trained = {t.source for t in self.examples} & self.rows.keys() or {ALL}
+        trained = {t.source for t in self.examples} & self.documents.keys() or {ALL}
         start, end = (fmean(scores[domain] for domain in trained) for scores in (before, after))
         fault = f"held-out bits per byte {end:.3f} are not below {start:.3f}, where they began: nothing was learned"
         return None if end < start else fault
@@ -125,7 +168,7 @@ class NextToken(Objective):
         predicted, flops, trained = self.counts["predicted"], steps["flops"], Counter(t.source for t in self.examples)
         domains = {
             domain: {"windows": trained[domain], "held_out_documents": len(self.documents[domain])}
-            for domain in sorted(trained.keys() | self.rows.keys())
+            for domain in sorted(trained.keys() | self.documents.keys())
         }
         flops = None if flops is None else flops + 4 * predicted * self.loss.head.numel()
         return {"predicted_tokens": predicted, "domains": domains, "flops": flops}

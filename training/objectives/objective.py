@@ -94,6 +94,11 @@ class Objective(ABC):
     def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
         """Return what is wrong with the trained run, or None. loss: mean of the last steps."""
 
+    def write_held_out(self, folder: Path, scores: Scores) -> list[str]:
+        """Write what `scores`, the last held-out ones, are means of, where that is kept; return the names of the
+        files."""
+        return []
+
     def facts(self, steps: Config) -> Config:
         """Return facts of the manifest that come on top of `steps`, the common ones, or replace them."""
         return {}
