@@ -124,9 +124,9 @@ def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
     own_types = read_types(settings.task_types) if settings.task_types else {}
     readings = [within(_read(path, settings, own_types, benchmark), benchmark) for path in settings.scores]
     check_seeds(readings, settings.seeds)
-    readings = [normalise(reading, settings.scale) for reading in readings if reading.rows]
-    if benchmark and not readings:
+    if benchmark and not any(reading.rows for reading in readings):
         raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
+    readings = [normalise(reading, settings.scale) for reading in readings if reading.rows or not reading.designs]
     return renamed(join(readings, own_types, settings.allow), settings.rename)
 
 
