@@ -110,6 +110,8 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
         if factor == "data.mix":  # its shares, that of null among them
             of_source = _object(_object(manifest, "data"), "of_source")
             return "+".join(f"{name}:{facts['share']:g}" for name, facts in of_source.items() if facts["share"])
+        starts = {key: f"{factor}.{key}" for key in value if f"{factor}.{key}" in STARTS and value[key]}
+        value = {**value, **{key: factor_value(manifest, start) for key, start in starts.items()}}
         return str(value.get("name") or of_value(value)[:8])
     return as_text(value)
 

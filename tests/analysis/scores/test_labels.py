@@ -1,7 +1,9 @@
 """What designs are called where they differ in more than pooler and attention."""
 
+from analysis.manifests.compared_keys import factor_value
 from analysis.manifests.designs import Design
 from analysis.scores.labels import labels, usual_note
+from tests.analysis.manifests import manifest
 
 
 def designs(*factors):
@@ -41,3 +43,15 @@ def test_a_single_run_and_runs_that_would_look_alike_keep_their_names():
     assert next(iter(alone.values())) == "mean-bi start=x/mean-bi"
     turned = [{"lora.start": "a,b=1,c=2/mean-bi"}, {"lora.start": "a,c=2,b=1/mean-bi"}]
     assert list(labels(designs(*turned)).values()) == [f"mean-bi start={own['lora.start']}" for own in turned]
+
+
+def test_a_whole_group_as_factor_says_what_was_done_before_and_not_where_it_lies():
+    """The runs that a seed starts from lie in folders of that seed; other runs, or another rank, are another value."""
+
+    def value(seed, run="torch", rank=16):
+        path = f"runs/{run}/eos-causal/seed={seed}"
+        start = [{"run": f"{run}/eos-causal/seed={seed}", "objective": "next_token"}]
+        return factor_value(manifest("eos", "causal", seed, lora__start=[path], lora__r=rank, _start=start), "lora")
+
+    assert value(0) == value(1)
+    assert len({value(0), value(0, run="stdlib"), value(0, rank=64)}) == 3
