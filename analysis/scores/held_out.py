@@ -14,14 +14,15 @@ BITS = 8  # of a byte
 
 
 def is_run_of_documents(path: Path) -> bool:
-    """Tell whether `path` is a run folder that holds bits per byte by document."""
-    return (path / "manifest.json").is_file() and (path / HELD_OUT).is_file()
+    """Tell whether `path` is the folder of a run that scores documents, finished or not."""
+    manifest = path / "manifest.json"
+    return manifest.is_file() and read_manifest(manifest).manifest["config"]["objective"]["name"] == "next_token"
 
 
 def read_held_out(path: Path, settings: Settings) -> ScoreSource:
     """Read a run folder. Task: `<domain>/<document>`; type: domain; score: 1 - bits per byte / 8, the space saved.
 
-    Raises UserError for a file that is not the one that the run wrote.
+    Raises UserError where the file is not there, or not the one that the run wrote.
     """
     source, run, file = ScoreSource(str(path)), read_manifest(path / "manifest.json"), path / HELD_OUT
     if run.manifest["status"] != "finished":
@@ -30,8 +31,9 @@ def read_held_out(path: Path, settings: Settings) -> ScoreSource:
     if settings.seeds and run.seed not in settings.seeds:
         source.other_seeds.add(run.seed)
         return source
-    if digest_of(file) != run.manifest["files"].get(HELD_OUT):
-        raise UserError(f"{file} is not the file that the run wrote. Train the run again.")
+    if not file.is_file() or digest_of(file) != run.manifest.get("files", {}).get(HELD_OUT):
+        state = "is not the file that the run wrote" if file.is_file() else "is not there"
+        raise UserError(f"{file} {state}. Delete the run folder and train it again.")
     model = "/".join(path.absolute().parts[-3:-1])
     source.designs[model] = design_of([run], model, settings.factors)
     for number, row in enumerate(csv.DictReader(file.read_text(encoding="utf-8").splitlines()), start=2):

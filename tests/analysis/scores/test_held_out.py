@@ -30,7 +30,11 @@ def runs(tmp_path):
                         rows.append([domain, name, 100 + k, level + shift + (0.01 * k + 0.001 * seed) * (level + 1)])
                 with (folder / HELD_OUT).open("w", newline="") as file:
                     csv.writer(file).writerows(rows)
-                own = {"lora__combine": combine, "_files": {HELD_OUT: digest_of(folder / HELD_OUT)}}
+                own = {
+                    "lora__combine": combine,
+                    "objective__name": "next_token",
+                    "_files": {HELD_OUT: digest_of(folder / HELD_OUT)},
+                }
                 value = manifest("eos", "causal", seed, **own, **(changes if combine == "merged" else {}))
                 (folder / "manifest.json").write_text(json.dumps(seal(value)))
         return f"scores='{tmp_path}/lm*/*/seed=*'", "factors=[pooler,attn,lora.combine]"
@@ -64,6 +68,9 @@ def test_a_changed_file_and_a_running_run(runs, read_words, tmp_path):
         read_words(*scores)
     for combine in BITS:
         file = tmp_path / f"lm,{combine}" / "eos-causal" / "seed=1" / "manifest.json"
+        (file.parent / HELD_OUT).unlink()
+        with pytest.raises(UserError, match=r"(is not the file|is not there)"):
+            read_words(*scores)
         file.write_text(json.dumps(seal({**json.loads(file.read_text()), "status": "running"})))
     result = read_words(*scores)
     assert set(result.material.frame["seed"]) == {"0"}
