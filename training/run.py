@@ -1,6 +1,7 @@
-"""A run from its configuration to its folder: the steps in order, the same for every objective."""
+"""A run from its configuration to its folder: the steps in order, the same for every objective; a refused one again."""
 
 from contextlib import nullcontext
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from cli.quiet import quieten
 from corpora.overlap import keep_texts
 from corpora.readers import foreign_functions
 from corpora.triples import Triple
-from records.fingerprint import digest_of, remember_below
+from records.fingerprint import digest_of, of_value, remember_below
 from records.lock import alone_in
 from records.manifest import check_code
 from records.progress import FILE as PROGRESS
@@ -29,8 +30,8 @@ from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
 from training.plan import plan, remember
-from training.refused_step import REFUSED, keeping, read_step
-from training.replay import replay, state_of
+from training.refused_step import REFUSED, keeping, looked_at, read_step
+from training.refused_step import SHOWN as NAMES
 from training.set_up import SetUp, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
@@ -172,3 +173,45 @@ def _clear(folder: RunFolder) -> None:
     """Remove what only an unfinished run needs."""
     for name in (LAST, REFUSED, PROGRESS):
         (folder.path / name).unlink(missing_ok=True)
+
+
+def state_of(module: StepModule, step: int) -> dict[str, Any]:
+    """Return what decides step `step` of a run whose weights are those before it."""
+    return {
+        "config": module.cfg,
+        "examples": _examples(module, step),
+        "rows": _rows(module, step),
+        "trained": {name: p.detach().cpu() for name, p in module.trained().items()},
+        "back_off": module.objective.work.back_off,
+    }
+
+
+def replay(module: StepModule, state: dict[str, Any]) -> list[str]:
+    """Run the step, forward and backward and no further; return lines on what is wrong in it.
+
+    module: of the step's configuration. Raises `UserError` where the data are no longer those of the step.
+    """
+    step, trained = state["step"], module.trained()
+    kept, now = state["examples"], _examples(module, step)
+    rows = state.get("rows") or _rows(module, step)  # older files have none
+    if now != kept or _rows(module, step) != rows or trained.keys() != state["trained"].keys():
+        raise UserError("The examples of the step are others now: data or code have changed since. Put them back.")
+    with torch.no_grad():
+        for name, p in trained.items():
+            p.copy_(state["trained"][name])
+    module.objective.work.back_off = state["back_off"]
+    if module.cfg["backbone"]["frozen"]:
+        fill_states(module)
+    _, layout, rows = module.prepared(step)
+    of_what = f"Step {step}: {len(state['examples'])} examples, {sum(map(len, rows))} tokens"
+    lines = looked_at(module.encoder, trained, lambda: module.objective.backward(layout, rows, step), of_what)
+    return [*lines, "Examples: " + "; ".join(repr(str(x["query"])[:60]) for x in state["examples"][:NAMES]) + "."]
+
+
+def _rows(module: StepModule, step: int) -> str:
+    """Digest of the tokens that are run: an example of a long document names the document, not its window."""
+    return of_value([[row.ids, row.roles] for row in module.prepared(step)[2]])
+
+
+def _examples(module: StepModule, step: int) -> list[dict[str, Any]]:
+    return [asdict(module.objective.examples[i]) for i in module.order.batch(step)]

@@ -3,8 +3,8 @@
 import random
 from collections import Counter
 
+from corpora.docstring_pairs import graded_triples
 from corpora.docstrings import Docstring
-from corpora.graded import graded_triples
 
 MODULES = {  # of a docstring of each the grades that a summary of it has neighbours for
     "aa.x.one": 3,

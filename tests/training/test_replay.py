@@ -16,8 +16,7 @@ from training.module import StepModule
 from training.objectives.clm import CausalLM
 from training.objectives.objective import objective_names
 from training.refused_step import REFUSED, read_step
-from training.replay import replay, state_of
-from training.run import build, run, train_run
+from training.run import build, replay, run, state_of, train_run
 
 STEP = 2
 NUMBER = r"([\d.]+(?:e-?\d+)?)"

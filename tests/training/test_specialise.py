@@ -15,8 +15,7 @@ from corpora.triples import Triple
 from encoders.loading import untrained
 from tests.triples import write_triples
 from training.specialise.command import Specialising, run
-from training.specialise.generator import Generator, sampled
-from training.specialise.seeds import group, prompt_of, seed_examples, shown
+from training.specialise.generator import Generator, group, prompt_of, sampled, seed_examples, shown
 from training.specialise.sieve import DROPPED, Sieve, ranks
 
 FEW = ["pairs=8", "block=8", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]

@@ -36,8 +36,7 @@ from records.fingerprint import remember_below
 from records.manifest import code, read_manifest
 from records.streams import stream_seed
 from training.mine.encoder import Ranker, of_start, open_ranker, unit_vectors
-from training.specialise.generator import Generator
-from training.specialise.seeds import prompt_of, seed_examples, shown
+from training.specialise.generator import Generator, prompt_of, seed_examples, shown
 from training.specialise.sieve import DROPPED, Sieve, ranks, report
 
 Config = dict[str, Any]
