@@ -167,10 +167,14 @@ def _make(
         if predicts and not (predictions / task.prediction_file_name).is_file():
             outcome.unpredicted.append(name)
         return False
-    with overlap.counting(task, adapter) as counted:
-        evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
+    other = None if predicts else results.same_encoder(folder, task, record)
+    if other:
+        counted = _take_over(task, other, candidate.results, meta, record)
+    else:
+        with overlap.counting(task, adapter) as counted:
+            evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
+        record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
     left_out = results.left_out(task)
-    record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
     with alone_in(folder, wait=True):  # another command may score other tasks
         others = results.written_record(folder)
         for part in BY_NAME:
@@ -181,6 +185,19 @@ def _make(
             record[part] |= {name: found} if found else {}
         results.write_manifest(folder, candidate, record)
     return True
+
+
+def _take_over(task: Any, other: Path, place: Path, meta: Any, record: dict[str, Any]) -> Counts:
+    """Save the score in `other` as that of `meta`, its inputs in `record`; return the counts of its texts."""
+    from mteb.results import TaskResult
+
+    from evaluation.mteb_encoder import ENCODE_KWARGS, SharedCache
+
+    name, theirs = task.metadata.name, results.written_record(other)
+    result = TaskResult.from_disk(other / f"{name}.json")
+    SharedCache(place).save_to_cache(result, meta, encode_kwargs=ENCODE_KWARGS)
+    record["inputs"] |= {key: value for key, value in theirs["inputs"].items() if key.startswith(f"{name} ")}
+    return dict(theirs["overlap"].get(name, {}))
 
 
 def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:

@@ -18,6 +18,8 @@ from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
 
+TIMES = ("evaluation_time", "evaluation_phases", "date")  # of a score that mteb makes
+
 
 @pytest.fixture
 def tasks(folder: Path) -> list:
@@ -136,6 +138,24 @@ def test_a_score_does_not_depend_on_who_was_scored_before(candidate, folder: Pat
 
 def _scores(outcome: Outcome, task: str) -> dict:
     return json.loads((outcome.folder / f"{task}.json").read_text())["scores"]["test"][0]
+
+
+def test_one_encoder_under_two_seeds_is_scored_once(tasks: list, candidate, bag, tmp_path: Path) -> None:
+    """The start of a design without parameters: its second seed has the scores and the record of one scored alone."""
+    run, encoder = candidate(), bag()
+    other = replace(run, manifest=run.manifest | {"seed": 1}, encoder=encoder)
+    first, alone = score(run, tasks, Options()), score(replace(other, results=tmp_path / "alone"), tasks, Options())
+    seen = len(encoder.seen)
+    taken = score(other, tasks, Options())
+    assert (seen, len(encoder.seen), taken.computed) == (encoder.meter.texts, seen, 3)
+    assert taken.scores == alone.scores == first.scores
+    assert taken.folder.name == first.folder.name.replace("seed=0", "seed=1")
+    assert written_record(taken.folder) == written_record(alone.folder)
+    for name in ("model_meta.json", *(f"{task.metadata.name}.json" for task in tasks)):
+        one, two = (json.loads((folder / name).read_text()) for folder in (taken.folder, alone.folder))
+        assert {k: v for k, v in one.items() if k not in TIMES} == {k: v for k, v in two.items() if k not in TIMES}
+    changed = score(replace(other, manifest=run.manifest | {"seed": 2}, encoder=bag("trained on")), tasks, Options())
+    assert changed.folder.name[len("seed=2") :] != first.folder.name[len("seed=0") :]
 
 
 def test_a_collapsed_encoder_gets_no_score(tasks: list, candidate, bag) -> None:
