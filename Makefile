@@ -38,8 +38,9 @@ study: $(VENV)/.installed ## five published designs and both means on the embedd
 	$(MAKE) --no-print-directory report
 
 report: ## tables, figures and audit of the study's runs with the seeds asked for (SEEDS=3: 0, 1 and 2)
-	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables/all_pairs" report=true > /dev/null
-	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables" against=eos-causal report=true
+	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables/all_pairs" report=true > /dev/null & pairs=$$!; \
+	    $(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables" against=eos-causal report=true; \
+	    against=$$?; wait $$pairs && exit $$against # both at once, a core each
 	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/embedded/tables/control.md"
 	@echo
 	@echo "Read: the study's designs with $(if $(word 2,$(NUMBERS)),seeds,seed) $(NUMBERS)."

@@ -35,24 +35,11 @@ It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_t
 result.json (all of it, every digit); where the designs cross two factors or more (pooler x attn), also effects.csv and
 marginal_means.csv; where single scores are far off, odd_cells.csv.
 
-more examples:
-  python -m analysis scores=runs/scores models=[eos-causal,multilayer-*] missing=drop_tasks out=tables
-  python -m analysis scores=runs/scores seeds=[0,1]        (further seeds, such as unfinished ones, are left out)
-  python -m analysis scores=runs/scores report=true representation=runs/representation
-  python -m analysis scores='runs/embedded*/scores' factors=[pooler,attn,pooler.num_queries]
-  python -m analysis scores=[runs/a/scores,runs/b/scores] factors=[pooler,attn,model]    (the same designs on two bases)
-  python -m analysis scores=mteb.csv.gz models=[BAAI__bge-*] missing=drop_models layout=paper correction=bh family=table
-  python -m analysis scores=runs/scores allow=[manifest]
-  python -m analysis scores=runs/scores unit=percent digits=1 rename='{eos-causal: Model 1}'
-  python -m analysis scores=results benchmark="MTEB(eng, v1)"        (its tasks alone, on the splits that it scores)
-  python -m analysis scores=runs/scores claims=docs/claims/tang_yang.yaml      (each claim of a list: told or not)
-  python -m analysis scores=runs/scores published=[pooling_attention,moee]      (theirs beside ours)
-  python -m analysis scores=runs/scores cluster=source      (tasks that share texts as one unit, beside the usual)
-
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>
 prints that audit alone.
 
 Put quotes around a list that holds a name with a space or a bracket: "models=['eos-causal (untrained)',mean-bi]".
+docs/analysing.md has an example of every question.
 """
 EXIT_CODE = "exit code: 0 done, 2 something in the input that you can mend (one line says what)."
 

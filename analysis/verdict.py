@@ -58,8 +58,8 @@ def _told(pair: pd.Series, settings: Settings) -> str:
         apart, of = SAME_DESIGN
         return (
             f"This speaks of these runs alone (p {raw} over tasks{after}): runs of one design differ, too (p at most"
-            f" .05 in {apart} of {of} pairs of such runs), and a claim about designs takes {FEWEST_SEEDS} seeds of"
-            " each or more."
+            f" .05 over 40 tasks in {apart} of {of} pairs of such runs), and a claim about designs takes {FEWEST_SEEDS}"
+            " seeds of each or more."
         )
     differ = settings.correction == RESAMPLED
     over_tasks, after = (after, after_correction(settings, seeds=True)) if differ else ("", after)
@@ -193,8 +193,8 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
         apart, of = SAME_DESIGN
         return (
             f"{what} between these runs: {over_tasks}; {least}. No claim about designs: that takes {FEWEST_SEEDS}"
-            f" seeds or more of each, since runs of one design differ too (p at most .05 in {apart} of {of}"
-            " pairs of such runs, ten seeds of four designs)."
+            f" seeds or more of each, since runs of one design differ too (p at most .05 over 40 tasks in {apart}"
+            f" of {of} pairs of such runs, ten seeds of four designs)."
         )
     word = "is" if pair["told"] else "is not"
     runs = f"the {seeds} seeds" if pair["seeds_paired"] else f"all runs, unpaired, {seeds} or more of each,"

@@ -26,7 +26,9 @@ def help_screen(name: str) -> str:
     more = "Its other words are those of train.py and evaluate.py; their --help lists them."
     if groups:
         parts += ["", "groups, each chosen whole (group=option):", *groups]
-        more = "conf/README.md lists all options; --cfg job prints every key with its value, those of encoder.yaml too."
+        shared = ", ".join(key for key, _, remark in key_remarks("encoder") if remark and "." not in key)
+        more = fill(f"Keys of both programs, in conf/encoder.yaml: {shared}.", WIDTH)
+        more += "\nconf/README.md lists all options; --cfg job prints every key with its value."
     return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", more])
 
 
