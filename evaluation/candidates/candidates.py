@@ -23,11 +23,11 @@ from records.run_folder import model_name, short, whole_study
 Config = dict[str, Any]
 NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
-OF_TRAINING = (  # what the start of a run has not
-    *("batch_order_sha256", "steps", "tokens", "flops", "flops_gap", "seconds", "tokens_per_second"),
-    *("peak_memory_bytes", "peak_memory_of", "start", "start_truncation"),
-    *("loss", "validation_ndcg_at_10", "collapse", "states", "manifest_sha256", "held_out", "masked_tokens"),
-    *("predicted_tokens", "domains"),
+OF_A_START = (  # what a run's manifest says before the first step, whatever its objective adds afterwards
+    *("manifest_version", "study", "pooler", "attn", "seed", "config", "data"),
+    *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "merge_rounding", "experts"),
+    *("precision", "dtypes", "device", "kernel", "elementwise", "parameters", "seeds", "threads"),
+    *("versions", "machine", "code"),
 )
 
 
@@ -164,7 +164,7 @@ def _whole(cfg: Config) -> list[Candidate]:
         config = {**manifest["config"], **device, "evaluation": evaluation}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:
-            start = {key: value for key, value in manifest.items() if key not in OF_TRAINING}
+            start = {key: value for key, value in manifest.items() if key in OF_A_START}
             found.append(Candidate({**start, "status": "untrained", "config": config}, results))
         if wanted != "only":
             found.append(Candidate({**manifest, "config": config}, results, folder))

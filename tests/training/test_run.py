@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from evaluation.candidates.candidates import OF_A_START
 from records.run_folder import RunFolder
 from tests.started import start
 from training.checks import check_sizes
@@ -54,7 +55,9 @@ def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, power_cut):
     with power_cut(3):
         train_run(cfg, RunFolder(tmp_path / "broken"))
     assert (tmp_path / "broken" / LAST).is_file()
-    assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
+    opened = RunFolder(tmp_path / "broken").manifest()
+    assert opened["status"] == "running"
+    assert opened.keys() - {"status", "manifest_sha256"} <= {*OF_A_START}, "what scores of a start say of it"
     train_run(cfg, RunFolder(tmp_path / "broken"))
     whole, resumed = trained(tmp_path / "whole"), trained(tmp_path / "broken")
     assert whole.keys() == resumed.keys()
