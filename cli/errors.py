@@ -12,8 +12,8 @@ from typing import NoReturn, TextIO
 
 UNREAD = 141  # what a shell says of a program that SIGPIPE ended
 INTERRUPTED = 130  # and of one that Ctrl-C ended
-
-
+# Packages whose errors speak of the hub or of the way to it; of some neither OSError nor ConnectionError is a base.
+CLIENTS = {"huggingface_hub", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "aiohttp"}
 # Of a disk, and not of what a program does with it.
 OF_DISKS = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ESTALE", "EIO")}
 
@@ -43,6 +43,12 @@ def disk_fault(error: BaseException) -> str:
     found = re.search(r"\(os error (\d+)\)", str(error))
     number = error.errno if isinstance(error, OSError) else int(found[1]) if found else None
     return os.strerror(number) if number is not None and number in OF_DISKS else ""
+
+
+def of_the_network(error: BaseException) -> bool:
+    """Return whether the hub or the network failed, and not the program that asked it."""
+    of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
+    return of_client or isinstance(error, (ConnectionError, TimeoutError))
 
 
 @contextmanager

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LIGHTNING = ("pytorch_lightning", "lightning", "lightning_fabric")
-TALKERS = ("mteb", "datasets", "huggingface_hub", "transformers", "sentence_transformers", "httpx")
+TALKERS = ("mteb", "datasets", "huggingface_hub", "transformers", "sentence_transformers", "httpx", "httpx2")
 
 
 def quieten() -> None:
     """Silence the notices of Lightning, transformers, mteb and datasets for the rest of the process."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    for name in (*LIGHTNING, "transformers", "mteb", "datasets", "httpx"):
+    for name in (*LIGHTNING, "transformers", "mteb", "datasets", "httpx", "httpx2"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pytorch_lightning|lightning_fabric|transformers|torch|mteb|datasets")
     from transformers.utils import logging as transformers_logging

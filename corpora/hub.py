@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
+from cli.errors import UserError, of_the_network
 from corpora.files import records
 from corpora.triples import BadRecordError, Triple, TripleMaker
 
@@ -59,7 +59,9 @@ def load_split(data: dict[str, Any]) -> Any:
         split = datasets.load_dataset(place, split=data["split"], revision=data["revision"], **chosen)
         _tell_commit(data, commit_of(split))
         return split
-    except faults as error:
+    except Exception as error:
+        if not isinstance(error, faults) and not of_the_network(error):
+            raise
         raise UserError(_explained(error, data, offline)) from error
     finally:
         datasets.config.HF_HUB_OFFLINE = was_offline

@@ -166,6 +166,13 @@ def _run_foreign(cfg: Config) -> list[Outcome]:
         raise UserError(f"foreign= does not go with {idle[0]}=. Leave one of them out.")
     import torch
 
+    from evaluation.crew import outer
+
+    if started := outer():  # each process would encode every text and write the same files
+        raise UserError(
+            f"foreign= is scored by one process, and torchrun or srun started {started.world_size()}. "
+            "Give the command without them."
+        )
     from evaluation.foreign import score_foreign
     from evaluation.tasks.chosen import task_set
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
+from cli.errors import UserError, of_the_network
 from encoders.templates import template_of
 from evaluation import results
 from evaluation.candidates.candidates import Candidate
@@ -22,7 +22,6 @@ from evaluation.overlap import Counts, Overlap, overlap_of
 from evaluation.plan.plan import in_time
 from records.lock import alone_in
 
-CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
 BY_NAME = ("inputs", "tasks", "left_out", "scores", "overlap")  # parts of the record that grow with the tasks
 PROBE_SECONDS = 3.0
 WORTH_A_LINE = 60.0  # seconds that remain
@@ -240,8 +239,7 @@ def _explained(error: Exception, task: Any) -> Exception:
     if isinstance(error, KeyError) and error.args == (main_score,):
         kind = f"which is of type {task.metadata.type}"
         return UserError(f"mteb computes no {main_score} for {name}, {kind}. Correct main_score in its task.json.")
-    of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
-    if not of_client and not isinstance(error, (ConnectionError, TimeoutError, DatasetNotFoundError)):
+    if not of_the_network(error) and not isinstance(error, DatasetNotFoundError):
         return error
     part = (results.parts(task) or [task])[0]  # an aggregate, as CQADupstack, has no data of its own
     return UserError(

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.errors import UserError, guard, nearest
+from cli.errors import UserError, guard, nearest, of_the_network
 
 USAGE = """\
 A finished run as a model folder that sentence-transformers loads without this program.
@@ -76,15 +76,16 @@ def main(arguments: Sequence[str]) -> None:
 def _pushed(folder: Path, name: str) -> str:
     """Put the folder on the hub; return its address. Raises `UserError` without a token, a name or the hub."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
     try:
         url = HfApi(token=True).create_repo(name, private=True, exist_ok=True)
         HfApi(token=True).upload_folder(repo_id=url.repo_id, folder_path=folder)
-    except (LocalTokenNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
-        why = " ".join(str(error).split())[:200]
+    except Exception as error:
+        if not (of_the_network(error) or isinstance(error, OSError)):
+            raise
+        why = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
         mend = f"Mend that, then hf upload {name} {folder}."
-        raise UserError(f"{folder} is written, but not on the hub: {why} {mend}") from error
+        raise UserError(f"{folder} is written, but not on the hub: {why}. {mend}") from error
     return str(url)
 
 

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 
+from cli.compose import composed, options
 from cli.errors import UserError
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run
@@ -16,6 +17,7 @@ from training.cost.check import empty_encoder
 
 CPU = torch.device("cpu")
 INSTALLED = find_spec("bitsandbytes")
+LOADED = [name for name, keys in options("model").items() if keys.get("path", "inherited")]  # others are drawn
 
 
 @pytest.fixture
@@ -64,6 +66,12 @@ def test_what_was_trained_is_what_is_scored(quantised, tmp_path):
 def test_other_words_are_refused(quantised):
     with pytest.raises(UserError, match=r"model.quantise=int3 must be one of null, nf4"):
         check_sizes({**quantised, "model": {**quantised["model"], "quantise": "int3"}})
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_every_model_that_is_loaded_takes_it(name):
+    assert composed("train", [f"model={name}"]).model.quantise is None
+    assert composed("train", [f"model={name}", "model.quantise=nf4"]).model.quantise == "nf4"
 
 
 def test_bytes_of_linear_layers_by_hand(quantised):

@@ -8,6 +8,7 @@ import pytest
 
 from evaluation.crew import deal
 from evaluation.embeddings.on_disk import KEYS, VECTORS
+from tests.processes import run_together, started_by, torchrun
 from tests.started import start
 
 
@@ -29,21 +30,31 @@ def main_scores(results: Path) -> dict[str, list]:
     }
 
 
+@pytest.fixture
+def words(small_model, folder):
+    """Readings of one pass, so that these are dealt out too; chunks of a few texts, so that each process has some."""
+    words = [f"model.path={small_model}", "precision=fp32", "max_length=48", "accelerator=cpu", "token_budget=200"]
+    words += ["readings=[mean,eos]", f"tasks_dir={folder}", "tasks=[Asked,Graded]", "attn=bi", "embeddings=disk"]
+    return [*words, "progress=false", "study=s"]
+
+
+def places(folder: Path) -> list[str]:
+    """Words for results and vectors of their own."""
+    return [f"results={folder}", f"cache_dir={folder / 'cache'}"]
+
+
 @pytest.mark.slow
-def test_two_processes_score_as_one(small_model, folder, tmp_path):
-    """Readings of one pass, so that these are dealt out too; chunks of a few texts, so that both have some."""
-    words = ["evaluate.py", f"model.path={small_model}", "precision=fp32", "max_length=48", "accelerator=cpu"]
-    words += ["token_budget=200", "readings=[mean,eos]", f"tasks_dir={folder}", "tasks=[Asked,Graded]", "attn=bi"]
-    words += ["embeddings=disk", "progress=false", "study=s"]
-    said = []
-    for devices in (1, 2):
-        place = tmp_path / str(devices)
-        done = start(*words, f"devices={devices}", f"results={place}", f"cache_dir={place / 'cache'}")
+def test_two_processes_score_as_one_whatever_starts_them(words, tmp_path):
+    """evaluate.py itself, or torchrun."""
+    one, two, by_torchrun = (tmp_path / name for name in ("one", "two", "torchrun"))
+    for folder, devices in ((one, 1), (two, 2)):
+        done = start("evaluate.py", *words, f"devices={devices}", *places(folder))
         assert done.returncode == 0, done.stderr[-3000:]
-        said.append([line for line in done.stdout.splitlines() if " of " in line][:2])
-    assert main_scores(tmp_path / "1") == main_scores(tmp_path / "2")
-    one, two = (vectors(tmp_path / str(devices) / "cache") for devices in (1, 2))
-    assert one == two
+    said = run_together(started_by(torchrun, 1, 2, "evaluate.py", [*words, *places(by_torchrun)]))
+    assert said.count("Encoding in 2 processes.") == 1
+    for folder in (two, by_torchrun):
+        assert main_scores(folder) == main_scores(one)
+        assert vectors(folder / "cache") == vectors(one / "cache")
 
 
 def test_chunks_go_to_the_process_with_the_fewest_tokens():

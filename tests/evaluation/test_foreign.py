@@ -12,10 +12,15 @@ from transformers import AutoModel, AutoTokenizer
 from cli.compose import composed, plain
 from cli.errors import UserError
 from cli.quoting import evaluate_words
+from encoders.export.__main__ import main as export
 from evaluation.command import run
 from evaluation.foreign import ForeignEncoder
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
+from records.run_folder import RunFolder
+from tests.processes import slurm, torchrun
+from tests.triples import write_triples
+from training.run import train_run
 
 TASKS = ["Asked", "Graded", "Pairs"]
 
@@ -25,10 +30,15 @@ def scored(folder, tmp_path):
     """Run evaluate.py with words; return the outcome."""
 
     def scored(*words):
-        usual = [f"tasks_dir={folder}", f"tasks=[{','.join(TASKS)}]", f"results={tmp_path / 'scores'}", "max_length=64"]
+        usual = [f"tasks_dir={folder}", f"tasks=[{','.join(TASKS)}]", f"results={tmp_path / 'scores'}"]
         return run(plain(composed("evaluate", evaluate_words([*usual, "progress=false", *words]))))[0]
 
     return scored
+
+
+def main_scores(outcome):
+    """Task -> score."""
+    return {name: score for name, (_, score) in outcome.scores.items()}
 
 
 @pytest.fixture
@@ -45,11 +55,9 @@ def adapter(small_model, tmp_path):
 def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
     """sentence-transformers pools the mean of a plain folder, causal, without EOS; so can we."""
     words = ["run=null", f"model.path={small_model}", "pooler=mean", "token_choice.pool_eos=false", "precision=fp32"]
-    ours, theirs = scored(*words), scored(f"foreign={small_model}", "accelerator=cpu")
+    ours, theirs = scored(*words, "max_length=64"), scored(f"foreign={small_model}", "accelerator=cpu")
     assert theirs.computed == len(TASKS)
-    assert {name: score for name, (_, score) in theirs.scores.items()} == pytest.approx(
-        {name: score for name, (_, score) in ours.scores.items()}, abs=1e-3
-    )
+    assert main_scores(theirs) == pytest.approx(main_scores(ours), abs=1e-3)
     assert scored(f"foreign={small_model}", "accelerator=cpu").computed == 0, "it is finished"
     names = {model.model_name for model in mteb.ResultCache(tmp_path / "scores").load_results().model_results}
     assert names == {
@@ -66,10 +74,37 @@ def test_an_adapter_is_read_with_its_base(small_model, adapter, tmp_path):
     assert np.abs(theirs - base).max() > 0.01 * np.abs(base).max()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("pooler", ["eos", "multilayer"])
+def test_an_exported_run_gets_the_scores_of_the_run(compose_cell, scored, tmp_path, pooler):
+    """On a task of each type, by modules of sentence-transformers (eos) and by code in the folder (multilayer)."""
+    words = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
+    words = [f"trainer.{word}" for word in words] + ["logging.tensorboard=false", "objective.warmup=1"]
+    words += ["data=jsonl", f"data.path='{write_triples(tmp_path / 'triples.jsonl')}'", "data.validation=4"]
+    run_folder, folder = tmp_path / "runs" / f"{pooler}-bi" / "seed=0", tmp_path / "model"
+    train_run(compose_cell(pooler, "bi", *words, "objective.lr=2e-2"), RunFolder(run_folder))
+    export([f"run={run_folder}", f"to={folder}"])
+    ours = scored(f"run={run_folder}", "tasks=null")
+    theirs = scored(f"foreign={folder}", "tasks=null", "accelerator=cpu", "model.trust_remote_code=true")
+    assert theirs.computed == 7
+    assert main_scores(theirs) == pytest.approx(main_scores(ours), abs=1e-4)
+    assert min(main_scores(ours).values()) < 0.9, "other vectors would have another score"
+
+
 def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):
     with pytest.raises(UserError, match="does not go with readings="):
         scored("foreign=x", "readings=[mean]")
     with pytest.raises(UserError, match="cannot be loaded by sentence-transformers"):
+        scored(f"foreign={tmp_path}")
+
+
+@pytest.mark.parametrize("starter", [torchrun, slurm])
+def test_several_processes_are_refused_before_anything_is_read(scored, monkeypatch, tmp_path, starter):
+    """Each of them would score all, into the same files."""
+    for key, value in starter(rank=1, nodes=1, devices=2, port=1).items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setattr("evaluation.tasks.chosen.task_set", None)
+    with pytest.raises(UserError, match=r"foreign= is scored by one process, and torchrun or srun started 2\."):
         scored(f"foreign={tmp_path}")
 
 
@@ -89,11 +124,11 @@ def test_texts_are_asked_and_compared_as_the_model_says_and_as_mteb_does(
     scored, small_model, folder, tmp_path, settings
 ):
     name = saved(small_model, tmp_path / "it", **settings)
-    ours = scored(f"foreign={name}", "tasks=[Asked,Graded]", "accelerator=cpu").scores
+    ours = scored(f"foreign={name}", "tasks=[Asked,Graded]", "accelerator=cpu")
     tasks = [mteb_task(data) for data in folder_tasks(folder, ["Asked", "Graded"])]
     theirs = mteb.evaluate(SentenceTransformer(name, device="cpu"), tasks, cache=None, show_progress_bar=False)
     scores = {result.task_name: result.get_score() for result in theirs.task_results}
-    assert {task: score for task, (_, score) in ours.items()} == pytest.approx(scores, abs=1e-6)
+    assert main_scores(ours) == pytest.approx(scores, abs=1e-6)
 
 
 def test_all_that_vectors_depend_on_is_in_the_revision(small_model, adapter, tmp_path):

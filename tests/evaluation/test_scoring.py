@@ -169,6 +169,19 @@ def test_a_collapsed_encoder_gets_no_score(tasks: list, candidate, bag) -> None:
     assert not list(run.results.rglob("Graded.json"))
 
 
+@pytest.mark.parametrize(("client", "name"), [("httpx2", "ConnectError"), ("requests", "ConnectionError")])
+def test_a_hub_that_cannot_be_reached_is_one_line(tasks: list, candidate, monkeypatch, client: str, name: str) -> None:
+    """huggingface_hub asks by httpx2, whose errors are none of the system's."""
+    kind = getattr(pytest.importorskip(client), name)
+
+    def load_data(*_: Any, **__: Any) -> None:
+        raise kind("[Errno 111] Connection refused")
+
+    monkeypatch.setattr(tasks[0], "load_data", load_data)
+    with pytest.raises(UserError, match=rf"of task Asked cannot be fetched from the hub \({name}\)\. Connect"):
+        score(candidate(), tasks[:1], Options())
+
+
 def test_predictions_are_kept_on_request(tasks: list, candidate) -> None:
     run = candidate()
     score(run, tasks, Options(predictions=True))

@@ -1,5 +1,6 @@
 """A whole pretraining in miniature: stopped by a gradient that is not finite, by a figure that fails; gone on with."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,9 @@ def bad_gradient(self):
 
 
 @pytest.mark.slow
-def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(config, tmp_path, monkeypatch):
-    run(config("whole"))
+def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(config, tmp_path, monkeypatch, capsys):
+    run(config("whole", "trainer.progress=lines"))
+    assert re.search(r"step 5 of 6, loss \d\.\d{3}, [\d,]+ tokens/s", capsys.readouterr().out)
     with monkeypatch.context() as patch, pytest.raises(UserError, match=r"gradient norm is nan at step 3 \(loss \d"):
         patch.setattr(CausalLM, "on_after_backward", bad_gradient)
         run(config("spoilt"))

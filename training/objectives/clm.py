@@ -41,6 +41,7 @@ class CausalLM(pl.LightningModule):
         self.model, self.batch, self.cfg, self.keys = model, batch, config, config["objective"]
         self.mixture = bool(experts_of(model))
         self.nats: dict[str, Tensor] = {}  # of the running step
+        self.tokens = 0  # of the running step
         self.seconds = 0.0  # of all attempts, kept in the checkpoint
         self._start = time.perf_counter()
         self._loss = torch.compile(self.plain_loss)  # sequences have one shape, so one compilation pays back
@@ -57,7 +58,9 @@ class CausalLM(pl.LightningModule):
 
     def training_step(self, _tick: int, _index: int) -> Tensor:
         """Return the mean loss in nats a token of the step's batch, plus the balance loss of a mixture of experts."""
-        nats, balance = self._loss(self.batch(self.global_step).to(self.device))
+        ids = self.batch(self.global_step).to(self.device)
+        self.tokens = ids.numel()
+        nats, balance = self._loss(ids)
         self.log("loss", nats, prog_bar=True)
         if self.mixture:
             self.log("balance", balance)
@@ -70,8 +73,9 @@ class CausalLM(pl.LightningModule):
         refuse_step(figures, self.global_step, self.cfg["trainer"]["loss_limit"])
 
     def optimizer_step(self, *words: Any, **named: Any) -> None:
-        step = self.global_step
-        super().optimizer_step(*words, **named)
+        step, start = self.global_step, time.perf_counter()
+        super().optimizer_step(*words, **named)  # the whole step, forward and backward passes too
+        self.log("tokens/s", self.tokens / (time.perf_counter() - start), prog_bar=True)
         refuse_state(self.named_parameters(), self.optimizers(), step)
 
     def state_of(self, step: int) -> dict[str, Any]:

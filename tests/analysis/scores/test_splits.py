@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from cli.compose import composed, options, plain
 from cli.errors import UserError
+
+OURS = [name for name, about in options("benchmark").items() if about.get("kind") == "mteb" and about["tasks"]]
 
 
 def add(path, split, subsets):
@@ -59,6 +62,31 @@ def test_a_benchmark_fixes_tasks_splits_and_subsets(english, read_words):
     assert "but of dev on MSMARCO, as MTEB(eng, v1) of mteb 2." in notes
     assert "5 of the 56 tasks of MTEB(eng, v1) are compared" in notes
     assert "1 tasks that are not of MTEB(eng, v1) were left out: BIOSSES.v9." in notes
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_choice_of_tasks_is_the_one_that_evaluate_scores(name):
+    from analysis.scores.definitions import benchmark_of
+    from evaluation.tasks.chosen import task_set
+
+    chosen = {task: (set(of.splits), set(of.subsets)) for task, of in benchmark_of(name).tasks.items()}
+    scored = task_set(plain(composed("evaluate", [f"benchmark={name}"]))).tasks
+    assert chosen == {task.metadata.name: (set(task.eval_splits), set(task.hf_subsets)) for task in scored}
+
+
+def test_a_choice_of_tasks_fixes_them(english, read_words, monkeypatch):
+    assert {"llm2vec15", "moee", "sts12_16"} <= set(OURS)
+    result = read_words(f"scores={english}", "benchmark=llm2vec15")
+    assert sorted(result.material.matrix.index) == ["ArguAna", "MassiveIntentClassification", "NFCorpus", "SciFact"]
+    assert score_of(result, "MassiveIntentClassification", "b") == (0.6, "test", "en")
+    notes = " ".join(result.notes)
+    assert "Every score is of the split test, as llm2vec15 of MTEB(eng, v1) of mteb 2" in notes
+    assert "4 of the 15 tasks of llm2vec15 of MTEB(eng, v1) are compared" in notes
+    assert "2 tasks that are not of llm2vec15 of MTEB(eng, v1) were left out: BIOSSES.v9, MSMARCO." in notes
+    mine = {"mine": {"kind": "mteb", "name": "MTEB", "tasks": ["SciFat"]}}
+    monkeypatch.setattr("analysis.scores.definitions.options", lambda group: mine)
+    with pytest.raises(UserError, match=r"mine of conf/tables/benchmark.yaml: MTEB\(eng, v1\) .* Nearest: SciFact"):
+        read_words(f"scores={english}", "benchmark=mine")
 
 
 @pytest.mark.parametrize("benchmark", ["MTEB(eng, v1)", "MTEB(eng, v2)", "MTEB(fra, v1)", "LongEmbed"])
@@ -223,3 +251,5 @@ def test_words_that_contradict_or_are_unknown(english, read_words):
         read_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "split=dev")
     with pytest.raises(UserError, match=r"is no benchmark of texts .*MTEB\(eng, v1\)"):
         read_words(f"scores={english}", "benchmark=MTEB(eng")
+    with pytest.raises(UserError, match=r"benchmark=llm2vec is no .* Nearest: llm2vec15"):
+        read_words(f"scores={english}", "benchmark=llm2vec")

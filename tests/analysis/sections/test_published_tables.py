@@ -42,7 +42,7 @@ def test_published_averages_are_those_of_the_published_parts():
 
 
 def test_published_scores_of_moee_average_to_its_published_types():
-    """Tables 8 to 12 of arXiv 2410.10814 against its tables 3 and 4; the one row that differs is named in docs/moee.md."""
+    """Tables 8 to 12 of arXiv 2410.10814 against its tables 3 and 4; docs/moee.md names the one row that differs."""
     scores = pd.read_csv(published.TABLES / "scores" / "moee.csv").set_index("model") / 100
     kinds = {task: known_types()[task] for task in scores}
     by_type = scores.T.groupby(kinds).mean().T
