@@ -45,27 +45,36 @@ class Row:
 
 
 def rows(places: Sequence[Path]) -> list[Row]:
-    """Return a row per run below `places`, by path, then those of the latest sweep that have not begun."""
-    sweeps = _sweeps(places)
-    jobs = {job["folder"]: job for sweep in sweeps for job in sweep if job.get("folder")}
+    """Return a row per run below `places`, by path, then the jobs of sweeps that have no run there yet."""
+    jobs = _jobs(places)
     folders = {path.parent for place in places for name in ("manifest.json", FILE) for path in _found(place, name)}
-    found = [_row(folder, jobs.get(str(folder.absolute()), {})) for folder in sorted(folders)]
-    seen = {str(folder.absolute()) for folder in folders}
-    for job in sweeps[-1] if sweeps else []:
-        if job["status"] in ("waiting", "failed") and job.get("folder") not in seen:
-            found.append(Row(_shown(job), job["status"], note=job.get("error", "")))
-    return found
+    found = [_row(folder, jobs.pop(str(folder.absolute()), {})) for folder in sorted(folders)]
+    left = [job for job in jobs.values() if job["status"] != "done"]
+    return [*found, *(Row(_shown(job), job["status"], note=job.get("error", "")) for job in left)]
 
 
 def _found(place: Path, name: str) -> Iterator[Path]:
     yield from place.glob(name) if place.name.startswith("seed=") else place.rglob(f"seed=*/{name}")
 
 
-def _sweeps(places: Sequence[Path]) -> list[list[dict[str, Any]]]:
-    """The jobs of each sweep whose record lies in or above `places`, older sweeps first."""
+def _jobs(places: Sequence[Path]) -> dict[object, dict[str, Any]]:
+    """The jobs of the sweeps whose record lies in or above `places`, by folder; of one folder the latest counts.
+
+    The process of a sweep may have gone: then what waited or ran is stopped. Nothing tells whether a job without a
+    folder was done since, so that of a sweep that has gone is left out once there is a later sweep.
+    """
     shelves = {folder / RECORDS for place in places for folder in (place.absolute(), *place.absolute().parents)}
     records = [path.parent for shelf in shelves if shelf.is_dir() for path in shelf.glob("*/jobs.json")]
-    return [read_record(record) for record in sorted(records, key=lambda path: path.name)]
+    records.sort(key=lambda record: record.name)
+    living = {record for record in records if (at := read_progress(record)) and at.alive}
+    jobs: dict[object, dict[str, Any]] = {}
+    for record in sorted(records, key=lambda record: record in living):  # a living sweep has the last word
+        for number, job in enumerate(read_record(record)):
+            if record not in living and job["status"] in ("waiting", "running"):
+                job["status"] = "stopped"
+            if job.get("folder") or record in living or record == records[-1]:
+                jobs[job.get("folder") or (record, number)] = job
+    return jobs
 
 
 def _shown(job: dict[str, Any]) -> str:
@@ -91,8 +100,10 @@ def _row(folder: Path, job: dict[str, Any]) -> Row:
         state = "running"
     elif failed:
         state, note = "failed", job["error"]
+    elif job.get("status") in ("waiting", "running") and job.get("written", math.inf) > (at.written if at else 0):
+        state = job["status"]  # of a living sweep that has not come to it, or to its first step
     step = f"{at.step if at else 0} of {steps}"
-    left = _time(at) if at and state == "running" else ""
+    left = _time(at) if at and at.alive else ""
     return Row(str(folder), state, step, f"{at.loss:.3f}" if at and at.loss is not None else "", left, note=note)
 
 

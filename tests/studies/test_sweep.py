@@ -19,8 +19,9 @@ from evaluation.command import check as check_evaluate
 from records.manifest import sealed
 from records.progress import Progress, write_progress
 from studies.launchers import IN_PLACE, PLUGIN, SETTINGS, launcher_words
+from studies.status import main as status_main
 from studies.status import plain_table, rows
-from studies.sweep import RECORDS
+from studies.sweep import RECORDS, Jobs
 from tests.started import run_here, start
 from tests.triples import write_triples
 from training.checks import check_sizes
@@ -49,6 +50,10 @@ def test_a_cell_that_fails_stops_no_other_and_the_command_goes_on(launcher, smal
     shown = {row.state: row for row in rows([tmp_path])}
     assert shown.keys() == {"done", "failed"}
     assert shown["failed"].note in failed
+    record = next((tmp_path / RECORDS).iterdir())
+    states = [json.loads((record / f"{number}.json").read_text()) for number in (0, 1)]
+    assert json.loads((record / "folders.json").read_text()) == [state["folder"] for state in states], "as planned"
+    assert not (record / "progress.json").exists(), "the sweep is over"
     if launcher == "none":
         again = run_here(*sweep)
         assert (again.returncode, "is finished; nothing to do" in again.stdout) == (2, True)
@@ -124,6 +129,7 @@ def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
     record.mkdir(parents=True)
     (record / "jobs.json").write_text(json.dumps([["pooler=runs"], ["pooler=mean", "seed=1"]]))
     (record / "0.json").write_text(json.dumps({"status": "running", "folder": str(folders["runs"])}))
+    write_progress(record, Progress(0, 0))
     found = rows([tmp_path])
     assert [(Path(row.name).parent.name, row.state) for row in found[:3]] == [
         ("ended-bi", "done"),
@@ -139,6 +145,101 @@ def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
     (record / "1.json").write_text(json.dumps({**refused, "written": time.time() + 9}))
     again = rows([tmp_path])[0]
     assert (again.state, again.note) == ("failed", "another configuration"), "the sweep asked for another run there"
+
+
+GONE = Progress(0, 0, host="elsewhere", written=0.0)
+
+
+def listed(place):
+    return [(row.name.rpartition("/s/")[2], row.state) for row in rows([place])]
+
+
+def finish(folder):
+    folder.mkdir(parents=True)
+    manifest = sealed(
+        {"manifest_version": 2, "config": {"trainer": {"max_steps": 60}}, "status": "finished", "steps": 60}
+    )
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def recorded(place, name, jobs, process):
+    write_progress(place / RECORDS / name, process)
+    (place / RECORDS / name / "jobs.json").write_text(json.dumps(jobs))
+
+
+def test_of_several_processes_the_first_keeps_the_record(tmp_path, monkeypatch):
+    for name, value in {"WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "x", "GROUP_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    for rank in ("1", "0"):
+        monkeypatch.setenv("RANK", rank)
+        monkeypatch.setenv("LOCAL_RANK", rank)
+        jobs = Jobs(print)
+        jobs.plan([f"runs_dir='{tmp_path}'", "study=s", "seed=0,1", "trainer.devices=2"])
+        assert len(list(tmp_path.glob(f"{RECORDS}/*"))) == (rank == "0") == (jobs.record is not None)
+    with jobs.told():
+        deadline = time.monotonic() + 10
+        while "waiting" not in plain_table(rows([tmp_path])) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert plain_table(rows([tmp_path])).splitlines()[-1] == "2 runs: 2 waiting"
+    assert plain_table(rows([tmp_path])).splitlines()[-1] == "2 runs: 2 stopped"
+
+
+def test_a_further_process_names_its_failed_jobs_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    done = run_here(
+        "train.py", "-m", f"runs_dir={tmp_path}", "seed=0,1", f"model.path={tmp_path / 'none'}", "check=true"
+    )
+    assert done.returncode == 2
+    assert [line[:15] for line in done.stderr.splitlines()[-3:-1]] == ["failed: seed=0:", "failed: seed=1:"]
+    assert "2 of the sweep's 2 jobs failed" in done.stderr
+    assert not (tmp_path / RECORDS).exists()
+
+
+def test_a_cell_of_a_sweep_that_another_command_trained_is_listed_once(tmp_path):
+    Jobs(print).plan([f"runs_dir='{tmp_path}'", "study=s", "pooler=mean,eos", "attn=bi", "lora.r=8", "seed=0,1"])
+    finish(tmp_path / "s/mean-bi/seed=1")
+    assert listed(tmp_path) == [
+        ("mean-bi/seed=1", "done"),
+        *((cell, "stopped") for cell in ("mean-bi/seed=0", "eos-bi/seed=0", "eos-bi/seed=1")),
+    ]
+
+
+def test_all_sweeps_are_read_whichever_is_the_latest(tmp_path):
+    recorded(tmp_path, "20260101-000000-1", [["seed=0"], ["seed=1"]], GONE)
+    assert [row.state for row in rows([tmp_path])] == ["stopped", "stopped"]
+    recorded(tmp_path, "20260101-000001-2", [["seed=2"], ["seed=3"]], Progress(0, 0))
+    recorded(tmp_path, "20260101-000002-3", [["run=a", "tasks=[A]"], ["run=a", "tasks=[B]"]], Progress(0, 0))
+    found = [("seed=2", "waiting"), ("seed=3", "waiting"), ("tasks=[A]", "waiting"), ("tasks=[B]", "waiting")]
+    assert listed(tmp_path) == found, "what has no folder and a later sweep cannot be told from what was done since"
+    at = tmp_path / RECORDS / "20260101-000001-2"
+    folders = [str(tmp_path / f"s/mean-bi/seed={seed}") for seed in (2, 3)]
+    (at / "folders.json").write_text(json.dumps(folders))
+    (at / "0.json").write_text(json.dumps({"status": "running", "folder": folders[0], "written": time.time()}))
+    assert [row.state for row in rows([tmp_path])] == ["running", *["waiting"] * 3], "it has not come to its first step"
+    write_progress(at, GONE)
+    assert sorted(row.state for row in rows([tmp_path])) == ["stopped", "stopped", "waiting", "waiting"]
+    recorded(tmp_path, "20260101-000003-4", [["seed=2"], ["seed=3"]], Progress(0, 0))
+    (tmp_path / RECORDS / "20260101-000003-4/folders.json").write_text(json.dumps(folders))
+    assert [row.state for row in rows([tmp_path])] == ["waiting"] * 4, "a sweep that lives has the last word"
+
+
+def test_watching_ends_with_the_process_that_cells_wait_for(tmp_path, monkeypatch):
+    recorded(tmp_path, "20260101-000000-1", [["seed=0"], ["seed=1"]], Progress(0, 0))
+    looks = []
+
+    def sleep(seconds):
+        looks.append([row.state for row in rows([tmp_path])])
+        assert len(looks) < 3, "it goes on for ever"
+        if len(looks) == 2:
+            write_progress(tmp_path / RECORDS / "20260101-000000-1", GONE)
+
+    monkeypatch.setattr("studies.status.time.sleep", sleep)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("sys.argv", ["status", str(tmp_path), "watch=true"])
+    status_main()
+    assert looks == [["waiting", "waiting"]] * 2
+    status_main()
+    assert len(looks) == 2, "nothing waits for a process that has gone"
 
 
 PAGE = (CONF.parent / "docs" / "cluster.md").read_text(encoding="utf-8")
