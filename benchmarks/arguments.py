@@ -47,12 +47,12 @@ def taken_out(words: Sequence[str], key: str, default: int) -> tuple[int, list[s
         raise UserError(f"{key}={error}, such as {key}={default}.") from error
 
 
-def only(key: str, default: int) -> int:
-    """Return the number of `key=` from a command line that has no other words. Raises `UserError` for any other."""
-    value, rest = taken_out(sys.argv[1:], key, default)
+def number_of_sets(default: int) -> int:
+    """Return the number of `sets=` from a command line that has no other words. Raises `UserError` for any other."""
+    value, rest = taken_out(sys.argv[1:], "sets", default)
     if rest:
-        near = nearest(rest[0].partition("=")[0], [key])
-        raise UserError(f"There is no argument {rest[0]!r}. {near} Write {key}={default}.")
+        near = nearest(rest[0].partition("=")[0], ["sets"])
+        raise UserError(f"There is no argument {rest[0]!r}. {near} Write sets={default}.")
     return value
 
 

@@ -121,10 +121,10 @@ def backbone_key(studied: Studied, with_attention: bool = True) -> str:
     return of_value([kept, [stage["adapter_sha256"] for stage in studied.stages]])
 
 
-def start_of(run: Studied, encoders: Sequence[Studied], with_attention: bool = True) -> Studied | None:
+def start_of(run: Studied, encoders: Sequence[Studied]) -> Studied | None:
     """Return the untrained one of `encoders` whose backbone `run` began from, None where it is not among them."""
-    key = backbone_key(run, with_attention)
-    return next((s for s in encoders if not s.trained and backbone_key(s, with_attention) == key), None)
+    key = backbone_key(run)
+    return next((s for s in encoders if not s.trained and backbone_key(s) == key), None)
 
 
 def distinct_backbones(encoders: Sequence[Studied], with_attention: bool = True) -> list[Studied]:

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis.drawings.canvas import canvas, panel_axes
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK, mark
@@ -63,10 +64,10 @@ def heat_panels(
     numbered = high * wide <= MOST_NUMBERS
     width = across * (wide * (0.36 if numbered else 0.14) + label + 0.5) + 1.0
     height = down * (high * (0.22 if numbered else 0.1) + 0.9)
-    figure = Figure(figsize=(min(14.0, width), min(18.0, height)), layout="constrained")
-    grid = figure.subplots(down, across, squeeze=False).ravel()
+    figure = canvas(min(14.0, width), min(18.0, height))
+    grid = panel_axes(figure, len(shown), across)
     reach = _reach(np.concatenate([table.to_numpy().ravel() for table in shown.values()]), centre)
-    for panel, (name, table) in zip(grid, shown.items(), strict=False):
+    for panel, (name, table) in zip(grid, shown.items(), strict=True):
         mesh = heat(panel, table.to_numpy(), reach, diverging=centre is not None, width=0.4)
         panel.set_title(names[name])
         every = max(1, len(table) // 16)  # a label for each row of a small map, for some of a large one
@@ -74,13 +75,11 @@ def heat_panels(
         panel.set_xticks(range(table.shape[1]), table.columns, rotation=90)
         if numbered:
             numbers(panel, table.to_numpy(), lambda x: signed(x, digits) if centre == 0 else score(x, digits))
-    for panel in grid[len(shown) :]:
-        panel.set_visible(False)
     for panel in grid[::across]:
         panel.set_ylabel(axes[0])
-    for panel in grid[max(0, len(shown) - across) : len(shown)]:
+    for panel in grid[-across:]:
         panel.set_xlabel(axes[1])
-    colour_bar(figure, mesh, list(grid), scale, shrink=0.8)
+    colour_bar(figure, mesh, figure.axes, scale, shrink=0.8)
     return figure
 
 
@@ -119,15 +118,14 @@ def mark_panels(
     ends: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]] | None = None,
     medians: bool = False,
 ) -> Figure:
-    """Draw each table [series, places] as columns of marks, a mark per series; axes: what values and places are.
+    """Draw each table [series, places] as columns of marks, one per series; axes: what values and places are.
 
     ends: the lowest and the highest of each value, tables of the same form, joined by a line; medians: a line crosses
     each column at the median of its marks.
     """
-    down = -(-len(panels) // across)
-    figure = Figure(figsize=(1.4 + 2.7 * across, 0.6 + 2.1 * down), layout="constrained")
-    grid = figure.subplots(down, across, sharey=True, squeeze=False)
-    for panel, (title, table) in zip(grid.ravel(), panels.items(), strict=False):
+    figure = canvas(1.4 + 2.7 * across, 0.6 + 2.1 * -(-len(panels) // across))
+    grid = panel_axes(figure, len(panels), across, sharey=True)
+    for panel, (title, table) in zip(grid, panels.items(), strict=True):
         places = np.arange(table.shape[1])
         for k, (name, aside) in enumerate(zip(table.index, np.linspace(-0.2, 0.2, len(table)), strict=True)):
             if ends:
@@ -140,9 +138,7 @@ def mark_panels(
         panel.set_title(title)
         panel.set_xlabel(axes[1])
         panel.grid(axis="y")
-    for panel in grid.ravel()[len(panels) :]:
-        panel.set_visible(False)
-    for panel in grid[:, 0]:
+    for panel in grid[::across]:
         panel.set_ylabel(axes[0])
-    legend(figure, grid[0, 0])
+    legend(figure, grid[0])
     return figure

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import MOST_DESIGNS
@@ -62,7 +62,7 @@ def _grid(runs: list[tuple[str, str, Floats]], held_out: dict[str, Any]) -> Grid
 def _drawing(curves: Curves) -> Drawing:
     shown = {objective: dict(list(runs.items())[:MOST_DESIGNS]) for objective, runs in curves.items()}
     names = short_names([label for runs in shown.values() for label in runs])
-    figure = Figure(figsize=(3.0 * len(shown) + inches(names.values()) + 0.8, 2.9), layout="constrained")
+    figure = canvas(3.0 * len(shown) + inches(names.values()) + 0.8, 2.9)
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
     for axes, (objective, runs) in zip(panels, shown.items(), strict=True):
         for k, (label, loss) in enumerate(runs.items()):

@@ -1,4 +1,4 @@
-"""An empty figure, axes of a list, a legend: what several figures begin and end with. matplotlib is imported late."""
+"""An empty figure, panels, axes of a list, a legend: what several figures begin and end with. matplotlib comes late."""
 
 from typing import Any
 
@@ -10,6 +10,14 @@ def canvas(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def panel_axes(figure: Any, count: int, across: int, **shared: Any) -> list[Any]:
+    """Return `count` axes of a figure, so many across; the rest of the last row is hidden. shared: sharex, sharey."""
+    grid = figure.subplots(-(-count // across), across, squeeze=False, **shared).ravel()
+    for axes in grid[count:]:
+        axes.set_visible(False)
+    return list(grid[:count])
 
 
 def score_ticks(axis: Any, numbers: Numbers) -> None:

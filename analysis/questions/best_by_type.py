@@ -1,4 +1,4 @@
-"""Which design is best on which type of task, and does what was published of it hold?
+"""The best design on each type of task, and whether what was published of it holds.
 
 docs/decisions/design-by-type.md says what "best" takes.
 """

@@ -1,4 +1,4 @@
-"""Which claims of a list hold? Each names a pair of designs and is judged by the tests that all pairs have.
+"""Claims of a list, judged: each names a pair of designs, and the tests are those that all pairs have.
 
 docs/decisions/claims.md says what is corrected together, and which estimate stands beside which interval.
 """

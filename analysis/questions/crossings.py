@@ -18,7 +18,7 @@ Levels = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Crossing:
-    """`designs`: one a cell, cells as in `itertools.product(*levels.values())`."""
+    """`designs`: one per cell, cells as in `itertools.product(*levels.values())`."""
 
     levels: Levels  # factor -> two levels or more
     fixed: dict[str, str]  # factor -> the one level kept of several

@@ -1,7 +1,7 @@
 """The score of each task type along a factor that is a number, such as the share of a source of data.
 
-Each design is asked for itself, so its levels on a type are corrected together: with eight tasks a type and all designs
-in one family no p could pass.
+Each design is asked for itself, so its levels on a type are corrected together: with eight tasks per type and all
+designs in one family no p could pass.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.drawings.canvas import canvas, legend, score_ticks
+from analysis.drawings.canvas import canvas, legend, panel_axes, score_ticks
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import BLACK, MOST_DESIGNS, mark
 from analysis.grids.formats import percent
@@ -103,8 +103,8 @@ def _drawing(tests: pd.DataFrame, crossing: Crossing, material: Material, said: 
     kinds, step = list(material.blocks), 0.012 * float(np.ptp(places))
     across = min(ACROSS, len(kinds))
     figure = canvas(1.9 * across + 0.6, 1.75 * -(-len(kinds) // across) + 0.6)
-    panels = figure.subplots(-(-len(kinds) // across), across, sharex=True, sharey=True, squeeze=False).ravel()
-    for kind, axes in zip(kinds, panels, strict=False):
+    grid = panel_axes(figure, len(kinds), across, sharex=True, sharey=True)
+    for kind, axes in zip(kinds, grid, strict=True):
         of_type = tests[tests["type"] == kind]
         for k, cell in enumerate(cells):
             _line(axes, of_type[of_type["design_of_curve"] == cell], places + (k - (len(cells) - 1) / 2) * step, k)
@@ -112,8 +112,6 @@ def _drawing(tests: pd.DataFrame, crossing: Crossing, material: Material, said: 
         axes.set_title(kind)
         axes.grid(axis="y")
         score_ticks(axes.yaxis, material.settings.numbers)
-    for axes in panels[len(kinds) :]:
-        axes.set_visible(False)
     figure.supxlabel(factor, fontsize=8)
     looks: dict[str, dict[str, Any]] = {
         cell: {"marker": mark(k).shape, "color": mark(k).colour} for k, cell in enumerate(cells)

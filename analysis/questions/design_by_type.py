@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.drawings.canvas import canvas, list_axes
+from analysis.drawings.canvas import canvas, list_axes, panel_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, BLUE, LINE, MOST_DESIGNS
@@ -192,9 +192,9 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
     across = min(len(types), 4 if len(types) in (4, 7, 8) else 3)
     down = -(-len(types) // across)
     figure = canvas(inches(names.values()) + 0.4 + 1.9 * across, 0.7 + down * (0.75 + LINE * 1.15 * len(names)))
-    grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    grid = panel_axes(figure, len(types), across, sharey=True)
     looks = {"*": BLUE, "(*)": "white", "": "white"}
-    for axes, kind in zip(grid, types, strict=False):
+    for axes, kind in zip(grid, types, strict=True):
         rows = shown[shown["type"] == kind].to_dict("records")
         for place, row in enumerate(rows):
             mark = mark_of(row, settings)
@@ -203,8 +203,6 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
         axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
         list_axes(axes, len(rows), 4, settings.numbers)
         axes.set_title(f"{kind} (n = {len(types[kind])})")
-    for axes in grid[len(types) :]:
-        axes.set_visible(False)
     grid[0].set_yticks(range(len(names)), names.values())
     figure.supxlabel(f"mean difference from {short_names([reference])[reference]}", fontsize=8)
     counts = [f"{kind} {int(rows['told'].sum())}" for kind, rows in shown.groupby("type", sort=False)]

@@ -41,7 +41,7 @@ def answer(material: Material) -> Answer:
 
 
 def task_dots(material: Material) -> Drawing | None:
-    """One line a task, one mark a design; tasks by type, within it from easy to hard."""
+    """One line per task, one mark per design; tasks by type, within it from easy to hard."""
     designs, sentence = material.highest(MOST_DESIGNS)
     rows, cut = _tasks(material)
     scores = material.matrix.loc[[task for _, task in rows], designs]
@@ -71,7 +71,7 @@ def task_dots(material: Material) -> Drawing | None:
 
 
 def before_after(material: Material) -> Drawing | None:
-    """One panel a design, one line a task from before to after training; None without untrained references."""
+    """One panel per design, one line per task from before to after training; None without untrained references."""
     twins = _twins(material)
     if not twins:
         return None

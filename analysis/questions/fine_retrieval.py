@@ -1,4 +1,4 @@
-"""Which design gains where: short or long queries and documents, names, shared words, within each Retrieval task.
+"""Gains of designs within each Retrieval task: on short or long queries and documents, names, shared words.
 
 docs/decisions/fine-retrieval.md says what the halves are and what is corrected with what.
 """

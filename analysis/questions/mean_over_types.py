@@ -1,4 +1,4 @@
-"""Do designs differ in the mean over task types, in which every type counts alike, however many tasks it has?"""
+"""Differences of designs in the mean over task types, in which every type counts alike, however many tasks it has."""
 
 import numpy as np
 import pandas as pd

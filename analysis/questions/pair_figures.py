@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.drawings.canvas import canvas, legend, list_axes, score_ticks
+from analysis.drawings.canvas import canvas, legend, list_axes, panel_axes, score_ticks
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
@@ -103,22 +103,20 @@ def forest_by_type(material: Material) -> Drawing | None:
     across = min(len(kinds), 4 if len(kinds) in (4, 7, 8) else 3)
     down = -(-len(kinds) // across)
     figure = canvas(min(14.0, inches(names) + 0.4 + 1.9 * across), 0.7 + down * (0.85 + 1.3 * LINE * len(names)))
-    grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    grid = panel_axes(figure, len(kinds), across, sharey=True)
     used: set[str] = set()
     counts = []
-    for axes, kind in zip(grid, kinds, strict=False):
+    for axes, kind in zip(grid, kinds, strict=True):
         shown = rows[rows["type"] == kind]
         used |= _panel(axes, material, shown, kind)
         counts.append(f"{kind} {int(shown['told'].sum())}")
         axes.set_title(f"{kind} (n = {len(material.types[kind])}){_reach(material, shown)}")
         axes.set_xlabel(f"difference (second {MINUS} first)")
-    for axes in grid[len(kinds) :]:
-        axes.set_visible(False)
     grid[0].set_yticks(range(len(names)), names)
-    for axes in grid[: len(kinds) - across]:
+    for axes in grid[:-across]:
         axes.set_xlabel("")
     _legend(figure, material, used)
-    alt = f"One panel a task type, {len(names)} pairs each. Told of the designs: {', '.join(counts)}."
+    alt = f"One panel per task type, {len(names)} pairs each. Told of the designs: {', '.join(counts)}."
     caption = _caption(material, "by task type, each panel on its own scale", "second minus first", sentence)
     return Drawing("forest_by_type", "Differences by task type", caption, alt, figure)
 
@@ -144,7 +142,7 @@ def _pairs(material: Material, most: int) -> tuple[pd.DataFrame, str]:
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
-    """One label a pair, in the order of the table."""
+    """One label per pair, in the order of the table."""
     block = rows[rows["type"] == rows["type"].iloc[0]]
     short = short_names(dict.fromkeys([*block["first"], *block["second"]]))
     return [f"{short[b]} {MINUS} {short[a]}" for a, b in zip(block["first"], block["second"], strict=True)]

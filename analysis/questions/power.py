@@ -46,7 +46,7 @@ def answer(material: Material) -> Answer:
 
 
 def power_table(material: Material) -> pd.DataFrame:
-    """Return one row a (type, pair): `p_min` and its correction, spread, power, tasks needed, detectable difference.
+    """Return one row per (type, pair): `p_min` and its correction, spread, power, tasks needed, detectable difference.
 
     `power_observed` is at alpha, `power_observed_first_step` at alpha / family; `delta` is the stated difference.
     `tasks_*` is the number of tasks with a power of .8, empty beyond 500; what needs a spread is empty below five

@@ -1,4 +1,4 @@
-"""Do differences vary over tasks by more than the noise of the tasks' items, and what is their mean beyond it?"""
+"""The spread of differences over tasks beyond the noise of the tasks' items, and their mean."""
 
 from dataclasses import dataclass
 from typing import Any

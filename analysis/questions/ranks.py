@@ -78,7 +78,7 @@ def _rank_table(head: Row, designs: list[str], averages: Floats, *, cd: float, c
 
 
 def friedman_grid(table: pd.DataFrame, settings: Settings) -> Grid:
-    """One row a task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD.
+    """One row per task type: both statistics with their degrees of freedom and p, the permutation p, W, and the CD.
 
     p has no star: ranks of these runs over tasks say nothing of other seeds.
     """

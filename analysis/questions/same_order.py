@@ -1,4 +1,4 @@
-"""Do designs stand in the same order on another base, on other data, or at another length of training?
+"""The order of designs on another base, on other data, or at another length of training.
 
 docs/decisions/design-by-type.md says what alike and opposite take.
 """

@@ -1,4 +1,4 @@
-"""Which order do all designs have, and how sure is each rank? Bradley and Terry's strengths."""
+"""The order of all designs by Bradley and Terry's strengths, with the ranks that each design may have."""
 
 import pandas as pd
 

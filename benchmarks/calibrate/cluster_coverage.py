@@ -16,9 +16,9 @@ from analysis.statistics.arrays import Floats
 from analysis.statistics.clusters import cluster_interval
 from analysis.statistics.intervals import student_interval
 from analysis.statistics.sign_flip import bootstrap_counts, percentile_interval
-from benchmarks.arguments import only
+from benchmarks.arguments import number_of_sets
 from benchmarks.calibrate.null_worlds import WORLDS, read_spreads
-from benchmarks.calibrate.tables import coverage_cells, print_row
+from benchmarks.calibrate.tables import coverage_cells, print_head, print_row
 from cli.errors import guard
 
 KINDS = {"embedded study": "real, as they are", "skewness 2": "skewed, mean 0", "unequal spread": "unequal spread"}
@@ -33,10 +33,10 @@ DRAWS = 999
 
 
 def main() -> None:
-    """Print one row a (differences, clusters, rho)."""
-    sets, spreads = only("sets", 4000), read_spreads(None)
-    print("| differences | clusters | rho | tasks, t | clusters, percentile | clusters, t | median widths |")
-    print("|---|---|---:|---:|---:|---:|---|")
+    """Print one row per (differences, clusters, rho)."""
+    sets, spreads = number_of_sets(4000), read_spreads(None)
+    columns = ("rho", "tasks, t", "clusters, percentile", "clusters, t", "median widths")
+    print_head("differences", "clusters", *columns, texts=2)
     for kind, clusters, rho in product(KINDS, SIZES, (0.0, 0.3, 0.6)):
         rng = np.random.default_rng(0)
         members = np.repeat(np.eye(len(SIZES[clusters])), SIZES[clusters], axis=1)

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 
 from analysis.statistics.arrays import Floats
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 MAIN = np.array([0.0, 0.0, 3.0, 3.0, 9.0, 9.0]) + np.array([0.0, 4.0] * 3)  # no interaction
@@ -59,9 +59,9 @@ def main() -> None:
     from analysis.statistics.contrasts import effect_contrasts
     from analysis.statistics.sign_flip import sign_flip
 
-    sets = only("sets", 2000)
+    sets = number_of_sets(2000)
     contrasts = effect_contrasts({"pooler": 3, "attn": 2})
-    print("| n | noise | effect | sign flip | F | aligned ranks |\n|---|---|---|---|---|---|")
+    print_head("n", "noise", "effect", "sign flip", "F", "aligned ranks", texts=3)
     for n in (8, 12):
         rng, p_values = np.random.default_rng(0), dict[tuple[str, tuple[str, ...]], list[list[float]]]()
         for _ in range(sets):
@@ -72,8 +72,7 @@ def main() -> None:
                 p = [sign_flip(vectors).p, f_test(vectors), f_test(aligned_ranks(values, columns))]
                 p_values.setdefault((kind, effect), []).append(p)
         for (kind, effect), by_set in p_values.items():
-            shares = 100 * (np.array(by_set) <= 0.05).mean(axis=0)
-            print_row(n, kind, " x ".join(effect), *(f"{share:.1f}" for share in shares))
+            print_row(n, kind, " x ".join(effect), *per_cent((np.array(by_set) <= 0.05).mean(axis=0)))
 
 
 if __name__ == "__main__":

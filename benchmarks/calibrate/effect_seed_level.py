@@ -20,9 +20,9 @@ from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.interaction import effect_over_seeds
 from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
 from analysis.statistics.sign_flip import counted_p, sign_patterns
-from benchmarks.arguments import only
+from benchmarks.arguments import number_of_sets
 from benchmarks.calibrate.seed_coverage import PARTS, SPREADS, STRAYS, Part, Spread
-from benchmarks.calibrate.tables import print_row
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 EFFECTS = {"pooler": ("pooler",), "pooler x attn": ("pooler", "attn")}
@@ -32,25 +32,24 @@ FLIPS = 499
 
 def main() -> None:
     """Print a table of levels and one of power."""
-    sets = only("sets", 400)
+    sets = number_of_sets(400)
     tests = ("tasks alone", "F, plain", "F, epsilon", "largest pair", "Hotelling")
-    print_row("parts", "levels", "tasks", "seeds", "sd task, seed, rest", "effect", *tests)
-    print("|---|--:|--:|--:|---|---|" + "--:|" * len(tests))
+    columns = ("levels", "tasks", "seeds", "sd task, seed, rest", "effect", *tests)
+    print_head("parts", *columns, texts=6)
     rows = product(PARTS, (3, 6), (8, 40, 56), (3, 5, 10), SPREADS)
     shown = [row for row in rows if row[2] == 40 or row[:2] == ("normal", 3)]
     for part, levels, tasks, seeds, spread in shown:
         if part == "normal" or levels == 3:
             rates = rejected(PARTS[part], np.zeros(levels), tasks, seeds, spread, sets=sets)
             for effect, shares in rates.items():
-                print_row(part, levels, tasks, seeds, ", ".join(map(str, spread)), effect, *_per_cent(shares))
+                print_row(part, levels, tasks, seeds, ", ".join(map(str, spread)), effect, *per_cent(shares))
     print()
-    print_row("levels differ", "levels", "tasks", "seeds", "sd task, seed, rest", "effect", *tests)
-    print("|---|--:|--:|--:|---|---|" + "--:|" * len(tests))
+    print_head("levels differ", *columns, texts=6)
     for shift, levels, seeds, spread in product(("one", "all"), (3, 6), (3, 5, 10), SPREADS[1:3]):
         steps = np.linspace(0, 1, levels) if shift == "all" else np.arange(levels) == levels - 1
         rates = rejected(PARTS["normal"], SHIFT * steps, 40, seeds, spread, sets=sets)
         for effect, shares in rates.items():
-            print_row(shift, levels, 40, seeds, ", ".join(map(str, spread)), effect, *_per_cent(shares))
+            print_row(shift, levels, 40, seeds, ", ".join(map(str, spread)), effect, *per_cent(shares))
 
 
 def rejected(part: Part, shift: Floats, tasks: int, seeds: int, spread: Spread, *, sets: int) -> dict[str, Floats]:
@@ -113,10 +112,6 @@ def _flipped(vectors: Floats) -> float:
     patterns, flips, exact = _patterns(len(vectors))
     least = (vectors.sum(axis=0) ** 2).sum() * (1 - 1e-10)
     return float(counted_p(sum((((s @ vectors) ** 2).sum(axis=1) >= least).sum() for s in patterns), flips, exact))
-
-
-def _per_cent(shares: Floats) -> list[str]:
-    return [f"{100 * share:.1f}" for share in shares]
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import numpy as np
 
 from analysis.statistics.effect_sizes import effect_sizes
 from analysis.statistics.wilcoxon import signed_rank
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 NOISES = {  # of standard deviation 1
@@ -24,8 +24,8 @@ SHIFTS = (0.0, 0.5, 1.5)
 
 def main() -> None:
     """Print a Markdown table, in per cent."""
-    sets = only("sets", 2000)
-    print("| differences | n | shift, SD | d_z held | r held |\n|---|--:|--:|--:|--:|")
+    sets = number_of_sets(2000)
+    print_head("differences", "n", "shift, SD", "d_z held", "r held")
     for seed, (kind, n, shift) in enumerate(product(NOISES, (8, 20, 40, 56), SHIFTS)):
         d = shift + NOISES[kind](np.random.default_rng(seed), (sets, n))
         test = signed_rank(d)
@@ -34,7 +34,7 @@ def main() -> None:
             (found[f"{name}_low"] <= value) & (value <= found[f"{name}_high"])
             for name, value in (("d_z", shift), ("rank_biserial", r))
         ]
-        print_row(kind, n, f"{shift:g}", *(f"{100 * one.mean():.1f}" for one in held))
+        print_row(kind, n, f"{shift:g}", *per_cent(one.mean() for one in held))
 
 
 if __name__ == "__main__":

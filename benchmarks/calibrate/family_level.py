@@ -10,8 +10,8 @@ from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import holm, passes, shaffer
 from analysis.statistics.westfall_young import westfall_young
 from analysis.statistics.wilcoxon import signed_rank, signed_ranks
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 NOISES = {
@@ -38,11 +38,9 @@ def adjusted(differences: Floats) -> Floats:
 
 def main() -> None:
     """Print a Markdown table: in per cent, rejections of any equal pair, and of the pairs that differ."""
-    sets = only("sets", 1000)
+    sets = number_of_sets(1000)
     first, second = np.triu_indices(5, 1)
-    print(
-        f"| n | noise | equal designs | {' | '.join(CORRECTIONS)} | power | | |\n|---|---|---|---|---|---|---|---|---|"
-    )
+    print_head("n", "noise", "equal designs", *CORRECTIONS, "power", "", "", texts=3)
     for n in (8, 12):
         for kind, noise in NOISES.items():
             for world, effects in WORLDS.items():
@@ -54,7 +52,7 @@ def main() -> None:
                     rates.append(
                         np.r_[told[:, equal].any(axis=1), told[:, ~equal].mean(axis=1) if shift.any() else [0] * 3]
                     )
-                print_row(n, kind, world, *(f"{100 * rate:.1f}" for rate in np.mean(rates, axis=0)))
+                print_row(n, kind, world, *per_cent(np.mean(rates, axis=0)))
 
 
 if __name__ == "__main__":

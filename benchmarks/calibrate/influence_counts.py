@@ -11,8 +11,8 @@ import numpy as np
 from analysis.statistics.arrays import Floats
 from analysis.statistics.influence import carriers
 from analysis.statistics.wilcoxon import signed_rank
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 TASKS, MOST = 40, 10
@@ -25,8 +25,8 @@ def turned(differences: Floats, places: list[int]) -> bool:
 
 def main() -> None:
     """Print a Markdown table: power, and of the significant pairs the shares that rest on so few tasks, in per cent."""
-    sets = only("sets", 1000)
-    print(f"| effect, SD | significant | 1 task | up to 3 | up to {MOST} |\n|--:|--:|--:|--:|--:|")
+    sets = number_of_sets(1000)
+    print_head("effect, SD", "significant", "1 task", "up to 3", f"up to {MOST}", texts=0)
     for effect in (0.0, 0.3, 0.5, 0.7, 1.0):
         rng, counts = np.random.default_rng(0), []
         for _ in range(sets):
@@ -37,7 +37,7 @@ def main() -> None:
             side = float(np.sign(test.w_plus - test.w_minus)[0])
             counts.append(len(carriers(d, side, partial(turned, d), MOST)) or MOST + 1)
         shares = [100 * np.mean(np.array(counts) <= most) for most in (1, 3, MOST)]
-        print_row(effect, f"{100 * len(counts) / sets:.1f}", *(f"{share:.0f}" for share in shares))
+        print_row(effect, *per_cent([len(counts) / sets]), *(f"{share:.0f}" for share in shares))
 
 
 if __name__ == "__main__":

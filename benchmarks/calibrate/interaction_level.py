@@ -13,8 +13,8 @@ from scipy.special import fdtrc
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import helmert
 from analysis.statistics.interaction import over_seeds, permuted, welch
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 DRAWS, DESIGNS = 299, 5
@@ -50,30 +50,28 @@ POWER: tuple[Spread, ...] = ((1,) * 5, (0.5, 0.5, 1, 1, 2), (2, 2, 1, 1, 0.5))
 
 def main() -> None:
     """Print the three tables."""
-    sets, rng, contrasts = only("sets", 400), np.random.default_rng(0), helmert(DESIGNS)
-    print_row("tasks per type", "spread of types", "noise", "raw, plain F", "raw, Welch", "what is left, Welch")
-    print("|---|---|---|--:|--:|--:|")
+    sets, rng, contrasts = number_of_sets(400), np.random.default_rng(0), helmert(DESIGNS)
+    names = ("tasks per type", "spread of types")
+    print_head(*names, "noise", "raw, plain F", "raw, Welch", "what is left, Welch", texts=3)
     for sizes, spread in SIZED:
         scale = np.repeat(spread, sizes)[:, None]
         for name, noise in NOISES.items():
             vectors = (scale * noise(rng, (sets, sum(sizes), DESIGNS))) @ contrasts
             p = [[*_raw(each, sizes, rng), permuted(each, sizes, DRAWS).p] for each in vectors]
-            print_row(*_named(sizes, spread), name, *_per_cent(p))
+            print_row(*_named(sizes, spread), name, *_rejections(p))
     print()
-    print_row("tasks per type", "spread of types", "sd task, seed, rest", "tasks alone", "F, plain", "F", "both")
-    print("|---|---|---|--:|--:|--:|--:|")
+    print_head(*names, "sd task, seed, rest", "tasks alone", "F, plain", "F", "both", texts=3)
     for sizes, spread, sd in OVER_SEEDS:
         rejected = [_both(_with_seeds(rng, sizes, spread, sd) @ contrasts, sizes) for _ in range(sets)]
-        print_row(*_named(sizes, spread), ", ".join(map(str, sd)), *_per_cent(rejected))
+        print_row(*_named(sizes, spread), ", ".join(map(str, sd)), *_rejections(rejected))
     print()
-    print_row("tasks per type", "spread of types", "power, what is left")
-    print("|---|---|--:|")
+    print_head(*names, "power, what is left", texts=2)
     ahead = np.zeros((5, DESIGNS))
     ahead[:2, 0] = ahead[2:4, 1] = 1.0
     for spread in POWER:
         scale, shift = np.repeat(spread, FIVE)[:, None], np.repeat(ahead, FIVE, axis=0)
         vectors = (scale * rng.normal(size=(sets, sum(FIVE), DESIGNS)) + shift) @ contrasts
-        print_row(*_named(FIVE, spread), *_per_cent([[permuted(each, FIVE, DRAWS).p] for each in vectors]))
+        print_row(*_named(FIVE, spread), *_rejections([[permuted(each, FIVE, DRAWS).p] for each in vectors]))
 
 
 def _raw(vectors: Floats, sizes: Sizes, rng: np.random.Generator) -> tuple[float, float]:
@@ -110,8 +108,8 @@ def _named(sizes: Sizes, spread: Spread) -> tuple[str, str]:
     )
 
 
-def _per_cent(p: list[list[float]]) -> list[str]:
-    return [f"{100 * share:.1f}" for share in (np.array(p) <= 0.05).mean(axis=0)]
+def _rejections(p: list[list[float]]) -> list[str]:
+    return per_cent((np.array(p) <= 0.05).mean(axis=0))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ import numpy as np
 from analysis.statistics.arrays import Bools, Floats
 from analysis.statistics.correction import holm, passes
 from analysis.statistics.looks import over_looks, p_of_look, planned
-from benchmarks.arguments import only
+from benchmarks.arguments import number_of_sets
 from benchmarks.calibrate.seed_coverage import PARTS, SPREADS, Part, Spread
-from benchmarks.calibrate.tables import print_row
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 MOST, MARGIN, ALPHA = 10, 0.005, 0.05
@@ -29,27 +29,26 @@ FAMILY = 7  # designs
 
 def main() -> None:
     """Print both tables."""
-    sets, rng = only("sets", 2000), np.random.default_rng(1)
+    sets, rng = number_of_sets(2000), np.random.default_rng(1)
     columns = ("told", "equivalent", "mean seeds", "3 seeds: told", "equivalent", "10 seeds: told", "equivalent")
-    print_row("parts", "tasks", "sd task, seed, rest", "difference", *columns)
-    print("|---|---:|---|---:" + "|---:" * len(columns) + "|")
+    names = ("parts", "tasks", "sd task, seed, rest")
+    print_head(*names, "difference", *columns, texts=3)
     for name, tasks, spread in product(PARTS, (8, 40), (*SPREADS, OURS)):
         scores = drawn(PARTS[name], (sets, 2, tasks), spread, rng)
         for effect in EFFECTS:
             moved = scores + effect * np.arange(2)[:, None, None]
             told, same, seeds = decided(moved, planned(MOST))
             fixed = [share for n in (3, MOST) for share in decided(moved[..., :n], (n,))[:2]]
-            shares = [f"{100 * share.mean():.1f}" for share in (told, same, *fixed)]
+            shares = per_cent(share.mean() for share in (told, same, *fixed))
             spreads = ", ".join(map(str, spread))
             print_row(name, tasks, spreads, effect, *shares[:2], f"{seeds.mean():.1f}", *shares[2:])
     print()
-    print_row("parts", "tasks", "sd task, seed, rest", "any of six told", "3 seeds: told", "10 seeds: told")
-    print("|---|---:|---|---:|---:|---:|")
+    print_head(*names, "any of six told", "3 seeds: told", "10 seeds: told", texts=3)
     for name, tasks, spread in product(PARTS, (8, 40), (*SPREADS, OURS)):
         scores = drawn(PARTS[name], (-(-sets // 2), FAMILY, tasks), spread, rng)
         ways = ((scores, planned(MOST)), (scores[..., :3], (3,)), (scores, (MOST,)))
-        any_told = [f"{100 * decided(of, looks)[0].any(axis=1).mean():.1f}" for of, looks in ways]
-        print_row(name, tasks, ", ".join(map(str, spread)), *any_told)
+        any_told = (decided(of, looks)[0].any(axis=1).mean() for of, looks in ways)
+        print_row(name, tasks, ", ".join(map(str, spread)), *per_cent(any_told))
 
 
 def drawn(part: Part, size: tuple[int, int, int], spread: Spread, rng: np.random.Generator) -> Floats:

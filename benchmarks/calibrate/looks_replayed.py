@@ -18,7 +18,7 @@ from analysis.settings import Settings
 from analysis.statistics.looks import planned
 from benchmarks.arguments import folder_first, taken_out
 from benchmarks.calibrate.looks_level import decided
-from benchmarks.calibrate.tables import print_row
+from benchmarks.calibrate.tables import print_head, print_row
 from cli.errors import UserError, guard
 
 
@@ -37,8 +37,8 @@ def main() -> None:
         raise UserError(f"{folder} has no two designs with the same {most} seeds, so there are no pairs to replay.")
     rng, looks = np.random.default_rng(0), planned(most)
     print(f"{len(tasks)} tasks, {most} seeds, looks at {', '.join(map(str, looks))}; {orders} orders.\n")
-    print_row("first", "second", "difference", "told", "equivalent", "mean seeds", f"{most} seeds in one test")
-    print("|---|---|---:|---:|---:|---:|---|")
+    columns = ("difference", "told", "equivalent", "mean seeds", f"{most} seeds in one test")
+    print_head("first", "second", *columns, texts=2)
     for k, first in enumerate(names):
         turned = np.roll(cube, -k, axis=0)
         shuffled = np.stack([turned[..., rng.permutation(most)] for _ in range(orders)])

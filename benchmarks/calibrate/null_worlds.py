@@ -50,7 +50,7 @@ def read_spreads(path: Path | None) -> Spreads:
         table = table[[name for name in table.columns if not name.startswith(("mean_", "n_"))]].dropna()
         scores = table.to_numpy() / 100
     except (KeyError, ValueError, TypeError) as error:
-        raise UserError(f"{path} is no csv with a column model and one column of scores a task ({error}).") from error
+        raise UserError(f"{path} is no csv with a column model and one column of scores per task ({error}).") from error
     scores = np.unique(scores, axis=0)  # a model published twice
     if len(scores) < 100:
         raise UserError(f"{path} has {len(scores)} models with every task; 100 are needed to draw families from.")

@@ -14,8 +14,8 @@ from scipy.stats import chi2
 from analysis.statistics.arrays import Bools, Floats
 from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.random_effects import random_effects
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 ITEMS = {
@@ -57,14 +57,13 @@ def rates(y: Floats, v: Floats, freedom: int, tau: float, new: Floats) -> list[f
     held += [(low <= 0) & (high >= 0), (found.new_low <= new) & (found.new_high >= new)]
     held += [(found.tau_low <= tau) & (found.tau_high >= tau), found.p_q <= 0.05, chi2.sf(found.q, df) <= 0.05]
     squares = [np.sqrt(np.mean((tau2 - tau**2) ** 2)) / v.mean() for tau2 in (found.tau**2, by_reml)]
-    return [*(100 * float(one.mean()) for one in held), *map(float, squares)]
+    return [float(one.mean()) for one in [*held, *squares]]
 
 
 def main() -> None:
     """Print a Markdown table."""
-    sets = only("sets", 2000)
-    print_row("tasks", "items", "tau", *TARGETS, "error", "error, REML")
-    print("|--:|---|" + "--:|" * (len(TARGETS) + 3))
+    sets = number_of_sets(2000)
+    print_head("tasks", "items", "tau", *TARGETS, "error", "error, REML", texts=2)
     for seed, (k, (kind, n), ratio) in enumerate(product((8, 40, 56), WORLDS, (0.0, 0.5, 1.0, 3.0))):
         rng = np.random.default_rng(seed)
         tau = ratio * float(np.sqrt(MEAN_SQUARE / n))
@@ -72,7 +71,7 @@ def main() -> None:
         items = tau * rng.normal(size=(sets, k, 1)) + spread * ITEMS[kind](rng, (sets, k, n))
         found = rates(items.mean(axis=2), items.var(axis=2, ddof=1) / n, n - 1, tau, tau * rng.normal(size=sets))
         *shares, error, by_reml = found
-        print_row(k, f"{n}, {kind}", f"{ratio:g}", *(f"{x:.1f}" for x in shares), f"{error:.2f}", f"{by_reml:.2f}")
+        print_row(k, f"{n}, {kind}", f"{ratio:g}", *per_cent(shares), f"{error:.2f}", f"{by_reml:.2f}")
 
 
 if __name__ == "__main__":

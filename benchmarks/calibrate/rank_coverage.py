@@ -1,4 +1,4 @@
-"""Do the intervals of strengths and the ranks hold? `python -m benchmarks.calibrate.rank_coverage [sets=1000]`
+"""Coverage of the intervals of strengths and of the ranks: `python -m benchmarks.calibrate.rank_coverage [sets=1000]`
 
 Scores of five designs on n tasks. The true strengths are those of 200,000 tasks of the same kind; counted are the
 intervals that hold theirs, and the rank sets that hold a design's rank (of equal designs: every rank that they share).
@@ -11,8 +11,8 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats
 from analysis.statistics.bradley_terry import strengths
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 TRUTH = 200_000
@@ -33,8 +33,8 @@ def drawn(rng: np.random.Generator, n: int, effects: Sequence[float], spreads: S
 
 def main() -> None:
     """Print a Markdown table: coverage of intervals and of ranks in per cent, and how many ranks a set holds."""
-    sets = only("sets", 1000)
-    print("| designs | n | strength held | rank held | ranks in a set |\n|---|--:|--:|--:|--:|")
+    sets = number_of_sets(1000)
+    print_head("designs", "n", "strength held", "rank held", "ranks in a set")
     for world, (effects, spreads) in WORLDS.items():
         large = strengths(drawn(np.random.default_rng(1), TRUTH, effects, spreads))
         equal = np.array([[abs(a - b) < 0.02 for b in large.strength] for a in large.strength])
@@ -47,7 +47,7 @@ def main() -> None:
                 held = (found.low <= large.strength) & (large.strength <= found.high)
                 ranked = (found.rank_low <= best) & (worst <= found.rank_high)
                 rates.append([held.mean(), ranked.mean(), (found.rank_high - found.rank_low + 1).mean() / 100])
-            print_row(world, n, *(f"{100 * rate:.1f}" for rate in np.mean(rates, axis=0)))
+            print_row(world, n, *per_cent(np.mean(rates, axis=0)))
 
 
 if __name__ == "__main__":

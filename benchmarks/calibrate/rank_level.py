@@ -1,4 +1,4 @@
-"""Do the tests on average ranks keep their level? `python -m benchmarks.calibrate.rank_level [sets=4000]`
+"""The level of the tests on average ranks: `python -m benchmarks.calibrate.rank_level [sets=4000]`
 
 First without any effect: how often Friedman's test and its post hocs reject at .05. Then two designs among eight
 others: how often each test tells the two apart, where they are equal and where they differ. docs/decisions/rankings.md
@@ -11,8 +11,8 @@ from scipy import stats
 from analysis.statistics.friedman import null_distribution
 from analysis.statistics.ranks import against_control, nemenyi_distance, task_ranks
 from analysis.statistics.wilcoxon import signed_rank
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 SIZES = ((3, 5), (3, 8), (5, 3), (5, 6), (5, 8), (5, 40), (10, 3), (10, 8), (10, 41))
@@ -27,7 +27,7 @@ PAIRS = (  # of designs; their difference and noise; by how much the others are 
 
 
 def level(rng: np.random.Generator, k: int, n: int, sets: int) -> list[float]:
-    """Per cent of null sets that chi2, F, the exact p, Nemenyi (any pair) and Holm (any design) reject."""
+    """Return the shares of null sets that chi2, F, the exact p, Nemenyi (any pair) and Holm (any design) reject."""
     sums = rng.permuted(np.broadcast_to(np.arange(1, k + 1), (sets, n, k)), axis=2).sum(axis=1)
     w = 12 * ((sums - n * (k + 1) / 2) ** 2).sum(axis=1) / (n**2 * k * (k**2 - 1))
     f = (n - 1) * w / np.maximum(1 - w, 1e-300)
@@ -43,7 +43,7 @@ def level(rng: np.random.Generator, k: int, n: int, sets: int) -> list[float]:
         np.ptp(sums / n, axis=1) >= nemenyi_distance(k, n, 0.05),
         [np.nanmin(against_control(row / n, n, 0)["p_holm"]) <= 0.05 for row in sums],
     ]
-    return [100 * float(np.mean(by_test)) for by_test in rejected]
+    return [float(np.mean(by_test)) for by_test in rejected]
 
 
 def among_others(rng: np.random.Generator, difference: float, spread: float, others: float) -> tuple[bool, bool]:
@@ -59,15 +59,15 @@ def among_others(rng: np.random.Generator, difference: float, spread: float, oth
 
 def main() -> None:
     """Print two Markdown tables, rejections at .05 in per cent."""
-    sets, rng = only("sets", 4000), np.random.default_rng(0)
-    print("| designs | tasks | chi2 | F | exact p | Nemenyi, any pair | Holm, any design |")
-    print("|--:|--:|--:|--:|--:|--:|--:|")
+    sets, rng = number_of_sets(4000), np.random.default_rng(0)
+    print_head("designs", "tasks", "chi2", "F", "exact p", "Nemenyi, any pair", "Holm, any design", texts=0)
     for k, n in SIZES:
-        print_row(k, n, *(f"{rate:.1f}".replace("nan", "-") for rate in level(rng, k, n, sets)))
-    print("\n| the two designs | the eight others | z of average ranks | signed-rank |\n|---|---|--:|--:|")
+        print_row(k, n, *(rate.replace("nan", "-") for rate in per_cent(level(rng, k, n, sets))))
+    print()
+    print_head("the two designs", "the eight others", "z of average ranks", "signed-rank", texts=2)
     for what, *case in PAIRS:
-        rates = 100 * np.mean([among_others(rng, *case) for _ in range(sets)], axis=0)
-        print_row(what, "far ahead" if case[2] > 10 else "around them", *(f"{rate:.1f}" for rate in rates))
+        rates = np.mean([among_others(rng, *case) for _ in range(sets)], axis=0)
+        print_row(what, "far ahead" if case[2] > 10 else "around them", *per_cent(rates))
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ from analysis.statistics.correction import passes
 from analysis.statistics.seeds import compare_runs, seed_pairs, two_sided
 from analysis.statistics.sign_flip import SEED, bootstrap_counts, percentile_interval
 from analysis.statistics.wilcoxon import signed_rank
-from benchmarks.arguments import only
+from benchmarks.arguments import number_of_sets
 from benchmarks.calibrate.null_worlds import DESIGNS, RATIO
-from benchmarks.calibrate.tables import coverage_cells, print_row
+from benchmarks.calibrate.tables import coverage_cells, per_cent, print_head, print_row
 from cli.errors import guard
 
 NAMES = ("tasks, percentile", "tasks, t", "both, percentile", "model", "model, pooled")
@@ -64,21 +64,19 @@ PARTS: dict[str, Part] = {
 
 def main() -> None:
     """Print the three tables."""
-    sets, rng = only("sets", 2000), np.random.default_rng(1)
-    print_row("parts", "tasks", "seeds", "sd task, seed, rest", *NAMES, "median widths")
-    print("|---|---:|---:|---" + "|---:" * len(NAMES) + "|---|")
+    sets, rng = number_of_sets(2000), np.random.default_rng(1)
+    names = ("parts", "tasks", "seeds", "sd task, seed, rest")
+    print_head(*names, *NAMES, "median widths", texts=4)
     for name, tasks, seeds, spread in product(PARTS, (8, 40), (2, 3, 5, 10), SPREADS):
         ends = np.stack([intervals(PARTS[name], tasks, seeds, spread, rng) for _ in range(sets)])
         print_row(name, tasks, seeds, ", ".join(map(str, spread)), *coverage_cells(ends))
     print()
-    print_row("parts", "tasks", "seeds", "sd task, seed, rest", "rejected over tasks", "star, paired", "star, unpaired")
-    print("|---|---:|---|---|---:|---:|---:|")
+    print_head(*names, "rejected over tasks", "star, paired", "star, unpaired", texts=4)
     for name, tasks, sizes, spread in product(PARTS, (8, 40), SIZES, SPREADS):
-        levels = (f"{100 * level:.1f}" for level in star_levels(PARTS[name], tasks, sizes, spread, pairs=sets, rng=rng))
-        print_row(name, tasks, "{} and {}".format(*sizes), ", ".join(map(str, spread)), *levels)
+        levels = star_levels(PARTS[name], tasks, sizes, spread, pairs=sets, rng=rng)
+        print_row(name, tasks, "{} and {}".format(*sizes), ", ".join(map(str, spread)), *per_cent(levels))
     print()
-    print_row("parts", "sd task, seed, rest", "runs per side", *SHARES)
-    print("|---|---|---|---:|---:|---:|")
+    print_head("parts", "sd task, seed, rest", "runs per side", *SHARES, texts=3)
     for name, spread in product(PARTS, ONE_DESIGN):
         for sides, shares in shares_of_ten_runs(PARTS[name], spread, studies=-(-sets // 50), rng=rng).items():
             print_row(name, ", ".join(map(str, spread)), "{} and {}".format(*sides), *shares)

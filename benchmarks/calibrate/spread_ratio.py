@@ -7,8 +7,8 @@ interval of the ratio of both spreads holds it, all designs together. docs/decis
 import numpy as np
 
 from analysis.statistics.spreads import pooled, ratio, spread
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 SHAPES = ((1, 3, 3), (1, 10, 3), (7, 3, 2), (7, 3, 3), (7, 5, 4))  # designs, seeds, machines
@@ -28,12 +28,11 @@ def held(rng: np.random.Generator, shape: tuple[int, int, int], spreads: tuple[f
 
 def main() -> None:
     """Print a Markdown table."""
-    sets, rng = only("sets", 600), np.random.default_rng(0)
-    print_row("designs", "seeds", "machines", *(f"{s:g}, {m:g}, {r:g}" for s, m, r in SPREADS))
-    print("|" + "--:|" * (3 + len(SPREADS)))
+    sets, rng = number_of_sets(600), np.random.default_rng(0)
+    print_head("designs", "seeds", "machines", *(f"{s:g}, {m:g}, {r:g}" for s, m, r in SPREADS), texts=0)
     for shape in SHAPES:
-        rates = [np.mean([held(rng, shape, spreads) for _ in range(sets)]) for spreads in SPREADS]
-        print_row(*shape, *(f"{100 * rate:.1f}" for rate in rates))
+        rates = [float(np.mean([held(rng, shape, spreads) for _ in range(sets)])) for spreads in SPREADS]
+        print_row(*shape, *per_cent(rates))
 
 
 if __name__ == "__main__":

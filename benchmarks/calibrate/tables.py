@@ -32,12 +32,17 @@ def print_row(*cells: object) -> None:
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
+def print_head(*names: str, texts: int = 1) -> None:
+    """Print the head of a Markdown table whose first columns, so many, hold texts and the others numbers."""
+    print_row(*names)
+    print_row(*["---"] * texts, *["--:"] * (len(names) - texts))
+
+
 def print_table(title: str, table: dict[str, dict[int, Rates]], reps: int, bad: Callable[[float], bool]) -> None:
-    """Print one row a (world, method), one column an n; a rate that fails its criterion is bold."""
+    """Print one row per (world, method), one column per n; a rate that fails its criterion is bold."""
     sizes = list(next(iter(table.values())))
     print(f"\n### {title}\n")
-    print_row("differences", "method", *(f"n = {n}" for n in sizes))
-    print("|---|---|" + "---:|" * len(sizes))
+    print_head("differences", "method", *(f"n = {n}" for n in sizes), texts=2)
     for world, by_n in table.items():
         rows: dict[tuple[float, ...], list[str]] = {}
         for name in by_n[sizes[0]]:
@@ -62,27 +67,30 @@ def below(rate: float) -> bool:
     return rate < 0.94
 
 
+def per_cent(shares: Iterable[float]) -> list[str]:
+    """Return shares as cells in per cent."""
+    return [f"{100 * share:.1f}" for share in shares]
+
+
 def coverage_cells(ends: Floats) -> list[str]:
     """Return the cells of intervals [sets, methods, 2]: per cent that hold 0 of each method, and the median widths."""
     low, high = ends[..., 0], ends[..., 1]
-    covered = 100 * ((low <= 0) & (high >= 0)).mean(axis=0)
     widths = np.median(high - low, axis=0)
-    return [*(f"{rate:.1f}" for rate in covered), ", ".join(f"{width:.4f}" for width in widths)]
+    return [*per_cent(((low <= 0) & (high >= 0)).mean(axis=0)), ", ".join(f"{width:.4f}" for width in widths)]
 
 
 def print_power(table: dict[str, dict[int, Rates]]) -> None:
-    """Print one row a (spread, difference, test), one column an n; per cent."""
+    """Print one row per (spread, difference, test), one column per n; per cent."""
     sizes = list(next(iter(table.values())))
     print("\n### Power at 5 %\n")
-    print_row("SD", "difference", "test", *(f"n = {n}" for n in sizes))
-    print("|---|---|---|" + "---:|" * len(sizes))
+    print_head("SD", "difference", "test", *(f"n = {n}" for n in sizes), texts=3)
     for spread, by_n in table.items():
         for name in by_n[sizes[0]]:
             print_row(spread, *name.split(" ", 1), *(f"{100 * by_n[n][name]:.0f}" for n in sizes))
 
 
 def draw(table: dict[str, dict[int, Rates]], path: Path) -> None:
-    """Draw spread -> n -> "difference test" -> power, one panel a spread, to `path` with .pdf and .png."""
+    """Draw spread -> n -> "difference test" -> power, one panel per spread, to `path` with .pdf and .png."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -10,8 +10,8 @@ import numpy as np
 
 from analysis.statistics.cross_checks import RESAMPLED_PAIRS
 from analysis.statistics.stratified import stratified
-from benchmarks.arguments import only
-from benchmarks.calibrate.tables import print_row
+from benchmarks.arguments import number_of_sets
+from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 SIZES = {"8 each": [8] * 5, "2 to 20": [2, 3, 5, 10, 20]}
@@ -26,8 +26,8 @@ EFFECTS = {"none": np.zeros(5), "types cancel": np.array([2.0, -1, 0, 1, -2])}
 
 def main() -> None:
     """Print a Markdown table, in per cent."""
-    sets = only("sets", 1500)
-    print("| tasks | noise | spread of types | effects | rejected | held |\n|---|---|---|---|--:|--:|")
+    sets = number_of_sets(1500)
+    print_head("tasks", "noise", "spread of types", "effects", "rejected", "held", texts=4)
     cells = product(SIZES.items(), NOISES.items(), SPREADS.items(), EFFECTS.items())
     for seed, ((tasks, sizes), (kind, noise), (spread, scale), (which, effect)) in enumerate(cells):
         rng, rates, kinds = np.random.default_rng(seed), [], np.repeat(np.arange(5), sizes)
@@ -36,7 +36,7 @@ def main() -> None:
             d = noise(rng, (RESAMPLED_PAIRS, len(kinds))) * scale[kinds] + effect[kinds]
             found = stratified(d, strata, np.ones(5))
             rates.append([(found.flips.p <= 0.05).mean(), ((found.low <= 0) & (found.high >= 0)).mean()])
-        print_row(tasks, kind, spread, which, *(f"{100 * rate:.1f}" for rate in np.mean(rates, axis=0)))
+        print_row(tasks, kind, spread, which, *per_cent(np.mean(rates, axis=0)))
 
 
 if __name__ == "__main__":

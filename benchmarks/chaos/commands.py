@@ -149,11 +149,6 @@ def contents(folder: Path) -> dict[str, str]:
     return found
 
 
-def drafts(folder: Path) -> int:
-    """Return how many hidden files and folders a killed process has left below `folder`."""
-    return sum(path.name.startswith(".") for path in folder.rglob("*"))
-
-
 def _settled(path: Path) -> bytes:
     """The bytes of a file; of a checkpoint, a card and of JSON what time does not move."""
     if path.suffix == ".json":

@@ -29,7 +29,7 @@ SMALL_WORDS = ("trainer.global_batch_size=8", "max_length=48", "token_budget=128
 
 
 def card_config(model: str, pooler: str, attn: str, small: bool = False) -> dict[str, Any]:
-    """The configuration of a cell of experiment=paper/<model>; `small`: two narrow layers and eight queries a batch."""
+    """The configuration of a cell of experiment=paper/<model>; `small`: two narrow layers, eight queries per batch."""
     words = [f"experiment=paper/{model}", f"pooler={pooler}", f"attn={attn}"]
     if small:
         words += [f"model.architecture.{key}={value}" for key, value in SMALL.items()]

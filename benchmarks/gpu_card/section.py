@@ -50,7 +50,7 @@ def described(record: Record) -> str:
         f"### {record['model']}, {record['part']}\n\n{record['date']}, {record['device']}, commit "
         f"{(record['code']['commit'] or 'unknown')[:7]}, torch {record['versions']['torch']}, transformers "
         f"{record['versions']['transformers']}; {len(rates['bf16'])} rounds of about {record['tokens']:,} tokens. "
-        f"Matrix products, best of the rounds: {speeds} TFLOP/s. Padded execution has {places:.2f} places a token."
+        f"Matrix products, best of the rounds: {speeds} TFLOP/s. Padded execution has {places:.2f} places per token."
     )
     compared = table(["this", "compared with", "this / compared"], ratios(record))
     return "\n\n".join([head, table(HEAD, [_line(record, name) for name in record["cells"]]), compared])

@@ -42,7 +42,7 @@ HEATS = tuple(CELLS)
 EXPERTS = 4
 MATRICES = "matrix products"
 HEAD = ["model, data, batch", "this", "tokens/s", "compared with", "tokens/s", "this / compared", "of matrix rate"]
-EXPLAINED = """A step tokenises, embeds, computes InfoNCE with one hard negative a query, goes backward, clips and
+EXPLAINED = """A step tokenises, embeds, computes InfoNCE with one hard negative per query, goes backward, clips and
 updates, in one plain loop for all trainers. sentence-transformers brings its model, LoRA (`add_adapter`), collator,
 padding, `collect_features` and loss; it and the dense limit run with the attention kernel and chunking that were
 quickest for them. The dense limit is the stock model with the same LoRA on texts of one length, as many tokens.
@@ -94,7 +94,7 @@ def of_experts(config: dict, trains: str) -> dict:
 
 
 def ours(setting: Setting) -> Variants:
-    """As configured: one variant."""
+    """Return one variant, the configured one."""
     return {"": partial(OurStep, setting.config())}
 
 

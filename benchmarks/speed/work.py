@@ -72,7 +72,7 @@ class Setting:
         return f"{self.pooler} x {self.attn}" + ("" if self.head == "small" else f", head={self.head}")
 
     def config(self) -> dict[str, Any]:
-        """The composed configuration of train.py, one hard negative a query."""
+        """The composed configuration of train.py, one hard negative per query."""
         words = [f"pooler={self.pooler}", f"attn={self.attn}", f"head={self.head}", f"max_length={self.max_length}"]
         words += [f"precision={self.precision}", f"lora.dropout={self.dropout}", "objective.hard_negatives=1"]
         words += [f"trainer.gradcache={str(self.gradcache).lower()}", "accelerator=cpu"]
@@ -110,7 +110,7 @@ def missing(source: str) -> str | None:
     return None
 
 
-def batches(source: str, size: int, count: int, seed: int = 0) -> list[list[Triple]]:
+def batches(source: str, size: int, count: int) -> list[list[Triple]]:
     """Return `count` batches of `size` triples with one hard negative each, drawn without replacement.
 
     No text occurs twice in a batch: there, leaving out repeats and masking false negatives change nothing, so that
@@ -118,7 +118,7 @@ def batches(source: str, size: int, count: int, seed: int = 0) -> list[list[Trip
     """
     pool = _triples(source)
     full, chosen, seen = list[list[Triple]](), list[Triple](), set[str]()
-    for i in np.random.default_rng(seed).permutation(len(pool)):
+    for i in np.random.default_rng(0).permutation(len(pool)):
         texts = set(texts_of([pool[i]]))
         if len(texts) == 3 and seen.isdisjoint(texts):
             chosen.append(pool[i])
@@ -143,7 +143,7 @@ def described(tokenizer: TextTokenizer, batch: Sequence[Triple]) -> str:
     padded = int((lengths.max(axis=1) * n).sum())
     return (
         f"{lengths.sum():,} real tokens ({lengths.mean():.0f} a text, median {np.median(lengths):.0f}, "
-        f"longest {lengths.max()}), {padded / lengths.sum():.2f} places a token in three padded passes"
+        f"longest {lengths.max()}), {padded / lengths.sum():.2f} places per token in three padded passes"
     )
 
 

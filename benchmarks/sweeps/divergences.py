@@ -41,7 +41,7 @@ class Cell:
 
 
 def main() -> None:
-    """Print one row a divergence and design."""
+    """Print one row per divergence and design."""
     quieten()
     base, prefixes = folder_first("runs/embedded"), tuple(sys.argv[2:] or ["divergence="])
     usual = cells(base, base)

@@ -32,7 +32,7 @@ POOLERS = ("lastlayer", "multilayer")
 
 
 def main() -> None:
-    """Print one table a pooler: median step, and its ratio to the normal one."""
+    """Print one table per pooler: median step, and its ratio to the normal one."""
     quieten()
     steps, words = taken_out(sys.argv[1:], "steps", 40)
     for pooler in POOLERS:

@@ -18,7 +18,7 @@ Table = dict[str, dict[str, list[float]]]  # recipe -> design -> the mean over t
 
 
 def main() -> None:
-    """Print one row a recipe, best first; the best of each design bold."""
+    """Print one row per recipe, best first; the best of each design bold."""
     root = folder_first("runs/recipe")
     table = read(root)
     if not table:

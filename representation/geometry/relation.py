@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 
+from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import MOST_DESIGNS
@@ -194,8 +194,7 @@ def geometry_drawings(table: pd.DataFrame, correlations: pd.DataFrame, over: str
     means = scored.groupby(["type", "design"], sort=False)[[*MEASURES, "score"]].mean()
     cells, kinds = scored["design"].unique()[:MOST_DESIGNS], scored["type"].unique()
     names = short_names(cells)
-    size = PANEL * len(kinds) + 0.8 + inches(names.values()), PANEL * len(MEASURES) + 0.4
-    figure = Figure(figsize=size, layout="constrained")
+    figure = canvas(PANEL * len(kinds) + 0.8 + inches(names.values()), PANEL * len(MEASURES) + 0.4)
     panels = figure.subplots(len(MEASURES), len(kinds), sharey="col", squeeze=False)
     for (i, measure), (j, kind) in product(enumerate(MEASURES), enumerate(kinds)):
         axes, points = panels[i, j], means.loc[kind]
@@ -211,7 +210,7 @@ def geometry_drawings(table: pd.DataFrame, correlations: pd.DataFrame, over: str
         axes.set_ylabel("score" if j == 0 else "")
     legend(figure, panels[0, 0], "outside right center")
     caption = (
-        f"Score on each task type against a measure of the vectors of that type's texts, one mark a cell ("
+        f"Score on each task type against a measure of the vectors of that type's texts, one mark per cell ("
         f"{GROUPS[group]}, seeds averaged); above each panel Spearman's rho over the {drawn['n'].max()} cells with its "
         f"95 % interval. Vectors: {over}."
     )

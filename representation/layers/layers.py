@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar
@@ -157,7 +157,7 @@ def layer_curves(means: pd.DataFrame, trained: list[str], over: str) -> Drawing:
     poolings = [p for p in POOLINGS if p in means.index.get_level_values("pooling")]
     names = short_names([*runs, *starts])
     width = CURVE_PANEL[0] * len(means.columns) + inches(names.values()) + 0.7
-    figure = Figure(figsize=(width, CURVE_PANEL[1] * len(poolings) + 0.4), layout="constrained")
+    figure = canvas(width, CURVE_PANEL[1] * len(poolings) + 0.4)
     panels = figure.subplots(len(poolings), len(means.columns), sharex=True, sharey="col", squeeze=False)
     for (i, pooling), (j, kind) in product(enumerate(poolings), enumerate(means.columns)):
         scores, axes = means[kind].xs(pooling, level="pooling"), panels[i, j]
@@ -190,8 +190,7 @@ def layer_maps(within: pd.DataFrame, pooling: str, over: str) -> Drawing:
     tables, reading = likeness_tables(within, pooling), POOLINGS[pooling]
     shown = list(tables)[:MOST_MAPS]
     names = short_names(shown, 20)
-    size = MAP_PANEL * len(shown) + 1.2, (MAP_PANEL + 0.2) * len(MEASURES) + 0.3
-    figure = Figure(figsize=size, layout="constrained")
+    figure = canvas(MAP_PANEL * len(shown) + 1.2, (MAP_PANEL + 0.2) * len(MEASURES) + 0.3)
     panels = figure.subplots(len(MEASURES), len(shown), squeeze=False)
     for row, (measure, words) in zip(panels, MEASURES.items(), strict=True):
         low = min(np.nanmin(tables[label][measure]) for label in shown)

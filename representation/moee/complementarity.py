@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import BLACK, mark
 from analysis.grids.formats import score
@@ -187,7 +187,7 @@ def failure_drawing(frame: pd.DataFrame, over: str) -> Drawing:
     """Draw the share of failed pairs that one reading alone fails, by threshold, beside what chance would give."""
     means = frame.assign(alone=frame["one_alone"] + frame["other_alone"])
     means = means.groupby(["encoder", "threshold"], sort=False)[["alone", "independent"]].mean()
-    figure = Figure(figsize=(4.6, 2.8), layout="constrained")
+    figure = canvas(4.6, 2.8)
     axes = figure.add_subplot()
     for k, encoder in enumerate(frame["encoder"].unique()):
         rows = means.loc[encoder]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.heat import colour_bar
 from analysis.drawings.style import BLACK
@@ -205,7 +205,7 @@ def correlation_map(
     shown, count = [name for name in of_tasks[0] if name in ("HS", "RW")], len(prompts)
     matrix = np.mean([correlation_matrix({name: readings[name] for name in shown}) for readings in of_tasks], axis=0)
     names = [f"{reading} {prompt}" for reading in shown for prompt in prompts]
-    figure = Figure(figsize=(1.9 + 0.27 * len(names), 1.5 + 0.27 * len(names)), layout="constrained")
+    figure = canvas(1.9 + 0.27 * len(names), 1.5 + 0.27 * len(names))
     axes = figure.add_subplot()
     mesh = likeness_map(axes, matrix, float(np.nanmin(matrix)), 5)
     for border in range(count, len(names), count):  # between the readings

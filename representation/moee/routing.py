@@ -1,4 +1,4 @@
-"""Which experts a trained router of adapter=mixse gives to task types, classes of tokens and texts.
+"""Experts that a trained router of adapter=mixse gives to task types, classes of tokens and texts.
 
 Kang et al. 2024 (arXiv 2406.12034) show such a heat map over domains. A token's expert has the largest weight of it.
 """

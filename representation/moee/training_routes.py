@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
+from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import MOST_DESIGNS
@@ -64,7 +64,7 @@ def change_drawing(frame: pd.DataFrame) -> Drawing:
     runs = {str(encoder): steps for encoder, steps in frame.groupby("encoder", sort=False)}
     shown = dict(list(runs.items())[:MOST_DESIGNS])
     names = short_names(shown)
-    figure = Figure(figsize=(6.4 + inches(names.values()), 2.8), layout="constrained")
+    figure = canvas(6.4 + inches(names.values()), 2.8)
     panels = figure.subplots(1, len(PANELS))
     for axes, (name, label) in zip(panels, PANELS.items(), strict=True):
         for k, (encoder, steps) in enumerate(shown.items()):

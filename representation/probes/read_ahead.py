@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 from torch import Tensor
 from torch.nn import functional as F
 
+from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, LINE, MOST_DESIGNS
@@ -255,8 +255,7 @@ def read_ahead_drawing(encoders: Sequence[Studied], values: Sequence[Floats], ov
     lines = seeing or designs
     shown = dict(list(lines.items())[:MOST_DESIGNS])
     names = short_names(shown)
-    size = 4.2 + inches(names.values()) + 0.5, max(2.8, 0.6 + LINE * len(shown))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = canvas(4.2 + inches(names.values()) + 0.5, max(2.8, 0.6 + LINE * len(shown)))
     axes = figure.add_subplot()
     for k, (label, layers) in enumerate(shown.items()):
         numbers, style = layers.index + 1, look(k, 4) | {"linestyle": "-" if trained[label] else "--"}

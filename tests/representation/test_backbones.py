@@ -62,8 +62,8 @@ def test_starts_of_two_templates_are_two_and_runs_find_their_own():
         (True, ["untrained, bi", "untrained, echo, bi"]),
     ):
         assert labels([plain_start, echo_start, older], with_attention) == names
-        run = studied("mean-bi", trained=True, template=templated("echo"))
-        assert start_of(run, [older, plain_start, echo_start], with_attention) is echo_start
+    run = studied("mean-bi", trained=True, template=templated("echo"))
+    assert start_of(run, [older, plain_start, echo_start]) is echo_start
     assert [d.label for d in decoders([plain_start, echo_start, older])] == ["untrained, bi", "untrained, echo, bi"]
 
 
