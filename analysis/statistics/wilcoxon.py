@@ -176,12 +176,17 @@ def _empty(largest: int) -> Floats:
 
 def _add_ranks(counts: Floats, ranks: list[int], reached: int) -> int:
     """Add ascending ranks to the counts of sums from 0 up to `reached`, the largest so far; return the largest then."""
+    now, then = counts, np.zeros_like(counts)  # in place each rank would take a copy of what it reads
     for rank in ranks:
         if rank >= len(counts):
             break
         if rank:
             reached = min(len(counts) - 1, reached + rank)
-            counts[rank : reached + 1] += counts[: reached + 1 - rank].copy()
+            then[:rank] = now[:rank]
+            np.add(now[rank : reached + 1], now[: reached + 1 - rank], out=then[rank : reached + 1])
+            now, then = then, now
+    if now is not counts:
+        counts[:] = now
     return reached
 
 
