@@ -165,7 +165,7 @@ def file_records(path: Path, make: RecordReader) -> Iterator[Any]:
             head = " The first line must name the columns." if number == 2 and kind(path) == ".csv" else ""
             raise UserError(f"{path}, {unit} {number} {error}{head}") from error
     if not number:
-        raise UserError(f"{path} holds no record. Put one record a line, or take it off data.path.")
+        raise UserError(f"{path} holds no record. Put one record per line, or take it off data.path.")
 
 
 def _matching(word: str) -> list[Path]:

@@ -36,7 +36,7 @@ def score_foreign(cfg: Config, tasks: list[Any]) -> Outcome:
     place, meta = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores"), adapter.meta
     folder = place / "results" / meta.model_name_as_path() / str(meta.revision)
     outcome, started = Outcome(f"{meta.name} (no manifest)", folder), time.perf_counter()
-    results.mend_settings(folder)
+    results.drop_cut_lines(folder)
     for task in tasks:
         for part in [*results.parts(task), task]:
             if not results.finished(folder, part):

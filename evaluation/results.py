@@ -147,7 +147,7 @@ def left_out(task: Any) -> dict[str, int]:
     return dict(getattr(task, "left_out", None) or {})
 
 
-def mend_settings(folder: Path) -> None:
+def drop_cut_lines(folder: Path) -> None:
     """Drop lines of mteb's run_settings.jsonl that a kill left half-written; mteb would stumble over them."""
     path = folder / "run_settings.jsonl"
     if path.is_file():

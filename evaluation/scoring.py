@@ -68,6 +68,11 @@ class Outcome:
     overlap: dict[str, Counts] = field(default_factory=dict)  # task -> its texts, and those among the training texts
     unmeasured: str = ""  # why the overlap of some task is not there
 
+    def count(self, meter: Meter, before: Meter, cache: EmbeddingCache) -> None:
+        """Take over what was encoded since `before`, since readings of one checkpoint share a meter, and the cache."""
+        self.encoding, self.caching, self.cached = meter.seconds - before.seconds, cache.seconds, cache.texts
+        self.texts, self.tokens = meter.texts - before.texts, meter.tokens - before.tokens
+
 
 @dataclass(frozen=True)
 class Options:
@@ -99,7 +104,7 @@ def score(
         encoder = options.crew.load(candidate) if options.crew else candidate.load()
     revision = results.revision(candidate, encoder.fingerprint, options.instructions)
     folder = results.model_folder(candidate) / revision
-    results.mend_settings(folder)
+    results.drop_cut_lines(folder)
     meta = model_meta(candidate.name, revision, encoder, use_instructions=options.instructions.mode != "none")
     store, whose = candidate.store(encoder, options.cache_dir), f"{candidate.title} ({candidate.folder or 'untrained'})"
     cache = EmbeddingCache(encoder, store, options.cache_dir, whose)
@@ -139,10 +144,7 @@ def score(
         )
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
-    meter = encoder.meter  # readings of one checkpoint share it
-    outcome.encoding, outcome.caching = meter.seconds - before.seconds, cache.seconds
-    outcome.texts, outcome.tokens = meter.texts - before.texts, meter.tokens - before.tokens
-    outcome.cached = cache.texts
+    outcome.count(encoder.meter, before, cache)
     return outcome
 
 

@@ -85,7 +85,7 @@ def lines_of(path: Path, remedy: str) -> Iterator[bytes]:
     with damage_named(path), open_bytes(path, remedy) as file:
         while line := file.readline(LONGEST_LINE):
             if len(line) == LONGEST_LINE:
-                raise UserError(f"{path} has a line of {LONGEST_LINE >> 20} MiB or more. Write one record a line.")
+                raise UserError(f"{path} has a line of {LONGEST_LINE >> 20} MiB or more. Write one record per line.")
             yield line
 
 
