@@ -86,7 +86,7 @@ class Encoder(nn.Module):
 
     def _routing(self, batch: Batch, logits: dict[int, Tensor], pooler: Pooler) -> list[Tensor]:
         """A pooler's reductions of the routers' logits [N, experts] in float32, MoE layer by MoE layer."""
-        rows, reductions = arranged(self.backbone, batch), []
+        rows, reductions = self._arranged(batch), []
         with torch.autocast(batch.roles.device.type, enabled=False):
             for layer, of_layer in sorted(logits.items()):  # a router knows of no texts, so the batch is laid out again
                 read = of_layer.float().unflatten(0, rows.shape) if rows.places is None else of_layer.float()[None]

@@ -29,8 +29,8 @@ OF_THE_FILE = ("transformers_version", "_name_or_path", "architectures", "torch_
 
 
 def encoder_sources() -> str:
-    """Return the digest over encoders/ and all below it but export/: the code that makes hidden states."""
-    return _digest(path for path in (ROOT / "encoders").rglob("*.py") if path.parent.name != "export")
+    """Return the digest over encoders/ and all below it but export/ and cost/: the code that makes hidden states."""
+    return _digest(path for path in (ROOT / "encoders").rglob("*.py") if path.parent.name not in ("export", "cost"))
 
 
 def sources(pooler: Pooler) -> str:

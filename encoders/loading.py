@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from cli.errors import UserError
-from encoders.adapter import REMEDY, adapter_files, load_adapter, of_adapter
+from encoders.adapter import REMEDY, adapter_files, add_adapter, is_mixture, load_adapter, mixing_of, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
@@ -19,7 +19,7 @@ from encoders.backbone import empty_backbone, load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
 from encoders.chunking import Chunk
 from encoders.encoder import Encoder, Reading, Readings
-from encoders.fast.same_numbers import spare_gates, spare_norms
+from encoders.fast.same_numbers import assume_gates, spare_gates, spare_norms
 from encoders.identity import base_fingerprints, deciding
 from encoders.jit_layer import use_kernels
 from encoders.merge_stages import merge_stages
@@ -83,6 +83,19 @@ def build_encoder(
     encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
     encoder.lineage, encoder.merge_rounding = [stage.facts for stage in stages], rounding
     return encoder
+
+
+def empty_encoder(cfg: Config, precision: Precision, adapted: bool) -> Encoder:
+    """Return what `build_encoder` builds, with its adapter if `adapted`, on the meta device; no weights are read."""
+    backbone = empty_backbone(cfg["model"], precision.weights)
+    shape = backbone.config.get_text_config()
+    set_attention(backbone, pattern_of(cfg["attn"]))
+    with torch.device("meta"):
+        if adapted:
+            add_adapter(backbone, cfg, seed=0)
+        experts = experts_of(backbone)
+        pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0, experts=experts)
+    return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
 
 
 def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:
@@ -158,6 +171,17 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     return TextEncoder(encoder, tokenizer, fingerprint(encoder.pooler, cfg["pooler"]), cfg["token_budget"]), fingerprint
 
 
+def empty_loaded(cfg: Config, trained: bool) -> Encoder:
+    """Return the encoder that `loaded` gives on the meta device, its weights in the formats that they have there."""
+    precision = _precision(cfg, best_device(cfg.get("accelerator", "auto")))
+    constant = not is_mixture(cfg) or mixing_of(cfg["adapter"]).constant
+    apart = trained and adapter_files(cfg) and not (_merges(cfg, precision) and constant)
+    encoder = empty_encoder(cfg, precision, adapted=bool(apart)).eval()
+    store_as_computed(encoder.backbone, encoder.compute)
+    assume_gates(encoder.backbone)
+    return encoder
+
+
 def fingerprint_of(cfg: Config, run: Path | None) -> str:
     """Return the fingerprint of `loaded(cfg, run)` without reading weights of the base, or proving anything of it."""
     precision = _precision(cfg, best_device(cfg.get("accelerator", "auto")))
@@ -192,11 +216,15 @@ def _precision(cfg: Config, device: torch.device) -> Precision:
     return replace(precision, compute=resolve_autocast(cfg["evaluation"]["autocast"], precision))
 
 
+def _merges(cfg: Config, precision: Precision) -> bool:
+    """Return whether a trained adapter is added to the weights of the base: only float32 ones keep what it adds."""
+    return precision.weights is torch.float32 and not cfg["model"].get("quantise")
+
+
 def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:
     try:
         if adapter_files(cfg):
-            merged = precision.weights is torch.float32 and not cfg["model"].get("quantise")
-            encoder.backbone = load_adapter(encoder.backbone, cfg, run, merged)
+            encoder.backbone = load_adapter(encoder.backbone, cfg, run, _merges(cfg, precision))
         head = load_file(run / "head.safetensors")
         check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
         encoder.pooler.load_state_dict(head)

@@ -54,7 +54,7 @@ def plan(config: Config) -> None:
         "tokens": f"{f.tokens:,} in {t['max_steps']:,} steps, by {min(SAMPLE, t['max_steps'])} of them",
         "FLOPs": f"{f.flops:.3g}",
         "time": f"{spent} on {devices} device{'s' * (devices > 1)} ({f.how})",
-        "memory": f"{f.memory_bytes / GIB:.2f} GiB of tensors a {whose}",
+        "memory": f"{f.memory_bytes / GIB:.2f} GiB of tensors per {whose}",
         "disk": f"{final / 2**20:,.0f} MiB, {most / 2**20:,.0f} MiB with the checkpoint while it trains",
     }
     print("\n".join(f"{name:<12}{text}" for name, text in lines.items()))

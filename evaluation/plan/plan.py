@@ -70,7 +70,8 @@ class Plan:
 
 
 def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -> Plan:
-    """Count what is to do. cfg: the keys cache_dir, embeddings and threads of conf/evaluate.yaml."""
+    """Count what is to do; FLOPs and memory under plan=true alone, since they take seconds.
+    cfg: the keys cache_dir, embeddings and threads of conf/evaluate.yaml, and devices and plan where they are there."""
     cache_dir = Path(cfg["cache_dir"])
     todo = []
     for candidate in candidates:
@@ -89,7 +90,8 @@ def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -
     tokens = [None if f is None else f.tokens for f in found]
     if size is None:
         return Plan(f"{first} mteb does not say how long the others' texts are. {where}", tokens, place)
-    texts, runs = _shared(candidates, known)
+    works = _shared(candidates, known)
+    texts, runs = sum(work.texts for _, work in works), sum(work.tokens for _, work in works)
     rate = rate_of(cache_dir, candidates[0].manifest["config"], cfg["threads"], cfg.get("devices", 1))
     seconds = runs / rate.tokens
     time = "under a minute" if seconds < 60 else f"at most {in_time(seconds)}"
@@ -97,6 +99,7 @@ def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -
         first,
         f"To encode: {texts:,} distinct texts, {runs:,} tokens ({known[0].how}).",
         f"Time: {time} of encoding at {rate.tokens:,.0f} tokens/s ({rate.how}); mteb's own work comes on top.",
+        *(_cost_lines(works) if cfg.get("plan") and runs else ()),
         where,
     ]
     return Plan("\n".join(lines), tokens, place)
@@ -114,12 +117,27 @@ def _forecasts(candidates: Sequence[Candidate], todo: list[list[Any]], task_set:
     return [known[key] for key in keys]
 
 
-def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> tuple[int, int]:
-    """Texts and tokens over all, where candidates of one checkpoint share their forward passes."""
-    most: dict[str, Forecast] = {}
-    for candidate, work in zip(candidates, found, strict=True):
-        most[candidate.checkpoint] = max(most.get(candidate.checkpoint, work), work, key=lambda f: f.tokens)
-    return sum(f.texts for f in most.values()), sum(f.tokens for f in most.values())
+def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> list[tuple[Candidate, Forecast]]:
+    """Return the most that is to do for each checkpoint, whose candidates share their forward passes."""
+    most: dict[str, tuple[Candidate, Forecast]] = {}
+    for pair in zip(candidates, found, strict=True):
+        place = pair[0].checkpoint
+        most[place] = max(most.get(place, pair), pair, key=lambda known: known[1].tokens)
+    return list(most.values())
+
+
+def _cost_lines(works: Sequence[tuple[Candidate, Forecast]]) -> list[str]:
+    """The lines on FLOPs and memory."""
+    from evaluation.plan.cost import costs  # which imports torch
+
+    found = costs([(candidate, work) for candidate, work in works if work.tokens])
+    most = max(found, key=lambda cost: cost.memory)
+    chunk = f"a chunk of {most.texts:,} texts and {most.tokens:,} tokens {in_bytes(most.chunk)}"
+    return [
+        f"FLOPs: {sum(cost.flops for cost in found):.3g} of matrix products and attention, padding as it is run.",
+        f"Memory: {in_bytes(most.memory)} of tensors on a device while it encodes (weights {in_bytes(most.weights)}, "
+        f"{chunk}); loading, Python and libraries take more.",
+    ]
 
 
 def finished_names(candidate: Candidate, task_set: TaskSet) -> set[str]:

@@ -1,5 +1,6 @@
 """The work of one encoder: distinct texts and tokens, counted where the data can be read."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,18 +55,22 @@ KEY_BYTES = 16
 
 @dataclass(frozen=True)
 class Forecast:
-    """`texts`: distinct pairs of instruction and text. `how`: where the numbers come from. bytes: of the vectors."""
+    """`texts`: distinct pairs of instruction and text. `how`: where the numbers come from. bytes: of the vectors.
+    lengths: tokens of a text -> how many texts have so many. longest: the most tokens that a text can have."""
 
     texts: int
     tokens: int
     how: str
     bytes: int
+    lengths: dict[float, float]
+    longest: int
 
 
 def forecast(measure: Measure, instructions: Instructions, tasks: Sequence[Any], task_set: TaskSet) -> Forecast | None:
     """Return what an encoder has to do for `tasks`, some of `task_set`; None where mteb's metadata say nothing."""
     if all(task.metadata.name in task_set.data for task in tasks):
-        texts, tokens, sampled = _counted(measure, instructions, tasks, task_set)
+        texts, lengths, sampled = _counted(measure, instructions, tasks, task_set)
+        longest = int(max(lengths, default=0))
         how = f"{sampled}by the tokenizer of {measure.model}, at most {measure.max_length} a text"
     else:
         columns = [columns_of(task) for task in tasks]
@@ -74,9 +79,14 @@ def forecast(measure: Measure, instructions: Instructions, tasks: Sequence[Any],
         known = [(column, task) for found, task in zip(columns, tasks, strict=True) for column in found or ()]
         texts = sum(column.texts for column, _ in known)
         written = {task.metadata.name: _written(measure, instructions, task) for task in tasks}
-        tokens = round(sum(c.tokens(measure.max_length, *written[task.metadata.name]) for c, task in known))
+        lengths, longest = defaultdict(float), measure.max_length  # all texts of a column as long as their mean
+        for column, task in known:
+            if column.texts:
+                mean = column.tokens(measure.max_length, *written[task.metadata.name]) / column.texts
+                lengths[mean] += column.texts
         how = f"at most, by mteb's metadata, 4 characters a token and at most {measure.max_length} tokens a text"
-    return Forecast(texts, tokens, how, texts * (4 * measure.width + KEY_BYTES))
+    tokens = round(sum(length * many for length, many in lengths.items()))
+    return Forecast(texts, tokens, how, texts * (4 * measure.width + KEY_BYTES), dict(lengths), longest)
 
 
 def _asked(measure: Measure, instructions: Instructions, task: Any) -> dict[str, str]:
@@ -93,17 +103,18 @@ def _written(measure: Measure, instructions: Instructions, task: Any) -> tuple[i
 
 def _counted(
     measure: Measure, instructions: Instructions, tasks: Sequence[Any], task_set: TaskSet
-) -> tuple[int, int, str]:
-    """Texts, tokens, and a word on how many were tokenised."""
+) -> tuple[int, dict[float, float], str]:
+    """Texts, how many have how many tokens, and a word on how many were tokenised."""
     distinct: dict[str, dict[str, None]] = {}  # instruction -> texts
     for task in tasks:
         asked = _asked(measure, instructions, task)
         for side, text in texts_of_task(task_set.data[task.metadata.name]):
             distinct.setdefault(asked[side], {})[text] = None
-    tokens, tokenised = 0.0, 0
+    lengths, tokenised = defaultdict[float, float](float), 0
     for instruction, texts in distinct.items():
         some = list(texts)[:: -(-len(texts) // SAMPLE)]
-        tokens += sum(measure.lengths(some, instruction)) * len(texts) / len(some)
+        for length in measure.lengths(some, instruction):
+            lengths[length] += len(texts) / len(some)
         tokenised += len(some)
     count = sum(map(len, distinct.values()))
-    return count, round(tokens), "" if tokenised == count else f"on a sample of {tokenised:,} "
+    return count, lengths, "" if tokenised == count else f"on a sample of {tokenised:,} "

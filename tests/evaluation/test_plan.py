@@ -1,11 +1,14 @@
 """What is said before anything is done: texts that mteb really asks for, tokens of the real tokenizer, time, disk."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.speed.startup import starts
+from benchmarks.speed.tensor_bytes import LiveBytes
 from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates.candidates import candidates
@@ -14,6 +17,7 @@ from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.instructions import read_instructions
 from evaluation.plan import plan as embedding_place
 from evaluation.plan import work
+from evaluation.plan.cost import costs
 from evaluation.plan.plan import make_plan
 from evaluation.plan.speed import DEFAULT, rate_of, remember
 from evaluation.scoring import Options, RemainingTime, score
@@ -141,6 +145,47 @@ def test_of_tasks_that_are_not_here_mtebs_metadata_are_told(candidate, command) 
     assert "tokens (at most, by mteb's metadata, 4 characters a token" in said
 
 
+def test_where_only_means_are_known_a_chunk_is_full_of_the_longest_texts(small_model, tmp_path, command) -> None:
+    tasks = task_set(plain(composed("evaluate", ["~benchmark", "tasks=[SciFact]"])))
+    settings = [f"model.path='{small_model}'", "max_length=100", "token_budget=1050", f"runs_dir='{tmp_path}'"]
+    (found,) = candidates(plain(composed("evaluate", settings)))
+    assert "a chunk of 10 texts and 1,000 tokens" in make_plan([found], tasks, {**command, "plan": True}).text
+
+
+@pytest.mark.parametrize(
+    ("words", "off"),
+    [
+        ("precision=fp32 model.attn_implementation=eager", 1e-9),
+        ("precision=fp32 pooler=multilayer attn=bi", 0.01),
+        ("precision=bf16 pooler=mean", 0.02),  # without padding, texts of like length are padded within attention
+        ("precision=mixed pooler=mean", 0.02),
+    ],
+)
+def test_flops_and_bytes_are_those_of_a_real_encoding(ours, small_model, tmp_path, words, off) -> None:
+    """Counted before anything is loaded, by a polynomial and on tensors without memory; measured chunk by chunk."""
+    settings = [*words.split(), f"model.path='{small_model}'", "token_budget=512", f"runs_dir='{tmp_path}'"]
+    (found,) = candidates(plain(composed("evaluate", settings)))
+    (cost,) = costs([(found, work.forecast(found.measure(), read_instructions("none"), ours.tasks, ours))])
+    encoder, texts = found.load(), {text for data in ours.data.values() for _, text in texts_of_task(data)}
+    encoder.encoder.requires_grad_(False)  # torch's counter cannot follow trained heads without gradients
+    with FlopCounterMode(display=False) as counter:
+        encoder.encode(list(texts))
+    with LiveBytes() as live:
+        encoder.encode(list(texts))
+    assert cost.flops == pytest.approx(counter.get_total_flops(), rel=off)
+    assert cost.weights == sum(p.nbytes for p in encoder.encoder.parameters())
+    assert cost.chunk == pytest.approx(live.peak, rel=0.25)
+
+
+def test_weights_of_a_run_are_those_it_is_loaded_with(mixse_run, tmp_path) -> None:
+    """Experts that a router weighs are not merged into the base."""
+    folder, _ = mixse_run
+    of_run = candidates(plain(composed("evaluate", [])) | {"run": str(folder), "results": str(tmp_path)})[0]
+    todo = work.Forecast(2, 20, "", 0, {10: 2}, 10)
+    (cost,) = costs([(of_run, todo)])
+    assert cost.weights == sum(p.nbytes for p in of_run.load().encoder.parameters())
+
+
 def test_a_measured_rate_is_used_the_next_time(tmp_path) -> None:
     before = rate_of(tmp_path, CONFIG, 1)
     assert (before.tokens, "nothing was measured" in before.how) == (DEFAULT, True)
@@ -192,6 +237,8 @@ def test_plan_true_does_nothing_else(small_model, folder, tmp_path, capsys) -> N
     assert "1 encoder x 7 tasks = 7 scores; 0 are there." in said
     assert "distinct texts" in said
     assert "Embeddings: at most" in said
+    assert re.search(r"^FLOPs: \S+e\+\d\d of matrix products", said, re.MULTILINE)
+    assert re.search(r"^Memory: \S+ [kM]B of tensors on a device while it encodes", said, re.MULTILINE)
     assert not (tmp_path / "runs").exists()
     assert not (tmp_path / "cache").exists()
 

@@ -4,11 +4,11 @@ import pytest
 import torch
 from transformers import AutoModel, OlmoeConfig
 
+from encoders.cost import flops
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from encoders.tokens import Tokens
-from training.cost import flops
 from training.cost.flops import Work, training_flops
 from training.large_batch import ChunkPlan, LargeBatch
 

@@ -6,8 +6,11 @@ from dataclasses import replace
 import pytest
 from transformers import AutoConfig
 
+from benchmarks.speed.step import OurStep
+from benchmarks.speed.tensor_bytes import LiveBytes
 from cli.errors import UserError
 from cli.quoting import train_words
+from corpora.readers import read_triples
 from records.run_folder import RunFolder
 from training.cost.check import facts, memory
 from training.plan import forecast, plan, rate_of, remember
@@ -51,6 +54,17 @@ def test_rates_are_of_their_setting_and_devices_multiply(compose_cell, tmp_path)
     assert known == [n * 1e12 for n in range(1, 9)], "none is lost where runs end together"
     (tmp_path / "training_rates.json").write_text("{broken")
     assert rate_of(one, "cpu")[0] is None
+
+
+@pytest.mark.parametrize("gradcache", [False, True])
+def test_memory_is_that_of_the_tensors_of_real_steps(compose_cell, pairs, tmp_path, gradcache):
+    """Weights, and the most that two steps of AdamW hold at once besides."""
+    config = compose_cell("mean", "bi", *QUICK, f"data.path='{pairs}'", f"trainer.gradcache={gradcache}")
+    step, triples = OurStep(config), read_triples(config["data"], tmp_path)
+    with LiveBytes() as live:
+        tokens = max(step(triples[start : start + 8]) for start in (0, 8))
+    measured = sum(p.nbytes for p in step.module.parameters()) + live.peak
+    assert sum(memory(config, facts(config), tokens)) == pytest.approx(measured, rel=0.25)
 
 
 def test_memory_by_hand(compose_cell):

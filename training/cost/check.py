@@ -7,21 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.overrides import TorchFunctionMode
 
-from encoders.adapter import add_adapter, expert_parameters, in_adapter, mixing_of
+from encoders import loading
+from encoders.adapter import expert_parameters, in_adapter, mixing_of
 from encoders.attention.layout import one_text_each
-from encoders.attention.pattern import pattern_of
-from encoders.attention.switch import set_attention
-from encoders.backbone import empty_backbone
+from encoders.cost.memory import GroupedInAnyFormat
 from encoders.encoder import Encoder
 from encoders.layers import parts
 from encoders.precision import best_device, resolve_precision
 from encoders.quantised import frozen_bytes
-from encoders.routers import experts_of
 from encoders.tokens import check_positions
 from poolers.shared.base import TEXT
-from poolers.shared.registry import build_pooler
 from training.objectives.objective import Objective, objective_class
 
 Config = dict[str, Any]
@@ -61,20 +57,6 @@ class Facts:
     layer_bytes: int
 
 
-class _GroupedInAnyFormat(TorchFunctionMode):
-    """Within it, grouped products of tensors without memory have a shape in every format; torch knows bf16 alone.
-
-    transformers' own fallback stands in, which keeps the same tensors for the backward pass.
-    """
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call `func`, or the fallback in its place."""
-        kwargs = kwargs or {}
-        if func is torch._grouped_mm and args[0].dtype is not torch.bfloat16:
-            return torch.ops.transformers.grouped_mm_fallback(args[0], args[1], kwargs["offs"])
-        return func(*args, **kwargs)
-
-
 def _dry_run(encoder: Encoder, chunk: tuple[int, int]) -> tuple[Tensor, int]:
     """The vectors of a chunk of (texts, tokens) without memory, and the bytes that autograd keeps, parameters apart."""
     parameters = {p.untyped_storage()._cdata for p in encoder.parameters()}
@@ -86,7 +68,7 @@ def _dry_run(encoder: Encoder, chunk: tuple[int, int]) -> tuple[Tensor, int]:
             kept[storage._cdata] = storage
         return tensor
 
-    with _GroupedInAnyFormat(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with GroupedInAnyFormat(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         vectors = encoder(one_text_each(torch.full(chunk, TEXT)))
     return vectors, sum(storage.nbytes() for storage in kept.values())
 
@@ -187,7 +169,8 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
         ("chunks", f"at most {f.chunks:,} a step over {devices} processes, {texts} texts of {length} tokens each"),
         (
             "memory",
-            f"weights, gradients, AdamW {fixed / GIB:.2f} GiB; activations kept about {kept / GIB:.2f} GiB a process",
+            f"tensors per process: weights, gradients, AdamW {fixed / GIB:.2f} GiB; activations kept about "
+            f"{kept / GIB:.2f} GiB",
         ),
     ]
 
@@ -195,16 +178,9 @@ def described(config: Config, f: Facts) -> list[tuple[str, str]]:
 def empty_encoder(config: Config) -> Encoder:
     """Return the encoder of `config` on the meta device, LoRA added, in training mode; no weights are read."""
     precision = resolve_precision(config["precision"], best_device(config["accelerator"]))
-    backbone = empty_backbone(config["model"], precision.weights)
-    shape = backbone.config.get_text_config()
-    check_positions(config, shape.max_position_embeddings)
-    set_attention(backbone, pattern_of(config["attn"]))
-    with torch.device("meta"):
-        if not config["backbone"]["frozen"]:
-            add_adapter(backbone, config, seed=0)
-        experts = experts_of(backbone)
-        pooler = build_pooler(config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0, experts=experts)
-    return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
+    encoder = loading.empty_encoder(config, precision, adapted=not config["backbone"]["frozen"])
+    check_positions(config, encoder.backbone.config.get_text_config().max_position_embeddings)
+    return encoder.train()
 
 
 def _mixture_text(config: Config, f: Facts) -> str:
