@@ -1,0 +1,1 @@
+"""Scores that articles print, task by task: python -m analysis scores=<file>."""
