@@ -58,7 +58,7 @@ def test_chunks_gradcache_and_kernels_give_the_gradient_of_one_batch(mixed, whic
 def test_one_process_or_two_with_dropout(mixed, tmp_path):
     configs = [mixed(*which) for which in CELLS]
     (tmp_path / "configs.json").write_text(json.dumps(configs))
-    code = f"from tests.contract.test_gradients import by_two_processes; by_two_processes({str(tmp_path)!r})"
+    code = f"from tests.contract.test_gradients import by_processes; by_processes({str(tmp_path)!r}, 2)"
     done = start("-c", code)
     assert done.returncode == 0, done.stderr
     found = torch.load(tmp_path / "gradients.pt")
