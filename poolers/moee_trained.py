@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from cli.limits import Limit
-from poolers.shared.base import Pooler, RoutedStates, States, TokenView, reading_of
+from poolers.shared.base import Pooler, RoutedStates, States, TokenView, token_choice_of
 from poolers.shared.cross_attention import LIMITS, WORDS, CrossAttentionHead, sized
 
 
@@ -39,7 +39,7 @@ class MoEETrained(Pooler):
         layer_weights_std: float = 0.02,
         **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, **reading_of(settings))
+        super().__init__(hidden_size, num_layers, **token_choice_of(settings))
         self.tokens = tokens
         self.layers = range(num_layers) if reading == "joined" else []
         keys = len(self.layers) + len(experts)

@@ -1,4 +1,4 @@
-"""manifest.json: its seal, its reading, and the facts that a reviewer asks for: code, versions, machine, seeds."""
+"""manifest.json: its seal, how it is read, and the facts that a reviewer asks for: code, versions, machine, seeds."""
 
 import importlib.metadata
 import json
