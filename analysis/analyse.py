@@ -61,9 +61,9 @@ class Result:
 
         The notes of an answer with tables stand below those.
         """
-        own = {note for answer in self.answers[1:] if answer.grids for note in answer.notes}
+        table_notes = {note for answer in self.answers[1:] if answer.grids for note in answer.notes}
         notes = sorted(
-            (note for note in self.notes if note not in own), key=lambda note: note not in self.control_notes
+            (note for note in self.notes if note not in table_notes), key=lambda note: note not in self.control_notes
         )
         return notes[:MOST_NOTES], notes[MOST_NOTES:]
 

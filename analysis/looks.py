@@ -57,22 +57,22 @@ class Looks:
         """Test the open pairs and return the line that says what is told. cube: [first and open, tasks, seeds]."""
         rows, seeds = np.flatnonzero(self.pairs["outcome"] == NOT_TOLD), cube.shape[2]
         second = np.arange(1, len(cube))
-        found = p_of_look(cube, np.zeros_like(second), second, self.settings.rope)
-        shown = {"first": self.first, "second": self.open, "seeds": seeds, "difference": found["difference"]}
+        tests = p_of_look(cube, np.zeros_like(second), second, self.settings.rope)
+        shown = {"first": self.first, "second": self.open, "seeds": seeds, "difference": tests["difference"]}
         outcomes = np.full(len(rows), NOT_TOLD, dtype=object)
         for outcome, kind in reversed(KINDS.items()):  # told apart where it is both
             tasks, looks = f"{kind}_tasks", f"{kind}_looks"
-            self.pairs.loc[rows, tasks] = found[tasks]  # those of decided pairs stay what they were
-            self.pairs.loc[rows, looks] = over_looks(found[f"{kind}_seeds"], seeds, self.looks)
+            self.pairs.loc[rows, tasks] = tests[tasks]  # those of decided pairs stay what they were
+            self.pairs.loc[rows, looks] = over_looks(tests[f"{kind}_seeds"], seeds, self.looks)
             both = [holm(self.pairs[name].to_numpy())[rows] for name in (tasks, looks)]
-            shown |= {tasks: both[0], f"{kind}_seeds": found[f"{kind}_seeds"], looks: both[1]}
+            shown |= {tasks: both[0], f"{kind}_seeds": tests[f"{kind}_seeds"], looks: both[1]}
             outcomes[passes(np.maximum(*both), self.settings.alpha)] = outcome
         self.pairs.loc[rows, "outcome"] = outcomes
         self.table = pd.concat([self.table, pd.DataFrame({**shown, "outcome": outcomes})], ignore_index=True)
         parts = []
         for outcome in (TOLD, EQUIVALENT, NOT_TOLD):
             of = np.flatnonzero(outcomes == outcome)
-            texts = [f"{shown['second'][k]} ({signed(found['difference'][k])})" for k in of]
+            texts = [f"{shown['second'][k]} ({signed(tests['difference'][k])})" for k in of]
             word = within(self.settings) if outcome == EQUIVALENT else outcome
             parts += [f"{word} {listed(texts, len(texts))}"] if texts else []
         return f"Look at {seeds} seeds, against {self.first}: {'; '.join(parts)}."

@@ -35,8 +35,8 @@ NULLS = 'null = no number. Infinite values are null too and stand in the table\'
 def result_json(result: Result) -> str:
     """Return the text of result.json. The same result gives the same text: there is no date in it."""
     material = result.material
-    own, plain = material.own_names, material.of_own_names
-    control = own.get(material.control, "")
+    own_names, plain = material.own_names, material.of_own_names
+    control = own_names.get(material.control, "")
     tables = {
         "scores": scores_for_file(material.whole_frame, material.settings.scores),
         "by_type": material.means.rename_axis("design").reset_index(),
@@ -51,7 +51,7 @@ def result_json(result: Result) -> str:
         "verdict": result.verdict,
         "settings": _settings(material.settings, control),
         "against": control or None,
-        "designs": {own[label]: _design(design) for label, design in material.designs.items()},
+        "designs": {own_names[label]: _design(design) for label, design in material.designs.items()},
         "types": material.types,
         "tables": _tables(tables, plain),
         **{key: _plain(fact) for answer in result.answers for key, fact in answer.facts.items()},

@@ -24,7 +24,7 @@ TASKS_NAMED = 4  # of those that turn the mean round
 INFLUENCE = "influence"  # the question whose sentence belongs to the first screen
 
 
-def summary(material: Material, found: Sequence[Answer] = ()) -> str:
+def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
     """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests. A third
     follows where few tasks carry it."""
     settings = material.settings
@@ -38,7 +38,7 @@ def summary(material: Material, found: Sequence[Answer] = ()) -> str:
         return f"{head}. It scores as {other} does on every task, so there is nothing to test."
     size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
     typical, of = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size, _tested_tasks(pair, settings)
-    rests = [of.about.get((pair["first"], pair["second"]), "") for of in found if of.name == INFLUENCE]
+    rests = [of.about.get((pair["first"], pair["second"]), "") for of in answers if of.name == INFLUENCE]
     sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, settings), *rests]
     return " ".join(filter(None, sentences))
 
@@ -69,13 +69,13 @@ def _told(pair: pd.Series, settings: Settings) -> str:
     return f"This is {'told' if pair['told'] else 'not told'} of the designs: {tests}."
 
 
-def verdict(material: Material, found: Sequence[Answer] = ()) -> str:
+def verdict(material: Material, answers: Sequence[Answer] = ()) -> str:
     """Return the paragraph; where single scores are far off, once more without their tasks.
 
     What the answers have to say about the pair that it speaks of follows its own sentences.
     """
     settings, control, odd = material.settings, material.control, material.odd
-    sentence = "Verdict: " + paragraph(material.matrix, material.pairs, settings, control, found)
+    sentence = "Verdict: " + paragraph(material.matrix, material.pairs, settings, control, answers)
     tasks = [] if odd is None else list(dict.fromkeys(odd["task"]))
     if not tasks:
         return sentence
@@ -90,7 +90,7 @@ def verdict(material: Material, found: Sequence[Answer] = ()) -> str:
 
 
 def paragraph(
-    matrix: pd.DataFrame, pairs: pd.DataFrame, settings: Settings, control: str = "", found: Sequence[Answer] = ()
+    matrix: pd.DataFrame, pairs: pd.DataFrame, settings: Settings, control: str = "", answers: Sequence[Answer] = ()
 ) -> str:
     """Return the sentences. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
 
@@ -111,7 +111,7 @@ def paragraph(
         head += f" and {score(means[best] - means[other])} above {other}"
     if pair["n_zero"] == pair["n_pairs"]:
         return f"{head}. Their scores are equal on every task, so there is nothing to test."
-    more = [answer.about.get((pair["first"], pair["second"]), "") for answer in found]
+    more = [answer.about.get((pair["first"], pair["second"]), "") for answer in answers]
     sentences = [f"{head}.", _typical(pair, settings), _mean_against(pair, matrix, settings)]
     return " ".join(filter(None, [*sentences, _significance(pair, settings, what), *more]))
 

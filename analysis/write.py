@@ -31,13 +31,15 @@ def output_folder(settings: Settings) -> Path:
 
 def write_files(result: Result, folder: Path) -> list[Path]:
     """Write the tables to `folder` and return their paths. Raises UserError where the folder cannot be written."""
-    own = result.material.of_own_names
+    plain = result.material.of_own_names
     texts: dict[str, str | Iterable[str]] = {"table.md": document(result), "table.tex": latex_document(result)}
     texts["by_type.md"] = markdown_grid(result.grids()[0])
     texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
     for answer in result.answers:
-        texts |= {f"{name}.csv": csv_blocks(own(table)) for name, table in (answer.frames | answer.csv).items()}
-    texts["scores.csv"] = csv_blocks(own(scores_for_file(result.material.whole_frame, result.material.settings.scores)))
+        texts |= {f"{name}.csv": csv_blocks(plain(table)) for name, table in (answer.frames | answer.csv).items()}
+    texts["scores.csv"] = csv_blocks(
+        plain(scores_for_file(result.material.whole_frame, result.material.settings.scores))
+    )
     texts["result.json"] = result_json(result)
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:
@@ -63,11 +65,11 @@ def write_whole(
 
 def draw(result: Result) -> list[Drawing]:
     """Return the figures of all answers, in the order of the tables."""
-    said = result.material.settings.numbers.said
+    ending = result.material.settings.numbers.said
     return drawn(
         names_in(result.material),
         lambda: [
-            replace(one, of=answer.name, caption=one.caption + said * answer.of_scores)
+            replace(one, of=answer.name, caption=one.caption + ending * answer.of_scores)
             for answer in result.answers
             for one in answer.draw()
         ],

@@ -130,7 +130,7 @@ def params_of_sweeps(words: Sequence[str]) -> list[str]:
     """The axes of `sweep=<name>` as words: only with a cell of theirs does a key such as pooler.mlp exist."""
     names = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]
     params = [options("sweep")[name]["hydra"]["sweeper"]["params"] for name in names if name in options("sweep")]
-    return [f"{key}={value}" for own in params for key, value in own.items()]
+    return [f"{key}={value}" for axes in params for key, value in axes.items()]
 
 
 @cache

@@ -40,8 +40,8 @@ def disk_fault(error: BaseException) -> str:
 
     Rust's libraries (safetensors, tokenizers) state the system's number in their text alone.
     """
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    number = error.errno if isinstance(error, OSError) else int(found[1]) if found else None
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(match[1]) if match else None
     return os.strerror(number) if number is not None and number in OF_DISKS else ""
 
 

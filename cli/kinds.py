@@ -52,10 +52,10 @@ def kinds() -> dict[str, set[str]]:
     for key, value in stated:
         for name in {key, OF_A_SOURCE.sub("data", key)}:
             values.setdefault(name, []).append(value)
-    found = {key: {kind for value in of for kind in _kinds_of(value, values)} for key, of in values.items()}
+    by_key = {key: {kind for value in of for kind in _kinds_of(value, values)} for key, of in values.items()}
     for key, further in WHERE_NULL.items():
-        found.setdefault(key, set()).update(further.split(" or "))
-    return {key: of for key, of in found.items() if of}
+        by_key.setdefault(key, set()).update(further.split(" or "))
+    return {key: of for key, of in by_key.items() if of}
 
 
 def _kinds_of(value: Any, values: Mapping[str, list[Any]]) -> set[str]:

@@ -61,13 +61,13 @@ def docstring_classes(data: Config, cache_dir: str) -> list[Triple]:
 
 
 def _examples(texts: Sequence[Labelled], data: Config) -> list[Triple]:
-    found = class_triples(texts, data["negatives"], data["smallest"])
-    if len({t.labels[0] for t in found}) < 2:
+    triples = class_triples(texts, data["negatives"], data["smallest"])
+    if len({t.labels[0] for t in triples}) < 2:
         raise UserError(
             f"data={data['name']} has fewer than two labels of data.smallest={data['smallest']} texts or more, so "
             "there is nothing to tell apart. Lower data.smallest, or give more texts."
         )
-    return found
+    return triples
 
 
 def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) -> list[Triple]:
@@ -90,14 +90,14 @@ def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) 
         start = place[id(group)][text]
         return (group[(start + k) % len(group)] for k in range(1, len(group)))
 
-    found = {}
+    triples = {}
     for text in kept:
         positive = next(after(text, of_label[text.name]))
         others = list(islice((t for t in after(text, pools[text.source]) if t.name != text.name), negatives))
         labels = text.name, *(other.name for other in others)
         hard = tuple(other.text for other in others)
-        found[text] = Triple(text.text, positive.text, hard, text.source, text.instruction, labels=labels)
-    return [found[t] for t in dict.fromkeys(texts) if t in found]
+        triples[text] = Triple(text.text, positive.text, hard, text.source, text.instruction, labels=labels)
+    return [triples[t] for t in dict.fromkeys(texts) if t in triples]
 
 
 def _grouped(texts: Sequence[Labelled], names: Sequence[str]) -> dict[str, list[Labelled]]:

@@ -138,14 +138,14 @@ def no_cycle_search() -> Iterator[None]:
 def _read_package(package: str) -> list[Docstring]:
     root = _root(package)
     files = [root] if root.is_file() else sorted(root.rglob("*.py"))
-    found: list[Docstring] = []
+    docstrings: list[Docstring] = []
     for path in files:
         inside = path.relative_to(root.parent if package != STDLIB else root).with_suffix("")
         parts = inside.parts[:-1] if inside.name == "__init__" else inside.parts
         if not NOT_DOCUMENTATION.intersection(parts) and not inside.name.startswith(("test_", "conftest")):
             with no_cycle_search():  # a file at a time, so that what has cycles does not pile up
-                found.extend(_read_file(path, package, ".".join(parts)))
-    return found
+                docstrings.extend(_read_file(path, package, ".".join(parts)))
+    return docstrings
 
 
 def _read_file(path: Path, package: str, module: str) -> Iterator[Docstring]:

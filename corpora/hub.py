@@ -23,15 +23,15 @@ def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
         return list(records(data, TripleMaker))
     rows = load_split(data)
     make = TripleMaker(data["columns"], data["name"])
-    found: list[Triple] = []
+    examples: list[Triple] = []
     try:
         make.check_keys(rows.column_names)
         for batch in columns_of(rows, [c for c in rows.column_names if c in make.names()]):
             for values in zip(*batch.values(), strict=True):
-                found.append(make(dict(zip(batch, values, strict=True))))
+                examples.append(make(dict(zip(batch, values, strict=True))))
     except BadRecordError as error:
-        raise UserError(f"{path or data['dataset']}, row {len(found) + 1} {error}") from error
-    return found
+        raise UserError(f"{path or data['dataset']}, row {len(examples) + 1} {error}") from error
+    return examples
 
 
 def columns_of(split: Any, names: list[str]) -> Iterator[dict[str, list]]:
@@ -69,8 +69,8 @@ def load_split(data: dict[str, Any]) -> Any:
 
 def commit_of(split: Any) -> str:
     """Return the commit of the hub data set that `split` was read from, or "" for data from elsewhere."""
-    found = (re.match(r"hf://datasets/[^@]+@([0-9a-f]{40})/", url) for url in split.info.download_checksums or ())
-    return next((match.group(1) for match in found if match), "")
+    matches = (re.match(r"hf://datasets/[^@]+@([0-9a-f]{40})/", url) for url in split.info.download_checksums or ())
+    return next((match.group(1) for match in matches if match), "")
 
 
 def _tell_commit(data: dict[str, Any], commit: str) -> None:

@@ -36,10 +36,10 @@ def sources(data: Config) -> dict[str, Config]:
 
 def by_source(examples: Iterable[Triple]) -> dict[str, list[int]]:
     """Return source of the mix -> the numbers of its examples."""
-    found: dict[str, list[int]] = defaultdict(list)
+    numbers: dict[str, list[int]] = defaultdict(list)
     for number, example in enumerate(examples):
-        found[example.source.partition("/")[0]].append(number)
-    return dict(found)
+        numbers[example.source.partition("/")[0]].append(number)
+    return dict(numbers)
 
 
 def shares(data: Config) -> dict[str, float]:
@@ -86,16 +86,16 @@ def check_mix(data: Config) -> None:
 def facts(data: Config, examples: list[Triple], trained_on: list[Triple]) -> Config:
     """Return source -> what the manifest says of it: share, kind, sha256, how many examples, and of how many labels."""
     part, trained, share = by_source(examples), by_source(trained_on), shares(data)
-    found = {}
+    by_name = {}
     for name, numbers in part.items():
-        own = [examples[i] for i in numbers]
-        counted = described(own)
-        found[name] = {
+        of_source = [examples[i] for i in numbers]
+        counted = described(of_source)
+        by_name[name] = {
             "share": share[name],
-            "kind": own[0].kind,
+            "kind": of_source[0].kind,
             "sha256": counted["sha256"],
-            "examples": len(own),
+            "examples": len(of_source),
             "trained_on": len(trained.get(name, ())),
-            "labels": len({t.labels[0] for t in own if t.labels}),
+            "labels": len({t.labels[0] for t in of_source if t.labels}),
         }
-    return found
+    return by_name

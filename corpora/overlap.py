@@ -58,9 +58,9 @@ def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, read: Callable[[]
     examples = list(read())
     for source, folder in folders.items():
         if not folder.is_dir():
-            own = (t for t in examples if not source or t.source.partition("/")[0] == source)
+            triples = (t for t in examples if not source or t.source.partition("/")[0] == source)
             try:
-                write_index(folder, (text for t in own for text in (t.query, t.positive, *t.negatives)))
+                write_index(folder, (text for t in triples for text in (t.query, t.positive, *t.negatives)))
             except (OSError, UserError) as error:
                 print(f"warning: evaluate.py will not find the training texts again: {error}")
 
@@ -107,10 +107,10 @@ class TextIndex:
     def find(self, texts: Sequence[Sketch]) -> NDArray[np.uint8]:
         """Return for each text EXACT, NEAR, or 0 where it is not in the index."""
         keys = np.array([text.key for text in texts], np.uint64)
-        found = np.where(_contains(self.exact, keys), EXACT, 0).astype(np.uint8)
-        asked = [(i, texts[i].grams[:SKETCH]) for i in np.flatnonzero(found == 0).tolist() if len(texts[i].grams)]
+        matches = np.where(_contains(self.exact, keys), EXACT, 0).astype(np.uint8)
+        asked = [(i, texts[i].grams[:SKETCH]) for i in np.flatnonzero(matches == 0).tolist() if len(texts[i].grams)]
         if not asked or not len(self.sketches):
-            return found
+            return matches
         low = np.concatenate([grams for _, grams in asked]).astype(np.uint64) << np.uint64(32)
         first = np.searchsorted(self.sketches, low)
         last = np.searchsorted(self.sketches, low | np.uint64(2**32 - 1), "right")
@@ -121,8 +121,8 @@ class TextIndex:
             spans = zip(first[ends[k] - len(grams) : ends[k]], last[ends[k] - len(grams) : ends[k]], strict=True)
             met = np.concatenate([self.sketches[a:b] for a, b in spans]) & np.uint64(2**32 - 1)
             if self._is_near(texts[i].grams, met):
-                found[i] = NEAR
-        return found
+                matches[i] = NEAR
+        return matches
 
     def _is_near(self, grams: NDArray[np.uint32], met: Keys) -> bool:
         """Tell whether one of the texts whose numbers are in `met` is a near-copy; those met most often come first."""
@@ -171,5 +171,5 @@ class OverlapCount:
     def counts(self) -> dict[str, int]:
         """Return the number of distinct texts, and of those that stand in the indexes exactly and nearly."""
         _, first = np.unique(np.concatenate(self.keys), return_index=True)
-        found = np.concatenate(self.found)[first]
-        return {"texts": len(first), "exact": int((found == EXACT).sum()), "near": int((found == NEAR).sum())}
+        matches = np.concatenate(self.found)[first]
+        return {"texts": len(first), "exact": int((matches == EXACT).sum()), "near": int((matches == NEAR).sum())}

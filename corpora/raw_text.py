@@ -35,16 +35,16 @@ def refuse_pairs(data: Config) -> None:
 
 def _read(data: Config, cache_dir: str) -> list[Triple]:
     if "packages" in data:
-        found = dict(docstring_sources(data, cache_dir))
+        texts = dict(docstring_sources(data, cache_dir))
     else:
-        found = {text: source for text, source in function_of(data["texts"])(data) if len(text) >= data["shortest"]}
-    if not found:
+        texts = {text: source for text, source in function_of(data["texts"])(data) if len(text) >= data["shortest"]}
+    if not texts:
         place = data.get("path") or ", ".join(data.get("packages", ())) or data["dataset"]
         raise UserError(
             f"data={data['name']} ({place}) holds no text of data.shortest={data['shortest']} characters or more. "
             "Name other texts, or lower data.shortest."
         )
-    return [Triple(text, text, (), source) for text, source in found.items()]
+    return [Triple(text, text, (), source) for text, source in texts.items()]
 
 
 def file_texts(data: Config) -> Iterator[tuple[str, str]]:

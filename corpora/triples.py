@@ -90,13 +90,13 @@ class RecordReader(ABC):
 
     def check_keys(self, keys: Iterable[str]) -> None:
         """Refuse records that lack a required column, or have one that is a misspelt optional one."""
-        found = list(keys)
+        record_keys = list(keys)
         names = self.names()
         for ours in self.required:
-            if self.columns[ours] not in found:
-                raise BadRecordError(_missing(ours, self.columns[ours], [k for k in found if k not in names]))
-        for key in (key for key in found if key not in names):
-            texts = names - {*found, self.columns.get("scores")}  # who trains on scores asks for them
+            if self.columns[ours] not in record_keys:
+                raise BadRecordError(_missing(ours, self.columns[ours], [k for k in record_keys if k not in names]))
+        for key in (key for key in record_keys if key not in names):
+            texts = names - {*record_keys, self.columns.get("scores")}  # who trains on scores asks for them
             near = get_close_matches(key, texts, n=1, cutoff=MISSPELT)
             if near:
                 fault = f"has a key '{key}', which is not read"
@@ -125,9 +125,9 @@ class TripleMaker(RecordReader):
 
     def check_keys(self, keys: Iterable[str]) -> None:
         """Refuse negatives that stand twice, too."""
-        found = list(keys)
-        super().check_keys(found)
-        if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(found):
+        record_keys = list(keys)
+        super().check_keys(record_keys)
+        if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(record_keys):
             raise BadRecordError(f"has both '{self.columns['negative']}' and 'negatives'. Keep one of them.")
 
     def names(self) -> set[str]:
@@ -201,5 +201,5 @@ def _missing(ours: str, column: str, others: list[str]) -> str:
     near = get_close_matches(column, others, n=1, cutoff=0.5)
     if near:
         return f"has no '{column}'; nearest is '{near[0]}'. Rename it, or say data.columns.{ours}={near[0]}."
-    held = ", ".join(repr(k[:30]) for k in others[:6]) or "nothing else"
-    return f"has no '{column}'; it has {held}. Name the right column with data.columns.{ours}=<name>."
+    listing = ", ".join(repr(k[:30]) for k in others[:6]) or "nothing else"
+    return f"has no '{column}'; it has {listing}. Name the right column with data.columns.{ours}=<name>."

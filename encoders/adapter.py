@@ -99,8 +99,8 @@ def check_adapter(cfg: Config) -> None:
             "Leave them out.",
         ),
     )
-    for found, fault in faults:
-        if found:
+    for conflict, fault in faults:
+        if conflict:
             raise UserError(f"adapter{fault}")
 
 

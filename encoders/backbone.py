@@ -139,8 +139,8 @@ def _empty(config: Any, **settings: Any) -> PreTrainedModel:
 
 def _without_pooling_layer(config: Any) -> dict[str, bool]:
     """Words that leave out the layer of an encoder-only model (BERT) that reads [CLS]: our poolers read states."""
-    made = getattr(MODEL_MAPPING.get(type(config), None), "__init__", None)
-    return {"add_pooling_layer": False} if made and "add_pooling_layer" in signature(made).parameters else {}
+    method = getattr(MODEL_MAPPING.get(type(config), None), "__init__", None)
+    return {"add_pooling_layer": False} if method and "add_pooling_layer" in signature(method).parameters else {}
 
 
 def _count_from_zero(backbone: PreTrainedModel) -> None:

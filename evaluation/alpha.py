@@ -42,8 +42,8 @@ def _scored(alphas: Sequence[float], words: list[str]) -> list[tuple[float, dict
         return list(zip(alphas, map(type_means, outcomes), strict=True))
     rows = []
     for alpha in alphas:
-        own = [f"pooler.alpha={alpha}", f"study=moee_alpha_{alpha:g}"]  # each alpha's scores in a folder of its own
-        (outcome,) = _run(["pooler=moee", *words, "pooler.reading=sum", *own])
+        extras = [f"pooler.alpha={alpha}", f"study=moee_alpha_{alpha:g}"]  # each alpha's scores in a folder of its own
+        (outcome,) = _run(["pooler=moee", *words, "pooler.reading=sum", *extras])
         rows.append((alpha, type_means(outcome)))
     return rows
 

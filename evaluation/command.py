@@ -116,8 +116,8 @@ def run(cfg: Config) -> list[Outcome]:
     read_instructions(cfg["evaluation"]["instructions"])
     if cfg["foreign"]:
         return _run_foreign(cfg)
-    found = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
-    found = read_by(found, readings) if readings else found
+    encoders = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
+    encoders = read_by(encoders, readings) if readings else encoders
     import torch
 
     from evaluation.crew import crew, outer, serve_if_other
@@ -130,24 +130,24 @@ def run(cfg: Config) -> list[Outcome]:
     serve_if_other(idle=cfg["plan"])
     cfg["devices"] = outer().world_size() if outer() else cfg["devices"]
     tasks = task_set(cfg)
-    found = found if readings else share_starts(found)
+    encoders = encoders if readings else share_starts(encoders)
     with quiet():
-        plan = make_plan(found, tasks, cfg)
+        plan = make_plan(encoders, tasks, cfg)
     print(plan.text, flush=True)
-    _name_uninstructed(found)
+    _name_uninstructed(encoders)
     if cfg["plan"]:
         return []
 
     with crew(cfg["devices"], cfg["threads"], cfg["accelerator"]) as others:
-        outcomes = _score_all(found, tasks.tasks, cfg, plan, others)
+        outcomes = _score_all(encoders, tasks.tasks, cfg, plan, others)
     print(f"\n{report(outcomes)}\n")
-    conclude(outcomes, found, tasks.tasks, cfg)
+    conclude(outcomes, encoders, tasks.tasks, cfg)
     return outcomes
 
 
-def conclude(outcomes: Sequence[Outcome], found: Sequence[Candidate], tasks: Sequence[Any], cfg: Config) -> None:
+def conclude(outcomes: Sequence[Outcome], encoders: Sequence[Candidate], tasks: Sequence[Any], cfg: Config) -> None:
     """Say where the scores lie, and what to know of them."""
-    for place in dict.fromkeys(str(candidate.results) for candidate in found):
+    for place in dict.fromkeys(str(candidate.results) for candidate in encoders):
         print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
     notes = [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks)]
     notes += overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
@@ -189,7 +189,7 @@ def _run_foreign(cfg: Config) -> list[Outcome]:
 
 
 def _score_all(
-    found: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan, others: "Crew | None"
+    encoders: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan, others: "Crew | None"
 ) -> list[Outcome]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
@@ -198,16 +198,16 @@ def _score_all(
     columns = "{task.description}", *counts, "{task.fields[texts]:,} texts"
     position = {task.metadata.name: n for n, task in enumerate(tasks)}
     outcomes: dict[int, Outcome] = {}
-    first = {candidate.checkpoint: i for i, candidate in reversed(list(enumerate(found)))}
-    order = sorted(range(len(found)), key=lambda i: first[found[i].checkpoint])  # what shares a model, one by one
+    first = {candidate.checkpoint: i for i, candidate in reversed(list(enumerate(encoders)))}
+    order = sorted(range(len(encoders)), key=lambda i: first[encoders[i].checkpoint])  # what shares a model, one by one
     with Progress(*columns, console=Console(stderr=True), disable=not cfg["progress"], transient=True) as bar:
-        line = bar.add_task("", total=len(found) * len(tasks), texts=0)
+        line = bar.add_task("", total=len(encoders) * len(tasks), texts=0)
 
         def on_texts(count: int) -> None:
             bar.update(line, texts=bar.tasks[0].fields["texts"] + count)
 
         for done, i in enumerate(order):
-            candidate = found[i]
+            candidate = encoders[i]
             bar.update(line, completed=done * len(tasks), texts=0)
 
             def on_task(name: str, title: str = candidate.title, before: int = done * len(tasks)) -> None:
@@ -222,13 +222,13 @@ def _score_all(
             spent = {"tokens": outcome.tokens, "seconds": outcome.encoding, "devices": cfg["devices"]}
             remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], **spent)
             print(f"{candidate.title}: {outcome.computed} new scores in {outcome.seconds:.0f} s", flush=True)
-    return [outcomes[i] for i in range(len(found))]
+    return [outcomes[i] for i in range(len(encoders))]
 
 
-def _name_uninstructed(found: Sequence[Candidate]) -> None:
+def _name_uninstructed(encoders: Sequence[Candidate]) -> None:
     """Say which runs are scored with instructions though they were trained without any."""
     names = []
-    for candidate in found:
+    for candidate in encoders:
         config, data = candidate.manifest["config"], candidate.manifest.get("data", {})
         learned = config.get("data", {}).get("instruction") or data.get("instructed", 1)  # older runs did not count
         if candidate.trained and config["evaluation"]["instructions"] != "none" and not learned:

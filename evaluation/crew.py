@@ -146,8 +146,8 @@ def outer() -> Any:
     """Return the environment (Lightning's) of torchrun or SLURM where these started several processes, else None."""
     from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 
-    found = [kind() for kind in (TorchElasticEnvironment, SLURMEnvironment) if kind.detect()]
-    return found[0] if found and found[0].world_size() > 1 else None
+    environments = [kind() for kind in (TorchElasticEnvironment, SLURMEnvironment) if kind.detect()]
+    return environments[0] if environments and environments[0].world_size() > 1 else None
 
 
 def serve_if_other(idle: bool) -> None:

@@ -75,13 +75,13 @@ def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any) -> It
 
     name, at = MEASURE.fullmatch(task.metadata.main_score).groups()  # type: ignore[union-attr]
     if task.ignore_identical_ids:
-        predicted = {q: {d: s for d, s in found.items() if d != q} for q, found in predicted.items()}
+        predicted = {q: {d: s for d, s in scores.items() if d != q} for q, scores in predicted.items()}
     if task.skip_first_result:
         predicted = {q: dict(sorted(f.items(), key=lambda x: x[1], reverse=True)[1:]) for q, f in predicted.items()}
     measure = f"{TREC[name]}_{at}"
     judged = {query: dict(grades) for query, grades in data["relevant_docs"].items()}
-    found = pytrec_eval.RelevanceEvaluator(judged, {measure.replace(f"_{at}", f".{at}")}).evaluate(predicted)
-    values = {query: found[query][measure] for query in sorted(found)}
+    by_query = pytrec_eval.RelevanceEvaluator(judged, {measure.replace(f"_{at}", f".{at}")}).evaluate(predicted)
+    values = {query: by_query[query][measure] for query in sorted(by_query)}
     about = {"statistic": task.metadata.main_score, "kind": "mean"}
     return {**about, "ids": list(values), "values": list(values.values()), **_features(data, judged, list(values))}
 

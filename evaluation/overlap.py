@@ -72,10 +72,10 @@ def overlap_of(candidate: Candidate, cache_dir: Path | None) -> Overlap:
         return Overlap(Path())
     cache_dir = cache_dir.expanduser()
     read = texts_read(candidate.manifest, candidate.trained)
-    own = candidate.manifest["config"].get("cache_dir", cache_dir)
+    of_run = candidate.manifest["config"].get("cache_dir", cache_dir)
     folders, missing = [], 0
     for sha256 in read:
-        there = [folder for folder in (place(sha256, cache_dir), place(sha256, own)) if sha256 and folder.is_dir()]
+        there = [folder for folder in (place(sha256, cache_dir), place(sha256, of_run)) if sha256 and folder.is_dir()]
         folders += there[:1]
         missing += not there
     if missing:

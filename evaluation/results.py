@@ -71,8 +71,8 @@ def finished(folder: Path, task: Any, record: dict[str, Any] | None = None) -> b
     ):
         path.unlink()
         return False
-    held = [{entry["hf_subset"] for entry in result["scores"].get(split, ())} for split in task.eval_splits]
-    return all(_subsets(task) <= found for found in held)
+    subsets = [{entry["hf_subset"] for entry in result["scores"].get(split, ())} for split in task.eval_splits]
+    return all(_subsets(task) <= of_split for of_split in subsets)
 
 
 def main_score(folder: Path, task: Any) -> float:

@@ -181,9 +181,9 @@ def _make(
         for part in BY_NAME:
             record[part] = {**others.get(part, {}), **record[part]}
         record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(folder, task)
-        for part, found in (("left_out", left_out), ("overlap", counted)):
+        for part, fact in (("left_out", left_out), ("overlap", counted)):
             record[part].pop(name, None)
-            record[part] |= {name: found} if found else {}
+            record[part] |= {name: fact} if fact else {}
         results.write_manifest(folder, candidate, record)
     return True
 

@@ -47,8 +47,8 @@ class Shards:
         if cfg["instructions"] is not None:
             cfg = {**cfg, "evaluation": {**cfg["evaluation"], "instructions": cfg["instructions"]}}
         remember_below(cfg["cache_dir"])
-        found = candidates(cfg)
-        return cls(read_by(found, readings) if readings else found, task_set(cfg))
+        encoders = candidates(cfg)
+        return cls(read_by(encoders, readings) if readings else encoders, task_set(cfg))
 
     def dealt(self, jobs: int) -> list[list[str]]:
         """Return the names of the tasks that some encoder lacks, for each of at most `jobs` jobs.

@@ -31,27 +31,27 @@ def modules_of(roots: Iterable[str], chosen: Mapping[str, Sequence[str]]) -> dic
 
 def _closure(names: Iterable[str]) -> set[str]:
     """The modules, those they import, and so on; packages have no code of their own to speak of, but count."""
-    found: set[str] = set()
+    modules: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in modules:
+            modules.add(name)
             waiting += _imported(_file(name))
             waiting += [name.rpartition(".")[0]] if "." in name else []
-    return found
+    return modules
 
 
 @cache
 def _imported(path: Path) -> tuple[str, ...]:
     """Modules of ours that a source file imports anywhere in it, with the packages that they lie in."""
-    found: dict[str, None] = {}
+    modules: dict[str, None] = {}
     for name in _names(ast.parse(path.read_bytes())):
         parts = name.split(".")
         if parts[0] in PACKAGES:
             inside = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-            found |= {module: None for module in inside if _place(module)}
-    return tuple(found)
+            modules |= {module: None for module in inside if _place(module)}
+    return tuple(modules)
 
 
 def _names(tree: ast.AST) -> Iterator[str]:

@@ -35,9 +35,9 @@ def remembered(what: Any, files: Sequence[Path], compute: Callable[[], str]) -> 
     """
     before = stamps(files)
     name = hashlib.sha256(json.dumps([what, platform.node(), [s[0] for s in before]]).encode()).hexdigest()[:32]
-    held = _here.get(name) or _read(name)
-    if held and held[0] == before:
-        return held[1]
+    entry = _here.get(name) or _read(name)
+    if entry and entry[0] == before:
+        return entry[1]
     started = time.time_ns()
     digest = compute()
     if stamps(files) == before and all(started - max(stamp[-2:]) > SETTLED_NS for stamp in before):
@@ -48,12 +48,12 @@ def remembered(what: Any, files: Sequence[Path], compute: Callable[[], str]) -> 
 
 def stamps(files: Sequence[Path]) -> Stamps:
     """Return [path, device, inode, size, mtime, ctime] of each file, links followed."""
-    found = []
+    rows = []
     for file in files:
         path = os.path.realpath(file)
         stat = os.stat(path)
-        found.append([path, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
-    return found
+        rows.append([path, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
+    return rows
 
 
 def _read(name: str) -> tuple[Stamps, str] | None:

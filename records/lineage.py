@@ -51,8 +51,8 @@ def texts_read(manifest: Mapping[str, Any], trained: bool = True) -> list[str]:
     the run's own count. What the base model read is not known.
     """
     earlier = [run for fact in OTHER_RUNS.values() for run in manifest.get(fact) or ()]
-    own = data_parts(manifest.get("data") or {}).values() if trained else ()
-    return list(dict.fromkeys([*(sha256 for run in earlier for sha256 in run.get("data", [""])), *own]))
+    own_digests = data_parts(manifest.get("data") or {}).values() if trained else ()
+    return list(dict.fromkeys([*(sha256 for run in earlier for sha256 in run.get("data", [""])), *own_digests]))
 
 
 def data_parts(data: Mapping[str, Any]) -> dict[str, str]:
@@ -189,23 +189,23 @@ def _matches(word: str) -> list[Path]:
     """The folders that a word of `lineage=` may mean; of `mntp:<glob>` those whose objective is mntp."""
     objective, _, pattern = word.partition(":") if OF_OBJECTIVE.match(word) else ("", "", word)
     path = Path(pattern).expanduser()
-    found = [path] if path.is_dir() else sorted(Path(p) for p in glob(str(path)) if Path(p).is_dir())
+    folders = [path] if path.is_dir() else sorted(Path(p) for p in glob(str(path)) if Path(p).is_dir())
     if not objective:
-        return found
-    runs = [folder for folder in found if (folder / "manifest.json").is_file()]
+        return folders
+    runs = [folder for folder in folders if (folder / "manifest.json").is_file()]
     return [folder for folder in runs if read_manifest(folder)["config"]["objective"]["name"] == objective]
 
 
 def _folder(word: str, before: Sequence[Stage], key: str = "lineage") -> Path:
-    found = _matches(word)
-    if len(found) > 1 and OF_OBJECTIVE.match(word):
+    runs = _matches(word)
+    if len(runs) > 1 and OF_OBJECTIVE.match(word):
         wanted = [stage.adapter_sha256 for stage in before]
-        found = [folder for folder in found if _adapters(read_manifest(folder)) == wanted] or found
-    if len(found) > 1:
-        raise UserError(f"{key}: {len(found)} folders match {word} ({found[0]}, {found[1]}, ...). Name one run folder.")
-    if not found:
+        runs = [folder for folder in runs if _adapters(read_manifest(folder)) == wanted] or runs
+    if len(runs) > 1:
+        raise UserError(f"{key}: {len(runs)} folders match {word} ({runs[0]}, {runs[1]}, ...). Name one run folder.")
+    if not runs:
         raise UserError(f"{key}: there is no run folder {word}. Train that run first, or name another.")
-    return found[0]
+    return runs[0]
 
 
 def _adapters(manifest: Mapping[str, Any]) -> list[str]:

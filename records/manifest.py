@@ -35,10 +35,10 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_seal(manifest: Mapping[str, Any], path: Path) -> None:
     """Raise `UserError`, naming the file, where the digest is absent or does not fit what the manifest says."""
-    held = manifest.get(SEAL)
-    if held is None:
+    seal = manifest.get(SEAL)
+    if seal is None:
         raise UserError(f"{path} has no {SEAL}, so it was edited by hand. Restore the file, or make the run again.")
-    if held != sealed(manifest)[SEAL]:
+    if seal != sealed(manifest)[SEAL]:
         raise UserError(
             f"{path} was edited by hand: its {SEAL} does not fit what it says. Restore the file, or make the run again."
         )

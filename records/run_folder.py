@@ -46,14 +46,14 @@ class RunFolder:
         """
         if not self.manifest_path.exists():
             return False
-        held = self.manifest()
-        differing = different_keys(held["config"], config)
+        manifest = self.manifest()
+        differing = different_keys(manifest["config"], config)
         if differing:
             raise UserError(
                 f"{self.path} holds a run of another configuration ({'; '.join(differing[:4])}). "
                 "Choose another study=<name>, or delete that folder."
             )
-        return held["status"] == "finished"
+        return manifest["status"] == "finished"
 
     def write(self, manifest: Mapping[str, Any]) -> None:
         """Write manifest.json in one step."""

@@ -38,7 +38,7 @@ def split_words(arguments: Sequence[str]) -> Words:
 
     Raises `UserError` for what is no key=value, or is a word that a study sets itself.
     """
-    own, scoring = own_keys("study"), own_keys("evaluate")
+    of_study, scoring = own_keys("study"), own_keys("evaluate")
     of_train = {*own_keys("train"), *own_keys("encoder")}
     words = Words([], [], [])
     for argument in arguments:
@@ -46,14 +46,14 @@ def split_words(arguments: Sequence[str]) -> Words:
         if not equals:
             raise UserError(f"The argument '{argument}' is no key=value. See python study.py --help.")
         whole, first = key.lstrip("+~"), key.lstrip("+~").split(".")[0]
-        if first in own:
+        if first in of_study:
             words.study.append(argument)
         elif whole in OF_A_JOB:
             raise UserError(f"{whole}= is set by study.py, job by job. {OF_A_JOB[whole]}")
         elif first in scoring and first not in of_train:
             words.evaluate.append(argument)
-        elif first not in of_train and get_close_matches(first, own, n=1, cutoff=0.8):
-            raise UserError(f"There is no key '{first}'. {nearest(first, own)}")
+        elif first not in of_train and get_close_matches(first, of_study, n=1, cutoff=0.8):
+            raise UserError(f"There is no key '{first}'. {nearest(first, of_study)}")
         else:
             words.train.append(argument)
             words.evaluate.extend([argument] * (first in OF_BOTH))

@@ -53,19 +53,19 @@ def add_seeds(config: Config, words: Words) -> None:
     designs = list(dict.fromkeys(map(str, config["designs"])))
     if len(designs) < 2:
         raise UserError(f"seeds=auto compares designs with the first one, and designs= names {designs[0]} alone.")
-    found = Looks(designs, config["max_seeds"])
-    steps = list(pairwise((0, *found.looks)))
+    comparison = Looks(designs, config["max_seeds"])
+    steps = list(pairwise((0, *comparison.looks)))
     counts = [len(jobs(designs, *step)) for step in steps]
-    looks = ", ".join(map(str, found.looks))
+    looks = ", ".join(map(str, comparison.looks))
     print(f"Looks at {looks} seeds of {len(designs)} designs: {counts[0]} jobs at least, {sum(counts)} at most.")
     for first, last in steps:
-        of = [designs[0], *found.open]
+        of = [designs[0], *comparison.open]
         run(jobs(of, first, last), config)
         if config["plan"]:
             return
         read = Settings(**compared(of, words), seeds=tuple(map(str, range(last))))
-        print(found.look(scores_of_look(read)), flush=True)
-        files = found.write(read.scores[0])
-        if not found.open:
+        print(comparison.look(scores_of_look(read)), flush=True)
+        files = comparison.write(read.scores[0])
+        if not comparison.open:
             break
     print("\n  ".join(["Files:", *map(str, files)]))

@@ -48,9 +48,9 @@ def rows(places: Sequence[Path]) -> list[Row]:
     """Return a row per run below `places`, by path, then the jobs of sweeps that have no run there yet."""
     jobs = _jobs(places)
     folders = {path.parent for place in places for name in ("manifest.json", FILE) for path in _found(place, name)}
-    found = [_row(folder, jobs.pop(str(folder.absolute()), {})) for folder in sorted(folders)]
+    runs = [_row(folder, jobs.pop(str(folder.absolute()), {})) for folder in sorted(folders)]
     left = [job for job in jobs.values() if job["status"] != "done"]
-    return [*found, *(Row(_shown(job), job["status"], note=job.get("error", "")) for job in left)]
+    return [*runs, *(Row(_shown(job), job["status"], note=job.get("error", "")) for job in left)]
 
 
 def _found(place: Path, name: str) -> Iterator[Path]:
@@ -126,28 +126,28 @@ def _score(folder: Path) -> str:
     return f"{math.fsum(scores) / len(scores):.4f} ({len(scores)})" if scores else ""
 
 
-def summary(found: Sequence[Row]) -> str:
+def summary(runs: Sequence[Row]) -> str:
     """Return how many runs there are of each state."""
-    counts = {state: sum(row.state == state for row in found) for state in STYLE}
-    return f"{len(found)} runs: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    counts = {state: sum(row.state == state for row in runs) for state in STYLE}
+    return f"{len(runs)} runs: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count)
 
 
-def plain_table(found: Sequence[Row]) -> str:
+def plain_table(runs: Sequence[Row]) -> str:
     """Return the table without colours, each error below it in a line of its own."""
-    table = [HEAD, *(row.cells for row in found)]
+    table = [HEAD, *(row.cells for row in runs)]
     widths = [max(len(row[i]) for row in table) for i in range(len(HEAD))]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
-    return "\n".join([*lines, *(f"failed: {row.name}: {row.note}" for row in found if row.note), summary(found)])
+    return "\n".join([*lines, *(f"failed: {row.name}: {row.note}" for row in runs if row.note), summary(runs)])
 
 
-def rich_table(found: Sequence[Row]) -> Any:
+def rich_table(runs: Sequence[Row]) -> Any:
     """Return the table for a terminal; long names are folded, errors stand below their run."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*HEAD, caption=summary(found), caption_justify="left", box=None, pad_edge=False)
+    table = Table(*HEAD, caption=summary(runs), caption_justify="left", box=None, pad_edge=False)
     table.columns[0].overflow = "fold"
-    for row in found:
+    for row in runs:
         name = Text(row.name).append(f"\n{row.note}" if row.note else "", style="red")
         table.add_row(name, Text(row.state, style=STYLE[row.state]), *row.cells[2:])
     return table
@@ -166,23 +166,23 @@ def main() -> None:
     if wrong or absent or not places:
         fault = f"{wrong[0]} must be watch=true or watch=false" if wrong else f"There is no folder {', '.join(absent)}"
         raise UserError(f"{fault}. {USAGE}.")
-    found = rows(places)
-    if not found:
+    runs = rows(places)
+    if not runs:
         raise UserError(f"No runs below {', '.join(map(str, places))}. Give runs_dir, or the folder of a study.")
     if not sys.stdout.isatty():
-        print(plain_table(found))
+        print(plain_table(runs))
         return
     from rich.console import Console
     from rich.live import Live
 
     if not any(switches.values()):
-        Console().print(rich_table(found))
+        Console().print(rich_table(runs))
         return
-    with Live(rich_table(found), auto_refresh=False) as live:
-        while any(row.state in ("running", "waiting") for row in found):
+    with Live(rich_table(runs), auto_refresh=False) as live:
+        while any(row.state in ("running", "waiting") for row in runs):
             time.sleep(EVERY)
-            found = rows(places)
-            live.update(rich_table(found), refresh=True)
+            runs = rows(places)
+            live.update(rich_table(runs), refresh=True)
 
 
 if __name__ == "__main__":

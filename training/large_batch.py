@@ -89,8 +89,8 @@ class LargeBatch:
         for n in range(count):
             first, last = (len(chunk) * end // count for end in (n, n + 1))
             if padded:
-                width, own = max(lengths), max(lengths[first:last])
-                columns = slice(width - own, width) if self.tokenizer.padding_side == "left" else slice(0, own)
+                width, span = max(lengths), max(lengths[first:last])
+                columns = slice(width - span, width) if self.tokenizer.padding_side == "left" else slice(0, span)
                 yield chunk[first:last], Window((len(chunk), width), (slice(first, last), columns))
             else:
                 tokens = slice(sum(lengths[:first]), sum(lengths[:last]))

@@ -260,9 +260,9 @@ def loggers(config: Config, folder: Path) -> list[Logger]:
 def logger_class(name: str) -> type[Logger]:
     """Return Lightning's logger of that name. Raises `UserError` where there is none."""
     try:
-        found = resolve_name(name)
+        logger_type = resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise UserError(f"logging.logger={name} cannot be found: {error}. Name a class such as {EXAMPLE}.") from error
-    if not (isinstance(found, type) and issubclass(found, Logger)):
+    if not (isinstance(logger_type, type) and issubclass(logger_type, Logger)):
         raise UserError(f"logging.logger={name} is no logger of Lightning. Name a class such as {EXAMPLE}.")
-    return found
+    return logger_type

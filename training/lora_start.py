@@ -52,7 +52,7 @@ def start_lora(backbone: nn.Module, config: Config) -> Config:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(config["seed"], "combine"))
         for name in adapters[0]:
-            parts = [(own / scaling, a, b) for own, a, b in (adapter[name] for adapter in adapters)]
+            parts = [(scale / scaling, a, b) for scale, a, b in (adapter[name] for adapter in adapters)]
             a, b, left_out = combined(parts, weights, lora["combine"], lora["density"], lora["r"])
             layer: Any = backbone.get_submodule(name)  # ranks that are left keep the start that the seed drew
             layer.lora_A[ADAPTER].weight[: len(a)] = a

@@ -51,11 +51,11 @@ def order_of(config: Config, examples: Sequence[Triple]) -> BatchOrder | MixOrde
     if "mix" not in data:
         return BatchOrder([example.source for example in examples], size, seed, data["one_source"])
     share = {name: part for name, part in shares(data).items() if part}
-    members, own, at_a_time = by_source(examples), sources(data), size if data["one_source"] else 1
+    members, configs, at_a_time = by_source(examples), sources(data), size if data["one_source"] else 1
     of = {}
     for name in share:
         inner = [examples[i].source for i in members[name]]
-        of[name] = BatchOrder(inner, at_a_time, seed, own[name]["one_source"], stream=f"data.sources.{name}")
+        of[name] = BatchOrder(inner, at_a_time, seed, configs[name]["one_source"], stream=f"data.sources.{name}")
     return MixOrder(share, of, members, size // at_a_time)
 
 
@@ -66,9 +66,9 @@ def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Trip
     if "mix" not in data:
         wanted = {"data": (data["validation"], every)}
     else:
-        own, members, share = sources(data), by_source(examples), shares(data)
-        wanted = {f"data.sources.{name}": (own[name]["validation"], members[name]) for name in own}
-        unused = {i for name in own for i in members[name] if not share[name]}
+        configs, members, share = sources(data), by_source(examples), shares(data)
+        wanted = {f"data.sources.{name}": (configs[name]["validation"], members[name]) for name in configs}
+        unused = {i for name in configs for i in members[name] if not share[name]}
     held_out: set[int] = set()
     for key, (count, numbers) in wanted.items():
         if not 0 < count < len(numbers) / 2 and not (count == 0 and "mix" in data):

@@ -138,10 +138,10 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
     if kind.scored_before and not (t["shard_base"] and t["max_steps"]):  # those score together, in `configure_model`
         module.before = objective.held_out_scores()  # LoRA is as it started, also on continuing
-    held = HeldOut(module.held_out_scores, t["validate_every"])
+    held_out = HeldOut(module.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
         with keeping(folder.path, partial(state_of, module), first):
-            fit(config, module, [held], folder.path, held.complete)
+            fit(config, module, [held_out], folder.path, held_out.complete)
     if not first:
         return
     module.tail_mean.put()
@@ -149,7 +149,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     keep_texts(manifest["data"], config["cache_dir"], lambda: examples)
     before = module.before
     unmoved = {} if t["max_steps"] else before
-    after = held.last or unmoved or objective.held_out_scores()
+    after = held_out.last or unmoved or objective.held_out_scores()
     files += objective.write_held_out(folder.path, after)
     steps = step_facts(module)
     remember(config, next(encoder.parameters()).device.type, steps["flops"], steps["seconds"])

@@ -21,14 +21,14 @@ from records.identity import below
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 
 
-def audit(found: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
+def audit(study: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
     """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order)."""
-    check_factors(factors, (run.manifest for design in found.designs.values() for run in design.runs))
-    cells = gathered(found.designs, labels(found.designs.values(), allow))
+    check_factors(factors, (run.manifest for design in study.designs.values() for run in design.runs))
+    cells = gathered(study.designs, labels(study.designs.values(), allow))
     order: Any = OmegaConf.to_container(OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order"))
     cells = {label: cells[label] for label in config_order(cells, order)}
     control = judge(cells, factors, allow)
-    sections = {**facts(control, cells, factors), "Left out": found.left_out or ["Nothing."]}
+    sections = {**facts(control, cells, factors), "Left out": study.left_out or ["Nothing."]}
     text = "\n".join(f"## {title}\n\n{_markdown(parts)}" for title, parts in sections.items())
     return text, control, cells
 

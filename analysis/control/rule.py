@@ -62,12 +62,12 @@ def judge(
     if not any(design.runs for design in designs.values()):
         idle = [f"allow=[{','.join(allow)}] let nothing through: there are no manifests."] if allow else []
         return Control(notes=[NO_PROOF, *idle])
-    found = compare(designs, factors)
-    seeds = {key: seed for key, seed in sorted(found.refused.items()) if tasks is None or _concerns(key, tasks)}
+    differences = compare(designs, factors)
+    seeds = {key: seed for key, seed in sorted(differences.refused.items()) if tasks is None or _concerns(key, tasks)}
     allowed = {key: seed for key, seed in seeds.items() if below(key, allow)}
     refused = {key: seed for key, seed in seeds.items() if key not in allowed}
-    notes = confounds(found, designs, factors)
-    notes += [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in found.same]
+    notes = confounds(differences, designs, factors)
+    notes += [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in differences.same]
     idle_keys = [key for key in allow if not any(below(name, (key,)) for name in seeds)]
     if idle_keys:
         notes.append(f"allow=[{','.join(idle_keys)}] let nothing through: no design differs there.")
@@ -117,11 +117,11 @@ def value_rows(name: str, groups: dict[str, list[str]], most: int) -> list[list[
 
 
 def confounds(
-    found: Differences, designs: dict[str, Design], factors: tuple[str, ...], most: int = MOST_NOTES
+    differences: Differences, designs: dict[str, Design], factors: tuple[str, ...], most: int = MOST_NOTES
 ) -> list[str]:
     """Name keys that differ below a factor that agrees: the published multilayer heads read other tokens."""
     pairs: dict[tuple[str, str], list[str]] = {}
-    for key, pair in ((key, pair) for key, pairs_of_key in found.confounded.items() for pair in pairs_of_key):
+    for key, pair in ((key, pair) for key, pairs_of_key in differences.confounded.items() for pair in pairs_of_key):
         if all(designs[label].trained for label in pair):  # references stand beside their own run only
             pairs.setdefault(pair, []).append(key)
     lines = []

@@ -42,11 +42,11 @@ def _others(letters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
     from matplotlib.font_manager import fontManager
 
     fonts = {f.name: f.fname for f in sorted(fontManager.ttflist, key=lambda f: (f.name, str(f.style), str(f.weight)))}
-    held = {name: _held(path, letters) for name, path in fonts.items() if not name.startswith((USUAL, *NO_LETTERS))}
+    chars = {name: _held(path, letters) for name, path in fonts.items() if not name.startswith((USUAL, *NO_LETTERS))}
     taken, wanted = [], set(letters)
-    while held and (best := max(sorted(held), key=lambda name: len(held[name] & wanted))) and held[best] & wanted:
+    while chars and (best := max(sorted(chars), key=lambda name: len(chars[name] & wanted))) and chars[best] & wanted:
         taken.append(best)
-        wanted -= held[best]
+        wanted -= chars[best]
     return tuple(taken), frozenset(wanted)
 
 

@@ -40,7 +40,7 @@ def said_once(grid: Grid) -> Grid:
     """Return the grid with what every row of a column says to be n.a. in the caption; a column of nothing else goes."""
     if len(grid.rows) < 2:
         return grid
-    said, rows, empty = [], [list(row) for row in grid.rows], []
+    remarks, rows, empty = [], [list(row) for row in grid.rows], []
     for k in range(grid.left, len(grid.header)):
         cells = [row[k] for row in rows]
         lines = [line for line in cells[0].below if line.startswith(NONE) and all(line in cell.below for cell in cells)]
@@ -53,8 +53,8 @@ def said_once(grid: Grid) -> Grid:
         reasons = [line.removeprefix(NONE).lstrip(": ") for line in lines]
         if lines or marked or k in empty:
             named = bool(reasons) and reasons[0].startswith(f"{grid.header[k]} ")  # p of the column p
-            said.append(" ".join(filter(None, ["" if named else grid.header[k], *reasons])))
+            remarks.append(" ".join(filter(None, ["" if named else grid.header[k], *reasons])))
     kept = [k for k in range(len(grid.header)) if k not in empty]
-    caption = f"{grid.caption} {NONE} in every row: {'; '.join(said)}." if said else grid.caption
+    caption = f"{grid.caption} {NONE} in every row: {'; '.join(remarks)}." if remarks else grid.caption
     rows = [[row[k] for k in kept] for row in rows]
     return replace(grid, caption=caption, header=[grid.header[k] for k in kept], rows=rows)

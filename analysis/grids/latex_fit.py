@@ -159,9 +159,9 @@ def fit(grid: Grid, heads: list[tuple[str, str]]) -> tuple[Size, list[list[Piece
     """Return the size of type, and the pieces of each float, in order."""
     size, panels = SIZES[0], [tuple(range(len(heads)))]
     for k, trial in enumerate(SIZES):
-        found = _panels(column_widths(grid, heads, trial), grid.left, trial)
-        if k == 0 or len(found) < len(panels):  # the largest type and the widest names among the fewest panels
-            size, panels = trial, found
+        trial_panels = _panels(column_widths(grid, heads, trial), grid.left, trial)
+        if k == 0 or len(trial_panels) < len(panels):  # the largest type and the widest names among the fewest panels
+            size, panels = trial, trial_panels
     chunks = _packed((lines_of(row, grid.left, size) for row in grid.rows), size.lines, HEAD)
     pieces = [Piece(columns, tuple(rows)) for rows in chunks for columns in panels]
     counts = (HEAD + sum(lines_of(grid.rows[k], grid.left, size) for k in piece.rows) for piece in pieces)

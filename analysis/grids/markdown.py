@@ -19,7 +19,7 @@ MARKUP = re.compile(
 
 def escape(text: str) -> str:
     r"""Return the text with backslashes before what would be markup: a|b -> a\|b, _x_ -> \_x\_; one line."""
-    return MARKUP.sub(lambda found: "".join(rf"\{c}" for c in found[0]), " ".join(text.splitlines()))
+    return MARKUP.sub(lambda match: "".join(rf"\{c}" for c in match[0]), " ".join(text.splitlines()))
 
 
 EMPHASIS = {"best": "**{}**", "second": "*{}*", "": "{}"}

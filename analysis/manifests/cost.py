@@ -77,7 +77,7 @@ def training_flops(design: Design) -> float | None:
         if run.trained
     ]
     known = [[part.get("flops") for part in parts] for parts in spent]
-    if not known or any(flops is None for own in known for flops in own):
+    if not known or any(flops is None for of_run in known for flops in of_run):
         return None
     return sum(map(sum, known)) / len(known)
 

@@ -97,10 +97,10 @@ def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int]) -> Row:
     kind, pair = claim.type, {claim.ahead, claim.behind}
     row: Row = {"claim": claim.claim, "second": claim.ahead, "first": claim.behind, "kind": claim.kind, "type": kind}
     row |= {"published": claim.published, "holds": False, "sign": "", "verdict": NO_RUNS}
-    found = tests[(tests["type"] == kind) & tests["first"].isin(pair) & tests["second"].isin(pair)].to_dict("records")
-    if not found:
+    matches = tests[(tests["type"] == kind) & tests["first"].isin(pair) & tests["second"].isin(pair)].to_dict("records")
+    if not matches:
         return row
-    (test,), level = found, claim.kind == LEVEL
+    (test,), level = matches, claim.kind == LEVEL
     side = 1 if test["second"] == claim.ahead else -1
     low, high = sorted((side * test["low"], side * test["high"]))
     row |= {"n_tasks": test["n_pairs"], "n_seeds": test["n_seeds"], "difference": side * test["mean"]}

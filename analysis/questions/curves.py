@@ -44,7 +44,7 @@ def answer(material: Material) -> Answer | None:
     tests = pd.concat(tables, ignore_index=True)
     if settings.family == "table":
         tests = corrected_pairs(tests, settings)
-    said = _sentence(tests, factor, levels[0])
+    sentence = _sentence(tests, factor, levels[0])
     rows, numbers = [], settings.numbers
     for (cell, kind), of_curve in tests.groupby(["design_of_curve", "type"], sort=False):
         tested = [marked_cell(numbers.signed(row["difference"]), row, settings) for row in of_curve.to_dict("records")]
@@ -52,7 +52,7 @@ def answer(material: Material) -> Answer | None:
     caption = (
         f"Mean score at {factor} = {levels[0]} and the mean difference from it at each other level, over the tasks of a"
         " type; below it p of the two-sided signed-rank test, corrected over the levels of a design on a type"
-        f"{' and over designs and types' * (settings.family == 'table')}. {star_legend(tests, settings)}. {said}"
+        f"{' and over designs and types' * (settings.family == 'table')}. {star_legend(tests, settings)}. {sentence}"
     )
     head, shown = ["Design", "Type", f"{factor} = {levels[0]}", *map(str, levels[1:])], settings.rows_shown
     grid = Grid(
@@ -63,9 +63,9 @@ def answer(material: Material) -> Answer | None:
     return Answer(
         "curves",
         grids=[grid],
-        draw=lambda: [_drawing(tests, crossing, material, said)],
+        draw=lambda: [_drawing(tests, crossing, material, sentence)],
         frames={"curves": tests},
-        about=dict.fromkeys([pair for one, other in ends for pair in ((one, other), (other, one))], said),
+        about=dict.fromkeys([pair for one, other in ends for pair in ((one, other), (other, one))], sentence),
         of_designs=False,
     )
 
@@ -76,8 +76,8 @@ def _crossing(material: Material) -> Crossing | None:
     for name in factors:
         numbers = pd.to_numeric(factors[name], errors="coerce")
         if numbers.notna().all() and numbers.nunique() >= FEWEST:
-            found = crossed(factors.loc[numbers.sort_values(kind="stable").index], name)
-            return found if found and found.levels["design"] else None
+            crossing = crossed(factors.loc[numbers.sort_values(kind="stable").index], name)
+            return crossing if crossing and crossing.levels["design"] else None
     return None
 
 
@@ -96,7 +96,7 @@ def _sentence(tests: pd.DataFrame, factor: str, lowest: str) -> str:
     return f"Along {factor}, told of each level against {lowest}: {'; '.join(parts)}."
 
 
-def _drawing(tests: pd.DataFrame, crossing: Crossing, material: Material, said: str) -> Drawing:
+def _drawing(tests: pd.DataFrame, crossing: Crossing, material: Material, sentence: str) -> Drawing:
     """One panel per type, one line per design: the typical difference from the lowest level with its interval."""
     (factor, levels), (_, cells) = crossing.levels.items()
     places, cells = np.array(levels, dtype=np.float64), cells[:MOST_DESIGNS]
@@ -119,10 +119,14 @@ def _drawing(tests: pd.DataFrame, crossing: Crossing, material: Material, said: 
     legend(figure, looks, loc="outside upper center", ncols=min(4, len(cells)))
     caption = (
         f"Typical (Hodges-Lehmann) difference in score from {factor} = {levels[0]} over the tasks of each type, with"
-        f" its {percent(material.settings.alpha)} interval; filled where it is told. {said}"
+        f" its {percent(material.settings.alpha)} interval; filled where it is told. {sentence}"
     )
     return Drawing(
-        "curves", f"Scores by type along {factor}", caption, f"Lines of {listed(cells)} over {factor}. {said}", figure
+        "curves",
+        f"Scores by type along {factor}",
+        caption,
+        f"Lines of {listed(cells)} over {factor}. {sentence}",
+        figure,
     )
 
 

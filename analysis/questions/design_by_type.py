@@ -61,16 +61,16 @@ def answer(material: Material) -> Answer | None:
         tests = corrected_pairs(at_hand[at_hand["type"].isin(types)].reset_index(drop=True), settings)
     simple = simple_effects(tests, matrix, types, settings)
     reference = material.control or str(matrix.mean().idxmax())
-    shown, said = from_reference(simple, reference), _verdict(test) + _turned(simple)
+    shown, finding = from_reference(simple, reference), _verdict(test) + _turned(simple)
     compared = sentence.replace("are drawn", "are compared")
     asked = zip(material.pairs["first"], material.pairs["second"], strict=True)
     return Answer(
         "design_by_type",
-        grids=[_grid(shown, reference, types, settings, f"{said} {compared}".strip())],
+        grids=[_grid(shown, reference, types, settings, f"{finding} {compared}".strip())],
         draw=lambda: [_figure(shown, reference, types, settings, sentence)],
         frames={"simple_effects": simple},
         notes=[_note(test)],
-        about=dict.fromkeys(asked, said),
+        about=dict.fromkeys(asked, finding),
         methods=[METHODS],
         facts={"design_by_type": test},
     )
@@ -153,7 +153,7 @@ def _turned(simple: pd.DataFrame) -> str:
     return f" Told one way on one type and the other way on another: {listed(turned, 4)}." if turned else ""
 
 
-def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings, said: str) -> Grid:
+def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings, sentences: str) -> Grid:
     """One row per design, one column per type: mean difference from the reference, interval and p."""
     rows, signed = [], settings.numbers.signed
     for design, of_types in shown.groupby("design", sort=False):
@@ -164,7 +164,7 @@ def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings,
     caption = (
         f"Mean difference from {reference} on each type, its {percent(settings.alpha)} interval {over_what(shown)}"
         f"{together} (none where wider than all scores), and p of the two-sided signed-rank test;"
-        f" {correction_text(shown, settings)}. {star_legend(shown, settings)}. {said}"
+        f" {correction_text(shown, settings)}. {star_legend(shown, settings)}. {sentences}"
     )
     if (shown["reachable"] == "uncorrected").any():
         least = f"{fraction(shown['p_min_adjusted'].max())} is the smallest that the fewest tasks allow after it"

@@ -42,8 +42,8 @@ def answer(material: Material) -> Answer:
     )
 
 
-def _fact(crossing: Crossing, own: dict[str, str]) -> dict[str, Any]:
-    return {"name": crossing.name, **vars(crossing), "designs": [own[label] for label in crossing.designs]}
+def _fact(crossing: Crossing, own_names: dict[str, str]) -> dict[str, Any]:
+    return {"name": crossing.name, **vars(crossing), "designs": [own_names[label] for label in crossing.designs]}
 
 
 def effects_for_file(effects: list[Factorial]) -> dict[str, pd.DataFrame]:

@@ -158,13 +158,13 @@ def _note(halves: _Halves, test: pd.DataFrame) -> str:
         each = [f"{one}, seeds {equals(p)}" for one, p in zip(each, test["p_seeds_adjusted"], strict=True)]
     told = listed(list(names[test["told"]]), 4) or "none"
     claim = f"told: {told}" if enough.any() else "no claim about designs"
-    said = f"{halves.kind}, design x kind of query, corrected over {len(test)} features: {'; '.join(each)}; {claim}."
+    finding = f"{halves.kind}, design x kind of query, corrected over {len(test)} features: {'; '.join(each)}; {claim}."
     above = halves.together.where(np.triu(np.ones(halves.together.shape, dtype=bool), k=1)).stack().dropna()
     if above.empty:
-        return said
+        return finding
     one, other = above.abs().idxmax()
     likest = f"{FEATURES[one][0]} and {FEATURES[other][0]} (rank correlation {signed(above[one, other], 2)})"
-    return f"{said} Features that go together most within a task: {likest}; the one may stand for the other."
+    return f"{finding} Features that go together most within a task: {likest}; the one may stand for the other."
 
 
 def _grid(halves: _Halves, change: pd.DataFrame, parts: pd.DataFrame, settings: Settings) -> Grid:
@@ -179,15 +179,15 @@ def _grid(halves: _Halves, change: pd.DataFrame, parts: pd.DataFrame, settings: 
         title, *names = FEATURES[feature]
         units, items = halves.blocks[feature], halves.sizes[feature]
         counts = [f"{n:,} {name}" for n, name in zip(items, names, strict=True)]
-        said = f"{len(units)} tasks: {', '.join(counts)}" if design == halves.designs[0] else ""
-        line = [Cell(title, below=tuple(filter(None, [said]))), Cell(design)]
+        task_counts = f"{len(units)} tasks: {', '.join(counts)}" if design == halves.designs[0] else ""
+        line = [Cell(title, below=tuple(filter(None, [task_counts]))), Cell(design)]
         for half in HALVES:
-            own, mean = records[half].get((feature, design)), numbers.score(means[half].loc[units, design].mean())
-            below = (f"{numbers.signed(own['mean'])} {numbers.interval(own['low'], own['high'])}",) if own else ()
+            test, mean = records[half].get((feature, design)), numbers.score(means[half].loc[units, design].mean())
+            below = (f"{numbers.signed(test['mean'])} {numbers.interval(test['low'], test['high'])}",) if test else ()
             line.append(Cell(mean, below=below))
-        own = records[CHANGE].get((feature, design))
-        ends = numbers.interval(own["low"], own["high"]) if own else ""
-        return [*line, marked_cell(numbers.signed(own["mean"]), own, settings, ends) if own else Cell("-")]
+        test = records[CHANGE].get((feature, design))
+        ends = numbers.interval(test["low"], test["high"]) if test else ""
+        return [*line, marked_cell(numbers.signed(test["mean"]), test, settings, ends) if test else Cell("-")]
 
     level, shown = percent(settings.alpha), pd.DataFrame(records[CHANGE].values())
     caption = (

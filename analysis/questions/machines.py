@@ -78,15 +78,15 @@ def materials(
     frames: Mapping[str, pd.DataFrame], designs: Mapping[str, dict[str, Design]], control: str, settings: Settings
 ) -> dict[str, Material]:
     """Return machine -> its scores and the tests of its pairs, over all tasks at once; {} where one design is alone."""
-    made: dict[str, Material] = {}
+    of_machines: dict[str, Material] = {}
     if len(next(iter(designs.values()))) < 2:
-        return made
+        return of_machines
     for name, frame in frames.items():
         tasks = frame["task"].unique().tolist()
         matrix, blocks = seed_means(frame, list(designs[name]), tasks), {ALL: tasks}
         pairs = compare_pairs(matrix, blocks, settings, control, frame, sizes=False)
-        made[name] = Material(settings, designs[name], control, blocks, blocks, frame, matrix, pairs)
-    return made
+        of_machines[name] = Material(settings, designs[name], control, blocks, blocks, frame, matrix, pairs)
+    return of_machines
 
 
 def run_means(frames: Mapping[str, pd.DataFrame], designs: list[str]) -> dict[str, Floats]:
@@ -138,9 +138,9 @@ def pair_table(materials: Mapping[str, Material]) -> pd.DataFrame:
 
 def conclusion(pairs: pd.DataFrame, spreads: pd.DataFrame, machines: list[str], settings: Settings) -> str:
     """Return what all come to: whether verdicts stay, and how large a machine's change is beside a seed's."""
-    said, every = _of_verdicts(pairs[pairs["verdict"] != "no claim"], machines, settings), spreads.iloc[0]
+    finding, every = _of_verdicts(pairs[pairs["verdict"] != "no claim"], machines, settings), spreads.iloc[0]
     if every["n_seeds"] < FEWEST_SEEDS:
-        return said or f"Nothing is claimed: that takes {FEWEST_SEEDS} seeds or more of each design on each machine."
+        return finding or f"Nothing is claimed: that takes {FEWEST_SEEDS} seeds or more of each design on each machine."
     words = {NOT_TOLD: "not told to be smaller or larger", "like": f"like it, within a factor of {LIKE}"}
     of_machine, of_seed = (_finer(settings, every[f"sd_{name}"]) for name in OVER)
     moved = (
@@ -148,7 +148,7 @@ def conclusion(pairs: pd.DataFrame, spreads: pd.DataFrame, machines: list[str], 
         f" the first is {words.get(every['word'], every['word'])} (ratio {score(every['ratio'], 2)},"
         f" {percent(settings.alpha)} interval {_ends(every)})."
     )
-    return " ".join(filter(None, [said, moved]))
+    return " ".join(filter(None, [finding, moved]))
 
 
 def _of_verdicts(pairs: pd.DataFrame, machines: list[str], settings: Settings) -> str:
@@ -223,8 +223,8 @@ def machine_notes(designs: Mapping[str, Mapping[str, Design]]) -> list[str]:
     """Return what manifests say of each machine, and which are of one kind. designs: machine -> label -> design."""
     texts = {}
     for name, of_name in designs.items():
-        said = dict.fromkeys(_machine(run.manifest) for design in of_name.values() for run in design.runs)
-        texts[name] = "; or ".join(filter(None, said))
+        descriptions = dict.fromkeys(_machine(run.manifest) for design in of_name.values() for run in design.runs)
+        texts[name] = "; or ".join(filter(None, descriptions))
     alike = [(one, other) for one, other in combinations(texts, 2) if texts[one] and texts[one] == texts[other]]
     kinds = [f"By their manifests {one} and {other} are machines of one kind." for one, other in alike]
     return [*(f"{name}: {text}." for name, text in texts.items() if text), *kinds]

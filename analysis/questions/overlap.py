@@ -32,9 +32,9 @@ def answer(material: Material) -> Answer | None:
     worst = table.sort_values(["share", "exact"], ascending=False, kind="stable").drop_duplicates("task")
     shared = worst[worst["share"] > 0]
     if shared.empty:
-        said = f"No text of {len(worst)} tasks stands in the training texts, neither with the same words nor {NEARLY}."
-        return Answer("overlap", notes=[said, *notes], methods=[_cited(said)], aside=True)
-    said = _found(worst, shared)
+        note = f"No text of {len(worst)} tasks stands in the training texts, neither with the same words nor {NEARLY}."
+        return Answer("overlap", notes=[note, *notes], methods=[_cited(note)], aside=True)
+    note = _found(worst, shared)
     grid = Grid(
         "overlap",
         f"Distinct texts of each task, and how many stand in the training texts: with the same words, and {NEARLY}; the"
@@ -50,8 +50,8 @@ def answer(material: Material) -> Answer | None:
         "overlap",
         grids=grids,
         frames=frames,
-        notes=[said, *notes],
-        methods=[_cited(said)],
+        notes=[note, *notes],
+        methods=[_cited(note)],
         of_designs=False,
         of_scores=False,
     )

@@ -132,7 +132,7 @@ def attainable(pairs: pd.DataFrame, settings: Settings) -> list[str]:
             closed.setdefault(_closed(lowest, settings), []).append(f"{kind} n = {lowest['n_pairs']}")
         elif (rows["reachable"] != "yes").all():
             after.append(str(kind))
-    notes += [said.format(types="; ".join(kinds)) for said, kinds in closed.items()]
+    notes += [sentence.format(types="; ".join(kinds)) for sentence, kinds in closed.items()]
     if after:
         alpha = fraction(settings.alpha)
         none = f"No difference on {', '.join(after)} can reach {alpha} after the correction, only before it."

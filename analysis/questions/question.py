@@ -74,10 +74,10 @@ class Material:
 
     def of_own_names(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table for a file of data: designs by their own names, which `rename=` leaves to other programs."""
-        own, columns = self.own_names, [column for column in OF_DESIGNS if self.settings.rename and column in table]
+        names, columns = self.own_names, [column for column in OF_DESIGNS if self.settings.rename and column in table]
 
         def named(text: str) -> str:
-            return own.get(text) or BETWEEN.join(own.get(name, name) for name in text.split(BETWEEN))
+            return names.get(text) or BETWEEN.join(names.get(name, name) for name in text.split(BETWEEN))
 
         return table.assign(**{column: list(map(named, table[column])) for column in columns})
 
@@ -97,12 +97,12 @@ class Material:
     @cached_property
     def _on_blocks(self) -> dict[str, tuple[pd.DataFrame, Floats]]:
         """Of each block the rows of its pairs, and their differences: asked for again and again."""
-        found = {}
+        by_kind = {}
         for kind, tasks in self.blocks.items():
             rows, scores = self.pairs[self.pairs["type"] == kind], self.matrix.loc[tasks]
             second, first = (scores[rows[side]].to_numpy(dtype=float) for side in ("second", "first"))
-            found[kind] = rows, (second - first).T
-        return found
+            by_kind[kind] = rows, (second - first).T
+        return by_kind
 
     def highest(self, most: int) -> tuple[list[str], str]:
         """Return at most `most` designs, those of the highest mean over tasks, in config order; and a sentence, "" if
@@ -167,9 +167,9 @@ def answers(material: Material) -> list[Answer]:
 
 
 def _finished(grid: Grid, of: Answer, material: Material) -> Grid:
-    once, said = said_once(grid), material.settings.numbers.said if of.of_scores else ""
+    once, ending = said_once(grid), material.settings.numbers.said if of.of_scores else ""
     notes = material.footnotes if of.of_designs else []
-    return footnoted(replace(once, caption=once.caption + said), notes, material.designs)
+    return footnoted(replace(once, caption=once.caption + ending), notes, material.designs)
 
 
 def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:

@@ -90,11 +90,11 @@ def _measured(material: Material, designs: list[str], first: Ints, second: Ints)
         if not seeds:
             continue
         by_seed = np.array([[scores[task, design, seed] for seed in seeds] for design in designs])
-        found = [item_variances(i.kind, i.table(designs, seeds), i.truth, first, second) for i in of_task]
+        terms = [item_variances(i.kind, i.table(designs, seeds), i.truth, first, second) for i in of_task]
         of_items = ItemVariances(
-            np.sum([one.variance for one in found], axis=0) / len(found) ** 2,  # the score is the mean of its subsets
-            np.sum([one.with_seed for one in found], axis=0) / len(found) ** 2,
-            min(one.freedom for one in found),
+            np.sum([one.variance for one in terms], axis=0) / len(terms) ** 2,  # the score is the mean of its subsets
+            np.sum([one.with_seed for one in terms], axis=0) / len(terms) ** 2,
+            min(one.freedom for one in terms),
         )
         items_of_all = sum(len(items.ids) for items in of_task)
         measured[task] = _Task(by_seed[second] - by_seed[first], of_items, items_of_all, seeds)

@@ -41,7 +41,7 @@ def answer(material: Material) -> Answer | None:
     scores, of_seeds = matrix.to_numpy(dtype=np.float64), seed_cube(material.frame, matrix)
     test = effect_tests({kind: scores}, crossing, settings, {kind: of_seeds}).iloc[-1]
     pairs = _pairs(material, matrix, crossing, settings)
-    said = _sentence(pairs, condition, levels, test, settings)
+    sentence = _sentence(pairs, condition, levels, test, settings)
     rows, signed = [], settings.numbers.signed
     for pair, of_levels in pairs.groupby("pair", sort=False):
         tested = [marked_cell(signed(row["difference"]), row, settings) for row in of_levels.to_dict("records")]
@@ -49,7 +49,7 @@ def answer(material: Material) -> Answer | None:
     caption = (
         f"Mean difference of two designs by {condition} over {material.over}, and below it p of the two-sided"
         f" signed-rank test, corrected over the {len(pairs)} of this table. {star_legend(pairs, settings)}. {ALIKE}: on"
-        f" each, with one sign; {OPPOSITE}: with both signs. {said}"
+        f" each, with one sign; {OPPOSITE}: with both signs. {sentence}"
     )
     shown, rest = settings.rows_shown, rest_text(settings.rows_shown, len(rows), "pairs; same_order.csv has all.")
     head, title = [PAIR, *(f"{condition} = {level}" for level in levels), "Order"], f"Order of designs by {condition}"
@@ -58,7 +58,7 @@ def answer(material: Material) -> Answer | None:
         "same_order",
         grids=[Grid("same-order", caption, head, rows[:shown], rest=rest, title=title)],
         frames={"same_order": pairs},
-        about=dict.fromkeys(asked, said),
+        about=dict.fromkeys(asked, sentence),
         methods=[METHODS],
         facts={"same_order": {"factor": condition, "levels": levels, **test.to_dict()}},
         of_designs=False,

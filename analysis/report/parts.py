@@ -69,23 +69,23 @@ def representation_parts(settings: Settings) -> list[Part]:
     if settings.representation is None:
         return []
     path, worded = settings.representation / ANSWERS, settings.rename or settings.numbers.percent
-    said = " Names and numbers are as python -m representation wrote them: its designs, scores 0-1." * bool(worded)
+    sentence = " Names and numbers are as python -m representation wrote them: its designs, scores 0-1." * bool(worded)
     stored = read_object(path, "Run python -m representation again.")
     try:
         if stored["version"] != VERSION:
             raise ValueError(f"version {stored['version']}")
-        return [_part(answer, said) for answer in stored["answers"]]
+        return [_part(answer, sentence) for answer in stored["answers"]]
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} is not as python -m representation writes it ({type(error).__name__}: {error}). Run that again."
         ) from error
 
 
-def _part(answer: dict[str, Any], said: str) -> Part:
+def _part(answer: dict[str, Any], sentence: str) -> Part:
     grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
     figures = [page_figure(figure) for figure in answer["figures"]]
     return Part(
-        answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"] + said
+        answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"] + sentence
     )
 
 

@@ -60,8 +60,8 @@ def _short_runs(designs: Iterable[Design]) -> dict[str, str]:
     shared = set.intersection(*map(set, words.values())) if words else set()
     keys = set.intersection(*({word.partition("=")[0] for word in run} for run in words.values())) if words else set()
     short = {}
-    for run, own in words.items():
-        left = [word for word in own if word not in shared]
+    for run, words_of_run in words.items():
+        left = [word for word in words_of_run if word not in shared]
         short[run] = ",".join(word.partition("=")[2] if word.partition("=")[0] in keys else word for word in left)
     if not all(short.values()) or len(set(short.values())) < len(short):
         return {}
@@ -80,8 +80,14 @@ def gathered(designs: dict[str, Design], label: dict[str, str]) -> dict[str, Des
 
 def names_of(label: str, design: Design) -> set[str]:
     """Return every name by which `models=` may call a design; a bracket-free one for the untrained."""
-    own = design.own_name or label
-    return {label, own, design.model, *design.also, *(name.replace(UNTRAINED, "-untrained") for name in (label, own))}
+    own_name = design.own_name or label
+    return {
+        label,
+        own_name,
+        design.model,
+        *design.also,
+        *(name.replace(UNTRAINED, "-untrained") for name in (label, own_name)),
+    }
 
 
 def _further(designs: list[Design]) -> dict[str, str]:

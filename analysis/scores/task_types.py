@@ -34,9 +34,9 @@ def read_types(path: Path) -> dict[str, str]:
     return types
 
 
-def type_of(task: str, own: dict[str, str], source: str) -> str:
-    """Return the type of a task. Raises UserError with the mend where neither `own` nor mteb's table knows it."""
-    kind = own.get(task) or known_types().get(task)
+def type_of(task: str, own_types: dict[str, str], source: str) -> str:
+    """Return the type of a task. Raises UserError with the mend where neither `own_types` nor mteb's table knows it."""
+    kind = own_types.get(task) or known_types().get(task)
     if not kind:
         raise UserError(
             f"{source}: the type of task {task!r} is not known. {suggest(task, known_types())} For a task of your own"

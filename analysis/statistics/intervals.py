@@ -67,18 +67,18 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
     outside, below = largest_within(n, (1 - level) / 2)
     total = n * (n + 1) // 2
     places = [(total - 1) // 2, total // 2, *([outside, total - 1 - outside] if outside >= 0 else [])]
-    found = np.empty((count, len(places)))
+    averages = np.empty((count, len(places)))
     if n > EXACT_UP_TO:
         for row, values in enumerate(differences):
-            found[row] = walsh_averages_at(values, places)
+            averages[row] = walsh_averages_at(values, places)
     else:
         ordered = np.sort(differences, axis=1)  # of sorted differences the averages are parted in half the time
         for rows in blocks(count, AVERAGES_AT_ONCE // total):
             doubled = np.concatenate([ordered[rows, k:] + ordered[rows, k : k + 1] for k in range(n)], axis=1)
             doubled.partition(places, axis=1)
-            found[rows] = doubled[:, places] / 2
-    low, high = (found[:, 2], found[:, 3]) if outside >= 0 else (np.full(count, -np.inf), np.full(count, np.inf))
-    return HodgesLehmann((found[:, 0] + found[:, 1]) / 2, low, high, np.full(count, 1.0 - 2.0 * below))
+            averages[rows] = doubled[:, places] / 2
+    low, high = (averages[:, 2], averages[:, 3]) if outside >= 0 else (np.full(count, -np.inf), np.full(count, np.inf))
+    return HodgesLehmann((averages[:, 0] + averages[:, 1]) / 2, low, high, np.full(count, 1.0 - 2.0 * below))
 
 
 def walsh_averages_at(values: Floats, places: list[int]) -> list[float]:

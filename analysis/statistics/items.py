@@ -139,11 +139,11 @@ def item_variances(kind: str, items: Floats, truth: Floats, first: Ints, second:
         strayed, weights = items - items.mean(axis=2, keepdims=True), np.full(n, 1 / (n - 1))
     else:
         strayed, weights = _left_out(SCORES[kind], items, truth)
-    found = np.empty((2, len(first)))
+    variances = np.empty((2, len(first)))
     for pair, (a, b) in enumerate(zip(first, second, strict=True)):
         change = strayed[b] - strayed[a]  # [seeds, groups]
-        found[:, pair] = (change.mean(axis=0) ** 2 * weights).mean(), (change**2 * weights).mean()
-    variance, alone = found
+        variances[:, pair] = (change.mean(axis=0) ** 2 * weights).mean(), (change**2 * weights).mean()
+    variance, alone = variances
     return ItemVariances(variance, (alone - variance) / max(1, seeds - 1), len(weights) - 1)
 
 

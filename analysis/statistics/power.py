@@ -37,8 +37,8 @@ def skewness(differences: Floats) -> Floats:
     if n < 3:
         return np.full(len(differences), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.sqrt(n * (n - 1)) / (n - 2) * (centred**3).mean(axis=1) / variance**1.5
-    return np.where(variance < 1e-20, np.nan, found)
+        skew = np.sqrt(n * (n - 1)) / (n - 2) * (centred**3).mean(axis=1) / variance**1.5
+    return np.where(variance < 1e-20, np.nan, skew)
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,9 @@ def coverage_note(method: str, n: int) -> list[str]:
     rate = at(COVERAGE[method], n)
     if rate >= NOMINAL - TOLERANCE:
         return []
-    held = "its centre" if method == "Hodges-Lehmann" else "the mean"
+    centre = "its centre" if method == "Hodges-Lehmann" else "the mean"
     return [
-        f"The {method} interval holds {held} in about {_percent(rate)} instead of 95 % of samples (at"
+        f"The {method} interval holds {centre} in about {_percent(rate)} instead of 95 % of samples (at"
         f" {_where(COVERAGE[method], n)} on differences of published models, which have heavy tails as these"
         " have)."
     ]

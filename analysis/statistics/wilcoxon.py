@@ -150,20 +150,20 @@ def _counted(patterns: NDArray[np.int16], at: Ints, counts: Floats, done: int = 
     counts: those of every sum of the first `done` ranks, which the rows share, up to the largest of `at` at least;
     reached: the largest such sum. What rows share is counted once, for the most of them without a copy.
     """
-    found, rows, counts = np.empty(len(at)), slice(0, len(at)), counts[: at.max() + 1].copy()
+    totals, rows, counts = np.empty(len(at)), slice(0, len(at)), counts[: at.max() + 1].copy()
     while True:
         first = patterns[rows.start]
         parted = np.flatnonzero(first != patterns[rows.stop - 1])
         shared = int(parted[0]) if len(parted) else len(first)
         reached = _add_ranks(counts, first[done:shared].tolist(), reached)
         if shared == len(first) or first[shared] >= len(counts):  # ranks above `at` are in no such sum
-            found[rows] = counts.cumsum()[at[rows]]
-            return found
+            totals[rows] = counts.cumsum()[at[rows]]
+            return totals
         new = np.flatnonzero(np.diff(patterns[rows, shared])) + 1
         edges = [rows.start, *(rows.start + new).tolist(), rows.stop]
         *others, rows = sorted(map(slice, edges[:-1], edges[1:]), key=length)
         for few in others:
-            found[few] = _counted(patterns[few], at[few], counts, shared, reached)
+            totals[few] = _counted(patterns[few], at[few], counts, shared, reached)
         counts, done = counts[: at[rows].max() + 1], shared
 
 

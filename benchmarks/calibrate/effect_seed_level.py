@@ -60,7 +60,7 @@ def rejected(part: Part, shift: Floats, tasks: int, seeds: int, spread: Spread, 
     contrasts, strays = effect_contrasts({"pooler": len(shift), "attn": 2}), np.ones((len(shift), 2, 1, 1))
     strays[0, 1] = STRAYS
     strays, moved = strays / np.sqrt((strays**2).mean()), np.stack([0 * shift, 2 * shift], axis=1)[..., None, None]
-    found: dict[str, list[list[bool]]] = {name: [] for name in EFFECTS}
+    rejections: dict[str, list[list[bool]]] = {name: [] for name in EFFECTS}
     rng = np.random.default_rng([len(shift), tasks, seeds])  # each row by itself
     for _ in range(sets):
         shapes = zip(spread, ((tasks, 1), (1, seeds), (tasks, seeds)), strict=True)
@@ -73,8 +73,8 @@ def rejected(part: Part, shift: Floats, tasks: int, seeds: int, spread: Spread, 
             over_tasks = _flipped(vectors.mean(axis=2)) <= 0.05
             of_levels = cube.mean(axis=1) if name == "pooler" else cube[:, 1] - cube[:, 0]
             p = _over_seeds(vectors, of_levels)
-            found[name].append([over_tasks, *(over_tasks & (p <= 0.05))])
-    return {name: np.mean(rows, axis=0) for name, rows in found.items()}
+            rejections[name].append([over_tasks, *(over_tasks & (p <= 0.05))])
+    return {name: np.mean(rows, axis=0) for name, rows in rejections.items()}
 
 
 def _over_seeds(vectors: Floats, of_levels: Floats) -> Floats:

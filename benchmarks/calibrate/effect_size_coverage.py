@@ -29,12 +29,12 @@ def main() -> None:
     for seed, (kind, n, shift) in enumerate(product(NOISES, (8, 20, 40, 56), SHIFTS)):
         d = shift + NOISES[kind](np.random.default_rng(seed), (sets, n))
         test = signed_rank(d)
-        found, r = effect_sizes(d, test), test.rank_biserial.mean()
-        held = [
-            (found[f"{name}_low"] <= value) & (value <= found[f"{name}_high"])
+        effects, r = effect_sizes(d, test), test.rank_biserial.mean()
+        covered = [
+            (effects[f"{name}_low"] <= value) & (value <= effects[f"{name}_high"])
             for name, value in (("d_z", shift), ("rank_biserial", r))
         ]
-        print_row(kind, n, f"{shift:g}", *per_cent(one.mean() for one in held))
+        print_row(kind, n, f"{shift:g}", *per_cent(one.mean() for one in covered))
 
 
 if __name__ == "__main__":

@@ -72,13 +72,13 @@ def decided(scores: Floats, looks: tuple[int, ...]) -> tuple[Bools, Bools, Float
     used, kept = np.full(shape, float(looks[-1])), {name: np.ones(shape) for name in ("p", "within")}
     over_tasks = {name: np.ones(shape) for name in kept}
     for seeds in looks:
-        found = p_of_look(scores[..., :seeds].reshape(-1, *scores.shape[2:3], seeds), first, second, MARGIN)
-        found = {name: values.reshape(shape) for name, values in found.items()}
+        tests = p_of_look(scores[..., :seeds].reshape(-1, *scores.shape[2:3], seeds), first, second, MARGIN)
+        tests = {name: values.reshape(shape) for name, values in tests.items()}
         is_open, passed = ~(told | same), {}
         for kind, p in kept.items():
-            of_seeds = found[f"{kind}_seeds"]
+            of_seeds = tests[f"{kind}_seeds"]
             p[is_open] = (over_looks(of_seeds, seeds, looks) if len(looks) > 1 else of_seeds)[is_open]
-            over_tasks[kind][is_open] = found[f"{kind}_tasks"][is_open]
+            over_tasks[kind][is_open] = tests[f"{kind}_tasks"][is_open]
             both = [np.apply_along_axis(holm, 1, values) for values in (over_tasks[kind], p)]
             passed[kind] = is_open & passes(np.maximum(*both), ALPHA)
         told |= passed["p"]

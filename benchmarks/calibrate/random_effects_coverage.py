@@ -50,14 +50,14 @@ def knapp(y: Floats, v: Floats, tau2: Floats) -> tuple[Floats, Floats]:
 
 def rates(y: Floats, v: Floats, freedom: int, tau: float, new: Floats) -> list[float]:
     """Return the shares of `TARGETS`; new: true differences [P] on a further task."""
-    found, df, by_reml = random_effects(y, v, np.full(y.shape[1], freedom)), y.shape[1] - 1, reml(y, v)
-    means = [(found.mean, found.error), *(knapp(y, v, tau2) for tau2 in (found.tau**2, by_reml, 0 * by_reml))]
-    held: list[Bools] = [np.abs(mean) <= student_reach(error, df, 0.95) for mean, error in means]
+    fits, df, by_reml = random_effects(y, v, np.full(y.shape[1], freedom)), y.shape[1] - 1, reml(y, v)
+    means = [(fits.mean, fits.error), *(knapp(y, v, tau2) for tau2 in (fits.tau**2, by_reml, 0 * by_reml))]
+    covered: list[Bools] = [np.abs(mean) <= student_reach(error, df, 0.95) for mean, error in means]
     low, high = student_interval(y)
-    held += [(low <= 0) & (high >= 0), (found.new_low <= new) & (found.new_high >= new)]
-    held += [(found.tau_low <= tau) & (found.tau_high >= tau), found.p_q <= 0.05, chi2.sf(found.q, df) <= 0.05]
-    squares = [np.sqrt(np.mean((tau2 - tau**2) ** 2)) / v.mean() for tau2 in (found.tau**2, by_reml)]
-    return [float(one.mean()) for one in [*held, *squares]]
+    covered += [(low <= 0) & (high >= 0), (fits.new_low <= new) & (fits.new_high >= new)]
+    covered += [(fits.tau_low <= tau) & (fits.tau_high >= tau), fits.p_q <= 0.05, chi2.sf(fits.q, df) <= 0.05]
+    squares = [np.sqrt(np.mean((tau2 - tau**2) ** 2)) / v.mean() for tau2 in (fits.tau**2, by_reml)]
+    return [float(one.mean()) for one in [*covered, *squares]]
 
 
 def main() -> None:
@@ -69,8 +69,8 @@ def main() -> None:
         tau = ratio * float(np.sqrt(MEAN_SQUARE / n))
         spread = 4 ** rng.random((sets, k, 1))
         items = tau * rng.normal(size=(sets, k, 1)) + spread * ITEMS[kind](rng, (sets, k, n))
-        found = rates(items.mean(axis=2), items.var(axis=2, ddof=1) / n, n - 1, tau, tau * rng.normal(size=sets))
-        *shares, error, by_reml = found
+        columns = rates(items.mean(axis=2), items.var(axis=2, ddof=1) / n, n - 1, tau, tau * rng.normal(size=sets))
+        *shares, error, by_reml = columns
         print_row(k, f"{n}, {kind}", f"{ratio:g}", *per_cent(shares), f"{error:.2f}", f"{by_reml:.2f}")
 
 

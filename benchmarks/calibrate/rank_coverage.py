@@ -43,10 +43,10 @@ def main() -> None:
         for n in (8, 20, 40):
             rng, rates = np.random.default_rng(n), []
             for _ in range(sets):
-                found = strengths(drawn(rng, n, effects, spreads))
-                held = (found.low <= large.strength) & (large.strength <= found.high)
-                ranked = (found.rank_low <= best) & (worst <= found.rank_high)
-                rates.append([held.mean(), ranked.mean(), (found.rank_high - found.rank_low + 1).mean() / 100])
+                fit = strengths(drawn(rng, n, effects, spreads))
+                covered = (fit.low <= large.strength) & (large.strength <= fit.high)
+                ranked = (fit.rank_low <= best) & (worst <= fit.rank_high)
+                rates.append([covered.mean(), ranked.mean(), (fit.rank_high - fit.rank_low + 1).mean() / 100])
             print_row(world, n, *per_cent(np.mean(rates, axis=0)))
 
 

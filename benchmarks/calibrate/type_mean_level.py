@@ -34,8 +34,8 @@ def main() -> None:
         strata = [np.flatnonzero(kinds == k) for k in range(5)]
         for _ in range(-(-sets // RESAMPLED_PAIRS)):
             d = noise(rng, (RESAMPLED_PAIRS, len(kinds))) * scale[kinds] + effect[kinds]
-            found = stratified(d, strata, np.ones(5))
-            rates.append([(found.flips.p <= 0.05).mean(), ((found.low <= 0) & (found.high >= 0)).mean()])
+            estimates = stratified(d, strata, np.ones(5))
+            rates.append([(estimates.flips.p <= 0.05).mean(), ((estimates.low <= 0) & (estimates.high >= 0)).mean()])
         print_row(tasks, kind, spread, which, *per_cent(np.mean(rates, axis=0)))
 
 

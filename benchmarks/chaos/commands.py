@@ -141,12 +141,12 @@ def contents(folder: Path) -> dict[str, str]:
     """
     if not folder.is_dir():
         return {"": "absent"}
-    found = {}
+    digests = {}
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if path.is_file() and not any(part in UNCOUNTED or part.startswith(".") for part in parts):
-            found["/".join(parts)] = hashlib.sha256(_settled(path)).hexdigest()
-    return found
+            digests["/".join(parts)] = hashlib.sha256(_settled(path)).hexdigest()
+    return digests
 
 
 def _settled(path: Path) -> bytes:
@@ -169,11 +169,11 @@ def _of_checkpoint(data: bytes) -> bytes:
     import torch
 
     try:
-        held = torch.load(io.BytesIO(data), weights_only=True)
+        checkpoint = torch.load(io.BytesIO(data), weights_only=True)
     except Exception:  # damaged: then it is what it is
         return data
     kept = io.BytesIO()
-    torch.save([held[key] for key in ("state_dict", "optimizer_states", "global_step")], kept)
+    torch.save([checkpoint[key] for key in ("state_dict", "optimizer_states", "global_step")], kept)
     return kept.getvalue()
 
 

@@ -98,14 +98,14 @@ class Process:
 
     def others(self) -> list[int]:
         """Return the other processes that work in its place, of the sessions that were begun here."""
-        found, sessions = [], {process.pid for process in self.begun}
+        pids, sessions = [], {process.pid for process in self.begun}
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 ours = fields[0] != "Z" and int(fields[3]) in sessions
                 if ours and os.readlink(entry / "cwd") == str(self.place):
-                    found.append(int(entry.name))
-        return [pid for pid in found if pid not in (os.getpid(), self.pid)]
+                    pids.append(int(entry.name))
+        return [pid for pid in pids if pid not in (os.getpid(), self.pid)]
 
     def wait_for_others(self, seconds: float = 120) -> bool:
         """Return whether all of them end within `seconds`; what does not is killed."""

@@ -74,8 +74,8 @@ class Trials:
         if command.name in self.usual:
             return
         kept = self.work / f"usual {command.name}.json"
-        if kept.exists() and (found := json.loads(kept.read_text()))["code"] == self.code:
-            self.usual[command.name] = Usual(**found["usual"])
+        if kept.exists() and (record := json.loads(kept.read_text()))["code"] == self.code:
+            self.usual[command.name] = Usual(**record["usual"])
             return
         self._reset(command)
         process, seconds = self._start(command), 0.0
@@ -125,9 +125,9 @@ class Trials:
             with_disk = self._on_small_disk(command, usual)
             return with_disk or Outcome(command.name, kind, "equal", "no small disk can be mounted here")
         self._start(command, fault).wait(HANGS)
-        said = self._said()
-        if "Traceback" in said:
-            return Outcome(command.name, kind, "lost", f"a trace, and no line of what is wrong: {said[-300:]}")
+        output = self._said()
+        if "Traceback" in output:
+            return Outcome(command.name, kind, "lost", f"a trace, and no line of what is wrong: {output[-300:]}")
         return self._end(command, kind)
 
     def _twice(self, command: Command, kind: str) -> Outcome:
@@ -187,23 +187,23 @@ class Trials:
         """Give the command again, undisturbed, and tell how that ends."""
         self.out.unlink(missing_ok=True)
         process = self._start(command)
-        code, said = process.wait(HANGS), self._said()
+        code, output = process.wait(HANGS), self._said()
         if code is None:
             Process.stop_all()
             return Outcome(command.name, what, "lost", "it hangs", kills)
         named = str(damaged.relative_to(self.place)) if damaged else ""
-        found, usual = contents(self.place / command.results), self.usual[command.name].files
-        other = sorted(name for name in found.keys() | usual.keys() if found.get(name) != usual.get(name))
+        files, usual = contents(self.place / command.results), self.usual[command.name].files
+        other = sorted(name for name in files.keys() | usual.keys() if files.get(name) != usual.get(name))
         if code == 0 or not (damaged or other):  # an export that is there is refused, and whole
             if not other:
                 return Outcome(command.name, what, "equal", named, kills)
             return Outcome(command.name, what, "lost", f"{named} other than undisturbed: {', '.join(other[:4])}", kills)
-        lines = [line for line in said.splitlines() if line.startswith(("error:", "skipped:"))]
+        lines = [line for line in output.splitlines() if line.startswith(("error:", "skipped:"))]
         parts = (damaged, *damaged.parents[:3]) if damaged else ()
-        one = code == 2 and "Traceback" not in said and lines
+        one = code == 2 and "Traceback" not in output and lines
         if one and (not damaged or any(str(part) in line for part in parts for line in lines)):
             return Outcome(command.name, what, "refused", f"{named}: {lines[0]}", kills)
-        return Outcome(command.name, what, "lost", f"{named}, exit code {code}: {said[-400:]}", kills)
+        return Outcome(command.name, what, "lost", f"{named}, exit code {code}: {output[-400:]}", kills)
 
     def _reset(self, command: Command) -> None:
         reset(self.place, self.work / f"after {command.after}" if command.after else None)

@@ -91,12 +91,12 @@ def main() -> None:
     texts = mixed_docstrings()[:TEXTS]
     head = ["family", "embedding: padded on either side vs alone", "gradient: GradCache vs one batch"]
     rows = [row(family, texts) for family in FAMILIES]
-    said = (
+    caption = (
         f"Largest difference over {TEXTS} docstrings, the poolers {', '.join(POOLERS)} (gradient: multilayer) and "
         f"attention {' and '.join(ATTENTIONS)}; three layers of width {SIZES['hidden_size']}, random weights, float32. "
         "The attention of each was proved at the start."
     )
-    publish("families", "Families", [said, table(head, rows), stamp()], "--write" in sys.argv[1:])
+    publish("families", "Families", [caption, table(head, rows), stamp()], "--write" in sys.argv[1:])
 
 
 if __name__ == "__main__":

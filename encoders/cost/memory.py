@@ -83,9 +83,9 @@ def chunk_bytes(encoder: Encoder, chunks: Iterable[Sequence[int]], kernel: str, 
             batch = one_text_each(torch.full((len(lengths), width), TEXT))
         if is_unpadded(backbone):
             batch = _laid_out(encoder, lengths)
-        with mode, GroupedInAnyFormat(), torch.inference_mode(), _Held(weights) as held:
+        with mode, GroupedInAnyFormat(), torch.inference_mode(), _Held(weights) as memory:
             encoder(batch)
-        yield held.peak + each * sum(n * n for n in lengths)
+        yield memory.peak + each * sum(n * n for n in lengths)
 
 
 def _laid_out(encoder: Any, lengths: Sequence[int]) -> Batch:

@@ -121,19 +121,19 @@ def scored_in(scores: Path, exported: Exported) -> Path:
     Raises `UserError` where there is none, or more than one (with other instructions).
     """
     ours = {key: value for key, value in exported.manifest.items() if key != SEAL}
-    found = []
+    folders = []
     for file in sorted([*scores.glob("run/manifest.json"), *scores.glob("results/*/*/run/manifest.json")]):
         scored = read_manifest(file.parent)
         if {key: value for key, value in scored.items() if key not in (SEAL, "evaluation")} == ours:
-            found.append(file.parent.parent)
-    if len(found) != 1:
+            folders.append(file.parent.parent)
+    if len(folders) != 1:
         what = (
-            f"several scores of {exported.run}: {', '.join(map(str, found))}"
-            if found
+            f"several scores of {exported.run}: {', '.join(map(str, folders))}"
+            if folders
             else f"no scores of {exported.run}"
         )
         raise UserError(f"scores={scores} has {what}. Give the folder of one revision, which holds <task>.json.")
-    return found[0]
+    return folders[0]
 
 
 def eval_results(folder: Path) -> Iterator[EvalResult]:

@@ -63,5 +63,5 @@ def _by_type(scores: Mapping[str, Sequence[float]]) -> Drawing:
     axes.set_yticks(range(len(means)), labels)
     axes.set_xlabel("main score")
     caption = "Main score of each task (grey strokes) and their mean (dots), by type; in brackets the number of tasks."
-    said = ", ".join(f"{kind} {mean:.4f}" for kind, mean in means.items())
-    return Drawing("scores", "Scores by type of task", caption, f"Means by type: {said}.", figure)
+    listing = ", ".join(f"{kind} {mean:.4f}" for kind, mean in means.items())
+    return Drawing("scores", "Scores by type of task", caption, f"Means by type: {listing}.", figure)

@@ -152,7 +152,7 @@ def _whole(cfg: Config) -> list[Candidate]:
         raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
         return [_zero_shot(cfg)]
-    found = []
+    encoders = []
     usual = plain(composed("evaluate"))["evaluation"]  # what the command line sets comes before what the runs say
     asked = [*cfg.get("asked", ()), *(["evaluation.instructions"] if cfg.get("instructions") else [])]
     values = cfg.get("evaluation", {}).items()
@@ -165,10 +165,10 @@ def _whole(cfg: Config) -> list[Candidate]:
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if wanted:
             start = {key: value for key, value in manifest.items() if key in OF_A_START}
-            found.append(Candidate({**start, "status": "untrained", "config": config}, results))
+            encoders.append(Candidate({**start, "status": "untrained", "config": config}, results))
         if wanted != "only":
-            found.append(Candidate({**manifest, "config": config}, results, folder))
-    return found
+            encoders.append(Candidate({**manifest, "config": config}, results, folder))
+    return encoders
 
 
 def _zero_shot(cfg: Config) -> Candidate:
@@ -200,18 +200,18 @@ def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:
     """Return (run folder, manifest) of the finished runs that match, warning of each other match by name.
     Raises `UserError` for a pattern without match, and where the only match is no finished run."""
     listed = [patterns] if isinstance(patterns, str) else patterns
-    found, refused = [], []
+    runs, refused = [], []
     for folder in dict.fromkeys(folder for pattern in listed for folder in _match(pattern)):
         try:
-            found.append((folder, _manifest(folder)))
+            runs.append((folder, _manifest(folder)))
         except UserError as error:
             refused.append(str(error))
-    if not found:
+    if not runs:
         several = f"None of {len(refused)} folders is a finished run; the first: " * (len(refused) > 1)
         raise UserError(f"{several}{refused[0]}")
     for line in refused:
         print(f"skipped: {line}", file=sys.stderr)
-    return found
+    return runs
 
 
 def _match(pattern: str) -> list[Path]:

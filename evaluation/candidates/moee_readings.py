@@ -22,16 +22,16 @@ def is_moee(name: str) -> bool:
 
 def moee_pooler(name: str, usual: Config) -> Config:
     """Return the configuration `usual` of pooler=moee with what `name` asks for: what it leaves out is "last"."""
-    found = PATTERN.fullmatch(name)
-    assert found is not None, name
-    tokens = found["tokens"] or found["routed"] or "last"
+    match = PATTERN.fullmatch(name)
+    assert match is not None, name
+    tokens = match["tokens"] or match["routed"] or "last"
     return {
         **usual,
-        "reading": found["both"] or "routing",
-        "alpha": float(found["alpha"] or 1.0),
+        "reading": match["both"] or "routing",
+        "alpha": float(match["alpha"] or 1.0),
         "hidden_tokens": tokens,
         "routing_tokens": tokens,
-        "hidden_layers": found["layers"] or "last",
+        "hidden_layers": match["layers"] or "last",
     }
 
 
@@ -42,9 +42,9 @@ def moee_word(pooler: Config) -> str:
     tokens = [of_routing if reading == "routing" else of_hidden]
     if reading in ("concat", "sum") and of_hidden != of_routing:
         tokens = [f"h{of_hidden}", f"r{of_routing}"]
-    said = [f"{pooler['alpha']:g}"] if reading == "sum" and pooler["alpha"] != 1 else []
+    parts = [f"{pooler['alpha']:g}"] if reading == "sum" and pooler["alpha"] != 1 else []
     if reading != "routing" and layers != "last":
-        said += [*tokens, layers]
+        parts += [*tokens, layers]
     elif tokens != ["last"]:
-        said += tokens
-    return "_".join(["moee", *([reading] if reading != "sum" or said else []), *said])
+        parts += tokens
+    return "_".join(["moee", *([reading] if reading != "sum" or parts else []), *parts])

@@ -69,29 +69,29 @@ def check_readings(names: Any) -> list[str]:
     return list(dict.fromkeys(listed))
 
 
-def read_by(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
-    """Return a candidate for each of `found` and each reading; what is the same encoder twice is there once.
+def read_by(candidates: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
+    """Return a candidate for each of `candidates` and each reading; what is the same encoder twice is there once.
     Raises `UserError` where candidates are prefixes already (evaluation.dims)."""
-    if any(candidate.dim for candidate in found):
+    if any(candidate.dim for candidate in candidates):
         raise UserError("readings and evaluation.dims do not go together. Leave one of them out.")
-    made: dict[str, Candidate] = {}
-    for candidate in found:
+    readings: dict[str, Candidate] = {}
+    for candidate in candidates:
         config = candidate.manifest["config"]
         poolers = {name: pooler_config(name, config) for name in _each(names, config)}
         for name in poolers:
             reading = _reading(candidate, name, poolers)
-            made.setdefault(f"{reading.results} {reading.title} {candidate.folder}", reading)
-    return list(made.values())
+            readings.setdefault(f"{reading.results} {reading.title} {candidate.folder}", reading)
+    return list(readings.values())
 
 
-def share_starts(found: Sequence[Candidate]) -> list[Candidate]:
+def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Let untrained candidates whose states are the same share their forward passes, each with its own head.
 
     The order stays, and so do vectors and fingerprints: designs and seeds of one attention differ in heads alone
     before training.
     """
     starts: dict[str, dict[str, Candidate]] = {}
-    for candidate in found:
+    for candidate in candidates:
         config = candidate.manifest["config"]
         alone = candidate.trained or candidate.dim or isinstance(candidate, ReadingCandidate)
         if not alone and config["pooler"].get("standardise") != "corpus":  # which needs a file of statistics
@@ -105,7 +105,7 @@ def share_starts(found: Sequence[Candidate]) -> list[Candidate]:
             shared[id(member)] = ReadingCandidate(
                 member.manifest, member.results, reading=title, of=first, poolers=poolers, seeds=seeds
             )
-    return [shared.get(id(candidate), candidate) for candidate in found]
+    return [shared.get(id(candidate), candidate) for candidate in candidates]
 
 
 def _states(config: Config) -> str:

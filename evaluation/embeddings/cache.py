@@ -111,9 +111,9 @@ class EmbeddingCache:
         """[n, E] of distinct texts."""
         keys = keys_of(instruction, texts)
         vectors = np.empty((len(texts), self.encoder.embedding_dim), dtype=np.float32)
-        found = self.store.read(keys, vectors)
-        self.texts += int(found.sum())
-        missing = np.flatnonzero(~found)
+        stored = self.store.read(keys, vectors)
+        self.texts += int(stored.sum())
+        missing = np.flatnonzero(~stored)
         if not len(missing):
             return vectors
         wanted = [texts[i] for i in missing]

@@ -44,13 +44,13 @@ class KeyIndex:
 
     def find(self, keys: np.ndarray) -> np.ndarray:
         """Return [N] int64 places, -1 for a key that is not here."""
-        found = np.full(len(keys), -1, dtype=np.int64)
+        positions = np.full(len(keys), -1, dtype=np.int64)
         for known, places in self._levels:
             if len(known):
                 at = np.searchsorted(known, keys).clip(max=len(known) - 1)
                 hit = known[at] == keys
-                found[hit] = places[at[hit]]
-        return found
+                positions[hit] = places[at[hit]]
+        return positions
 
 
 SHARD_BYTES = 64 * 2**20  # of vectors that wait in memory

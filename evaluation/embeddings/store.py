@@ -67,10 +67,10 @@ class EmbeddingMemory:
         self._bytes = 0
 
     def read(self, keys: np.ndarray, out: np.ndarray) -> np.ndarray:
-        found = ~self.lacks(keys)
-        for i in np.flatnonzero(found):
+        stored = ~self.lacks(keys)
+        for i in np.flatnonzero(stored):
             out[i] = self._rows[keys[i]]
-        return found
+        return stored
 
     def lacks(self, keys: np.ndarray) -> np.ndarray:
         return np.array([key not in self._rows for key in keys.tolist()], dtype=bool)

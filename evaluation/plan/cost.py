@@ -41,14 +41,14 @@ class Cost:
 def costs(works: Sequence[tuple[Candidate, Forecast]]) -> list[Cost]:
     """Return the cost of each encoder; those of one shape with the same to do are counted once."""
     known: dict[str, Cost] = {}
-    found = []
+    encoder_costs = []
     for candidate, work in works:
         config = candidate.manifest["config"]
         values = [config.get(name) for name in (*OF_COST, "token_budget")]
         key = of_value([*values, candidate.trained, sorted(work.lengths.items())])
         known[key] = known.get(key) or cost_of(candidate, work)
-        found.append(known[key])
-    return found
+        encoder_costs.append(known[key])
+    return encoder_costs
 
 
 def cost_of(candidate: Candidate, work: Forecast) -> Cost:

@@ -83,11 +83,11 @@ def make_plan(candidates: Sequence[Candidate], task_set: TaskSet, cfg: Config) -
     first = f"{len(candidates)} encoder{many} x {len(task_set.tasks)} tasks = {total} scores; {total - left} are there."
     if not left:
         return Plan(first, [0 for _ in candidates], embedding_place(cfg["embeddings"], 0, cache_dir)[0])
-    found = _forecasts(candidates, todo, task_set)
-    known = [f for f in found if f is not None]
-    size = sum(f.bytes for f in known) if len(known) == len(found) else None
+    forecasts = _forecasts(candidates, todo, task_set)
+    known = [f for f in forecasts if f is not None]
+    size = sum(f.bytes for f in known) if len(known) == len(forecasts) else None
     place, where = embedding_place(cfg["embeddings"], size, cache_dir)
-    tokens = [None if f is None else f.tokens for f in found]
+    tokens = [None if f is None else f.tokens for f in forecasts]
     if size is None:
         return Plan(f"{first} mteb does not say how long the others' texts are. {where}", tokens, place)
     works = _shared(candidates, known)
@@ -117,10 +117,10 @@ def _forecasts(candidates: Sequence[Candidate], todo: list[list[Any]], task_set:
     return [known[key] for key in keys]
 
 
-def _shared(candidates: Sequence[Candidate], found: Sequence[Forecast]) -> list[tuple[Candidate, Forecast]]:
+def _shared(candidates: Sequence[Candidate], forecasts: Sequence[Forecast]) -> list[tuple[Candidate, Forecast]]:
     """Return the most that is to do for each checkpoint, whose candidates share their forward passes."""
     most: dict[str, tuple[Candidate, Forecast]] = {}
-    for pair in zip(candidates, found, strict=True):
+    for pair in zip(candidates, forecasts, strict=True):
         place = pair[0].checkpoint
         most[place] = max(most.get(place, pair), pair, key=lambda known: known[1].tokens)
     return list(most.values())
@@ -130,11 +130,11 @@ def _cost_lines(works: Sequence[tuple[Candidate, Forecast]]) -> list[str]:
     """The lines on FLOPs and memory."""
     from evaluation.plan.cost import costs  # which imports torch
 
-    found = costs([(candidate, work) for candidate, work in works if work.tokens])
-    most = max(found, key=lambda cost: cost.memory)
+    needs = costs([(candidate, work) for candidate, work in works if work.tokens])
+    most = max(needs, key=lambda cost: cost.memory)
     chunk = f"a chunk of {most.texts:,} texts and {most.tokens:,} tokens {in_bytes(most.chunk)}"
     return [
-        f"FLOPs: {sum(cost.flops for cost in found):.3g} of matrix products and attention, padding as it is run.",
+        f"FLOPs: {sum(cost.flops for cost in needs):.3g} of matrix products and attention, padding as it is run.",
         f"Memory: {in_bytes(most.memory)} of tensors on a device while it encodes (weights {in_bytes(most.weights)}, "
         f"{chunk}); loading, Python and libraries take more.",
     ]
@@ -153,7 +153,7 @@ def scored_in(candidate: Candidate, task_set: TaskSet) -> tuple[Path, set[str]]:
     for path in model_folder(candidate).glob(f"*/{MANIFEST}"):
         if _bare(read_object(path) or {}) == manifest:
             done = {task.metadata.name for task in task_set.tasks if finished(path.parents[1], task)}
-            best = max(best, (path.parents[1], done), key=lambda found: len(found[1]))
+            best = max(best, (path.parents[1], done), key=lambda pair: len(pair[1]))
     return best
 
 

@@ -61,12 +61,12 @@ def _of_task(task: Any) -> Iterator[Volume]:
     meta = task.metadata
     if not meta.descriptive_stats:
         raise LookupError(f"mteb has no statistics of {meta.name}.")
-    for found in (found for split in task.eval_splits for found in of_languages(task, split)):
-        for name, column in text_columns(found).items():
+    for statistics in (statistics for split in task.eval_splits for statistics in of_languages(task, split)):
+        for name, column in text_columns(statistics).items():
             side = "document" if name.startswith("documents") else "query"
             if meta.type != "Summarization" or name != "text_statistics":  # mteb embeds the summaries alone
                 yield Volume(meta.name, meta.type, side, column["unique_texts"], column["average_text_length"])
-    for found in of_languages(task, task.train_split) if meta.type == "Classification" else ():
-        column, labels = found["text_statistics"], found["label_statistics"]["unique_labels"]
+    for statistics in of_languages(task, task.train_split) if meta.type == "Classification" else ():
+        column, labels = statistics["text_statistics"], statistics["label_statistics"]["unique_labels"]
         texts = min(task.n_experiments * task.samples_per_label * labels, column["unique_texts"])
         yield Volume(meta.name, meta.type, "query", texts, column["average_text_length"])

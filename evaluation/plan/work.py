@@ -35,10 +35,10 @@ def columns_of(task: Any) -> list[Column] | None:
     for part in parts_of([task]):
         counted = part.metadata.descriptive_stats or {}
         splits = [split for split in (*part.eval_splits, "train") if split in counted]
-        found = [c for split in splits for each in of_languages(part, split, strict=False) for c in _columns(each)]
-        if not found:
+        of_part = [c for split in splits for each in of_languages(part, split, strict=False) for c in _columns(each)]
+        if not of_part:
             return None
-        columns += found
+        columns += of_part
     return columns
 
 
@@ -74,9 +74,9 @@ def forecast(measure: Measure, instructions: Instructions, tasks: Sequence[Any],
         how = f"{sampled}by the tokenizer of {measure.model}, at most {measure.max_length} a text"
     else:
         columns = [columns_of(task) for task in tasks]
-        if any(found is None for found in columns):
+        if any(of_task is None for of_task in columns):
             return None
-        known = [(column, task) for found, task in zip(columns, tasks, strict=True) for column in found or ()]
+        known = [(column, task) for of_task, task in zip(columns, tasks, strict=True) for column in of_task or ()]
         texts = sum(column.texts for column, _ in known)
         written = {task.metadata.name: _written(measure, instructions, task) for task in tasks}
         lengths, longest = defaultdict(float), measure.max_length  # all texts of a column as long as their mean

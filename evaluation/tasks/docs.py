@@ -114,9 +114,9 @@ def _classes(documents: Sequence[Document], sizes: Sizes) -> dict:
     for d in documents:
         if d.label:
             members[d.label].append(d)
-    train = {c: found[: min(sizes.train_per_class, len(found) // 2)] for c, found in members.items()}
-    tested = min(len(found) - len(train[c]) for c, found in members.items())
-    test = {c: found[len(train[c]) : len(train[c]) + tested] for c, found in members.items()}
+    train = {c: of_class[: min(sizes.train_per_class, len(of_class) // 2)] for c, of_class in members.items()}
+    tested = min(len(of_class) - len(train[c]) for c, of_class in members.items())
+    test = {c: of_class[len(train[c]) : len(train[c]) + tested] for c, of_class in members.items()}
     number = {c: i for i, c in enumerate(sorted(members))}
     return {
         split: {

@@ -72,14 +72,14 @@ def select(docstrings: Iterable[Docstring], sizes: Sizes) -> list[Document]:
 
 
 def _unambiguous(docstrings: Iterable[Docstring], body_chars: int) -> list[Document]:
-    found = []
+    documents = []
     for d in docstrings:
         if d.is_pair and not VENDORED.intersection(d.module.split(".")):
             key = hashlib.sha256(d.text.encode()).hexdigest()[:16]
-            found.append(Document(key, d.module, "", d.summary, cut(d.body, body_chars)))
-    found.sort(key=lambda d: (d.key, d.module))
-    found = [found[i] for i in distinct([d.body for d in found])]
-    return [found[i] for i in distinct([d.summary for d in found])]
+            documents.append(Document(key, d.module, "", d.summary, cut(d.body, body_chars)))
+    documents.sort(key=lambda d: (d.key, d.module))
+    documents = [documents[i] for i in distinct([d.body for d in documents])]
+    return [documents[i] for i in distinct([d.summary for d in documents])]
 
 
 def cut(text: str, chars: int) -> str:

@@ -19,8 +19,8 @@ def graded(queries: Sequence[Document], documents: Sequence[Document], each: int
     """Return `queries` with up to `each` of the other `documents` of each grade: same module, same subpackage, another.
     A query without a document of each grade is left out, so that no grade has summaries of its own. Which of them are
     taken is decided by a hash of the pair. Raises `UserError` where no query is left."""
-    found = [(d, _others(d, documents, each)) for d in queries if d.label]
-    whole = [(d, others) for d, others in found if len({grade for grade, _ in others}) == OWN]
+    neighbours = [(d, _others(d, documents, each)) for d in queries if d.label]
+    whole = [(d, others) for d, others in neighbours if len({grade for grade, _ in others}) == OWN]
     if not whole:
         raise UserError(
             "A package has no docstring with others of its module and of its subpackage beside it. "
@@ -35,7 +35,7 @@ def _others(document: Document, documents: Sequence[Document], each: int) -> lis
         if other.key != document.key:
             same = other.module == document.module
             by_grade[MODULE if same else SUBPACKAGE if other.label == document.label else 0].append(other)
-    return [(grade, other) for grade, found in enumerate(by_grade) for other in found[:each]]
+    return [(grade, other) for grade, of_grade in enumerate(by_grade) for other in of_grade[:each]]
 
 
 def similarity(queries: Sequence[Document], documents: Sequence[Document], sizes: Sizes) -> dict:

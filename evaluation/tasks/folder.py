@@ -95,12 +95,12 @@ def reranking(folder: Path) -> Content:
     content: Content = {"corpus": {}, "queries": {}, "qrels": {}, "top_ranked": {}}
     for i, row in enumerate(rows):
         query = f"q{i}"
-        found = {f"{query}p{j}": (t, 1) for j, t in enumerate(row["positive"])}
-        found |= {f"{query}n{j}": (t, 0) for j, t in enumerate(row["negative"])}
+        candidates = {f"{query}p{j}": (t, 1) for j, t in enumerate(row["positive"])}
+        candidates |= {f"{query}n{j}": (t, 0) for j, t in enumerate(row["negative"])}
         content["queries"][query] = row["query"]
-        content["corpus"] |= {key: {"title": "", "text": t} for key, (t, _) in found.items()}
-        content["qrels"][query] = {key: grade for key, (_, grade) in found.items()}
-        content["top_ranked"][query] = list(found)
+        content["corpus"] |= {key: {"title": "", "text": t} for key, (t, _) in candidates.items()}
+        content["qrels"][query] = {key: grade for key, (_, grade) in candidates.items()}
+        content["top_ranked"][query] = list(candidates)
     return content
 
 
@@ -185,8 +185,8 @@ def _description(path: Path) -> dict[str, Any]:
     if main_score is not None and not isinstance(main_score, str):
         raise UserError(f"{path}: main_score must be the name of a measure, such as {KINDS[about['type']][1]}.")
     sides = prompt if isinstance(prompt, dict) else {"query": "" if prompt is None else prompt}
-    said = [wrong for words in sides.values() if (wrong := files.string(words) or TEXT_FIELD * (TEXT_FIELD in words))]
-    if not set(sides) <= {"query", "document"} or said:
+    faults = [wrong for words in sides.values() if (wrong := files.string(words) or TEXT_FIELD * (TEXT_FIELD in words))]
+    if not set(sides) <= {"query", "document"} or faults:
         raise UserError(
             f'{path}: prompt must be a sentence without {TEXT_FIELD}, or {{"query": "...", "document": "..."}}. '
             "Mend it."

@@ -20,8 +20,8 @@ def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
     """Read a .jsonl file of objects that have all `columns`. Raises `UserError` naming file, line and column."""
     if not path.exists():
         raise UserError(f"There is no {path}. A task folder needs it; docs/own-data.md has the files of each type.")
-    found = list(rows(path))
-    for number, row in found:
+    numbered = list(rows(path))
+    for number, row in numbered:
         for column, check in columns.items():
             if column not in row:
                 have = ", ".join(map(str, row)) or "none"
@@ -30,9 +30,9 @@ def read_rows(path: Path, columns: Mapping[str, Check]) -> list[dict[str, Any]]:
                 )
             if wrong := check(row[column]):
                 raise UserError(f"{path}, line {number}: the column '{column}' {wrong}. Mend the line.")
-    if not found:
+    if not numbered:
         raise UserError(f"{path} is empty. It needs at least one line.")
-    return [row for _, row in found]
+    return [row for _, row in numbered]
 
 
 def read_qrels(

@@ -182,8 +182,8 @@ def instruction_effect(
     asked apart); the share of the attention that goes to other keys than without it, mean over heads and queries.
     Arguments: see `attention_weights`.
     """
-    own = head.query(head.norm_queries(head.queries)).norm(dim=-1).mean()
-    length = head.moved(asked).square().sum(dim=(1, 3)).sqrt().mean(dim=1) / own
+    query_length = head.query(head.norm_queries(head.queries)).norm(dim=-1).mean()
+    length = head.moved(asked).square().sum(dim=(1, 3)).sqrt().mean(dim=1) / query_length
     with_it, without = attention_weights(head, states, mask, asked), attention_weights(head, states, mask)
     return length, (with_it - without).abs().sum(dim=-1).mean(dim=(1, 2)) / 2
 

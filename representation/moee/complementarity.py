@@ -69,8 +69,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         for k in keys["clusters"]:
             clusters += [{"encoder": studied.label, **row} for row in compared(vectors, k, keys["starts"])]
         for name, of_reading in vectors.items():
-            found = topics([t.text for t in texts.distinct], partition(of_reading, named, 0), keys["words"])
-            topic_rows += [{"encoder": studied.label, "reading": name, **row} for row in found]
+            cluster_topics = topics([t.text for t in texts.distinct], partition(of_reading, named, 0), keys["words"])
+            topic_rows += [{"encoder": studied.label, "reading": name, **row} for row in cluster_topics]
         for task in tasks:
             instruction = texts.instruction(studied, task.name, "query")
             of_texts = encode(readings, studied.encoder(), task.texts, instruction)

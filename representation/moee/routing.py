@@ -46,10 +46,10 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     shown = [text for sample in texts.of_type.values() for text in sample[: keys["shown"]]]
     tables: dict[str, list[Config]] = {"sublayers": [], "shares": [], "texts": [], "training": []}
     for studied in each(runs, NAME, settings):
-        found, names, experts = routes(studied, texts, wanted), sublayers(studied), routed_experts(studied)
+        routing, names, experts = routes(studied, texts, wanted), sublayers(studied), routed_experts(studied)
         rows = {
-            "sublayers": measured(found, kinds, names),
-            "shares": shares(found, kinds, names, experts),
+            "sublayers": measured(routing, kinds, names),
+            "shares": shares(routing, kinds, names, experts),
             "texts": examples(studied, texts, shown, experts, keys["words"]),
             "training": logged_routes(studied.candidate.folder, experts),
         }

@@ -81,40 +81,40 @@ def routes(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> Arrays:
         member = F.one_hot(classes(batch), len(CLASSES))[..., :FILLED].to(weights.dtype)
         first = F.one_hot(weights.argmax(dim=-1), weights.shape[-1]).to(weights.dtype)
         evenness = relative_entropy(weights, weights.shape[-1]).to(weights.dtype)
-        own = member[..., OWN].sum(dim=-1)
-        own = own / own.sum(dim=1, keepdim=True).clamp(min=1)
-        found = {
+        own_tokens = member[..., OWN].sum(dim=-1)
+        own_tokens = own_tokens / own_tokens.sum(dim=1, keepdim=True).clamp(min=1)
+        tensors = {
             "counts": torch.einsum("brte,btc->brce", first, member),
             "entropy": torch.einsum("brt,btc->brc", evenness, member),
-            "weights": torch.einsum("brte,bt->bre", weights, own),
+            "weights": torch.einsum("brte,bt->bre", weights, own_tokens),
         }
-        return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+        return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
 
     return gathered(texts.passes(studied, wanted, read), len(wanted))
 
 
-def measured(found: Arrays, kinds: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
+def measured(routing: Arrays, kinds: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row for all sublayers and for each of `names`: how even its weights are, and what its choice goes with.
 
-    found: as `routes`; kinds: [N] the type of each text. entropy: mean over own tokens, 1 where weights are even.
+    routing: as `routes`; kinds: [N] the type of each text. entropy: mean over own tokens, 1 where weights are even.
     largest: share of own tokens with the expert that has most. text_nmi, text_mutual: agreement of a text's type with
     the expert of largest mean weight in it (`agreement`). token_nmi, class_nmi: normalised mutual information of a
     token's expert with the type of its text, and with its class.
     """
     types, of_text = np.unique(kinds, return_inverse=True)
-    counts, evenness, weights = (found[name].astype(np.float64) for name in ("counts", "entropy", "weights"))
+    counts, evenness, weights = (routing[name].astype(np.float64) for name in ("counts", "entropy", "weights"))
     parts = {ALL: (counts.sum(axis=1), evenness.sum(axis=1), weights.mean(axis=1))}
     parts |= {name: (counts[:, r], evenness[:, r], weights[:, r]) for r, name in enumerate(names)}
     rows = []
     for name, (count, even, weight) in parts.items():
-        own = count[:, OWN].sum(axis=1)
-        of_types = np.stack([own[of_text == k].sum(axis=0) for k in range(len(types))])
+        own_counts = count[:, OWN].sum(axis=1)
+        of_types = np.stack([own_counts[of_text == k].sum(axis=0) for k in range(len(types))])
         of_texts = agreement(of_text, weight.argmax(axis=1))
         rows.append(
             {
                 "sublayer": name,
-                "entropy": float(even[:, OWN].sum() / own.sum()),
-                "largest": float(own.sum(axis=0).max() / own.sum()),
+                "entropy": float(even[:, OWN].sum() / own_counts.sum()),
+                "largest": float(own_counts.sum(axis=0).max() / own_counts.sum()),
                 "text_nmi": of_texts["nmi"],
                 "text_mutual": of_texts["mutual"],
                 "token_nmi": shared_information(of_types),
@@ -124,12 +124,12 @@ def measured(found: Arrays, kinds: Sequence[str], names: Sequence[str]) -> list[
     return rows
 
 
-def shares(found: Arrays, kinds: Sequence[str], names: Sequence[str], experts: Sequence[str]) -> list[dict[str, Any]]:
+def shares(routing: Arrays, kinds: Sequence[str], names: Sequence[str], experts: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row per task type or class of token, sublayer (and all) and expert: its share of the tokens there.
 
     of: "type", over the texts' own tokens, or "class", over all texts. Classes without a token are left out.
     """
-    counts = found["counts"].astype(np.float64)
+    counts = routing["counts"].astype(np.float64)
     groups = {
         ("type", kind): counts[np.array(kinds) == kind][:, :, OWN].sum(axis=(0, 2)) for kind in dict.fromkeys(kinds)
     }
@@ -155,9 +155,9 @@ def examples(
     classes, rows = TokenClasses(tokenizer), []
 
     def read(batch: Batch) -> list[tuple[list[int], Floats]]:
-        own = torch.isin(classes(batch), torch.tensor(OWN, device=batch.roles.device))
+        own_tokens = torch.isin(classes(batch), torch.tensor(OWN, device=batch.roles.device))
         weights = token_weights(studied, batch).mean(dim=1)
-        pairs = zip(batch.input_ids, weights, own, strict=True)
+        pairs = zip(batch.input_ids, weights, own_tokens, strict=True)
         return [(ids[kept].tolist(), of_text[kept].double().cpu().numpy()) for ids, of_text, kept in pairs]
 
     for places, of_texts in texts.passes(studied, wanted, read):

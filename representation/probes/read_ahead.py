@@ -61,13 +61,13 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     causal layer reads ahead, and where no text fits.
     """
     triples, backbones = held_out(settings), distinct_backbones(encoders)
-    found = [measured(studied.encoder(), triples) for studied in each(backbones, NAME, settings)]
-    values = [of.gains for of in found]
+    measurements = [measured(studied.encoder(), triples) for studied in each(backbones, NAME, settings)]
+    values = [of.gains for of in measurements]
     checks = {studied.label: _checked(studied, of) for studied, of in zip(backbones, values, strict=True)}
     over = _made_of(triples, settings)
     frame = pd.DataFrame(
         {"encoder": studied.design, "seed": studied.seed, "layer": k + 1, **gain, "moved": turned, "apart": apart}
-        for studied, of in zip(backbones, found, strict=True)
+        for studied, of in zip(backbones, measurements, strict=True)
         for k, (gain, turned, apart) in enumerate(
             zip(gains_of([of.gains]).to_dict("records"), of.moved.mean(axis=1), of.apart, strict=True)
         )
@@ -75,7 +75,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     return Answer(
         NAME,
         "Reading ahead",
-        [read_ahead_grid(backbones, found, over)],
+        [read_ahead_grid(backbones, measurements, over)],
         lambda: [read_ahead_drawing(backbones, values, over)],
         {NAME: frame},
         [_overlap(triples), *_check_notes(checks), *over_seeds(backbones)],
@@ -218,13 +218,13 @@ def learnt(design: str, encoders: Sequence[Studied], values: Sequence[Floats]) -
     return row.mean, row.low, row.high
 
 
-def read_ahead_grid(encoders: Sequence[Studied], found: Sequence[Measured], over: str) -> Grid:
+def read_ahead_grid(encoders: Sequence[Studied], measurements: Sequence[Measured], over: str) -> Grid:
     """Return the last layer of each design: the difference, and the two distances that bound its size."""
-    rows, values, of_design = [], [of.gains for of in found], by_design(encoders)
+    rows, values, of_design = [], [of.gains for of in measurements], by_design(encoders)
     for label, layers in gains_by_design(encoders, values).items():
         last, change = layers.iloc[-1], learnt(label, encoders, values)
         more = f"{signed(change[0])} {interval(*change[1:])}" if change else "-"
-        seeds = [found[encoders.index(studied)] for studied in of_design[label]]
+        seeds = [measurements[encoders.index(studied)] for studied in of_design[label]]
         apart, turned = (float(np.mean(x)) for x in ([s.apart[-1] for s in seeds], [s.moved[-1] for s in seeds]))
         sizes = [score(apart), score(turned), signed(last["mean"] / turned) if turned else "-"]
         cells = [signed(last["mean"]), interval(last["low"], last["high"]), score(last["share"], 3), more, *sizes]

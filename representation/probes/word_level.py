@@ -38,10 +38,10 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     Its texts are not the sample's, since words need labels. Raises `UserError` for a file that is none of columns, and
     where too few words fit into max_length.
     """
-    own, backbones = settings[NAME], distinct_backbones(encoders)
-    packages = [own["packages"]] if isinstance(own["packages"], str) else own["packages"]
-    every = read_conll(Path(own["conll"]), own["column"]) if own["conll"] else list(code_examples(packages))
-    labelled = drawn(every, own["texts"], settings["texts_seed"])
+    keys, backbones = settings[NAME], distinct_backbones(encoders)
+    packages = [keys["packages"]] if isinstance(keys["packages"], str) else keys["packages"]
+    every = read_conll(Path(keys["conll"]), keys["column"]) if keys["conll"] else list(code_examples(packages))
+    labelled = drawn(every, keys["texts"], settings["texts_seed"])
     words = _Words(labelled)
     right: dict[tuple[str, int, str], Floats] = {}
     shuffled = np.nan
@@ -56,17 +56,17 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         for design, seeds in by_design(backbones).items()
         for which in (OWN, BEFORE)
     }
-    pairs, source = _pairs(words, means), own["conll"] or f"examples of {', '.join(packages)}"
+    pairs, source = _pairs(words, means), keys["conll"] or f"examples of {', '.join(packages)}"
     baselines = {"most frequent label": words.majority, "most frequent label of the word's form": words.of_forms}
     counts = words.tested.sum(), (words.tested & words.ambiguous).sum()
-    said = [f"{name} {score(float(values[words.tested].mean()), 3)}" for name, values in baselines.items()]
+    scores = [f"{name} {score(float(values[words.tested].mean()), 3)}" for name, values in baselines.items()]
     caption = (
         f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} others"
         f" ({source}; labels: {words.kinds}); {LEVEL:.0%} percentile bootstrap of texts. States of the last layer, mean"
         " over a word's tokens: own, or of the position before each of them. Bold: the state that LLM2Vec takes"
         " (before, after MNTP). Ambiguous: words whose form has several labels in the training half. Difference:"
         " from the first row, paired by text. For comparison: the probe on states dealt out anew"
-        f" {score(shuffled, 3)}; {'; '.join(said)}. {counts[0]:,} words are scored, {counts[1]:,} of them ambiguous."
+        f" {score(shuffled, 3)}; {'; '.join(scores)}. {counts[0]:,} words are scored, {counts[1]:,} of them ambiguous."
     )
     columns = ["encoder", "seed", "states", "accuracy", "words"]
     rows = [(*key, np.nanmean(values), np.isfinite(values).sum()) for key, values in right.items()]
@@ -76,7 +76,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         "Labels of words",
         [_grid(words, means, pairs, rules, caption)],
         frames={NAME: frame, f"{NAME}_pairs": pairs},
-        notes=[*([] if own["conll"] else [BY_RULE]), *over_seeds(backbones)],
+        notes=[*([] if keys["conll"] else [BY_RULE]), *over_seeds(backbones)],
     )
 
 

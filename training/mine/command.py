@@ -156,11 +156,13 @@ class Mining:
             return
         triples = self.triples[start : start + self.cfg["block"]]
         queries = self._unit([t.query for t in triples], self.ranker.queries(triples))
-        own = [self.positives[t.query] | {self.place.get(t.query, -1)} for t in triples]
-        known = torch.tensor([(row, p) for row, places in enumerate(own) for p in sorted(places)], device=self.device)
+        own_places = [self.positives[t.query] | {self.place.get(t.query, -1)} for t in triples]
+        known = torch.tensor(
+            [(row, p) for row, places in enumerate(own_places) for p in sorted(places)], device=self.device
+        )
         positives = torch.tensor([self.place[t.positive] for t in triples], device=self.device)
-        found = ranked(queries, self._blocks(), positives, known, self.cfg["last_rank"])
-        of_positive, scores, places = (part.cpu().numpy() for part in found)
+        parts = ranked(queries, self._blocks(), positives, known, self.cfg["last_rank"])
+        of_positive, scores, places = (part.cpu().numpy() for part in parts)
 
         first, count = self.cfg["first_rank"], self.cfg["negatives"]
         there = np.isfinite(scores)

@@ -71,14 +71,14 @@ class Rules:
 
     def suspected(self, positives: np.ndarray, scores: np.ndarray) -> dict[str, np.ndarray]:
         """Return rule -> [B, K] bool for the rules that there are. positives: [B]; scores: [B, K]."""
-        p, found = positives[:, None].astype(np.float64), {}
+        p, by_rule = positives[:, None].astype(np.float64), {}
         if self.percent is not None:
-            found["percent"] = scores > p - (1 - self.percent) * np.abs(p)
+            by_rule["percent"] = scores > p - (1 - self.percent) * np.abs(p)
         if self.margin is not None:
-            found["margin"] = scores > p - self.margin
+            by_rule["margin"] = scores > p - self.margin
         if self.threshold is not None:
-            found["threshold"] = scores > np.full_like(p, self.threshold)
-        return found
+            by_rule["threshold"] = scores > np.full_like(p, self.threshold)
+        return by_rule
 
 
 def chosen(left: np.ndarray, count: int, seed: Sequence[int] | None) -> np.ndarray:

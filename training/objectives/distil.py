@@ -100,8 +100,8 @@ def taught(
     layout = candidates(triples, instruction, hard_negatives, template=template)
     counts = [len(t.negatives[:hard_negatives]) for t in triples]
     starts = accumulate(counts, initial=len(triples))  # the positives stand first, then every query's negatives
-    own = [[i, *range(start, start + n)] for i, (n, start) in enumerate(zip(counts, starts, strict=False))]
-    documents = [layout.documents[places] for places in own]
+    candidate_places = [[i, *range(start, start + n)] for i, (n, start) in enumerate(zip(counts, starts, strict=False))]
+    documents = [layout.documents[places] for places in candidate_places]
     scores = [torch.tensor(t.scores[: 1 + n]) for t, n in zip(triples, counts, strict=True)]
     real = [torch.ones(len(of_query), dtype=torch.bool) for of_query in scores]
     padded = (pad_sequence(part, batch_first=True) for part in (documents, scores, real))

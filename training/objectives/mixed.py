@@ -162,8 +162,10 @@ def part_of(
             _same([[t.source] for t in triples]),
         )
         return texts, lambda v: cosent(v[::2], v[1::2], grades, same, keys["graded_temperature"])
-    own = None if keys["in_batch"] else 1
-    layout = candidates(triples, instruction, keys["hard_negatives"], keys["mask_duplicates"], own, template=template)
+    loss_queries = None if keys["in_batch"] else 1
+    layout = candidates(
+        triples, instruction, keys["hard_negatives"], keys["mask_duplicates"], loss_queries, template=template
+    )
     if triples[0].kind == "classes" and keys["classes"] == "supcon":
         labels: list[list[str]] = [[] for _ in layout.texts]
         negatives = [label for t in triples for label in t.labels[1:][: keys["hard_negatives"]]]

@@ -60,13 +60,18 @@ class NextToken(Objective):
         self.work, self.counts = setup.work, {"predicted": 0}
         self.loss = MaskedLoss(setup.work, lm_head(setup.encoder.backbone, setup.config["model"]))
         of_examples = document_windows([t.query for t in examples], setup.tokenizer)
-        parts = [(t, window) for t, own in zip(examples, of_examples, strict=True) for window in own if len(window) > 1]
+        parts = [
+            (t, window)
+            for t, of_text in zip(examples, of_examples, strict=True)
+            for window in of_text
+            if len(window) > 1
+        ]
         self.examples, self.windows = [t for t, _ in parts], [window for _, window in parts]
         self.documents, self.last = defaultdict[str, list[Document]](list), Scores()
         domains = setup.config["objective"]["domains"] or ()
         held_out = sorted(held_out, key=lambda t: t.source not in domains)  # those that are trained on first
-        for t, own in zip(held_out, document_windows([t.query for t in held_out], setup.tokenizer), strict=True):
-            rows = [self._predicted(window) for window in own]
+        for t, of_text in zip(held_out, document_windows([t.query for t in held_out], setup.tokenizer), strict=True):
+            rows = [self._predicted(window) for window in of_text]
             self.documents[t.source].append(Document(t.query, len(t.query.encode()), rows))
 
     @staticmethod

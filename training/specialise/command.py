@@ -227,8 +227,8 @@ class Specialising:
     def _ranks(self) -> tuple[torch.Tensor, torch.Tensor]:
         """[N] and [S] the ranks of the answers of the records that come so far, and of the seeds, among all these."""
         queries, answers = torch.cat([*self.vectors, self.seed_vectors], dim=1)
-        found = ranks(queries, answers)
-        return found[: -len(self.seeds)], found[-len(self.seeds) :]
+        positions = ranks(queries, answers)
+        return positions[: -len(self.seeds)], positions[-len(self.seeds) :]
 
     def kept(self) -> list[Config]:
         """Return the records that pass every filter, each with its rank."""
@@ -241,7 +241,7 @@ class Specialising:
         kept, (of_answers, of_seeds), top = self.kept(), self._ranks(), self.cfg["top"]
         dropped = Counter(r["dropped"] for r in self.records if r["dropped"])
         dropped["not_returned"] = len(of_answers) - len(kept)
-        share = [float((found <= top).float().mean()) if len(found) else 0.0 for found in (of_answers, of_seeds)]
+        share = [float((group <= top).float().mean()) if len(group) else 0.0 for group in (of_answers, of_seeds)]
         chosen = kept[: self.cfg["pairs"]]
         seeds = list(zip(*map(self._shown, self.seeds), strict=True))
         words = {

@@ -37,14 +37,14 @@ class Sieve:
 
     def fault(self, query: str, answer: str) -> str:
         """Return the key of `DROPPED` that drops a pair by its copies, "" where none does; then none may copy it."""
-        own = NearCopies(self.threshold)
-        own.keep(query)
-        found = {
+        query_copies = NearCopies(self.threshold)
+        query_copies.keep(query)
+        checks = {
             "copies_of_seeds": query in self.seeds or answer in self.seeds,
-            "copies_of_query": answer in own,
+            "copies_of_query": answer in query_copies,
             "copies_of_others": query in self.others or answer in self.others,
         }
-        faults = [name for name, copies in found.items() if copies]
+        faults = [name for name, copies in checks.items() if copies]
         if not faults:
             self.others.keep(query)
             self.others.keep(answer)
@@ -57,12 +57,12 @@ def ranks(queries: Tensor, answers: Tensor, block: int = 1024) -> Tensor:
     queries: [N, E], answers: [M, E], unit vectors, the first N of the queries. Round-trip consistency: Alberti et al.
     2019, arXiv 1906.05416, by rank as in Dai et al. 2022 (Promptagator, arXiv 2209.11755).
     """
-    found = []
+    parts = []
     for start in range(0, len(queries), block):
         scores = queries[start : start + block] @ answers.T
         places = torch.arange(start, start + len(scores), device=scores.device)
-        found.append((scores > scores.gather(1, places[:, None])).sum(1) + 1)
-    return torch.cat(found) if found else torch.zeros(0, dtype=torch.long)
+        parts.append((scores > scores.gather(1, places[:, None])).sum(1) + 1)
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.long)
 
 
 def report(out: Path, facts: Config) -> str:
