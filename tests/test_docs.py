@@ -24,6 +24,7 @@ COMMAND = re.compile(
     r"^    python ((?:train|evaluate|study)\.py|-m (?:representation|analysis|training\.(?:mine|specialise))) (.*)$",
     re.MULTILINE,
 )
+SCORE = re.compile(r"(?<![\d.])\.\d{4}\b")
 TARGET = re.compile(r"^    make (\w+)|`make (\w+)", re.MULTILINE)
 OTHER_TREES = {DOCS / "log.md", *DOCS.glob("extend/*.md")}  # the words of the day, and of what a page adds
 
@@ -81,6 +82,20 @@ def test_sources_that_pages_name_exist(page):
     for module in re.findall(r"python -m (\w+(?:\.\w+)*)", text):
         path = ROOT / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "findings.md", DOCS / "study.md"], ids=named)
+def test_every_score_stands_in_a_table(page):
+    """A score or difference that prose states is in a table of its page, or of a page that it links."""
+    text = page.read_text(encoding="utf-8")
+    linked = {(page.parent / path).resolve() for path in re.findall(r"\]\(([^)#]+\.md)", text)}
+    rows, prose = [], []
+    for line in "\n".join([text, *(other.read_text(encoding="utf-8") for other in linked)]).splitlines():
+        rows += SCORE.findall(line) if line.startswith("|") else []
+    for line in text.splitlines():
+        prose += [] if line.startswith("|") else SCORE.findall(line)
+    assert prose
+    assert not set(prose) - set(rows)
 
 
 def test_the_readme_is_short():

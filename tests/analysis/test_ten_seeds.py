@@ -1,0 +1,58 @@
+"""The page of ten seeds: its tables are what the program makes of the scores beside it, and its p those of scipy."""
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from tests.started import start
+
+TABLES = Path(__file__).resolve().parents[2] / "docs" / "tables"
+SCORES = TABLES / "ten_seeds.csv.gz"
+ORDER = "models=[eos-causal,lastlayer-causal,lastlayer-bi,multilayer-causal,multilayer-bi,mean-causal,mean-bi]"
+
+
+def rows(text):
+    """Pair -> its cells from the mean on, of every row of a pair in Markdown."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
+    return {cells[0]: cells[-9:] for cells in lines if re.search(r"(causal|bi) - ", cells[0])}
+
+
+@pytest.fixture(scope="module")
+def page():
+    """Title -> text of the sections of the page."""
+    sections = re.split(r"^## ", (TABLES / "ten_seeds.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {title: text for title, _, text in (section.partition("\n") for section in sections)}
+
+
+@pytest.mark.parametrize(
+    ("words", "title", "count"), [(["against=eos-causal"], "Pairs with Model 1", 6), ([], "All pairs", 21)]
+)
+def test_the_program_prints_the_tables_of_the_page(page, tmp_path, words, title, count):
+    printed = start("-m", "analysis", f"scores={SCORES}", ORDER, *words, f"out={tmp_path / 'out'}")
+    assert printed.returncode == 0, printed.stderr
+    of_pairs = printed.stdout.partition("## Main effects")[0]
+    assert len(rows(of_pairs)) == count
+    assert rows(of_pairs) == rows(page[title])
+
+
+def test_p_over_tasks_are_those_of_scipy_after_holm(page):
+    """Of the means over seeds, which is no code of ours but for the rounding to twelve decimals."""
+    with gzip.open(SCORES, "rt", encoding="utf-8") as file:
+        scores = pd.read_csv(file)
+    assert scores.groupby("model")["seed"].nunique().tolist() == [10] * 7
+    means = scores.pivot_table(index="task", columns="model", values="score")
+    others = [name for name in means if name != "eos-causal"]
+    p = np.array(
+        [stats.wilcoxon((means[name] - means["eos-causal"]).round(12), method="exact").pvalue for name in others]
+    )
+    order = np.argsort(p)
+    holm = np.empty(len(p))
+    holm[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    for name, value in zip(others, holm, strict=True):
+        shown = re.search(r"\((<?)(\.\d+)", rows(page["Pairs with Model 1"])[f"{name} - eos-causal"][-1])
+        assert value < float(shown[2]) if shown[1] else value == pytest.approx(float(shown[2]), rel=5e-3)
