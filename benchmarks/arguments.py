@@ -56,10 +56,10 @@ def number_of_sets(default: int) -> int:
     return value
 
 
-def folder_first(example: str) -> Path:
-    """Return the folder that the first word names. Raises `UserError` without it, or where there is no such folder."""
+def folder_first(example: str, or_file: bool = False) -> Path:
+    """Return the folder that the first word names, or file. Raises `UserError` without it, or where there is none."""
     if len(sys.argv) < 2:
         raise UserError(f"Name a folder of runs, such as {example}.")
-    if not Path(sys.argv[1]).is_dir():
+    if not (Path(sys.argv[1]).is_dir() or (or_file and Path(sys.argv[1]).is_file())):
         raise UserError(f"{sys.argv[1]} is not a folder. Name a folder of runs, such as {example}.")
     return Path(sys.argv[1])

@@ -1,6 +1,6 @@
 """After how many seeds `study.py seeds=auto` would have decided, replayed on runs that are there.
 
-    python -m benchmarks.calibrate.looks_replayed runs/embedded/scores orders=200
+    python -m benchmarks.calibrate.looks_replayed runs/embedded/scores orders=200    # or a file of scores
 
 Of the designs with the most seeds each takes its turn as the first, with which the others are compared, in so many
 random orders of the seeds. Printed, per pair: in how many orders it is told apart or equivalent, after how many seeds
@@ -24,7 +24,7 @@ from cli.errors import UserError, guard
 
 def main() -> None:
     """Print the table."""
-    folder = folder_first("runs/embedded/scores")
+    folder = folder_first("runs/embedded/scores", or_file=True)
     orders, rest = taken_out(sys.argv[2:], "orders", 200)
     if rest:
         raise UserError(f"There is no argument {rest[0]!r}. Write orders=200.")

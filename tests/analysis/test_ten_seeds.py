@@ -40,6 +40,28 @@ def test_the_program_prints_the_tables_of_the_page(page, tmp_path, words, title,
     assert rows(of_pairs) == rows(page[title])
 
 
+def lines(text):
+    """The cells of every row of the tables in a text, heads included where they name a number."""
+    cells = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| ")
+    return [row for row in cells if any(cell[-1:].isdigit() for cell in row)]
+
+
+def test_the_page_has_what_chance_alone_tells(page):
+    printed = start("-m", "analysis.aa", f"scores={SCORES}", ORDER)
+    assert len(lines(printed.stdout)) == 8 * 5 + 1
+    assert lines(printed.stdout) == lines(page["Runs of one design against each other"])
+
+
+def test_the_page_has_the_replayed_looks(page):
+    printed = start("-m", "benchmarks.calibrate.looks_replayed", str(SCORES), "orders=200")
+    of = {(first, second): (told, seeds) for first, second, _, told, _, seeds, _ in lines(printed.stdout)}
+    assert len(of) == 42
+    for pair, _, told, seeds, told_second, seeds_second, _ in lines(page["Seeds added until told, replayed"]):
+        one, other = pair.split(" - ")
+        assert (of.pop((one, other)), of.pop((other, one))) == ((told, seeds), (told_second, seeds_second))
+    assert not of
+
+
 def test_p_over_tasks_are_those_of_scipy_after_holm(page):
     """Of the means over seeds, which is no code of ours but for the rounding to twelve decimals."""
     with gzip.open(SCORES, "rt", encoding="utf-8") as file:
