@@ -29,6 +29,7 @@ def page():
     return {title: text for title, _, text in (section.partition("\n") for section in sections)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "title", "count"), [(["against=eos-causal"], "Pairs with Model 1", 6), ([], "All pairs", 21)]
 )
@@ -46,12 +47,14 @@ def lines(text):
     return [row for row in cells if any(cell[-1:].isdigit() for cell in row)]
 
 
+@pytest.mark.slow
 def test_the_page_has_what_chance_alone_tells(page):
     printed = start("-m", "analysis.aa", f"scores={SCORES}", ORDER)
     assert len(lines(printed.stdout)) == 8 * 5 + 1
     assert lines(printed.stdout) == lines(page["Runs of one design against each other"])
 
 
+@pytest.mark.slow
 def test_the_page_has_the_replayed_looks(page):
     printed = start("-m", "benchmarks.calibrate.looks_replayed", str(SCORES), "orders=200")
     of = {(first, second): (told, seeds) for first, second, _, told, _, seeds, _ in lines(printed.stdout)}
