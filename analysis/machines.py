@@ -48,6 +48,7 @@ def main() -> None:
     frames, notes = of.shared({name: frame for name, (frame, *_) in read.items()})
     designs = {name: of.of_runs(read[name][1], frame) for name, frame in frames.items()}
     labels = list(next(iter(designs.values())))
+    designs = {name: {label: some[label] for label in labels} for name, some in designs.items()}  # pairs one way round
     control = choose_control(read[next(iter(read))][1], labels, settings.against, labels)
     tasks = frames[next(iter(frames))]["task"].unique().tolist()
     try:

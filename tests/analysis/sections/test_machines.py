@@ -87,6 +87,16 @@ def test_the_other_way_is_another_verdict(folder, command):
     assert "c - b (told apart, c ahead on usual; told apart, b ahead on turned)" in printed
 
 
+def test_the_order_of_designs_in_a_file_is_none_of_their_pairs(folder, command):
+    cube = scores()
+    turned = folder("turned", scores(0.0004)[[2, 0, 1]], designs=["c", "a", "b"])
+    beside = folder("beside", scores(0.0004))
+    usual = folder("usual", cube)
+    of_turned, of_beside = (command([usual, path]).replace("turned", "beside") for path in (turned, beside))
+    assert "The verdict is the same on all 2 machines (3 pairs: told apart" in of_turned
+    assert of_turned == of_beside
+
+
 def test_against_one_design(folder, command):
     printed = command([folder("usual", scores()), folder("other", scores(0.0004))], "against=b")
     assert "(2 pairs: told apart 1," in printed
