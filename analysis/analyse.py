@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.control.rule import Control, require
+from analysis.control.rule import NO_PROOF, Control, require
 from analysis.grids.grid import Grid
 from analysis.manifests.compared_keys import check_factors
 from analysis.manifests.designs import Design, ScoreSource
@@ -110,6 +110,7 @@ def analyse(settings: Settings) -> Result:
         references={label: scores.designs[label] for label in shown if label not in named},
         whole_frame=frame,
         footnotes=rule.footnotes,
+        proved=NO_PROOF not in rule.notes,
     )
     given = answers(material)
     notes = [*scores.naming, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]

@@ -34,17 +34,24 @@ def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
     ahead, behind, ends = _sides(pair, settings)
     shared = f"{best} and {means.index[1]} share" if means.iloc[0] == means.iloc[1] else f"{best} has"
     head = f"{shared} the highest mean of {len(means)} designs over {where} ({score(means.iloc[0])})"
+    if other != means.index[1] and means.iloc[0] > means.iloc[1]:
+        head += f", {score(means.iloc[0] - means.iloc[1])} above {means.index[1]}, with which it was not compared"
     if pair["n_zero"] == pair["n_pairs"]:
         return f"{head}. It scores as {other} does on every task, so there is nothing to test."
     size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
     typical, of = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size, _tested_tasks(pair, settings)
     rests = [of.about.get((pair["first"], pair["second"]), "") for of in answers if of.name == INFLUENCE]
-    sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, settings), *rests]
+    sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, settings, _of(material)), *rests]
     return " ".join(filter(None, sentences))
 
 
-def _told(pair: pd.Series, settings: Settings) -> str:
-    """Say whether the difference is told of the designs, and by which tests."""
+def _of(material: Material) -> str:
+    """Return of what a difference is told: nothing is said of designs where no manifest shows what they differ in."""
+    return "of the designs" if material.proved else "of these models"
+
+
+def _told(pair: pd.Series, settings: Settings, of: str) -> str:
+    """Say whether the difference is told, and by which tests."""
     after, seeds, raw = after_correction(settings), int(pair["n_seeds"]), equals(pair["p_adjusted"])
     after += f" over {int(pair['family_size']):,} pairs" if after and pair["family_size"] > 1 else ""
     if pair["reachable"] != "yes":
@@ -55,18 +62,18 @@ def _told(pair: pd.Series, settings: Settings) -> str:
     if pair["copies"]:
         return f"This speaks of these encoders alone (p {raw} over tasks{after}): {COPIES}."
     if seeds < FEWEST_SEEDS:
-        apart, of = SAME_DESIGN
+        apart, pairs = SAME_DESIGN
         return (
             f"This speaks of these runs alone (p {raw} over tasks{after}): runs of one design differ, too (p at most"
-            f" .05 over 40 tasks in {apart} of {of} pairs of such runs), and a claim about designs takes {FEWEST_SEEDS}"
-            " seeds of each or more."
+            f" .05 over 56 tasks in {apart} of {pairs} pairs of such runs), and a claim about designs takes"
+            f" {FEWEST_SEEDS} seeds of each or more."
         )
     differ = settings.correction == RESAMPLED
     over_tasks, after = (after, after_correction(settings, seeds=True)) if differ else ("", after)
     runs = "" if pair["seeds_paired"] else " or more of each, unpaired"
     over_seeds = f"p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{runs}{after}"
     tests = f"p {raw} over tasks{over_tasks} and {over_seeds}"
-    return f"This is {'told' if pair['told'] else 'not told'} of the designs: {tests}."
+    return f"This difference is {'told' if pair['told'] else 'not told'} {of}: {tests}."
 
 
 def verdict(material: Material, answers: Sequence[Answer] = ()) -> str:
@@ -75,7 +82,7 @@ def verdict(material: Material, answers: Sequence[Answer] = ()) -> str:
     What the answers have to say about the pair that it speaks of follows its own sentences.
     """
     settings, control, odd = material.settings, material.control, material.odd
-    sentence = "Verdict: " + paragraph(material.matrix, material.pairs, settings, control, answers)
+    sentence = "Verdict: " + paragraph(material.matrix, material.pairs, settings, control, answers, of=_of(material))
     tasks = [] if odd is None else list(dict.fromkeys(odd["task"]))
     if not tasks:
         return sentence
@@ -86,13 +93,20 @@ def verdict(material: Material, answers: Sequence[Answer] = ()) -> str:
     blocks = {kind: [task for task in block if task in rest.index] for kind, block in material.blocks.items()}
     kept = {kind: block for kind, block in blocks.items() if block}
     pairs = compare_pairs(rest, kept, settings, control, material.frame)
-    return f"{sentence} Without the {which}: {paragraph(rest, pairs, settings, control)}"
+    return f"{sentence} Without the {which}: {paragraph(rest, pairs, settings, control, of=_of(material))}"
 
 
 def paragraph(
-    matrix: pd.DataFrame, pairs: pd.DataFrame, settings: Settings, control: str = "", answers: Sequence[Answer] = ()
+    matrix: pd.DataFrame,
+    pairs: pd.DataFrame,
+    settings: Settings,
+    control: str = "",
+    answers: Sequence[Answer] = (),
+    *,
+    of: str = "of the designs",
 ) -> str:
-    """Return the sentences. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together.
+    """Return the sentences. matrix: tasks x designs; pairs: the pairs table, whose last type is all tasks together;
+    of: what a difference is told of.
 
     The design of the highest mean is tested against the next; with a `control`, against that, since no other pair was
     compared.
@@ -113,7 +127,7 @@ def paragraph(
         return f"{head}. Their scores are equal on every task, so there is nothing to test."
     more = [answer.about.get((pair["first"], pair["second"]), "") for answer in answers]
     sentences = [f"{head}.", _typical(pair, settings), _mean_against(pair, matrix, settings)]
-    return " ".join(filter(None, [*sentences, _significance(pair, settings, what), *more]))
+    return " ".join(filter(None, [*sentences, _significance(pair, settings, what, of), *more]))
 
 
 def _spoken_of(
@@ -171,7 +185,7 @@ def _mean_against(pair: pd.Series, matrix: pd.DataFrame, settings: Settings) -> 
     )
 
 
-def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
+def _significance(pair: pd.Series, settings: Settings, what: str, of: str) -> str:
     size, raw, floor = int(pair["family_size"]), "", fraction(pair["p_min"])
     after, seeds_after = after_correction(settings), after_correction(settings, seeds=True)
     if after:
@@ -190,15 +204,15 @@ def _significance(pair: pd.Series, settings: Settings, what: str) -> str:
     if pair["copies"]:
         return f"{what} between these encoders: {over_tasks}; {least}. No claim about designs: {COPIES}."
     if seeds < FEWEST_SEEDS:
-        apart, of = SAME_DESIGN
+        apart, pairs = SAME_DESIGN
         return (
             f"{what} between these runs: {over_tasks}; {least}. No claim about designs: that takes {FEWEST_SEEDS}"
-            f" seeds or more of each, since runs of one design differ too (p at most .05 over 40 tasks in {apart}"
-            f" of {of} pairs of such runs, ten seeds of four designs)."
+            f" seeds or more of each, since runs of one design differ too (p at most .05 over 56 tasks in {apart}"
+            f" of {pairs} pairs of such runs, ten seeds of seven designs)."
         )
     word = "is" if pair["told"] else "is not"
     runs = f"the {seeds} seeds" if pair["seeds_paired"] else f"all runs, unpaired, {seeds} or more of each,"
     return (
-        f"{what} {word} told of the designs: over tasks {over_tasks}; over tasks and {runs}"
+        f"{what} {word} told {of}: over tasks {over_tasks}; over tasks and {runs}"
         f" p {equals(pair['p_seeds_adjusted'])}{seeds_after}; {least}."
     )

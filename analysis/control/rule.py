@@ -15,7 +15,7 @@ from records.identity import below
 
 NO_PROOF = (
     "No manifest stands beside these scores, so nothing shows that the designs differ in the factors alone:"
-    " the tests compare models, not designs."
+    " the tests compare models, and what a table says of designs is to be read of these models."
 )
 MOST_NOTES = 6
 

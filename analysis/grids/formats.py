@@ -13,7 +13,7 @@ def typeset(text: str) -> str:
     Markdown, csv and the screen keep the hyphen, which one can type and search for.
     """
     signs = text.replace(" - ", f" {MINUS} ").replace("+-", "\N{PLUS-MINUS SIGN}")
-    return re.sub(r"(?<![\w.)\]])-(?=\.?\d)", MINUS, signs)
+    return re.sub(r"(?<![\w.)\]])-(?=\.?\d)|(?<=\bW)-(?!\w)", MINUS, signs)  # W-: the rank sum of losses
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,9 @@ def _told(best: pd.DataFrame) -> str:
     if (best["n_seeds"] < FEWEST_SEEDS).all():
         return ""
     names = [f"{row['design']} on {row['type']}" for row in told.to_dict("records")]
+    if (best["reachable"] != "yes").all():
+        least = fraction(best["p_min_adjusted"].min())
+        return f"None can be told the best of a type: so few tasks allow no p below {least} over the {len(best)} types."
     return f"Told the best of a type: {listed(names, 8) if names else f'none, on any of the {len(best)}'}."
 
 
@@ -106,9 +109,13 @@ def _claimed(material: Material, pairs: pd.DataFrame, types: Types, settings: Se
     if names.keys() != FIVE or sum(cell in FIVE for cell in cells) > len(FIVE) or len(material.designs) > MOST_DESIGNS:
         return []
     among = list(names.values())
-    best = best_by_type(pairs_among(pairs, among), material.matrix[among], types, settings).set_index("type")
+    asked = {kind: types[kind] for of_cell in CLAIMED.values() for kind in of_cell if kind in types}
+    if not asked:
+        return []
+    best = best_by_type(pairs_among(pairs, among), material.matrix[among], asked, settings).set_index("type")
     parts = [f"{names[cell]} on {kind}: {_held(best, names[cell], kind)}" for cell in CLAIMED for kind in CLAIMED[cell]]
-    return [f"Published as the best of the five designs by type (Tang and Yang 2024): {'; '.join(parts)}."]
+    after = f",{after_correction(settings)} over the {len(asked)} types that it names" if len(asked) > 1 else ""
+    return [f"Published as the best of the five designs by type (Tang and Yang 2024{after}): {'; '.join(parts)}."]
 
 
 def _held(best: pd.DataFrame, name: str, kind: str) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.drawings.canvas import canvas, list_axes, panel_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
-from analysis.drawings.style import BLACK, BLUE, LINE, MOST_DESIGNS
+from analysis.drawings.style import BLACK, LINE, MOST_DESIGNS
 from analysis.grids.formats import Numbers, equals, fraction, percent, score
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
@@ -24,6 +24,7 @@ from analysis.questions.compared_pairs import (
     pairs_among,
     seed_cube,
 )
+from analysis.questions.pair_figures import LOOKS
 from analysis.questions.pair_texts import correction_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, claims, mark_of, marked_cell, star_legend
@@ -193,13 +194,13 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
     down = -(-len(types) // across)
     figure = canvas(inches(names.values()) + 0.4 + 1.9 * across, 0.7 + down * (0.75 + LINE * 1.15 * len(names)))
     grid = panel_axes(figure, len(types), across, sharey=True)
-    looks = {"*": BLUE, "(*)": "white", "": "white"}
+    looks = {"*": LOOKS["told"], "(*)": LOOKS["runs"], "": LOOKS["no"]}
     for axes, kind in zip(grid, types, strict=True):
         rows = shown[shown["type"] == kind].to_dict("records")
         for place, row in enumerate(rows):
-            mark = mark_of(row, settings)
-            axes.hlines(place, row["low"], row["high"], color=BLUE if mark else BLACK, linewidth=1.3)
-            axes.plot(row["mean"], place, "o", color=BLUE if mark else BLACK, markerfacecolor=looks[mark], markersize=5)
+            look = looks[mark_of(row, settings)]
+            axes.hlines(place, row["low"], row["high"], color=look["color"], linewidth=1.3)
+            axes.plot(row["mean"], place, markersize=5, **look)
         axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
         list_axes(axes, len(rows), 4, settings.numbers)
         axes.set_title(f"{kind} (n = {len(types[kind])})")
@@ -207,11 +208,12 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
     figure.supxlabel(f"mean difference from {short_names([reference])[reference]}", fontsize=8)
     counts = [f"{kind} {int(rows['told'].sum())}" for kind, rows in shown.groupby("type", sort=False)]
     alt = f"Differences of {len(names)} designs from {reference} on {len(types)} types. Told: {', '.join(counts)}."
-    filled = (
-        "filled: told of the designs; blue: of these runs"
-        if claims(shown)
-        else "none is filled: no claim about designs"
-    )
+    filled = "blue discs: told of the designs; diamonds: of these runs alone"
+    if not claims(shown):
+        filled = "no claim about designs"
+    elif (shown["reachable"] != "yes").all():
+        least = f"{fraction(shown['p_min_adjusted'].min())}, the smallest p that so many tasks allow"
+        filled = f"{filled}; no difference can be told of the designs, with {least} after the correction"
     caption = (
         f"Mean difference from {reference} on each type of task with its {percent(settings.alpha)} interval"
         f" {over_what(shown)}, uncorrected; each panel has its own scale; {filled}. {sentence}"

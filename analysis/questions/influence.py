@@ -31,7 +31,7 @@ def answer(material: Material) -> Answer | None:
     """Return the table `influence` of the pairs told of the designs, with too few seeds by p alone."""
     pairs, settings = material.pairs_on(material.last), material.settings
     shown = np.flatnonzero(_shown(pairs))
-    if not len(shown):
+    if not len(shown) or len(material.matrix) < 2:
         return None
     if len(pairs) > MOST_PAIRS or len(material.matrix) > EXACT_UP_TO or settings.correction == RESAMPLED:
         few = f"up to {MOST_PAIRS} pairs and {EXACT_UP_TO:,} tasks, and a correction without resampling"
@@ -87,14 +87,16 @@ def _row(material: Material, place: int, without: _Without) -> dict[str, Any]:
         apart = np.sign(again["w_plus"] - again["w_minus"]).to_numpy() != side.to_numpy()
         return bool(apart[0] or not _shown(again)[0])
 
-    carried = [tasks[k] for k in carriers(differences, float(side.iloc[0]), turned, MOST_TASKS)]
-    first = tasks[int(np.argmax(differences * side.iloc[0]))]
+    alone = [k for k in range(len(tasks)) if turned([k])]
+    p_without = [_larger_p(without([task]).iloc[[place]])[0] for task in tasks]
+    most = max(alone or range(len(tasks)), key=lambda k: (p_without[k], differences[k] * side.iloc[0]))
+    carried = [most] if alone else carriers(differences, float(side.iloc[0]), turned, MOST_TASKS)
     row = {**pair[["first", "second", "n_seeds", "hodges_lehmann"]].iloc[0], "p": _larger_p(pair)[0]}
-    row |= {"largest_task": first, "p_without_largest": _larger_p(without([first]).iloc[[place]])[0]}
-    row |= {"n_carriers": len(carried) or np.nan, "carriers": BETWEEN.join(carried), "n_tasks": len(tasks)}
-    row |= {"p_without_carriers": np.nan, "within_reach": True}
+    row |= {"task_of_most": tasks[most], "p_without_one": p_without[most], "n_alone": len(alone)}
+    row |= {"n_carriers": len(carried) or np.nan, "carriers": BETWEEN.join(tasks[k] for k in carried)}
+    row |= {"n_tasks": len(tasks), "p_without_carriers": np.nan, "within_reach": True}
     if carried:
-        fewer = without(carried).iloc[[place]]
+        fewer = without([tasks[k] for k in carried]).iloc[[place]]
         row["p_without_carriers"], row["within_reach"] = _larger_p(fewer)[0], fewer["reachable"].iloc[0] == "yes"
     return row
 
@@ -106,22 +108,24 @@ def _sentence(row: Row) -> str:
     if not row["within_reach"]:
         without = f"Without any {row['n_carriers']:.0f} of the {row['n_tasks']} tasks"
         return f"{without} no result could pass, since the smallest p that is possible would be above the level."
-    tasks = row["carriers"].split(BETWEEN)
+    tasks, p = row["carriers"].split(BETWEEN), equals(row["p_without_carriers"])
+    many, told = row["n_seeds"] >= FEWEST_SEEDS, "it is not told"
+    if row["n_alone"] > 1:
+        which = f"without any one of {row['n_alone']} of the {row['n_tasks']} {told if many else 'it does not pass'}"
+        return f"The lead rests on single tasks: {which} (without {tasks[0]} p {p}, the largest)."
     which = "this task" if len(tasks) == 1 else f"these {len(tasks)} tasks"
-    what = "it is not told: " if row["n_seeds"] >= FEWEST_SEEDS else ""
-    return (
-        f"The lead rests on {which} of {row['n_tasks']}: {listed(tasks)}; without {'it' if len(tasks) == 1 else 'them'}"
-        f" {what}p {equals(row['p_without_carriers'])}."
-    )
+    without = f"without {'it' if len(tasks) == 1 else 'them'} {f'{told}: ' if many else ''}p {p}"
+    return f"The lead rests on {which} of {row['n_tasks']}: {listed(tasks)}; {without}."
 
 
 def _grid(table: pd.DataFrame, material: Material) -> Grid:
     def cells(row: Row) -> list[Cell]:
-        without = Cell(fraction(row["p_without_largest"]), below=(row["largest_task"],))
+        without = Cell(fraction(row["p_without_one"]), below=(row["task_of_most"],))
         carried = Cell(f"> {MOST_TASKS}")
         if row["carriers"]:
             names = row["carriers"].split(BETWEEN)
             below = tuple(names) if len(names) <= SAID else ()
+            below += (f"or one of {row['n_alone'] - 1} others",) if row["n_alone"] > 1 else ()
             carried = Cell(str(len(names)), below=below) if row["within_reach"] else Cell(f"any {len(names)}")
         size = settings.numbers.signed(row["hodges_lehmann"])
         return [*map(Cell, (pair_name(row), size, fraction(row["p"]))), without, carried]
@@ -131,11 +135,11 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
     over = tasks_text(material.last, len(material.blocks[material.last]))
     caption = (
         f"Which of {over} carry each difference {which}. p:{after_correction(settings)} over tasks, or over tasks and"
-        " seeds where that is larger, with all tasks and without the task of the largest difference in favour of the"
-        " design ahead. Rests on: how many tasks, those of the largest differences in its favour, must go until that is"
-        f" so no more when all pairs are compared again; named up to {SAID}. They are chosen by"
+        " seeds where that is larger, with all tasks, and the largest without one of them. Rests on: how many tasks"
+        " must go until that is so no more when all pairs are compared again, any one or several of the largest"
+        f" differences in favour of the design ahead; named up to {SAID}. They are chosen by"
         " the scores, so that no p without them is a test. Any: without any so many tasks no result could pass."
     )
-    header = [PAIR, "HL", "p", "p without the largest", "Rests on"]
+    header = [PAIR, "HL", "p", "p without one task", "Rests on"]
     grid = Grid("influence", caption, header, title="What the differences rest on")
     return filled(grid, table, cells, settings.rows_shown, "pairs; influence.csv has all.")

@@ -51,6 +51,7 @@ class Material:
     references: dict[str, Design] = field(default_factory=dict)  # untrained references whose scores `gain` uses
     whole_frame: pd.DataFrame = field(default_factory=pd.DataFrame)  # `frame` with the scores of the references
     footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
+    proved: bool = True  # manifests show that the designs differ in the factors alone
 
     @property
     def tasks(self) -> list[str]:

@@ -11,7 +11,7 @@ from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.variance import NOISE, REST, mean_squares
 
 FEWEST_SEEDS = 3  # for a claim about designs: with two the interval covers 90 % (docs/decisions/seeds.md)
-SAME_DESIGN = (46, 180)  # pairs of runs of one design with p <= .05 over 40 tasks, of all (docs/calibration.md)
+SAME_DESIGN = (114, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all (docs/calibration.md)
 AT_ONCE = 2_000_000  # differences held in memory
 
 

@@ -49,16 +49,33 @@ def influence_of(path, differences, analyse_words):
 
 
 def test_the_verdict_names_the_tasks_that_carry_it(tmp_path, analyse_words):
-    """12 tasks, W- = 5 + 6 = 11: p .0269; without the largest 11 of 66, p .0537, where .001 were possible."""
+    """12 tasks, W- = 5 + 6 = 11: p .0269; without one of the six largest still 11, but of 66: p .0537."""
     differences = np.arange(1, 13) / 100 * np.where(np.isin(np.arange(1, 13), (5, 6)), -1, 1)
     result, answer = influence_of(tmp_path, differences, analyse_words)
     row = answer.frames["influence"].iloc[0]
     assert (row["n_carriers"], row["carriers"], row["within_reach"]) == (1, "t11", True)
     assert row["p"] == pytest.approx(2 * p_without(differences, []))
     assert row["p_without_carriers"] == pytest.approx(2 * p_without(differences, [11]))
+    alone = [2 * p_without(differences, [k]) for k in range(12)]
+    assert row["n_alone"] == sum(p > 0.05 for p in alone) == 6
+    assert (row["task_of_most"], row["p_without_one"]) == (row["carriers"], pytest.approx(max(alone)))
+    said = "The lead rests on single tasks: without any one of 6 of the 12 it does not pass (without {} p = .0537, "
+    assert said.format(row["carriers"]) in result.verdict
+    assert said.format(row["carriers"]) in result.summary
+    assert (answer.grids[0].rows[0][-1].text, answer.grids[0].rows[0][-1].below) == (
+        "1",
+        (row["carriers"], "or one of 5 others"),
+    )
+
+
+def test_one_task_alone_carries_it(tmp_path, analyse_words):
+    """12 tasks, W- = 11: p .0269; without the largest still 11, but of 66: p .0537; without another 10 at most."""
+    differences = np.arange(1, 13) / 100 * np.where(np.arange(1, 13) == 11, -1, 1)
+    result, answer = influence_of(tmp_path, differences, analyse_words)
+    row = answer.frames["influence"].iloc[0]
+    assert sum(2 * p_without(differences, [k]) > 0.05 for k in range(12)) == 1
+    assert (row["n_alone"], row["carriers"]) == (1, "t11")
     assert "The lead rests on this task of 12: t11; without it p = .0537." in result.verdict
-    assert "The lead rests on this task of 12" in result.summary
-    assert (answer.grids[0].rows[0][-1].text, answer.grids[0].rows[0][-1].below) == ("1", ("t11",))
 
 
 def test_so_few_tasks_that_none_carries_it(tmp_path, analyse_words):
@@ -66,7 +83,7 @@ def test_so_few_tasks_that_none_carries_it(tmp_path, analyse_words):
     result, answer = influence_of(tmp_path, np.arange(1, 9) / 100, analyse_words)
     row = answer.frames["influence"].iloc[0]
     assert (row["n_carriers"], row["carriers"], row["within_reach"]) == (3, "t7; t6; t5", False)
-    assert (row["p"], row["p_without_largest"], row["p_without_carriers"]) == (2 / 2**8, 2 / 2**7, 2 / 2**5)
+    assert (row["p"], row["p_without_one"], row["p_without_carriers"]) == (2 / 2**8, 2 / 2**7, 2 / 2**5)
     assert "Without any 3 of the 8 tasks no result could pass" in result.verdict
     assert "rests on" not in result.verdict + result.summary
     assert answer.grids[0].rows[0][-1].text == "any 3"

@@ -170,7 +170,7 @@ def test_the_verdict_speaks_with_its_test_and_names_the_tasks_that_make_the_mean
     assert p <= 0.05
     said = {
         1: f"The difference between these runs: p = {fraction(p)} after Holm over 3 pairs",
-        3: f"The difference is not told of the designs: over tasks p = {fraction(p)} after Holm over 3 pairs",
+        3: f"The difference is not told of these models: over tasks p = {fraction(p)} after Holm over 3 pairs",
     }
     assert said[seeds] in line
     assert ("No claim about designs: that takes 3 seeds" in line) == (seeds == 1)

@@ -125,7 +125,7 @@ def test_three_runs_each_that_share_fewer_seeds_are_compared_unpaired(csvs, anal
     assert (pairs["seeds_paired"] == (pairs["second"] != "d")).all()
     assert (pairs["n_seeds"] == 3).all()
     assert pairs.loc[pairs["second"] == "d", "told"].all()
-    assert "told of the designs: over tasks p" in found.verdict
+    assert "told of these models: over tasks p" in found.verdict
     assert "over tasks and all runs, unpaired, 3 or more of each, p" in found.verdict
     (note,) = [note for note in found.notes if "unpaired" in note]
     assert "common to the two designs of d - a, d - b, d - c: over tasks" in note

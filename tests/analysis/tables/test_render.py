@@ -121,7 +121,7 @@ def test_verdict(result):
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
     once = "No claim about designs: that takes 3 seeds or more of each, since runs of one design differ too"
     assert (
-        f"corrected .00293. {once} (p at most .05 over 40 tasks in 46 of 180 pairs of such runs, ten seeds of four"
+        f"corrected .00293. {once} (p at most .05 over 56 tasks in 114 of 315 pairs of such runs, ten seeds of seven"
         " designs)." in result.verdict
     )
     assert "signific" not in result.verdict
@@ -137,10 +137,10 @@ def test_two_sentences_come_first(result, by_three, filled, analyse_words):
     ends = f"[{signed(pair['hl_low'])}, {signed(pair['hl_high'])}]"
     told = f"p = .00293 over tasks and p {over_seeds} over tasks and 3 seeds"
     sentence = f"{head}; {size} (95 % interval {ends}, uncorrected)."
-    assert by_three.summary == f"{sentence} This is told of the designs: {told} after Holm over 3 pairs."
+    assert by_three.summary == f"{sentence} This difference is told of the designs: {told} after Holm over 3 pairs."
     assert result.summary == (
         f"{sentence} This speaks of these runs alone (p = .00293 over tasks after Holm over 3 pairs): runs of one"
-        " design differ, too (p at most .05 over 40 tasks in 46 of 180 pairs of such runs), and a claim about designs"
+        " design differ, too (p at most .05 over 56 tasks in 114 of 315 pairs of such runs), and a claim about designs"
         " takes 3 seeds of each or more."
     )
     few = analyse_words(f"scores={filled.root}", "types=[Retrieval]").summary
@@ -173,6 +173,11 @@ def test_verdict_against_a_control(filled, filled_by_seed, result, analyse_words
     assert f" and {score(lead)} above eos-causal. On the typical task multilayer-bi is " in line
     assert " ahead of eos-causal (Hodges-Lehmann, 95 % interval [+" in line
     assert "The difference from eos-causal between these runs: p = .00195 after Holm over 2 pairs" in line
+    of, means = analyse_words(f"scores={filled.root}", "against=eos-causal"), result.material.matrix.mean()
+    above = (
+        f", {score(means['multilayer-bi'] - means['mean-bi'])} above mean-bi, with which it was not compared; on the"
+    )
+    assert above in of.summary
     assert "No claim about designs: that takes 3 seeds" in line
     line = analyse_words(f"scores={filled_by_seed.root}", "against=eos-causal").verdict
     assert (
@@ -245,6 +250,15 @@ def test_what_every_row_says_is_said_once():
         Grid("x", "Caption.", ["Type", "p"], [[Cell(kind), Cell("1", below=("n.a.: p >= .05",))] for kind in "ab"])
     )
     assert of_p.caption == "Caption. n.a. in every row: p >= .05."
+
+
+def test_the_reason_of_most_rows_is_said_once_where_others_have_another():
+    rows = [[Cell(name), Cell("1", below=(f"n.a.: p >= {least}",))] for name, least in zip("abc", "223", strict=True)]
+    once = said_once(Grid("x", "Caption.", ["Pair", "STS"], rows))
+    assert once.caption == "Caption. n.a. in every row: STS p >= 2 (unless it says another)."
+    assert [row[1].below for row in once.rows] == [(), (), ("n.a.: p >= 3",)]
+    rows[1] = [Cell("b"), Cell("1")]
+    assert said_once(Grid("x", "Caption.", ["Pair", "STS"], rows)).rows == rows, "b is not n.a."
 
 
 def test_latex_escapes():

@@ -146,6 +146,7 @@ def test_signs_are_set_alike():
     assert typeset("b - a: -.0123, 0.0 +- 0.5 %, [-1.20, +.1], t-5") == (
         f"b {MINUS} a: {MINUS}.0123, 0.0 \N{PLUS-MINUS SIGN} 0.5 %, [{MINUS}1.20, +.1], t-5"
     )
+    assert typeset("(W+ - W-) / (W+ + W-)") == f"(W+ {MINUS} W{MINUS}) / (W+ + W{MINUS})"
 
 
 def test_a_file_of_names_and_names_new_and_old_choose(root, tmp_path, analyse_words):
