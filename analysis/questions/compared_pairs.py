@@ -13,7 +13,7 @@ from analysis.statistics.correction import CORRECTIONS, FLOORS, RESAMPLED, Corre
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.effect_sizes import effect_sizes
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
-from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
+from analysis.statistics.seeds import copies, over_tasks_and_seeds, two_sided
 from analysis.statistics.wilcoxon import SignedRank, signed_rank, signed_ranks
 
 ALL = "All"
@@ -88,8 +88,9 @@ def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
 
 
 def common_seeds(cube: Floats) -> Floats:
-    """Return [designs, tasks, seeds] of the seeds that all designs have on all tasks."""
-    return cube[:, :, ~np.isnan(cube).any(axis=(0, 1))]
+    """Return [designs, tasks, seeds] of the seeds that all designs have on all tasks; of copies of one run one seed."""
+    runs = cube[:, :, ~np.isnan(cube).any(axis=(0, 1))]
+    return runs[:, :, :1] if copies(runs).all() else runs
 
 
 def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> tuple[Ints, Ints]:

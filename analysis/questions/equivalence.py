@@ -168,11 +168,13 @@ def _notes(last: pd.DataFrame, settings: Settings) -> list[str]:
     small = int((last["told_apart"] & last["within_margin"]).sum())
     yet = f" ({small} of them {within(settings)} all the same)" if small else ""
     pairs = "pair" if len(last) == 1 else "pairs"
+    few = (
+        "" if claims(last) else f", as nothing is of designs with fewer than {FEWEST_SEEDS} seeds, copies counted once"
+    )
     return [
         f"Of {len(last):,} {pairs} on {last['type'].iloc[0]}: {TOLD} {counts[TOLD]:,}{yet}, {within(settings)}"
         f" {counts[EQUIVALENT]:,}, {NOT_TOLD} {counts[NOT_TOLD]:,} (rope= is the margin; what is"
-        f" {NOT_TOLD} is neither shown to differ nor to be {EQUIVALENT}"
-        f"{'' if claims(last) else f', as nothing is of designs with fewer than {FEWEST_SEEDS} seeds'})."
+        f" {NOT_TOLD} is neither shown to differ nor to be {EQUIVALENT}{few})."
     ]
 
 

@@ -141,6 +141,9 @@ def conclusion(pairs: pd.DataFrame, spreads: pd.DataFrame, machines: list[str], 
     finding, every = _of_verdicts(pairs[pairs["verdict"] != "no claim"], machines, settings), spreads.iloc[0]
     if every["n_seeds"] < FEWEST_SEEDS:
         return finding or f"Nothing is claimed: that takes {FEWEST_SEEDS} seeds or more of each design on each machine."
+    if np.isnan(every["ratio"]):
+        alike = "Each design scores alike with every seed, so there is no spread to hold a machine's against."
+        return " ".join(filter(None, [finding, alike]))
     words = {NOT_TOLD: "not told to be smaller or larger", "like": f"like it, within a factor of {LIKE}"}
     of_machine, of_seed = (_finer(settings, every[f"sd_{name}"]) for name in OVER)
     moved = (

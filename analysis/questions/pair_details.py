@@ -95,7 +95,7 @@ def _notes(material: Material) -> list[str]:
     open_ended = pairs.loc[np.isinf(pairs["hl_low"]), "type"].unique().tolist()
     if open_ended:
         notes.append(
-            f"{', '.join(open_ended)}: so few tasks attain no distribution-free {percent(material.settings.alpha)}"
-            " interval, so the ends of the Hodges-Lehmann interval are infinite."
+            f"{', '.join(open_ended)}: so few tasks with a difference attain no distribution-free"
+            f" {percent(material.settings.alpha)} interval, so the ends of the Hodges-Lehmann interval are infinite."
         )
     return notes

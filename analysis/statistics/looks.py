@@ -31,15 +31,17 @@ def p_of_look(cube: Floats, first: Ints, second: Ints, margin: float) -> dict[st
 
     cube: [designs, tasks, seeds], complete, FEWEST_SEEDS or more. `p_tasks` (signed-rank, seed means as scores) and
     `p_seeds` (the mean over tasks and seeds) are of a difference, the former 1 where the two point to different sides;
-    `within_tasks` and `within_seeds`, the same of one-sided tests, of equivalence within the margin.
+    `within_tasks` and `within_seeds`, the same of one-sided tests, of equivalence within the margin. The p over seeds
+    are 1 where nothing can be said of other seeds: one task, or copies of one run.
     """
     means = cube.mean(axis=2)
     differences, seeds = means[second] - means[first], over_tasks_and_seeds(cube, first, second)
     test = signed_rank(differences)
+    over_seeds = {"p_seeds": two_sided(seeds), "within_seeds": outside(seeds, margin)}
     alike = np.sign(test.w_plus - test.w_minus) == np.sign(seeds.mean_seeds)
     of_tasks = {"p_tasks": np.where(alike, test.p, 1.0), "within_tasks": np.maximum(*one_sided(differences, margin))}
-    of_seeds = {"p_seeds": two_sided(seeds), "within_seeds": outside(seeds, margin)}
-    return {"difference": seeds.mean_seeds, **of_tasks, **of_seeds}
+    of_seeds = {name: np.nan_to_num(p, nan=1.0) for name, p in over_seeds.items()}
+    return {"difference": differences.mean(axis=1), **of_tasks, **of_seeds}
 
 
 def over_looks(p: Floats, seeds: int, looks: tuple[int, ...]) -> Floats:

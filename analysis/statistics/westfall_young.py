@@ -16,6 +16,8 @@ def westfall_young(p: Floats, signed_ranks: Ints) -> Floats:
     any set of true hypotheses has its own law, whatever the others are. Exact up to 17 tasks, else 9,999 random
     patterns (seed 0) with p = (b + 1) / (m + 1).
     """
+    if not signed_ranks.any():  # no pair differs on any task, so that there is nothing to flip
+        return p
     patterns, flips, exact = sign_patterns(signed_ranks.shape[1], DRAWS)
     order = np.argsort(p, kind="stable")
     ranks, least, as_small = signed_ranks[order], p[order] * (1 + 1e-9), np.zeros(len(p), dtype=np.int64)

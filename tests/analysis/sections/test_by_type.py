@@ -125,6 +125,17 @@ def test_one_seed_makes_no_claim_and_one_type_has_no_table():
     assert best_by_type.answer(single) is None
 
 
+def test_copies_of_one_run_are_one_seed():
+    """Three seeds of encoders that nothing trained; one that differs makes three of them."""
+    scores = planted()[:, :, None].repeat(3, axis=2)
+    of = material(scores, FIVE)
+    test = design_by_type.answer(of).facts["design_by_type"]
+    assert (test["n_seeds"], test["told"]) == (1, False)
+    assert "no claim about designs" in design_by_type.answer(of).about["eos-causal", "multilayer-bi"]
+    scores[0, 0, 0] += 1e-6
+    assert design_by_type.answer(material(scores, FIVE)).facts["design_by_type"]["told"]
+
+
 def test_many_designs_are_compared_by_their_highest():
     scores = noise(2, 15) + np.linspace(0, 0.1, 15)[:, None]
     of = material(scores[:, :, None], [f"d{k:02}" for k in range(15)], control="d00")

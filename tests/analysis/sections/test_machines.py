@@ -133,6 +133,13 @@ def test_the_same_scores_have_no_spread_over_machines(folder, command):
     assert "the first is smaller (ratio .00" in printed
 
 
+def test_copies_of_one_run_have_no_spread_that_a_machine_could_be_held_against(folder, command):
+    copied = [cube[:, :, :1].repeat(3, axis=2) for cube in (scores(), scores(0.0004))]
+    printed = command([folder("usual", copied[0]), folder("other", copied[1])])
+    assert "Each design scores alike with every seed" in printed
+    assert "ratio nan" not in printed
+
+
 def test_too_little_in_common_is_refused_in_one_line(folder, command):
     usual, one_task = folder("usual", scores()), folder("short", scores()[:, :2], tasks=["t0", "other"])
     with pytest.raises(UserError, match=r"usual, .* share 1 task, too few to compare"):

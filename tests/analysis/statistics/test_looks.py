@@ -1,9 +1,12 @@
 """Tests made again as seeds are added: p over all looks against other simulations, and the level of the rule."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.grids.formats import signed
 from analysis.looks import Looks
 from analysis.statistics.looks import _smallest, boundary, over_looks, p_of_look, planned
 from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
@@ -108,3 +111,17 @@ def test_a_decided_pair_is_tested_no_more_and_the_calibration_decides_as_the_stu
     assert same.any()
     assert (~told & ~same).any()
     assert set(used.ravel()) == {3, 6, 10}
+
+
+def test_copies_of_one_run_and_one_task_are_told_by_no_look(tmp_path):
+    """What p of other seeds is not known counts as 1, and the files hold no number that is none."""
+    rng = np.random.default_rng(10)
+    copied = rng.normal(0.4, 0.05, (2, 20, 1)).repeat(3, axis=2)
+    for scores in (copied, rng.normal(0.4, 0.05, (2, 1, 3))):
+        looks = Looks(["first", "a"], 3)
+        said = looks.look(scores)
+        difference = scores[1].mean() - scores[0].mean()
+        assert said == f"Look at 3 seeds, against first: not told a ({signed(difference)})."
+        assert looks.pairs["outcome"].tolist() == ["not told"]
+        facts = json.loads(looks.write(tmp_path)[1].read_text())
+        assert facts["tests"][0]["p_looks"] == facts["tests"][0]["p_seeds"] == 1

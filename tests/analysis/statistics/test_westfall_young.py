@@ -86,3 +86,15 @@ def test_nothing_goes_below_the_floor_or_p_and_all_types_may_be_one_family():
 def test_the_floor_of_random_flips_is_their_own():
     d = differences(6, 40)
     assert smallest(signed_rank(d).p_min, signed_ranks(d)) == pytest.approx([1 / 10_000] * 3)
+
+
+def test_pairs_that_are_equal_on_all_tasks_of_a_type_have_p_1():
+    rng = np.random.default_rng(7)
+    tasks = [f"t{k}" for k in range(14)]
+    scores = pd.DataFrame(rng.normal(size=(14, 3)), columns=list("abc"), index=tasks)
+    scores.iloc[:6] = scores.iloc[:6, :1].to_numpy()
+    blocks = {"STS": tasks[:6], "Retrieval": tasks[6:], "All": tasks}
+    table = compare_pairs(scores, blocks, Settings(scores=(), correction="westfall_young")).set_index("type")
+    assert table.loc["STS", "p_adjusted"].tolist() == [1, 1, 1]
+    alone = compare_pairs(scores.iloc[6:], {"Retrieval": tasks[6:]}, Settings(scores=(), correction="westfall_young"))
+    assert table.loc["Retrieval", "p_adjusted"].tolist() == alone["p_adjusted"].tolist()

@@ -258,7 +258,10 @@ def test_details_are_those_of_all_tasks_together(result):
 
 def test_details_say_where_no_interval_is_to_be_had(csv, analyse_words):
     both = analyse_words(f"scores={csv}", "types=[PairClassification,Reranking]")
-    assert any(note.startswith("PairClassification, Reranking: so few tasks attain no") for note in both.notes)
+    assert any(
+        note.startswith("PairClassification, Reranking: so few tasks with a difference attain no")
+        for note in both.notes
+    )
     few = analyse_words(f"scores={csv}", "types=[Reranking]")
     (grid,) = details(few).grids
     assert "n.a. in every row: HL (95 % CI)." in grid.caption
