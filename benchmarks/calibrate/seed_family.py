@@ -75,6 +75,7 @@ def drawn(scores: Floats, world: str, seeds: int, rng: np.random.Generator) -> F
     own = np.sqrt(np.maximum(means.var(axis=1, ddof=1) - rest**2 / tasks, 0.0))[:, None, None]
     if world == "resampled":
         apart = means - means.mean(axis=1, keepdims=True)
+        apart = apart * own[:, 0] / means.std(axis=1, ddof=1, keepdims=True)  # the rest comes on top
         of_seed = np.stack([rng.choice(of_design, seeds) for of_design in apart])[:, None, :]
     else:
         spread = own if world == "own" else np.full_like(own, np.sqrt((own**2).mean()))

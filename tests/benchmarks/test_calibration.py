@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.correction import holm
-from benchmarks.calibrate import calibration
+from benchmarks.calibrate import calibration, seed_family
 from benchmarks.calibrate.null_intervals import (
     INTERVALS,
     bca,
@@ -189,3 +189,30 @@ def test_words_of_the_command_are_checked(monkeypatch, capsys):
             guard(calibration.main)
         assert left.value.code == 2
         assert message in capsys.readouterr().err
+
+
+def test_the_stricter_p_of_seeds_is_students_where_seeds_alone_vary_and_never_below_the_programs():
+    """With a part of the tasks that is next to nothing: the test of S run means. Else the tail is at least as heavy."""
+    rng = np.random.default_rng(0)
+    of_seed, noise = rng.normal(0.3, 1, (5, 1, 4)), rng.normal(0, 1e-4, (5, 30, 1))
+    of_seed = np.concatenate([np.zeros((1, 1, 4)), of_seed])
+    cube = np.zeros((6, 30, 4)) + of_seed + np.concatenate([np.zeros((1, 30, 1)), noise])
+    first, second = np.zeros(5, dtype=int), np.arange(1, 6)
+    _, p = seed_family.stricter(cube, first, second)
+    np.testing.assert_allclose(p, stats.ttest_1samp(of_seed[1:, 0], 0, axis=1).pvalue, atol=1e-3)
+    scores = rng.normal(0.5, 0.02, (7, 40, 1)) + rng.normal(0, 0.004, (7, 1, 10)) + rng.normal(0, 0.01, (7, 40, 10))
+    first, second = np.triu_indices(7, k=1)
+    for seeds in (3, 10):
+        equal = seed_family.drawn(scores, "own", seeds, rng) + 0.01 * np.arange(7)[:, None, None]
+        of_program, stricter = (rule(equal, first, second)[1] for rule in seed_family.RULES.values())
+        assert (stricter >= of_program * (1 - 1e-6)).mean() > 0.9
+
+
+def test_worlds_of_seeds_have_no_difference_and_the_spreads_of_the_runs():
+    rng = np.random.default_rng(1)
+    sd = np.array([0.002, 0.02, 0.004])[:, None, None]
+    scores = 0.5 + sd * rng.normal(size=(3, 1, 400)) + rng.normal(0, 0.01, (3, 30, 400))
+    own, alike, again = (seed_family.drawn(scores, world, 2000, rng).mean(axis=1) for world in seed_family.WORLDS)
+    np.testing.assert_allclose(own.std(axis=1), np.sqrt(sd.ravel() ** 2 + 0.01**2 / 30), rtol=0.1)
+    np.testing.assert_allclose(again.std(axis=1), own.std(axis=1), rtol=0.15)
+    np.testing.assert_allclose(alike.std(axis=1), alike.std(axis=1).mean(), rtol=0.1)
