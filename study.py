@@ -16,6 +16,9 @@ def main() -> None:
         return
     words = split_words(sys.argv[1:])
     config = plain(composed("study", words.study))
+    from evaluation.command import check_words
+
+    check_words(words.evaluate)  # before hours of training, not after them
     if config["seeds"] == "auto":
         add_seeds(config, words)
         return

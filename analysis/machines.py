@@ -56,6 +56,7 @@ def main() -> None:
     except NotControlledError as refused:
         print(markdown_grid(refused.grid), file=sys.stderr)
         raise
+    of.refuse_other_designs(designs, settings)
     spreads = of.spread_table(of.run_means(frames, labels), settings)
     pairs = of.pair_table(of.materials(frames, designs, control, settings))
     over = f"all {len(tasks)} tasks"

@@ -126,6 +126,8 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked["report"] = _switch("report", values["report"])
     checked["figures"] = checked["report"] if values["figures"] is None else _switch("figures", values["figures"])
     checked["representation"] = _representation(values["representation"], checked["report"])
+    if not isinstance(values["order"], dict):
+        raise UserError("order= names factors and their values. Write order='{pooler: [mean, eos]}'.")
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
     weights = values["type_weights"] or {}
     if not isinstance(weights, dict):

@@ -71,6 +71,7 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 
     Raises `UserError`, one line with the nearest valid names, for an unknown key, group or group member.
     """
+    _refuse_merges(overrides)
     try:
         return pickle.loads(_composed(name, tuple(overrides)))
     except (HydraException, OmegaConfBaseException) as error:
@@ -81,6 +82,17 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
             raise
         group = empty.partition("=")[0]
         raise UserError(f"{empty} chooses no option of {group}. Give one of {', '.join(options(group))}.") from error
+
+
+def _refuse_merges(overrides: Sequence[str]) -> None:
+    """Refuse a list of a group's options, which Hydra would merge into one. Raises `UserError`."""
+    for word in overrides:
+        group, _, value = word.lstrip("+").partition("=")
+        if value.startswith("[") and group in groups():
+            names = ",".join(name.strip(" '\"") for name in value.strip("[]").split(","))
+            raise UserError(
+                f"{word} would merge options of {group}. Give one of them, or a run of each: -m {group}={names}."
+            )
 
 
 def _chooses_nothing(word: str) -> bool:
@@ -103,6 +115,10 @@ def check_overrides(name: str, arguments: Sequence[str]) -> list[str]:
     """
     flags = read_flags(arguments)
     words: list[str] = flags.overrides
+    for word in words:
+        if word.startswith(("~", "=")):
+            what = "names no key" if word.startswith("=") else f"would delete a key that {name}.py needs"
+            raise UserError(f"{word} {what}. Write key=value.")
     words = [*params_of_sweeps(words), *words]  # a word of the command line comes last, and counts
     try:
         parsed = OverridesParser.create().parse_overrides(words)

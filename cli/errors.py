@@ -15,7 +15,20 @@ INTERRUPTED = 130  # and of one that Ctrl-C ended
 # Packages whose errors speak of the hub or of the way to it; of some neither OSError nor ConnectionError is a base.
 CLIENTS = {"huggingface_hub", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "aiohttp"}
 # Of a disk, and not of what a program does with it.
-OF_DISKS = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ESTALE", "EIO")}
+ON_DISKS = (
+    "ENOSPC",
+    "EDQUOT",
+    "EFBIG",
+    "EROFS",
+    "EACCES",
+    "EPERM",
+    "ESTALE",
+    "EIO",
+    "ENOTDIR",
+    "EISDIR",
+    "ENAMETOOLONG",
+)
+OF_DISKS = {getattr(errno, name) for name in ON_DISKS}
 
 
 class UserError(Exception):

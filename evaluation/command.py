@@ -97,6 +97,16 @@ def check(cfg: Config) -> list[str]:
     return check_readings(cfg["readings"])
 
 
+def check_words(words: Sequence[str]) -> None:
+    """Refuse what `run` would refuse of words that name no runs: keys, values, benchmark, tasks and folders."""
+    cfg = configured(["run=x", *words])
+    check(cfg)
+    if any(word.partition("=")[0] in ("benchmark", "tasks", "tasks_dir") for word in words):
+        from evaluation.tasks.chosen import task_set
+
+        task_set(cfg)
+
+
 def check_encoder(cfg: Config) -> None:
     """Refuse settings of pooler and attention that their classes do not allow; this imports torch."""
     from encoders.attention.pattern import pattern_of

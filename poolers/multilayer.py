@@ -86,7 +86,7 @@ class MultiLayerTrainable(Pooler):
 def chosen_layers(layers: str, count: int) -> list[int]:
     """Return the numbers of the layers that "all", "last:k" or "every:k" names, of `count`, in order."""
     kind, _, number = str(layers).partition(":")
-    k = int(number) if number.isdigit() else 0
+    k = int(number) if number.isdecimal() else 0
     if layers == "all":
         return list(range(count))
     if kind not in ("last", "every") or not 1 <= k <= count:

@@ -65,7 +65,7 @@ LIMITS = {
     "objective.head_lr": real(0, "objective.lr"),
     "objective.weight_decay": real(0),
     "lora.r": Limit(1),
-    "lora.alpha": real(0),
+    "lora.alpha": real(1e-6),
     "lora.dropout": real(0, below=1),
     "lora.density": real(1e-6, largest=1),
     "data.validation": Limit(1),

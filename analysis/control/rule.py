@@ -90,7 +90,8 @@ def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ..
     keys = list(control.refused)
     config = {key for design in designs.values() for run in design.runs for key in flat(run.manifest["config"])}
     named = [key for key in keys if key in config and key != "seed"][:3]
-    factor = f" Or make it a factor: factors=[{','.join([*factors, *named])}]." if named else ""
+    given = [name for name in factors if any(below(key, (name,)) for key in config)]  # not the machine, which is no key
+    factor = f" Or make it a factor: factors=[{','.join([*given, *named])}]." if named and given else ""
     # a whole group once where several of its keys differ: versions.torch, versions.peft -> versions
     parents = [key.rpartition(".")[0] for key in keys]
     groups = dict.fromkeys(p if p and parents.count(p) > 1 else key for p, key in zip(parents, keys, strict=True))

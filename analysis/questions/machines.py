@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.control.rule import judge
 from analysis.grids.formats import percent, score
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
@@ -26,6 +27,7 @@ from analysis.statistics.arrays import Floats
 from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.spreads import Spread, pooled, ratio, spread
 from cli.errors import UserError
+from records.identity import below
 
 FACTOR = "machine"
 OVER = ("machines", "seeds")
@@ -72,6 +74,21 @@ def by_machine(designs: Mapping[str, Mapping[str, Design]]) -> dict[str, Design]
         for name, of_name in designs.items()
         for label, design in of_name.items()
     }
+
+
+def refuse_other_designs(designs: Mapping[str, Mapping[str, Design]], settings: Settings) -> None:
+    """Refuse a label that stands for another design on another machine. Raises `UserError`.
+
+    A name says in what the designs of one folder differ, so a factor that each folder has once is in no name.
+    """
+    for label in next(iter(designs.values())):
+        alone = by_machine({name: {label: of_name[label]} for name, of_name in designs.items()})
+        keys = [key for key in judge(alone, (FACTOR,)).refused if below(key, settings.factors)]
+        if keys:
+            raise UserError(
+                f"{label} is not the same design on all machines, for not the same {listed(keys, 4)}. Give folders that"
+                " hold the same designs."
+            )
 
 
 def materials(
@@ -133,6 +150,8 @@ def pair_table(materials: Mapping[str, Material]) -> pd.DataFrame:
         words = np.where(pairs["n_seeds"] < FEWEST_SEEDS, "no claim", words)
         parts.append(pairs[FROM_PAIRS].assign(machine=name, verdict=words))
     table = pd.concat(parts[1:] or parts).sort_index(kind="stable")
+    unclaimed = table["verdict"].eq("no claim").groupby([table["first"], table["second"]]).transform("any")
+    table.loc[unclaimed, "verdict"] = "no claim"  # nothing stays or changes where one machine has too few seeds
     return table.assign(same=table.groupby(["first", "second"])["verdict"].transform("nunique") == 1)
 
 

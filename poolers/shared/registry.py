@@ -21,16 +21,24 @@ def pooler_names() -> list[str]:
 
 
 def pooler_class(name: str) -> type[Pooler]:
-    """The class of the pooler of that name, which must be one of `pooler_names`."""
+    """The class of the pooler of that name, which must be one of `pooler_names`: the one of its file that no other
+    class there derives from. Raises `UserError` where there is no such class, or are several."""
     module = import_module(f"poolers.{name}")
     classes = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pooler)]
-    return next(cls for cls in classes if cls.__module__ == module.__name__)
+    own = [cls for cls in classes if cls.__module__ == module.__name__]
+    last = [cls for cls in own if not any(other is not cls and issubclass(other, cls) for other in own)]
+    if len(last) != 1:
+        found = f"has {', '.join(cls.__name__ for cls in last)}" if last else "has no class that derives from Pooler"
+        raise UserError(f"poolers/{name}.py {found}. It must hold one pooler (docs/extend/pooler.md).")
+    return last[0]
 
 
 def check_pooler(config: Mapping[str, Any]) -> None:
     """Refuse an unknown pooler, and numbers and words that its class does not allow. Raises `UserError`."""
     name = config["name"]
     if name not in pooler_names():
+        if name in {path.stem for path in (DESIGNS.parent / "conf" / "pooler").glob("*.yaml")}:
+            raise UserError(f"conf/pooler/{name}.yaml has no class yet. Write it to poolers/{name}.py.")
         raise UserError(f"There is no pooler '{name}'. {nearest(name, pooler_names())}")
     cls = pooler_class(name)
     limits = {f"pooler.{key}": limit for key, limit in cls.limits.items()}

@@ -27,6 +27,11 @@ from training.checks import check_sizes
         ("data=null", "data=null chooses no option of data. Give one of classes, docstring_classes"),
         ("attn=true", "attn=true chooses no option of attn. Give one of bi, bi_last, causal."),
         ("trainer=3", "trainer=3 chooses no option of trainer"),
+        ("pooler=[eos,mean]", "would merge options of pooler. Give one of them, or a run of each: -m pooler=eos,mean."),
+        ("design=[model1, 'model5']", "a run of each: -m design=model1,model5."),
+        ("sweep=[factorial,paper]", "would merge options of sweep"),
+        ("~pooler", "~pooler would delete a key that train.py needs. Write key=value."),
+        ("=3", "=3 names no key. Write key=value."),
         ("lora={rank: 3}", "no key 'lora.rank' in conf/train.yaml. Nearest: lora"),
     ],
 )

@@ -91,6 +91,21 @@ def test_what_is_wrong_is_said_before_anything_runs(word, message):
         jobs(word)
 
 
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("benchmark=docss", "There is no benchmark 'docss'. Nearest: docs"),
+        ("tasks_dir=nowhere", "There is no folder nowhere"),
+        ("tasks=[Nope]", "There is no task 'Nope' in mteb"),
+        ("overlap=2", "overlap=2 must be a number, at least 0 and at most 1"),
+    ],
+)
+def test_what_scoring_would_refuse_is_said_before_anything_is_trained(monkeypatch, word, message):
+    monkeypatch.setattr("sys.argv", ["study.py", "designs=[eos-causal]", "seeds=[0]", "plan=true", word])
+    with pytest.raises(UserError, match=message):
+        study.main()
+
+
 def test_a_failed_job_is_named_at_the_end(monkeypatch, tmp_path):
     """What is finished is kept, and the exit code is that of an error."""
     monkeypatch.setenv("TQDM_DISABLE", "1")  # as main sets it

@@ -214,6 +214,27 @@ def test_a_machine_that_differs_in_more_is_refused_unless_allowed(studies, comma
     assert "(allowed)" in printed
 
 
+def test_one_name_of_two_designs_is_refused(new_study, spread_scores, command):
+    """Each folder has one value of a factor, so that no name has it."""
+    made = [new_study(), new_study()]
+    for study, rank in zip(made, (8, 16), strict=True):
+        for k, design in enumerate(("eos-causal", "mean-bi")):
+            run_seeds(study, design, spread_scores(0.3 + 0.1 * k), 3, **{"_config__lora__r": rank})
+    places = [study.root for study in made]
+    with pytest.raises(NotControlledError, match=r"but also in lora\.r"):
+        command(places)
+    with pytest.raises(UserError, match=r"is not the same design on all machines, for not the same lora\.r\. Give"):
+        command(places, "factors=[pooler,attn,lora.r]")
+
+
+def test_what_makes_no_claim_on_one_machine_neither_stays_nor_changes(folder, command):
+    cubes = [scores(), scores(0.0004)]
+    cubes[0][:2] = cubes[0][:2, :, :1]
+    for order in ((0, 1), (1, 0)):
+        places = [folder(f"m{order[0]}{k}", cubes[k]) for k in order]
+        assert "(2 pairs: " in command(places)
+
+
 def test_the_help_has_the_keys_that_it_takes(command):
     text = command([], "--help")
     assert all(f"\n  {key} " in text for key in KEYS)
