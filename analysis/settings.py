@@ -214,4 +214,6 @@ def _number(key: str, value: Any, low: float, high: float) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not low <= value <= high or (key == "alpha" and value in (low, high)):
         raise UserError(f"{key}={value} is out of range. Give a number between {low:g} and {high:g}.")
+    if NUMBERS.get(key, (float,))[0] is int and value != int(value):
+        raise UserError(f"{key}={value} is no whole number. Give one between {low:g} and {high:g}.")
     return float(value)

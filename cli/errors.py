@@ -15,20 +15,8 @@ INTERRUPTED = 130  # and of one that Ctrl-C ended
 # Packages whose errors speak of the hub or of the way to it; of some neither OSError nor ConnectionError is a base.
 CLIENTS = {"huggingface_hub", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "aiohttp"}
 # Of a disk, and not of what a program does with it.
-ON_DISKS = (
-    "ENOSPC",
-    "EDQUOT",
-    "EFBIG",
-    "EROFS",
-    "EACCES",
-    "EPERM",
-    "ESTALE",
-    "EIO",
-    "ENOTDIR",
-    "EISDIR",
-    "ENAMETOOLONG",
-)
-OF_DISKS = {getattr(errno, name) for name in ON_DISKS}
+OF_DISKS = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ESTALE", "EIO")}
+OF_PATHS = {errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}  # of one that was given
 
 
 class UserError(Exception):
@@ -71,6 +59,8 @@ def explained() -> Iterator[None]:
         yield
     except Exception as error:
         fault, file = disk_fault(error), getattr(error, "filename", None)
+        if isinstance(error, OSError) and error.errno in OF_PATHS:
+            fault = os.strerror(error.errno)
         if fault:
             raise UserError(
                 f"{fault}{f' at {file}' if file else ''}. Mend that, then give the command again."

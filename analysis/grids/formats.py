@@ -97,7 +97,9 @@ def operations(value: float | None) -> str:
 def _scaled(value: float | None, sizes: dict[str, float]) -> str:
     if value is None:
         return "-"
-    return next((f"{value / size:.3g} {letter}" for letter, size in sizes.items() if value >= size), f"{value:.0f}")
+    return next(
+        (f"{value / size:.3g} {letter}" for letter, size in sizes.items() if value >= 0.9995 * size), f"{value:.0f}"
+    )
 
 
 def _bare(text: str) -> str:

@@ -55,7 +55,7 @@ def complete(frame: pd.DataFrame, designs: list[str], policy: str) -> Complete:
     if policy == "fail":
         units = list(holes.lacks.items())
         first = "; ".join(f"{_unit(*unit)} lacks {listed(missing, 4)}" for unit, missing in units[:3])
-        more = f"; and {len(units) - 3} more designs lack some" if len(units) > 3 else ""
+        more = f"; and {len(units) - 3} more runs lack some" if len(units) > 3 else ""
         raise UserError(
             f"The task sets differ: {first}{more}. Score them, choose with models= or tasks=, or compare on the tasks"
             " that all have with missing=drop_tasks, or the designs that have all tasks with missing=drop_models."

@@ -1,5 +1,6 @@
 """Rows of an mteb results folder: results/<model>/<revision>/<task>.json, also .../experiments/<name>/<task>.json."""
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -70,6 +71,8 @@ def _results_roots(path: Path) -> list[Path]:
 def _score_folders(root: Path) -> list[tuple[str, Path, Path]]:
     """Return (model name, revision folder, folder that holds the task files), sorted by path."""
     score_folders = []
+    for folder in [root, *(p for p in root.iterdir() if p.is_dir())]:
+        os.scandir(folder).close()  # what cannot be read is said, where a glob would leave a design out
     for revision in sorted(p for p in root.glob("*/*") if p.is_dir()):
         experiments = sorted(p for p in revision.glob("experiments/*") if p.is_dir())
         for folder in [revision, *experiments]:

@@ -112,6 +112,7 @@ def test_help_explains_every_key():
         (["scores=/nowhere"], "scores=/nowhere: there is no such file"),
         (["score=x"], "no key 'score'. Nearest: scores"),
         (["order.poler=[a]"], "no key 'order.poler'. Nearest: order.pooler"),
+        (["digits=2.5"], r"digits=2\.5 is no whole number\. Give one between 0 and 12"),
         (["order=5"], "order= names factors and their values"),
         (["-m", "scores=x"], "leave out -m"),
         (["--scores", "x"], "Write key=value"),

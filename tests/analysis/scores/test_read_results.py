@@ -1,8 +1,11 @@
 """Folders of mteb's layout: ours with manifests, and foreign ones."""
 
+import os
+from pathlib import Path
+
 import pytest
 
-from cli.errors import UserError
+from cli.errors import UserError, explained
 
 
 def by_task(result, design):
@@ -126,4 +129,21 @@ def test_a_manifest_without_a_key_is_named(study, read_words, spread_scores):
     folder = study.run("eos-causal", spread_scores(0.2))
     (folder / "run" / "manifest.json").write_text('{"study": "s", "pooler": "eos"}')
     with pytest.raises(UserError, match=r"manifest.json has no key attn, seed, status, config"):
+        read_words(f"scores={study.root}")
+
+
+def test_a_folder_that_cannot_be_read_is_said_and_leaves_no_design_out(study, read_words, spread_scores, monkeypatch):
+    """A glob passes over such a folder in silence. Root reads all, so the system's refusal is put in its place."""
+    for k, design in enumerate(("eos-causal", "mean-bi", "mean-causal")):
+        study.run(design, spread_scores(0.3 + 0.1 * k))
+    closed = sorted(study.root.rglob("results/*"))[0]
+    scan = os.scandir
+
+    def refuse(path="."):
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(closed))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UserError, match="Permission denied"), explained():
         read_words(f"scores={study.root}")
