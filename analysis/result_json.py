@@ -11,7 +11,7 @@ changes with the words of a paper; verdict, notes and captions are the printed o
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,8 +32,11 @@ PACKAGES = ("numpy", "pandas", "scipy", "matplotlib")  # what every analysis com
 NULLS = 'null = no number. Infinite values are null too and stand in the table\'s "infinite" as [row, column, sign].'
 
 
-def result_json(result: Result) -> str:
-    """Return the text of result.json. The same result gives the same text: there is no date in it."""
+def result_json(result: Result, files: Sequence[str] = ()) -> str:
+    """Return the text of result.json. The same result gives the same text: there is no date in it.
+
+    files: names of all that is written with it, which the next analysis in that folder takes away or replaces.
+    """
     material = result.material
     own_names, plain = material.own_names, material.of_own_names
     control = own_names.get(material.control, "")
@@ -48,6 +51,7 @@ def result_json(result: Result) -> str:
         "result_version": RESULT_VERSION,
         "nulls": NULLS,
         "versions": versions(material.settings.figures),
+        "files": list(files),
         "verdict": result.verdict,
         "settings": _settings(material.settings, control),
         "against": control or None,

@@ -1,11 +1,12 @@
 """The files of one analysis, each written whole or not at all, and what is printed."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from analysis.analyse import Result
-from analysis.drawings.drawing import Drawing, drawn, write_figures
+from analysis.drawings.drawing import Drawing, drawn, file_names, write_figures
 from analysis.grids.csv import csv_blocks
 from analysis.grids.grid import Grid
 from analysis.grids.latex import latex_grid
@@ -30,7 +31,11 @@ def output_folder(settings: Settings) -> Path:
 
 
 def write_files(result: Result, folder: Path) -> list[Path]:
-    """Write the tables to `folder` and return their paths. Raises UserError where the folder cannot be written."""
+    """Write the tables to `folder` and return their paths. Raises UserError where the folder cannot be written.
+
+    Files of an earlier analysis in that folder that this one does not write are taken away, so that no report stands
+    beside tables of other scores.
+    """
     plain = result.material.of_own_names
     texts: dict[str, str | Iterable[str]] = {"table.md": document(result), "table.tex": latex_document(result)}
     texts["by_type.md"] = markdown_grid(result.grids()[0])
@@ -40,13 +45,28 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     texts["scores.csv"] = csv_blocks(
         plain(scores_for_file(result.material.whole_frame, result.material.settings.scores))
     )
-    texts["result.json"] = result_json(result)
+    texts["result.json"] = ""
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:
         from analysis.report.page import report_files  # jinja2, for reports alone
 
         texts |= report_files(result, drawings)
-    return write_whole(folder, texts, drawings)
+    names = [*texts, *(f"figures/{name}" for name in file_names(drawings))]
+    texts["result.json"] = result_json(result, names)
+    older = _written(folder)
+    paths = write_whole(folder, texts, drawings)
+    for name in older - set(names):
+        (folder / name).unlink(missing_ok=True)
+    return paths
+
+
+def _written(folder: Path) -> set[str]:
+    """Return the names of the files that the last analysis in `folder` wrote, by its result.json."""
+    try:
+        files = json.loads((folder / "result.json").read_text(encoding="utf-8"))["files"]
+        return {name for name in files if PurePath(name).parts[:-1] in ((), ("figures",))}
+    except (OSError, ValueError, LookupError, TypeError):  # none there, or of another program
+        return set()
 
 
 def write_whole(

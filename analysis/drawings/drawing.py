@@ -57,9 +57,14 @@ def figure_words(drawing: Drawing) -> dict[str, Any]:
     return words | {"svg": b64encode(figure_bytes(drawing, "svg")).decode(), "width": width, "height": height}
 
 
+def file_names(drawings: list[Drawing]) -> dict[str, tuple[Drawing, str]]:
+    """Return name of a file -> what it shows, and its kind: each figure as PDF and PNG."""
+    return {f"{drawing.name}.{kind}": (drawing, kind) for drawing in drawings for kind in ("pdf", "png")}
+
+
 def write_figures(drawings: list[Drawing], folder: Path) -> list[Path]:
     """Write each figure as PDF and PNG to `folder`; return the paths."""
-    files = {folder / f"{drawing.name}.{kind}": (drawing, kind) for drawing in drawings for kind in ("pdf", "png")}
+    files = {folder / name: what for name, what in file_names(drawings).items()}
     for path, (drawing, kind) in files.items():
         with replacing(path) as draft:
             draft.write_bytes(figure_bytes(drawing, kind))

@@ -1,5 +1,6 @@
 """The command as a user runs it: files, errors in one line, no torch, nothing in the working folder."""
 
+import json
 import os
 import subprocess
 import sys
@@ -148,3 +149,19 @@ def test_a_folder_that_cannot_be_written(wide, tmp_path, monkeypatch, capsys):
             guard(main)
         assert left.value.code == 2
         assert "out=" in capsys.readouterr().err
+
+
+def test_files_of_an_earlier_analysis_go_and_those_of_the_reader_stay(wide, tmp_path, monkeypatch):
+    out, names = tmp_path / "out", []
+    for words in (["report=true"], ["types=[STS]"]):
+        monkeypatch.setattr("sys.argv", ["analysis", f"scores={wide}", f"out={out}", *words])
+        main()
+        (out / "mine.txt").touch()
+        names.append({str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()} - {"mine.txt"})
+        assert names[-1] == set(json.loads((out / "result.json").read_text())["files"])
+    assert "report.html" in names[0] - names[1]
+    assert any(name.startswith("figures/") for name in names[0])
+    assert (out / "mine.txt").is_file()
+    (out / "result.json").write_text('{"files": ["../in/wide.csv"]}')
+    main()
+    assert wide.is_file(), "a name that leads out of the folder is none of ours"
