@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from analysis.manifests.read_manifest import load_object
 from analysis.names import suggest
 from cli.errors import UserError
+from records.foreign_files import read_object
 
 TABLE = Path(__file__).with_name("mteb_tasks.csv")
 RULES = Path(__file__).with_name("task_sources.csv")
@@ -26,7 +26,7 @@ def known_types() -> dict[str, str]:
 def read_types(path: Path) -> dict[str, str]:
     """Read a tasks.json: {task: {"type": ...}} or {task: type}. Raises UserError for an entry without a type."""
     types = {}
-    for task, entry in load_object(path).items():
+    for task, entry in read_object(path, 'Write a JSON file such as {"MyTask": "Retrieval"}.').items():
         kind = entry.get("type") if isinstance(entry, dict) else entry
         if not isinstance(kind, str) or not kind:
             raise UserError(f'{path}: task {task!r} has no type. Write {{"{task}": {{"type": "Retrieval"}}}}.')
@@ -81,7 +81,7 @@ def clusters_of(cluster: str, tasks: Iterable[str]) -> dict[str, str]:
     if cluster in ("", "source"):
         return {task: source_of(task) for task in tasks}
     path, wanted = Path(cluster), list(tasks)
-    named = load_object(path)
+    named = read_object(path, 'Write a JSON file such as {"MyTask": "its source"}.')
     odd = next((task for task, name in named.items() if not isinstance(name, str) or not name), None)
     if odd is not None:
         raise UserError(f'{path}: the cluster of {odd!r} is no name. Write {{"{odd}": "its source"}}.')
