@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 
 from cli.errors import UserError
@@ -18,8 +19,10 @@ def alone_in(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold `folder`, which is made, for as long as the `with` lasts. The system lets it go with the process.
 
     wait: until another process has let it go. Raises `UserError` where one holds it, without `wait`. A file system that
-    knows no locks holds nothing.
+    knows no locks holds nothing. What was made and is still empty goes where the work within ends in an error; with
+    `wait` it stays, since others may be waiting for it.
     """
+    there = next((path for path in (folder, *folder.parents) if wait or path.exists()), folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -36,6 +39,11 @@ def alone_in(folder: Path, wait: bool = False) -> Iterator[None]:
             except OSError:
                 pass
         yield
+    except BaseException:
+        for path in takewhile(lambda path: path != there, (folder, *folder.parents)):
+            with suppress(OSError):  # not empty
+                path.rmdir()
+        raise
     finally:
         with suppress(OSError):
             os.close(descriptor)

@@ -6,6 +6,7 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from records.lock import alone_in
 from records.manifest import MANIFEST_VERSION
 from records.run_folder import RunFolder, choices_of, fixed_words, run_folder
 
@@ -219,3 +220,21 @@ def test_keys_of_an_objective_that_a_named_study_chooses_are_named():
     fixed = fixed_words(config, words)
     assert fixed == ["lora.r=8"]
     assert run_folder(config, choices_of(words), fixed).path.parts[-3] == "two,objective=mixed,objective.in_batch=false"
+
+
+def test_a_folder_that_was_made_for_work_that_failed_goes_while_it_is_empty(tmp_path):
+    (tmp_path / "study").mkdir()
+    folder = tmp_path / "study" / "cell" / "seed=0"
+    for wait, left in ((False, False), (True, True)):
+        with pytest.raises(RuntimeError), alone_in(folder, wait=wait):
+            raise RuntimeError
+        assert folder.exists() == left
+        assert (tmp_path / "study").is_dir()
+    (folder / "file").touch()
+    with pytest.raises(RuntimeError), alone_in(folder):
+        raise RuntimeError
+    assert (folder / "file").exists()
+    with pytest.raises(RuntimeError), alone_in(tmp_path / "new" / "seed=0"):
+        (tmp_path / "new" / "seed=0" / "log").touch()
+        raise RuntimeError
+    assert (tmp_path / "new" / "seed=0" / "log").exists()
