@@ -54,7 +54,12 @@ def rows(places: Sequence[Path]) -> list[Row]:
 
 
 def _found(place: Path, name: str) -> Iterator[Path]:
-    yield from place.glob(name) if place.name.startswith("seed=") else place.rglob(f"seed=*/{name}")
+    if place.name.startswith("seed="):
+        yield from place.glob(name)
+        return
+    for above, below, _ in os.walk(place):  # passes over a folder that a run takes away meanwhile, where rglob fails
+        runs = (Path(above) / folder / name for folder in below if folder.startswith("seed="))
+        yield from (path for path in runs if path.is_file())
 
 
 def _jobs(places: Sequence[Path]) -> dict[object, dict[str, Any]]:

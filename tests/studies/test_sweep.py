@@ -1,6 +1,7 @@
 """Sweeps under Hydra's launchers: a cell that fails stops no other, is named with its error, and is seen by status."""
 
 import json
+import os
 import re
 import shlex
 import time
@@ -165,6 +166,23 @@ def finish(folder):
 def recorded(place, name, jobs, process):
     write_progress(place / RECORDS / name, process)
     (place / RECORDS / name / "jobs.json").write_text(json.dumps(jobs))
+
+
+def test_a_folder_that_goes_while_the_runs_are_looked_for_hides_none(tmp_path, monkeypatch):
+    """Drafts of other files come and go beside the runs; one goes between the list of folders and its own."""
+    for folder in (tmp_path / "s" / "a" / "seed=0", tmp_path / "s" / "b" / "seed=1"):
+        write_progress(folder, Progress(20, 60, 2.0, 80.0))
+    (tmp_path / "s" / "b" / ".draft").mkdir()
+    scan = os.scandir
+
+    def gone(path="."):
+        if Path(path).name == ".draft":
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    names = [str(Path(row.name).relative_to(tmp_path)) for row in rows([tmp_path])]
+    assert names == ["s/a/seed=0", "s/b/seed=1"]
 
 
 def test_of_several_processes_the_first_keeps_the_record(tmp_path, monkeypatch):
