@@ -58,7 +58,7 @@ def said_once(grid: Grid) -> Grid:
         if lines or marked or k in empty:
             odd = any(line.startswith(NONE) for row in rows for line in row[k].below)
             named = bool(reasons) and reasons[0].startswith(f"{grid.header[k]} ")  # p of the column p
-            words = ["" if named else grid.header[k], *reasons, "(unless it says another)" if odd else ""]
+            words = ["" if named else grid.header[k], *reasons, "(but where a row gives another)" if odd else ""]
             remarks.append(" ".join(filter(None, words)))
     kept = [k for k in range(len(grid.header)) if k not in empty]
     caption = f"{grid.caption} {NONE} in every row: {'; '.join(remarks)}." if remarks else grid.caption

@@ -1,5 +1,6 @@
 """Number of tasks that carry a told difference: one task left out, and the fewest without which the verdict turns."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -57,15 +58,26 @@ def _larger_p(pairs: pd.DataFrame) -> Floats:
     return pairs[["p_adjusted", "p_seeds_adjusted"]].max(axis=1).to_numpy()  # nan where seeds are too few
 
 
+@dataclass(frozen=True)
+class _Again:
+    """The pairs of the last block compared without some tasks, [P] each: whether it is `_shown`, who is ahead by the
+    ranks (1, 0, -1), the p that decides, and whether any p could pass."""
+
+    shown: Bools
+    side: Floats
+    p: Floats
+    within_reach: Bools
+
+
 class _Without:
     """The pairs of the last block, compared and corrected again without some tasks: once for the same ones."""
 
     def __init__(self, material: Material) -> None:
         self.material, self.cube = material, seed_cube(material.frame, material.matrix)
-        self._pairs: dict[frozenset[str], pd.DataFrame] = {}
+        self._pairs: dict[frozenset[str], _Again] = {}
 
-    def __call__(self, tasks: list[str]) -> pd.DataFrame:
-        """Return the rows of `compare_pairs` without these tasks."""
+    def __call__(self, tasks: list[str]) -> _Again:
+        """Return what `compare_pairs` says without these tasks."""
         out, material = frozenset(tasks), self.material
         if out not in self._pairs:
             kept = {kind: [task for task in block if task not in out] for kind, block in material.blocks.items()}
@@ -73,31 +85,34 @@ class _Without:
             blocks = {kind: block for kind, block in kept.items() if block and (kind == material.last or not alone)}
             words = material.matrix, blocks, material.settings, material.control
             pairs = compare_pairs(*words, cube=self.cube, sizes=False)
-            self._pairs[out] = pairs[pairs["type"] == material.last]
+            pairs = pairs[pairs["type"] == material.last]
+            side = np.sign(pairs["w_plus"] - pairs["w_minus"]).to_numpy(dtype=np.float64)
+            reach = (pairs["reachable"] == "yes").to_numpy(dtype=np.bool_)
+            self._pairs[out] = _Again(_shown(pairs), side, _larger_p(pairs), reach)
         return self._pairs[out]
 
 
 def _row(material: Material, place: int, without: _Without) -> dict[str, Any]:
     """Return the row of one pair, by its place among those of the last block."""
     pair, tasks = material.pairs_on(material.last).iloc[[place]], material.blocks[material.last]
-    differences, side = rounded(material.differences(material.last)[place], material.settings.decimals), pair["ahead"]
+    differences = rounded(material.differences(material.last)[place], material.settings.decimals)
+    side = float(pair["ahead"].iloc[0])
 
     def turned(places: list[int]) -> bool:
-        again = without([tasks[k] for k in places]).iloc[[place]]
-        apart = np.sign(again["w_plus"] - again["w_minus"]).to_numpy() != side.to_numpy()
-        return bool(apart[0] or not _shown(again)[0])
+        again = without([tasks[k] for k in places])
+        return bool(again.side[place] != side or not again.shown[place])
 
     alone = [k for k in range(len(tasks)) if turned([k])]
-    p_without = [_larger_p(without([task]).iloc[[place]])[0] for task in tasks]
-    most = max(alone or range(len(tasks)), key=lambda k: (p_without[k], differences[k] * side.iloc[0]))
-    carried = [most] if alone else carriers(differences, float(side.iloc[0]), turned, MOST_TASKS)
+    p_without = [float(without([task]).p[place]) for task in tasks]
+    most = max(alone or range(len(tasks)), key=lambda k: (p_without[k], differences[k] * side))
+    carried = [most] if alone else carriers(differences, side, turned, MOST_TASKS)
     row = {**pair[["first", "second", "n_seeds", "hodges_lehmann"]].iloc[0], "p": _larger_p(pair)[0]}
     row |= {"task_of_most": tasks[most], "p_without_one": p_without[most], "n_alone": len(alone)}
     row |= {"n_carriers": len(carried) or np.nan, "carriers": BETWEEN.join(tasks[k] for k in carried)}
     row |= {"n_tasks": len(tasks), "p_without_carriers": np.nan, "within_reach": True}
     if carried:
-        fewer = without([tasks[k] for k in carried]).iloc[[place]]
-        row["p_without_carriers"], row["within_reach"] = _larger_p(fewer)[0], fewer["reachable"].iloc[0] == "yes"
+        fewer = without([tasks[k] for k in carried])
+        row |= {"p_without_carriers": float(fewer.p[place]), "within_reach": bool(fewer.within_reach[place])}
     return row
 
 

@@ -54,6 +54,21 @@ def main() -> None:
                 whole = _passes(holm(of_tasks)) & _passes(holm(of_seeds))
                 counts[:, k] += [float(alone.mean()), float(six.any()), float(whole.any()), float(all(ahead))]
         print_row(world, seeds, *per_cent((counts / sets).ravel()))
+    _print_spreads(scores, first, second)
+
+
+def _print_spreads(scores: Floats, first: Ints, second: Ints) -> None:
+    """Print how far task and seed move the difference of a pair, with and without the design that varies most."""
+    differences = scores[second] - scores[first]
+    _, tasks, seeds = differences.shape
+    of_task, of_seed, rest = table_mean_squares(differences)
+    task, seed = (np.sqrt(np.maximum(part, 0.0)) for part in ((of_task - rest) / seeds, (of_seed - rest) / tasks))
+    loudest = scores.mean(axis=1).var(axis=1).argmax()
+    with_it = (first == loudest) | (second == loudest)
+    for words, kept in (("without the design that varies most", ~with_it), ("with it", with_it)):
+        ranges = (f"{part[kept].min():.3f} to {part[kept].max():.3f}" for part in (seed, task))
+        share = (seed / task)[kept]
+        print("\nPairs {}: seed {}, task {},".format(words, *ranges), f"ratio {share.min():.1f} to {share.max():.1f}")
 
 
 def _passes(p: Floats) -> Bools:

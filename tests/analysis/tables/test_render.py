@@ -255,7 +255,7 @@ def test_what_every_row_says_is_said_once():
 def test_the_reason_of_most_rows_is_said_once_where_others_have_another():
     rows = [[Cell(name), Cell("1", below=(f"n.a.: p >= {least}",))] for name, least in zip("abc", "223", strict=True)]
     once = said_once(Grid("x", "Caption.", ["Pair", "STS"], rows))
-    assert once.caption == "Caption. n.a. in every row: STS p >= 2 (unless it says another)."
+    assert once.caption == "Caption. n.a. in every row: STS p >= 2 (but where a row gives another)."
     assert [row[1].below for row in once.rows] == [(), (), ("n.a.: p >= 3",)]
     rows[1] = [Cell("b"), Cell("1")]
     assert said_once(Grid("x", "Caption.", ["Pair", "STS"], rows)).rows == rows, "b is not n.a."
