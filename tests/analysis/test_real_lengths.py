@@ -39,7 +39,7 @@ def means():
 
 
 def test_scores_differences_and_p_over_tasks(rows, means):
-    assert len(rows) == means.shape[1] == 7 * 3 + 5
+    assert len(rows) == means.shape[1] == 7 * 4
     for steps in (60, 120, 240, 480):
         designs = [design for design, length in rows if length == steps and design != "eos-causal"]
         control = means[f"eos-causal {steps} steps"]
