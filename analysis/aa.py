@@ -28,11 +28,11 @@ def main() -> None:
     if settings is None:
         return
 
-    from analysis.analyse import scores_of_each
     from analysis.grids.csv import csv_text
     from analysis.grids.latex import latex_grid
     from analysis.grids.markdown import markdown_grid
     from analysis.questions.same_design import same_design, split_grid
+    from analysis.scores.read import scores_of_each
     from analysis.write import output_folder, write_whole
 
     folder = output_folder(settings)

@@ -2,40 +2,27 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pandas as pd
 
-from analysis.control.rule import NO_PROOF, Control, require
+from analysis.control.machines import beside
+from analysis.control.rule import LET_NOTHING, NO_PROOF, Control, controlled
 from analysis.grids.grid import Grid
-from analysis.manifests.compared_keys import check_factors
-from analysis.manifests.designs import Design, ScoreSource
-from analysis.manifests.read_manifest import check_versions
+from analysis.manifests.designs import Design
 from analysis.questions.before_after import training_gain, twins_of
 from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.questions.means import seed_means, type_means
 from analysis.questions.odd_cells import odd_scores
 from analysis.questions.question import Answer, Material, answers
-from analysis.scores.choose import (
-    check_every_seed,
-    check_seeds,
-    choose_control,
-    choose_designs,
-    keep_seeds,
-    keep_tasks,
-    renamed,
-)
-from analysis.scores.csv_table import read_csv
-from analysis.scores.definitions import Benchmark, benchmark_of, parts_of
-from analysis.scores.held_out import is_run_of_documents, read_held_out
-from analysis.scores.long_table import Scores, join, normalise
-from analysis.scores.material import check_alike, left_out_notes, material_notes, within, without_holes, without_parts
+from analysis.scores.choose import check_every_seed, choose_control, choose_designs, keep_tasks
+from analysis.scores.definitions import benchmark_of
+from analysis.scores.long_table import Scores
+from analysis.scores.material import check_alike, left_out_notes, material_notes, without_holes, without_parts
 from analysis.scores.missing import complete, policy_for
-from analysis.scores.mteb_results import read_results
-from analysis.scores.task_types import read_types, sort_types
+from analysis.scores.read import read_scores
+from analysis.scores.task_types import sort_types
 from analysis.settings import Settings
 from analysis.verdict import summary, verdict
-from cli.errors import UserError
 
 MOST_NOTES = 7  # that a reader meets before any table is opened
 
@@ -94,13 +81,17 @@ def analyse(settings: Settings) -> Result:
     check_alike(rows)
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
     named = {label: scores.designs[label] for label in designs}
+    compared = frame[frame["design"].isin(designs)]
+    machines = beside(compared, named, settings)
+    if machines is not None:  # whose own notes say whether allow= let nothing through there
+        rule = replace(rule, notes=[note for note in rule.notes if LET_NOTHING not in note])
     material = Material(
         settings,
         named,
         control,
         types,
         blocks,
-        frame[frame["design"].isin(designs)],
+        compared,
         matrix,
         compare_pairs(matrix, blocks, settings, control, frame),
         odd=odd_scores(_like(designs, read, scores.designs), designs, tasks),
@@ -110,6 +101,7 @@ def analyse(settings: Settings) -> Result:
         references={label: scores.designs[label] for label in shown if label not in named},
         whole_frame=frame,
         footnotes=rule.footnotes,
+        machines=machines,
         proved=NO_PROOF not in rule.notes,
     )
     given = answers(material)
@@ -118,35 +110,6 @@ def analyse(settings: Settings) -> Result:
     notes += [note for one in sorted(given, key=lambda one: one.aside) for note in one.notes]
     notes += scores.notes  # last: how files were read changes the reading of no table
     return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
-
-
-def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
-    """Return the scores of all sources, of the benchmark's tasks and the seeds asked for, as one table."""
-    own_types = read_types(settings.task_types) if settings.task_types else {}
-    readings = [within(_read(path, settings, own_types, benchmark), benchmark) for path in settings.scores]
-    check_seeds(readings, settings.seeds)
-    if benchmark and not any(reading.rows for reading in readings):
-        raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
-    readings = [normalise(reading, settings.scale) for reading in readings if reading.rows or not reading.designs]
-    return renamed(join(readings, own_types, settings.allow), settings.rename)
-
-
-def scores_of_each(settings: Settings) -> tuple[pd.DataFrame, dict[str, Design], list[str], list[str]]:
-    """Return the long table, designs by label, tasks and notes without any comparison.
-
-    One design will do, with any seeds, and the control rule is not held; the rest is as in `analyse`.
-    """
-    benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
-    scores = read_scores(settings, benchmark)
-    designs = choose_designs(scores.designs, settings.models, settings.order, fewest=1)
-    policy = policy_for(settings.missing, (scores.designs[label] for label in designs))
-    frame = keep_tasks(scores, settings.types, settings.tasks).frame
-    frame, hole_notes = without_holes(frame[frame["design"].isin(designs)], scores.rows, policy)
-    frame, part_notes = without_parts(frame, designs)
-    whole = complete(frame, designs, policy)
-    frame = frame[frame["design"].isin(whole.designs) & frame["task"].isin(whole.tasks)]
-    kept = {label: scores.designs[label] for label in whole.designs}
-    return frame, kept, whole.tasks, [*scores.notes, *scores.naming, *hole_notes, *part_notes, *whole.notes]
 
 
 def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:
@@ -159,27 +122,6 @@ def _controlled(scores: Scores, compared: list[str], tasks: Iterable[str], setti
     """Hold the manifests of what the tables show, untrained references included, against the control rule."""
     twins = twins_of(compared, scores.designs).values()
     return controlled({label: scores.designs[label] for label in [*compared, *twins]}, tasks, settings)
-
-
-def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings, *further: str) -> Control:
-    """Hold manifests against the control rule. tasks: those whose inputs count; further: factors that no key names."""
-    runs = [run for design in shown.values() for run in design.runs]
-    check_versions(runs)
-    check_factors(settings.factors, (run.manifest for run in runs))
-    parts = {part for task in tasks for part in (task, *parts_of(task))}
-    return require(shown, (*settings.factors, *further), settings.allow, parts)
-
-
-def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:
-    if is_run_of_documents(path):
-        return read_held_out(path, settings)
-    if path.is_dir():
-        return read_results(path, settings, benchmark)
-    beside = path.parent / "tasks.json"
-    types = read_types(beside) if beside.is_file() else {}
-    reading = read_csv(path, types | own_types)
-    reading.types |= types
-    return keep_seeds(reading, settings.seeds)
 
 
 def _tasks_by_type(frame: pd.DataFrame, tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.analyse import scores_of_each
-from analysis.control.rule import require
+from analysis.control.rule import controlled
 from analysis.grids.formats import fraction, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import markdown_grid
@@ -15,6 +14,7 @@ from analysis.names import listed
 from analysis.questions.compared_pairs import seed_cube
 from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, within
 from analysis.scores.choose import check_every_seed
+from analysis.scores.read import scores_of_each
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import holm, passes
@@ -108,5 +108,5 @@ def scores_of_look(settings: Settings) -> Floats:
     """
     frame, designs, tasks, _ = scores_of_each(settings)
     check_every_seed(frame, list(designs), settings.seeds)
-    require(designs, settings.factors, settings.allow, set(tasks))
+    controlled(designs, tasks, settings)
     return seed_cube(frame, pd.DataFrame(index=tasks, columns=list(designs)))

@@ -2,9 +2,8 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
-from cli.errors import UserError, guard
+from cli.errors import guard
 
 USAGE = """\
 Another machine: does the verdict stay where the same seeds are trained and scored on another processor?
@@ -34,57 +33,34 @@ def main() -> None:
     if settings is None:
         return
 
-    from analysis.analyse import controlled, scores_of_each
+    from analysis.control.machines import held_alike, named
     from analysis.control.rule import NotControlledError
     from analysis.grids.csv import csv_text
     from analysis.grids.latex import latex_grid
     from analysis.grids.markdown import markdown_grid
-    from analysis.questions import machines as of
+    from analysis.questions.machines import answer_of
     from analysis.scores.choose import choose_control
+    from analysis.scores.read import scores_of_each
     from analysis.write import output_folder, write_whole
 
     folder, places = output_folder(settings), named(settings.scores)
     read = {name: scores_of_each(replace(settings, scores=(path,))) for name, path in places.items()}
-    frames, notes = of.shared({name: frame for name, (frame, *_) in read.items()})
-    designs = {name: of.of_runs(read[name][1], frame) for name, frame in frames.items()}
-    labels = list(next(iter(designs.values())))
-    designs = {name: {label: some[label] for label in labels} for name, some in designs.items()}  # pairs one way round
-    control = choose_control(read[next(iter(read))][1], labels, settings.against, labels)
-    tasks = frames[next(iter(frames))]["task"].unique().tolist()
     try:
-        rule = controlled(of.by_machine(designs), tasks, settings, of.FACTOR)
+        alike = held_alike({name: (frame, designs) for name, (frame, designs, _, _) in read.items()}, settings)
     except NotControlledError as refused:
         print(markdown_grid(refused.grid), file=sys.stderr)
         raise
-    of.refuse_other_designs(designs, settings)
-    spreads = of.spread_table(of.run_means(frames, labels), settings)
-    pairs = of.pair_table(of.materials(frames, designs, control, settings))
-    over = f"all {len(tasks)} tasks"
-    grids = [of.spread_grid(spreads, over, len(frames), settings)]
-    grids += [] if pairs.empty else [of.pair_machine_grid(pairs, over, list(frames), settings)]
-    notes += of.machine_notes(designs) + rule.notes + [note for one in read.values() for note in one[3]]
-    notes += [f"{note.mark}: {note.text}" for note in rule.footnotes]
-    text = "\n".join(f"## {grid.title}\n\n{markdown_grid(grid)}" for grid in grids)
-    text += "\n".join(["\n## Notes\n", *(f"- {note}" for note in dict.fromkeys(notes)), ""])
-    text += f"\n{of.conclusion(pairs, spreads, list(frames), settings)}"
+    control = choose_control(alike.designs[alike.names[0]], alike.labels, settings.against, alike.labels)
+    given = answer_of(alike, control, settings)
+    finding, *notes = given.notes
+    notes += [note for *_, of_one in read.values() for note in of_one]
+    text = "\n".join(f"## {grid.title}\n\n{markdown_grid(grid)}" for grid in given.grids)
+    text += "\n".join(["\n## Notes\n", *(f"- {note}" for note in dict.fromkeys(notes)), "", finding])
     print(text)
     if settings.out:
-        texts = {"machines.md": text + "\n", "machines.csv": csv_text(spreads), "machine_pairs.csv": csv_text(pairs)}
-        texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in grids}
+        texts = {"machines.md": text + "\n"} | {f"{name}.csv": csv_text(table) for name, table in given.frames.items()}
+        texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in given.grids}
         print("\n  ".join(["Files:", *map(str, write_whole(folder, texts))]))
-
-
-def named(folders: tuple[Path, ...]) -> dict[str, Path]:
-    """Return name -> folder; a name is the last part of the paths in which all differ, or else the whole path.
-
-    Raises UserError for fewer than two folders, or one that is named twice.
-    """
-    if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
-        raise UserError("Name two folders of scores or more, each once: scores=[<of one machine>,<of another>].")
-    depths = range(1, 1 + min(len(folder.parts) for folder in folders))
-    parts = ([folder.parts[-depth] for folder in folders] for depth in depths)
-    names = next((names for names in parts if len(set(names)) == len(folders)), list(map(str, folders)))
-    return dict(zip(names, folders, strict=True))
 
 
 if __name__ == "__main__":

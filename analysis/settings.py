@@ -68,6 +68,7 @@ class Settings:
     rope: float = 0.005
     cluster: str = ""
     items: str = ""
+    machines: tuple[Path, ...] = ()
     claims: tuple[Claim, ...] = ()
     published: tuple[str, ...] = ()
     layout: str = "grid"
@@ -119,7 +120,8 @@ def settings_from(values: dict[str, Any]) -> Settings:
         if checked[key] not in ("", word) and not is_there(Path(checked[key])):
             raise UserError(f"{key}={checked[key]}: there is no such {kind}. {mend}")
     checked["claims"] = read_claims(Path(str(values["claims"]))) if values["claims"] else ()
-    checked["scores"] = _scores(values["scores"])
+    checked["scores"] = _scores("scores", values["scores"])
+    checked["machines"] = _scores("machines", values["machines"]) if values["machines"] else ()
     numbers = {**values, "digits": USUAL_DIGITS[checked["unit"]] if values["digits"] is None else values["digits"]}
     checked |= {key: kind(_number(key, numbers[key], low, high)) for key, (kind, low, high) in NUMBERS.items()}
     checked["rename"] = _new_names(values["rename"])
@@ -152,14 +154,14 @@ def _new_names(value: Any) -> dict[str, str]:
     return {str(name): " ".join(str(new).split()) for name, new in pairs.items()}
 
 
-def _scores(value: Any) -> tuple[Path, ...]:
+def _scores(key: str, value: Any) -> tuple[Path, ...]:
     if value in (None, "???", "", []):
         raise UserError("scores= is missing. Write python -m analysis scores=<results folder or csv>.")
     paths: list[Path] = []
-    for name in _names("scores", value):
+    for name in _names(key, value):
         matches = [Path(name)] if Path(name).exists() else [Path(match) for match in sorted(glob(name))]
         if not matches:
-            raise UserError(f"scores={name}: there is no such file or folder. Give an mteb results folder or a csv.")
+            raise UserError(f"{key}={name}: there is no such file or folder. Give an mteb results folder or a csv.")
         paths += matches  # of a glob: 'runs/embedded*/scores' are the scores of several studies
     return tuple(paths)
 

@@ -21,12 +21,12 @@ from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
 FEWEST_TASKS = 2
 COPIES = "the scores of either are equal with every seed, so these are copies of one run"
 TASKS_NAMED = 4  # of those that turn the mean round
-INFLUENCE = "influence"  # the question whose sentence belongs to the first screen
+FIRST_SCREEN = ("influence", "machines")  # the questions whose sentences on the pair belong to the first screen
 
 
 def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
     """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests. A third
-    follows where few tasks carry it."""
+    follows where few tasks carry it, and one on other machines where `machines=` names some."""
     settings = material.settings
     means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)
     score = settings.numbers.score
@@ -40,7 +40,7 @@ def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
         return f"{head}. It scores as {other} does on every task, so there is nothing to test."
     size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
     typical, of = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size, _tested_tasks(pair, settings)
-    rests = [of.about.get((pair["first"], pair["second"]), "") for of in answers if of.name == INFLUENCE]
+    rests = [of.about.get((pair["first"], pair["second"]), "") for of in answers if of.name in FIRST_SCREEN]
     sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, settings, _of(material)), *rests]
     return " ".join(filter(None, sentences))
 

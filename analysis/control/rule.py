@@ -2,13 +2,18 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
 from analysis.grids.grid import Cell, Grid
+from analysis.manifests.compared_keys import check_factors
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, Differences, compare, values_of
+from analysis.manifests.read_manifest import check_versions
 from analysis.names import listed
+from analysis.scores.definitions import parts_of
+from analysis.settings import Settings
 from cli.compose import flat
 from cli.errors import UserError
 from records.identity import below
@@ -17,6 +22,7 @@ NO_PROOF = (
     "No manifest stands beside these scores, so nothing shows that the designs differ in the factors alone:"
     " the tests compare models, and what a table says of designs is to be read of these models."
 )
+LET_NOTHING = "let nothing through"
 MOST_NOTES = 6
 
 
@@ -60,7 +66,7 @@ def judge(
     designs: label -> design; allow: keys that cover what lies below them; tasks: those whose inputs count, None: all.
     """
     if not any(design.runs for design in designs.values()):
-        idle = [f"allow=[{','.join(allow)}] let nothing through: there are no manifests."] if allow else []
+        idle = [f"allow=[{','.join(allow)}] {LET_NOTHING}: there are no manifests."] if allow else []
         return Control(notes=[NO_PROOF, *idle])
     differences = compare(designs, factors)
     seeds = {key: seed for key, seed in sorted(differences.refused.items()) if tasks is None or _concerns(key, tasks)}
@@ -70,18 +76,24 @@ def judge(
     notes += [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in differences.same]
     idle_keys = [key for key in allow if not any(below(name, (key,)) for name in seeds)]
     if idle_keys:
-        notes.append(f"allow=[{','.join(idle_keys)}] let nothing through: no design differs there.")
+        notes.append(f"allow=[{','.join(idle_keys)}] {LET_NOTHING}: no design differs there.")
     return Control(refused, footnotes(allowed, designs), notes)
 
 
-def require(
-    designs: dict[str, Design], factors: tuple[str, ...], allow: tuple[str, ...] = (), tasks: set[str] | None = None
-) -> Control:
-    """Return the finding of `judge`. Raises `NotControlledError`, with keys and remedy, where anything is refused."""
-    control = judge(designs, factors, allow, tasks)
+def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings, *further: str) -> Control:
+    """Hold the manifests of the designs `shown` against the control rule.
+
+    tasks: those whose inputs count; further: factors that no key names. Raises `NotControlledError`, with keys and
+    remedy, where anything is refused.
+    """
+    runs = [run for design in shown.values() for run in design.runs]
+    check_versions(runs)
+    check_factors(settings.factors, (run.manifest for run in runs))
+    factors, parts = (*settings.factors, *further), {part for task in tasks for part in (task, *parts_of(task))}
+    control = judge(shown, factors, settings.allow, parts)
     if control.refused:
-        grid = difference_grid(control.refused, designs)
-        raise NotControlledError(refusal(control, designs, factors, allow), grid)
+        grid = difference_grid(control.refused, shown)
+        raise NotControlledError(refusal(control, shown, factors, settings.allow), grid)
     return control
 
 

@@ -1,108 +1,94 @@
 """The same designs and seeds on several machines: what a machine changes beside a seed, and whether verdicts stay.
 
-What `python -m analysis.machines` prints.
+Also what `python -m analysis.machines` prints.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.control.rule import judge
+from analysis.control.machines import Machines
 from analysis.grids.formats import percent, score
 from analysis.grids.grid import Cell, Grid
-from analysis.manifests.designs import Design
 from analysis.names import by_number, listed
 from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, equivalence_table, within
 from analysis.questions.means import seed_means
-from analysis.questions.question import Material
+from analysis.questions.question import Answer, Material
 from analysis.questions.same_design import ANY
 from analysis.questions.tables import PAIR, Row, filled, marked_cell, pair_name, star_legend
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.spreads import Spread, pooled, ratio, spread
-from cli.errors import UserError
-from records.identity import below
 
-FACTOR = "machine"
+PLACE = 64
 OVER = ("machines", "seeds")
 LIKE = 2  # a machine's change is like a seed's where the interval of their ratio lies within this factor
 FROM_PAIRS = ["first", "second", "n_seeds", "difference", "p", "p_adjusted", "p_min", "p_min_adjusted", "reachable"]
 FROM_PAIRS += ["p_seeds", "p_seeds_adjusted", "told"]
+METHODS = (
+    "The same seeds were trained on several machines: spreads of a run's mean over machines and over seeds with"
+    " Satterthwaite's degrees of freedom [@satterthwaite1946], their ratio with an interval by F."
+)
 
 
-def shared(frames: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Return the scores of each machine that all have, and a note on the others.
-
-    frames: machine -> long table of design, seed, task, score, without holes. Raises UserError where the machines have
-    no run in common, or fewer than two tasks.
-    """
-    kept, gone = dict(frames), list[str]()
-    for what, columns, fewest in (("run", ["design", "seed"], 1), ("task", ["task"], 2)):
-        units = {name: list(frame[columns].itertuples(index=False, name=None)) for name, frame in kept.items()}
-        every = dict.fromkeys(unit for of_one in units.values() for unit in of_one)
-        common = set(every).intersection(*units.values())
-        if len(common) < fewest:
-            raise UserError(
-                f"{listed(frames)} share {len(common) or 'no'} {what}, too few to compare. Train the same designs with"
-                " the same seeds on each machine, and score them on the same tasks."
-            )
-        kept = {name: frame[[unit in common for unit in units[name]]] for name, frame in kept.items()}
-        gone += [f"{what} {' seed '.join(filter(None, unit))}" for unit in every if unit not in common]
-    return kept, [f"Not on every machine, so left out: {listed(gone, 12)}."] if gone else []
+def answer(material: Material) -> Answer | None:
+    """Return the tables of the machines that `machines=` names; None where it names none."""
+    if material.machines is None:
+        return None
+    return answer_of(material.machines, material.control, material.settings)
 
 
-def of_runs(designs: Mapping[str, Design], frame: pd.DataFrame) -> dict[str, Design]:
-    """Return the designs of a machine with the runs alone that `frame` has scores of."""
-    seeds = {label: set(some) for label, some in frame.groupby("design")["seed"]}
-    return {
-        label: replace(design, runs=tuple(run for run in design.runs if run.seed in seeds[label]))
-        for label, design in designs.items()
-        if label in seeds
-    }
+def answer_of(machines: Machines, control: str, settings: Settings) -> Answer:
+    """Return the spreads, and where designs are several the verdicts; the first note is what all come to."""
+    spreads = spread_table(run_means(machines.frames, machines.labels), settings)
+    pairs = pair_table(_materials(machines, control, settings))
+    over = f"all {len(machines.tasks)} tasks"
+    grids = [spread_grid(spreads, over, len(machines.names), settings)]
+    grids += [] if pairs.empty else [pair_machine_grid(pairs, over, machines.names, settings)]
+    return Answer(
+        "machines",
+        "Another machine",
+        grids,
+        frames={"machines": spreads, "machine_pairs": pairs},
+        notes=list(dict.fromkeys([conclusion(pairs, spreads, machines.names, settings), *machines.notes])),
+        about={(first, second): _of_pair(rows) for (first, second), rows in pairs.groupby(["first", "second"])},
+        methods=[METHODS],
+        of_scores=False,  # the captions say it themselves
+    )
 
 
-def by_machine(designs: Mapping[str, Mapping[str, Design]]) -> dict[str, Design]:
-    """Return the cells that the control rule compares: label and machine -> design, the machine one of its factors."""
-    return {
-        f"{label} on {name}": replace(design, factors={**design.factors, FACTOR: name})
-        for name, of_name in designs.items()
-        for label, design in of_name.items()
-    }
+def _of_pair(rows: pd.DataFrame) -> str:
+    """Return whether the pair's verdict stays. rows: those of `pair_table`, one per machine."""
+    if rows["verdict"].iloc[0] == "no claim":
+        return ""
+    if rows["same"].all():
+        return f"Its verdict is the same on {_all(len(rows))} machines."
+    return f"Its verdict changes with the machine: {_where(rows)}."
 
 
-def refuse_other_designs(designs: Mapping[str, Mapping[str, Design]], settings: Settings) -> None:
-    """Refuse a label that stands for another design on another machine. Raises `UserError`.
-
-    A name says in what the designs of one folder differ, so a factor that each folder has once is in no name.
-    """
-    for label in next(iter(designs.values())):
-        alone = by_machine({name: {label: of_name[label]} for name, of_name in designs.items()})
-        keys = [key for key in judge(alone, (FACTOR,)).refused if below(key, settings.factors)]
-        if keys:
-            raise UserError(
-                f"{label} is not the same design on all machines, for not the same {listed(keys, 4)}. Give folders that"
-                " hold the same designs."
-            )
+def _all(machines: int) -> str:
+    return "both" if machines == 2 else f"all {machines}"
 
 
-def materials(
-    frames: Mapping[str, pd.DataFrame], designs: Mapping[str, dict[str, Design]], control: str, settings: Settings
-) -> dict[str, Material]:
+def _where(rows: pd.DataFrame) -> str:
+    return "; ".join(f"{verdict} on {listed(on)}" for verdict, on in rows.groupby("verdict", sort=False)["machine"])
+
+
+def _materials(machines: Machines, control: str, settings: Settings) -> dict[str, Material]:
     """Return machine -> its scores and the tests of its pairs, over all tasks at once; {} where one design is alone."""
     of_machines: dict[str, Material] = {}
-    if len(next(iter(designs.values()))) < 2:
+    if len(machines.labels) < 2:
         return of_machines
-    for name, frame in frames.items():
-        tasks = frame["task"].unique().tolist()
-        matrix, blocks = seed_means(frame, list(designs[name]), tasks), {ALL: tasks}
+    tasks, blocks = machines.tasks, {ALL: machines.tasks}
+    for name, frame in machines.frames.items():
+        matrix = seed_means(frame, machines.labels, tasks)
         pairs = compare_pairs(matrix, blocks, settings, control, frame, sizes=False)
-        of_machines[name] = Material(settings, designs[name], control, blocks, blocks, frame, matrix, pairs)
+        of_machines[name] = Material(settings, machines.designs[name], control, blocks, blocks, frame, matrix, pairs)
     return of_machines
 
 
@@ -183,13 +169,11 @@ def _of_verdicts(pairs: pd.DataFrame, machines: list[str], settings: Settings) -
         told = int(first["verdict"].str.startswith(TOLD).sum())
         alike = int((first["verdict"] == within(settings)).sum())
         rest = f"{TOLD} {told}, {within(settings)} {alike}, {NOT_TOLD} {len(first) - told - alike}"
-        return f"The verdict is the same on all {n} machines ({count}: {rest})."
+        return f"The verdict is the same on {_all(n)} machines ({count}: {rest})."
     texts = []
     for row in changed:
         of_pair = pairs[(pairs["first"] == row["first"]) & (pairs["second"] == row["second"])]
-        groups = of_pair.groupby("verdict", sort=False)["machine"]
-        where = [f"{verdict} on {listed(group)}" for verdict, group in groups]
-        texts.append(f"{pair_name(row)} ({'; '.join(where)})")
+        texts.append(f"{pair_name(row)} ({_where(of_pair)})")
     return f"The verdict changes with the machine for {len(changed)} of {count}: {listed(texts, 10)}."
 
 
@@ -239,27 +223,3 @@ def pair_machine_grid(table: pd.DataFrame, over: str, machines: list[str], setti
     )
     grid = Grid("machine-pairs", caption, [PAIR, *machines, "Same verdict"], title="Verdicts by machine")
     return filled(grid, of_pairs, cells, settings.rows_shown, "pairs; machine_pairs.csv has all.")
-
-
-def machine_notes(designs: Mapping[str, Mapping[str, Design]]) -> list[str]:
-    """Return what manifests say of each machine, and which are of one kind. designs: machine -> label -> design."""
-    texts = {}
-    for name, of_name in designs.items():
-        descriptions = dict.fromkeys(_machine(run.manifest) for design in of_name.values() for run in design.runs)
-        texts[name] = "; or ".join(filter(None, descriptions))
-    alike = [(one, other) for one, other in combinations(texts, 2) if texts[one] and texts[one] == texts[other]]
-    kinds = [f"By their manifests {one} and {other} are machines of one kind." for one, other in alike]
-    return [*(f"{name}: {text}." for name, text in texts.items() if text), *kinds]
-
-
-def _machine(manifest: Mapping[str, Any]) -> str:
-    """Return the processor and its instruction sets in words; "" for a manifest that has no machine."""
-    machine = manifest.get("machine")
-    if not isinstance(machine, dict):
-        return ""
-    text, sets = f"{machine.get('processor')}, {machine.get('cores')} cores", machine.get("instruction_sets")
-    if not isinstance(sets, dict):
-        return f"{text}, instruction sets {sets or 'not written down'}"
-    limit = f"oneDNN up to {sets['onednn']}" if sets["onednn"] else "oneDNN without a limit"
-    compiled = f"passes compiled for {sets['numba']}" if sets["numba"] else "no compiled passes"
-    return f"{text}, torch {sets['torch']}, {limit}, {compiled}"

@@ -12,8 +12,8 @@ import sys
 import numpy as np
 import pandas as pd
 
-from analysis.analyse import scores_of_each
 from analysis.questions.compared_pairs import seed_cube
+from analysis.scores.read import scores_of_each
 from analysis.settings import Settings
 from analysis.statistics.looks import planned
 from benchmarks.arguments import folder_first, taken_out

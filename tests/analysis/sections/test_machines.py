@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.analyse import analyse
+from analysis.cli import read_arguments
+from analysis.control.machines import named
 from analysis.control.rule import NotControlledError
-from analysis.machines import KEYS, main, named
+from analysis.machines import KEYS, main
 from cli.errors import UserError
 from tests.analysis.three_seeds import long_frame, run_seeds
 
@@ -93,7 +96,7 @@ def test_the_order_of_designs_in_a_file_is_none_of_their_pairs(folder, command):
     beside = folder("beside", scores(0.0004))
     usual = folder("usual", cube)
     of_turned, of_beside = (command([usual, path]).replace("turned", "beside") for path in (turned, beside))
-    assert "The verdict is the same on all 2 machines (3 pairs: told apart" in of_turned
+    assert "The verdict is the same on both machines (3 pairs: told apart" in of_turned
     assert of_turned == of_beside
 
 
@@ -233,6 +236,70 @@ def test_what_makes_no_claim_on_one_machine_neither_stays_nor_changes(folder, co
     for order in ((0, 1), (1, 0)):
         places = [folder(f"m{order[0]}{k}", cubes[k]) for k in order]
         assert "(2 pairs: " in command(places)
+
+
+def result_of(here, others, *words):
+    """What `python -m analysis machines=` makes of the folders."""
+    paths = ",".join(map(str, others))
+    return analyse(read_arguments([f"scores={here}", f"machines=[{paths}]", *map(str, words)]))
+
+
+def machines_of(result):
+    return next(one for one in result.answers if one.name == "machines")
+
+
+def test_the_report_sets_the_same_beside_its_own_tables(folder, command, tmp_path):
+    paths = [folder("usual", scores()), folder("other", scores(0.0004)), folder("turned", scores(0.0005, shift=0.03))]
+    command(paths, f"out={tmp_path / 'out'}")
+    given = machines_of(result_of(paths[0], paths[1:]))
+    for name in ("machines", "machine_pairs"):
+        of_command = pd.read_csv(tmp_path / "out" / f"{name}.csv")
+        pd.testing.assert_frame_equal(given.frames[name].reset_index(drop=True), of_command, check_dtype=False)
+    assert given.notes[0] in (tmp_path / "out" / "machines.md").read_text()
+
+
+def test_the_first_screen_says_whether_its_verdict_stays(folder):
+    usual, other = folder("usual", scores()), folder("other", scores(0.0004))
+    turned = folder("turned", scores(0.0005, shift=0.03))
+    assert "Its verdict is the same on both machines." in result_of(usual, [other]).summary
+    changed = result_of(usual, [other, turned]).summary
+    assert "Its verdict changes with the machine: told apart, c ahead on usual, other; not told on turned." in changed
+    assert "machine" not in result_of(usual, [turned], "seeds=[0,1]").summary  # no claim, so none that stays
+
+
+def test_what_the_report_does_not_show_counts_on_no_machine(folder):
+    """Designs, seeds and tasks that the other machine has beside those shown leave no trace, not even a note."""
+    shown = ["models=[a,c]", "seeds=[0,1,2]", "tasks=[t1?]"]
+    usual = folder("usual", scores(seeds=4))
+    more = machines_of(result_of(usual, [folder("more", scores(0.0004, seeds=4))], *shown))
+    alone = folder("alone", scores(0.0004, seeds=4)[[0, 2]][:, 10:20, :3], designs=["a", "c"], tasks=TASKS[10:20])
+    fewer = machines_of(result_of(usual, [alone], *shown))
+    assert not any("left out" in note for note in more.notes)
+    assert more.frames["machines"].equals(fewer.frames["machines"])
+
+
+def test_new_names_are_those_of_every_machine(folder):
+    given = machines_of(result_of(folder("usual", scores()), [folder("other", scores(0.0004))], "rename={a: Model 1}"))
+    assert given.frames["machines"]["design"].tolist() == ["all designs", "Model 1", "b", "c"]
+
+
+def test_a_machine_without_the_designs_is_refused_in_one_line(folder, tmp_path):
+    usual, foreign = folder("usual", scores()), folder("foreign", scores(), designs=["x", "y", "z"])
+    with pytest.raises(UserError, match=r"foreign/scores\.csv has scores of none of a, b, c\. It has x, y, z\."):
+        result_of(usual, [foreign])
+    with pytest.raises(UserError, match=r"machines=.*absent: there is no such file or folder"):
+        result_of(usual, [tmp_path / "absent"])
+    with pytest.raises(UserError, match="each once"):
+        result_of(usual, [usual])
+
+
+def test_allow_lets_a_key_through_that_machines_alone_differ_in(studies):
+    here, other = studies(of(SETS), of(AVX2) | {"_precision": "fp32"})
+    with pytest.raises(NotControlledError, match="but also in precision"):
+        result_of(here, [other])
+    result = result_of(here, [other], "allow=[precision]")
+    assert any("precision: " in note and "(allowed)" in note for note in machines_of(result).notes)
+    assert not any("let nothing through" in note for note in result.notes)
 
 
 def test_the_help_has_the_keys_that_it_takes(command):
