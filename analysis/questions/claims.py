@@ -159,7 +159,7 @@ def _caption(tests: pd.DataFrame, settings: Settings) -> str:
         return absent
     return (
         "Differences ahead minus behind. Mean: over tasks and the seeds of both, with Student's interval of that mean"
-        f" over tasks and the pair's own seeds, uncorrected (with fewer than {FEWEST_SEEDS} seeds both over tasks"
+        f" over tasks and the pair's seeds, uncorrected (with fewer than {FEWEST_SEEDS} seeds both over tasks"
         " alone). Typical: Hodges-Lehmann, the estimate of the test over tasks, which is the"
         f" {signed_rank_text(tests, settings)}. p over tasks and seeds: of the mean. Below each p:"
         f" {correction_text(tests, settings, 'claims')}. A claim holds (bold) where both tests tell it; that designs"

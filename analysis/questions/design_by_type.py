@@ -34,7 +34,7 @@ from analysis.statistics.contrasts import helmert
 from analysis.statistics.correction import RESAMPLED, passes
 from analysis.statistics.interaction import over_seeds, permuted
 from analysis.statistics.intervals import mean_and_error, student_reach
-from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.seeds import FEWEST_SEEDS, reach_of_seeds
 from analysis.statistics.sign_flip import SEED
 
 PLACE = 45
@@ -103,12 +103,13 @@ def simple_effects(tests: pd.DataFrame, matrix: pd.DataFrame, types: Types, sett
     rows = zip(tests["type"], tests["first"], tests["second"], strict=True)
     differences = [(matrix.loc[types[kind], two] - matrix.loc[types[kind], one]).to_numpy() for kind, one, two in rows]
     of_tasks = np.array([np.ravel(mean_and_error(each[None])) for each in differences])
-    over_seeds = tests[["mean_seeds", "error_seeds", "df_seeds"]].to_numpy(dtype=np.float64)
-    over_tasks = np.column_stack([of_tasks, [max(1, len(each) - 1) for each in differences]])
-    mean, error, df = np.where(np.isnan(over_seeds), over_tasks, over_seeds).T
+    df = np.array([max(1, len(each) - 1) for each in differences])
+    unknown = tests["mean_seeds"].isna()
+    mean = np.where(unknown, of_tasks[:, 0], tests["mean_seeds"])
     columns = {"mean": mean}
     for ending, tails in (("", 1), ("_together", 1 if settings.correction == "none" else len(tests))):
-        reach = student_reach(error, df, 1 - settings.alpha / tails)
+        level = 1 - settings.alpha / tails
+        reach = np.where(unknown, student_reach(of_tasks[:, 1], df, level), reach_of_seeds(tests, level))
         columns |= {f"low{ending}": mean - reach, f"high{ending}": mean + reach}
     return tests.assign(**columns)
 

@@ -23,8 +23,7 @@ from analysis.questions.compared_pairs import pairs_among
 from analysis.questions.question import Material
 from analysis.questions.tables import after_correction, claims, mark_of, star_legend
 from analysis.statistics.arrays import Bools, Floats
-from analysis.statistics.intervals import student_reach
-from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.seeds import FEWEST_SEEDS, reach_of_seeds
 
 LEADING = "forest"  # the figure that the page shows first
 MOST_FROM_ONE = 12  # designs beside the one that they are compared with
@@ -151,7 +150,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
 def _panel(axes: Any, material: Material, rows: pd.DataFrame, kind: str) -> set[str]:
     """Draw one block and return the looks that were used; an end that is infinite is not drawn."""
     below = np.flatnonzero(rows["mean_seeds"].notna())
-    reach = student_reach(rows["error_seeds"], rows["df_seeds"], 1 - material.settings.alpha)
+    reach = reach_of_seeds(rows, 1 - material.settings.alpha)
     for place in below:
         mean, half = rows["mean_seeds"].iloc[place], reach[place]
         axes.plot([mean - half, mean, mean + half], [place + BELOW] * 3, markevery=[1], **OVER_SEEDS)

@@ -11,17 +11,12 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Ints
-from analysis.statistics.seeds import FEWEST_SEEDS, SeedTable, model_intervals, seed_pairs, seed_table
+from analysis.statistics.seeds import FEWEST_SEEDS, OTHERS, SeedTable, model_intervals, seed_pairs, seed_table
 
 PLACE = 60
 METHODS = (
     "Intervals over tasks and seeds come from the two-way random model with Satterthwaite's degrees of freedom"
     " [@satterthwaite1946]."
-)
-
-IN_A_FAMILY = (  # docs/decisions/seeds.md
-    " Corrected together, three seeds gave a star to any of six equal pairs in 6 to 9 % of simulated studies with the"
-    " spreads of this repository's own, and to any of 21 in 9.5 to 14 %; ten seeds in 3 to 5 and 4 to 6 %."
 )
 FEW_SEEDS = 5  # below it what the pair's own seeds say of their spread is worth little, see docs/decisions/seeds.md
 
@@ -56,8 +51,8 @@ def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
     if FEWEST_SEEDS <= seeds < FEW_SEEDS:
         notes.append(
             f"Seeds: {seeds} seeds say little of how far a pair's seeds vary, so the interval with its own seeds, on"
-            " which a star rests, is wide, or too narrow where seeds matter much. That with"
-            " the seeds of all designs takes them to be equally sensitive to the seed." + IN_A_FAMILY * (len(rows) > 1)
+            " which a star rests, is wide. That with the seeds of all designs takes them to be equally sensitive to the"
+            " seed."
         )
     clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
     lost = rows[clear & (rows["low_by_model"] * rows["high_by_model"] <= 0)]
@@ -128,7 +123,8 @@ def _caption(rows: pd.DataFrame, table: SeedTable, level: str) -> str:
         f"Mean differences over {over} and {len(table.seeds)} seeds with {level} intervals: Student's t over tasks, as"
         " for the pairs; over tasks and seeds by the two-way random model (a seed counts for all tasks and for both"
         " designs, which share its batches) with Satterthwaite's degrees of freedom, once with the pair's own seeds,"
-        f" once with design x seed pooled over the {len(table.designs)} designs{quoted}. A star of the table of"
+        f" drawn towards the mean of all pairs, as if that were known from {OTHERS} degrees of freedom, where this is"
+        f" wider, once with design x seed pooled over the {len(table.designs)} designs{quoted}. A star of the table of"
         " pairs takes the signed-rank test and the model with the pair's own seeds, after the correction. From"
         " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
         " difference has the sign shown."

@@ -152,7 +152,7 @@ def _quasi_f(statistic: float, parts: Floats, df: Floats, covariance: Floats, fr
     """
     from scipy.special import fdtrc
 
-    error, freedom = (float(part[0]) for part in combined_error(parts[:, None], df)[:2])
+    error, freedom = (float(part[0]) for part in combined_error(parts[:, None], df[:, None])[:2])
     squares = float((covariance**2).sum())
     epsilon = np.trace(covariance) ** 2 / (len(covariance) * squares) if squares else 1.0
     value = statistic / error if error else np.inf if statistic > NOISE else 0.0

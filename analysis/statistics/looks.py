@@ -32,10 +32,11 @@ def p_of_look(cube: Floats, first: Ints, second: Ints, margin: float) -> dict[st
     cube: [designs, tasks, seeds], complete, FEWEST_SEEDS or more. `p_tasks` (signed-rank, seed means as scores) and
     `p_seeds` (the mean over tasks and seeds) are of a difference, the former 1 where the two point to different sides;
     `within_tasks` and `within_seeds`, the same of one-sided tests, of equivalence within the margin. The p over seeds
-    are 1 where nothing can be said of other seeds: one task, or copies of one run.
+    are 1 where nothing can be said of other seeds: one task, or copies of one run; they are of the pair alone, since
+    `over_looks` knows how often those are small by chance.
     """
     means = cube.mean(axis=2)
-    differences, seeds = means[second] - means[first], over_tasks_and_seeds(cube, first, second)
+    differences, seeds = means[second] - means[first], over_tasks_and_seeds(cube, first, second, alone=True)
     test = signed_rank(differences)
     over_seeds = {"p_seeds": two_sided(seeds), "within_seeds": outside(seeds, margin)}
     alike = np.sign(test.w_plus - test.w_minus) == np.sign(seeds.mean_seeds)

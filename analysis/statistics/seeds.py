@@ -1,6 +1,7 @@
 """The mean difference of a pair over tasks and seeds: its test, its intervals, and the seeds' share in its error."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from analysis.statistics.intervals import student_interval, student_reach
 from analysis.statistics.variance import NOISE, REST, mean_squares
 
 FEWEST_SEEDS = 3  # for a claim about designs: with two the interval covers 90 % (docs/decisions/seeds.md)
+OTHERS = 2  # degrees of freedom that the seeds of all designs are worth beside a pair's own
 SAME_DESIGN = (114, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all (docs/calibration.md)
 AT_ONCE = 2_000_000  # differences held in memory
 
@@ -72,7 +74,8 @@ class SeedMeans:
     `n_seeds`: seeds that both designs have, or, where `seeds_paired` is false, runs of the design with fewer; at most 1
     where the seeds of both are copies (`copies`).
     `mean_seeds`: mean difference over tasks and these runs; `error_seeds`: its standard error where tasks and seeds
-    are random; `df_seeds`: its degrees of freedom.
+    are random; `df_seeds`: its degrees of freedom; `error_moderated` and `df_moderated`: the same where the mean square
+    of the pair's seeds is drawn towards that of all designs. Tests and intervals take the wider of both.
     """
 
     n_seeds: Ints
@@ -80,20 +83,24 @@ class SeedMeans:
     mean_seeds: Floats
     error_seeds: Floats
     df_seeds: Floats
+    error_moderated: Floats
+    df_moderated: Floats
     copies: Bools
 
 
-def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
+def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints, alone: bool = False) -> SeedMeans:
     """Return what the runs say of designs `second` minus `first` [P]. cube: [designs, tasks, seeds], nan: no such run.
 
     Two-way random model of tasks and seeds; each pair has its own variances, so that designs may differ in how far
-    they vary with the seed. Paired by seed where both designs share FEWEST_SEEDS or more, since those saw the same
-    batches; else, where each has as many, all its runs against all of the other. See `_parts` and `combined_error`.
+    they vary with the seed, beside those that `moderated` makes of them. Paired by seed where both designs share
+    FEWEST_SEEDS or more, since those saw the same batches; else, where each has as many, all its runs against all of
+    the other. See `_parts` and `combined_error`. alone: the other designs of the cube are of other studies.
     """
+    one_run = copies(cube)
     kinds, kind = np.unique(~np.isnan(cube).any(axis=1), axis=0, return_inverse=True)  # which seeds a design has
     of_pairs = kind.reshape(-1)[first] * len(kinds) + kind.reshape(-1)[second]
     count, paired = np.zeros(len(first), dtype=np.int64), np.ones(len(first), dtype=np.bool_)
-    result = np.full((3, len(first)), np.nan)
+    result = np.full((5, len(first)), np.nan)
     for code in np.unique(of_pairs).tolist():
         one, other = kinds[code // len(kinds)], kinds[code % len(kinds)]
         places, shared = np.flatnonzero(of_pairs == code), one & other
@@ -105,25 +112,32 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints) -> SeedMeans:
         for some in np.array_split(places, -(-len(places) * cube[0].size // AT_ONCE)):
             runs = cube[second[some]], -cube[first[some]]
             tables = [runs[0][..., other], runs[1][..., one]] if apart else [(runs[0] + runs[1])[..., shared]]
-            squared, freedom, _ = combined_error(*_parts(tables))
-            result[:, some] = sum(table.mean(axis=(1, 2)) for table in tables), np.sqrt(squared), freedom
-    one_run = copies(cube)
+            (parts, df), mean = _parts(tables), sum(table.mean(axis=(1, 2)) for table in tables)
+            squared, freedom, _ = combined_error(parts, df)
+            constant = one_run[first[some]] | one_run[second[some]]
+            of_all = _apart(cube, one_run, len(some)) if apart else _shared(cube[:, :, shared], one_run, constant)
+            drawn, free, _ = combined_error(*moderated(parts, df, np.where(alone, np.nan, of_all)))
+            result[:, some] = mean, np.sqrt(squared), freedom, np.sqrt(drawn), free
     alike = one_run[first] & one_run[second] & (count > 1)
     count[alike], result[:, alike] = 1, np.nan
-    return SeedMeans(count, paired, result[0], result[1], result[2], alike)
+    mean, *errors = result
+    return SeedMeans(count, paired, mean, errors[0], errors[1], errors[2], errors[3], alike)
 
 
 def compare_runs(one: Floats, other: Floats, paired: bool) -> SeedMeans:
-    """Return `over_tasks_and_seeds` of runs `other` - `one` [P, T tasks, runs]: run k with run k, or all with all."""
+    """Return `over_tasks_and_seeds` of runs `other` - `one` [P, T tasks, runs]: run k with run k, or all with all.
+
+    Each of the P is a study of its own.
+    """
     shift = 0 if paired else one.shape[2]  # where seeds are to be paired they have one place
     cube = np.full((2, *one.shape[:2], shift + other.shape[2]), np.nan)
     cube[0, ..., : one.shape[2]], cube[1, ..., shift:] = one, other
     of_one = np.arange(len(one))
-    return over_tasks_and_seeds(cube.reshape(-1, *cube.shape[2:]), of_one, of_one + len(one))
+    return over_tasks_and_seeds(cube.reshape(-1, *cube.shape[2:]), of_one, of_one + len(one), alone=True)
 
 
 def _parts(tables: list[Floats]) -> tuple[Floats, Floats]:
-    """Return the parts of the squared error of a mean difference [task, then seed and rest of each table; P], and df.
+    """Return the parts [task, then seed and rest of each table; P] of a mean difference's squared error, df [parts, 1].
 
     tables: [P, T tasks, S seeds] each, whose means over seeds add up to the differences of a pair by task: the
     differences paired by seed, or the scores of one design and those of the other, negative. The tasks' part is the
@@ -136,7 +150,45 @@ def _parts(tables: list[Floats]) -> tuple[Floats, Floats]:
         seeds = table.shape[2]
         parts += list(table_mean_squares(table)[1:] / (tasks * seeds))
         df += [seeds - 1, (tasks - 1) * (seeds - 1)]
-    return np.stack(parts), np.array(df, dtype=np.float64)
+    return np.stack(parts), np.array(df, dtype=np.float64)[:, None]
+
+
+def moderated(parts: Floats, df: Floats, of_all: Floats) -> tuple[Floats, Floats]:
+    """Return `_parts` with the mean squares of seeds drawn towards `of_all` [P], their mean over all designs.
+
+    Variances of few degrees of freedom are often small by chance, and a small one passes a test. Drawn towards the mean
+    of all, as if that were known from OTHERS degrees of freedom (moderated t: Smyth 2004), they are so less often. nan:
+    there are no others.
+    """
+    drawn, free = parts.copy(), np.repeat(df, parts.shape[1], axis=1)
+    known = ~np.isnan(of_all)
+    for k in range(1, len(parts), 2):
+        both = (OTHERS * of_all / (df[k] + 1) + df[k] * parts[k]) / (OTHERS + df[k])
+        drawn[k], free[k] = np.where(known, both, parts[k]), np.where(known, df[k] + OTHERS, df[k])
+    return drawn, free
+
+
+def _shared(cube: Floats, one_run: Bools, constant: Bools) -> Floats:
+    """Return the variance [P] over the seeds of `cube` of the difference of two run means, its mean over all pairs.
+
+    constant: pairs [P] of which one design has the same run with every seed; theirs is the mean over single designs.
+    nan where no pair but the one tested has these seeds.
+    """
+    means = cube.mean(axis=1)[~one_run]
+    means = means[~np.isnan(means).any(axis=1)]
+    if len(means) < 2:
+        return np.full(len(constant), np.nan)
+    apart = means - means.mean(axis=0)
+    of_pairs = 2 * apart.var(axis=1, ddof=1).sum() / (len(means) - 1) if len(means) > 2 else np.nan
+    return np.where(constant, means.var(axis=1, ddof=1).mean(), of_pairs)
+
+
+def _apart(cube: Floats, one_run: Bools, pairs: int) -> Floats:
+    """Return the variance [pairs] of a design's run means over its own seeds, of all designs; nan with just two."""
+    means = [of[~np.isnan(of)] for of in cube.mean(axis=1)[~one_run]]
+    several = [of for of in means if len(of) > 1]
+    squares, free = (sum(map(size, several)) for size in (lambda of: len(of) * of.var(), lambda of: len(of) - 1))
+    return np.full(pairs, squares / free if len(several) > 2 else np.nan)
 
 
 def two_sided(of: SeedMeans) -> Floats:
@@ -150,12 +202,24 @@ def outside(of: SeedMeans, margin: float) -> Floats:
 
 
 def _below(distance: Floats, of: SeedMeans) -> Floats:
-    """The probability that Student's t is below distance / error; 1 or 0 where there is no error."""
+    """The larger probability that Student's t is below distance / error; 1 or 0 where there is no error."""
     from scipy.special import stdtr
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.asarray(stdtr(of.df_seeds, distance / of.error_seeds))
-    return np.where(of.error_seeds == 0, np.where(distance >= -np.sqrt(NOISE), 1.0, 0.0), spread)
+    chances = []
+    for error, df in ((of.error_seeds, of.df_seeds), (of.error_moderated, of.df_moderated)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance = np.asarray(stdtr(df, distance / error))
+        chances.append(np.where(error == 0, np.where(distance >= -np.sqrt(NOISE), 1.0, 0.0), chance))
+    return np.maximum(*chances)
+
+
+def reach_of_seeds(of: Any, level: float) -> Floats:
+    """Return half the width [P] of the interval over tasks and seeds that leaves out 0 where `two_sided` passes.
+
+    of: `SeedMeans`, or a table with its columns.
+    """
+    both = ((of.error_seeds, of.df_seeds), (of.error_moderated, of.df_moderated))
+    return np.maximum(*(student_reach(np.asarray(error), np.asarray(df), level) for error, df in both))
 
 
 def table_mean_squares(differences: Floats) -> Floats:
@@ -187,48 +251,55 @@ def seed_pairs(scores: Floats, first: Ints, second: Ints, level: float = 0.95) -
     """Compare designs `second` minus `first` [P] of `scores` [designs, tasks, seeds], two tasks and seeds or more.
 
     `over_tasks`: Student's interval over tasks, seed means as scores, as for the pairs. `by_model` (over tasks and the
-    pair's own seeds), `by_pooled`, `seed_share` (with the seeds of all designs): see `model_intervals`.
+    pair's own seeds, moderated where that is wider), `by_pooled`, `seed_share`: see `model_intervals`.
     `seeds_agreeing`: seeds whose mean difference over tasks has the sign of the whole.
     """
     differences = scores[second] - scores[first]
     whole = differences.mean(axis=(1, 2))
     over_tasks = np.stack(student_interval(differences.mean(axis=2), level), axis=1)
-    by_model, _, by_pooled, share = model_intervals(scores, first, second, level)
+    by_model, by_pooled, share = model_intervals(scores, first, second, level)
     agreeing = (np.sign(differences.mean(axis=1)) == np.sign(whole)[:, None]).sum(axis=1)
     return SeedPairs(whole, over_tasks, by_model, by_pooled, share, agreeing)
 
 
-def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.95) -> tuple[Floats, ...]:
-    """Return the intervals by the model [P, 2], the seeds' share [P], and the same with the seeds of all designs.
+def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+    """Return the intervals by the model [P, 2], those with the seeds of all designs [P, 2], and their seeds' share [P].
 
     Model of a pair: difference = mean + task + seed + rest, all random, so the variance of the mean of T tasks and S
-    seeds is estimated without bias by (MS_task + MS_seed - MS_rest) / (T S). With few seeds the MS_seed of one pair is
-    worth little (S - 1 degrees of freedom); pooled, it is twice the mean square of design x seed over all designs, with
-    (designs - 1)(S - 1), which takes all designs to be as sensitive to the seed. The share is the part of the squared
-    standard error that more seeds would remove, (MS_seed / (T S)) / the whole: the seeds' own effect and the rest.
+    seeds is estimated without bias by (MS_task + MS_seed - MS_rest) / (T S). The first interval takes the pair's own
+    mean squares, and MS_seed `moderated` where that is wider. Pooled, MS_seed is twice the mean square of design x seed
+    over all designs, with (designs - 1)(S - 1) degrees of freedom, which takes all designs to be as sensitive to the
+    seed. The share is the part of the squared standard error that more seeds would remove, (MS_seed / (T S)) / the
+    whole: the seeds' own effect and the rest.
     """
     designs, tasks, seeds = scores.shape
-    differences = scores[second] - scores[first]
-    of_pair, squares = table_mean_squares(differences), mean_squares(scores)
-    pooled = np.stack([of_pair[0], *(np.full(len(first), 2 * squares[name][1]) for name in ("design x seed", REST))])
-    mean = differences.mean(axis=(1, 2))
-    intervals: list[Floats] = []
-    for ms, free in ((of_pair, 1), (pooled, designs - 1)):
-        df = np.array([tasks - 1, free * (seeds - 1), free * (tasks - 1) * (seeds - 1)], dtype=np.float64)
-        squared, freedom, share = combined_error(ms / (tasks * seeds), df)
-        reach = student_reach(np.sqrt(squared), freedom, level)
-        intervals += [np.stack([mean - reach, mean + reach], axis=1), share]
-    return tuple(intervals)
+    differences, one_run = scores[second] - scores[first], copies(scores)
+    of_all = _shared(scores, one_run, one_run[first] | one_run[second])
+    parts, df = _parts([differences])
+    own = [_reach(*of, level) for of in ((parts, df), moderated(parts, df, of_all))]
+    squares, free = mean_squares(scores), designs - 1
+    pooled = [np.full(len(first), 2 * squares[name][1] / (tasks * seeds)) for name in ("design x seed", REST)]
+    of_pooled = np.stack([parts[0], *pooled]), np.array([[1], [free], [free]]) * df
+    mean, reach = differences.mean(axis=(1, 2)), (np.maximum(*own), _reach(*of_pooled, level))
+    by_model, by_pooled = (np.stack([mean - half, mean + half], axis=1) for half in reach)
+    return by_model, by_pooled, combined_error(*of_pooled)[2]
+
+
+def _reach(parts: Floats, df: Floats, level: float) -> Floats:
+    squared, freedom, _ = combined_error(parts, df)
+    return student_reach(np.sqrt(squared), freedom, level)
 
 
 def combined_error(parts: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the squared standard error, its degrees of freedom and the seeds' share, each [P], from `_parts`.
 
+    parts: [parts, P]; df: [parts, 1 or P].
+
     Tasks + seeds - rest is without bias where all three are random (both others hold the rest); it is never taken to
     be less than the largest of the three. Degrees of freedom of the sum by Satterthwaite (1946).
     """
     kinds = np.stack([parts[0], parts[1::2].sum(axis=0), parts[2::2].sum(axis=0)])  # tasks, seeds, rest
-    doubt = parts**2 / df[:, None]
+    doubt = parts**2 / df
     doubts = np.stack([doubt[0], doubt[1::2].sum(axis=0), doubt[2::2].sum(axis=0)])
     unbiased, largest = kinds[0] + kinds[1] - kinds[2], kinds.max(axis=0)
     squared, plain = np.maximum(unbiased, largest), unbiased >= largest

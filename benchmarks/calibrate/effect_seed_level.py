@@ -82,7 +82,7 @@ def _over_seeds(vectors: Floats, of_levels: Floats) -> Floats:
     test, df = effect_over_seeds(vectors), vectors.shape[1]
     plain = fdtrc(df, test.df_error_seeds * df / test.df_seeds, test.F_seeds)
     first, second = np.triu_indices(len(of_levels), k=1)
-    pairs = two_sided(over_tasks_and_seeds(of_levels, first, second))
+    pairs = two_sided(over_tasks_and_seeds(of_levels, first, second, alone=True))
     return np.array([plain, test.p_seeds, min(1.0, len(pairs) * pairs.min()), _hotelling(vectors)])
 
 

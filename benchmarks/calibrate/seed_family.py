@@ -4,13 +4,16 @@
 
 Designs without a difference over as many tasks as the file has. Task, seed and rest have the spreads of its runs:
 *own*: each design its own spread over seeds; *alike*: all the same one; *resampled*: each design's own run means,
-drawn again, instead of normal ones. *program*: p over tasks and seeds as tables have it (Satterthwaite); *stricter*:
-the same with the seeds' mean square as uncertain as so few seeds leave it (Behrens 1929, Fisher 1935), see `stricter`.
+drawn again, instead of normal ones; *stray*: as alike, one design with four times the spread. *program*: p over tasks
+and seeds as tables have it; *own seeds*: with the pair's own mean square of seeds alone, as until 2026-11-25;
+*stricter*: with that mean square as uncertain as so few seeds leave it (Behrens 1929, Fisher 1935), see `stricter`.
 Told .02: of the first design that is so much ahead of the one that six are compared with. docs/decisions/seeds.md
 quotes it.
 """
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -28,7 +31,8 @@ from benchmarks.arguments import folder_first, taken_out
 from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
-WORLDS, SEEDS, AHEAD, ALPHA = ("own", "alike", "resampled"), (3, 5, 10), 0.02, 0.05
+WORLDS, SEEDS, AHEAD, ALPHA = ("own", "alike", "resampled", "stray"), (3, 5, 10), 0.02, 0.05
+STRAYS = 4  # of the last design, times the spread of the others
 EDGES = np.concatenate([np.geomspace(1e-6, 0.01, 61), np.linspace(0.01, 1, 401)[1:]])  # of the seeds' chance
 
 
@@ -94,14 +98,15 @@ def drawn(scores: Floats, world: str, seeds: int, rng: np.random.Generator) -> F
         of_seed = np.stack([rng.choice(of_design, seeds) for of_design in apart])[:, None, :]
     else:
         spread = own if world == "own" else np.full_like(own, np.sqrt((own**2).mean()))
-        of_seed = spread * rng.normal(size=(designs, 1, seeds))
+        strays = np.where(np.arange(designs) == designs - 1, STRAYS if world == "stray" else 1, 1)[:, None, None]
+        of_seed = spread * strays * rng.normal(size=(designs, 1, seeds))
     of_task, left = rng.normal(0, task, (designs, tasks, 1)), rng.normal(0, rest, (designs, tasks, seeds))
     return np.asarray(of_task + of_seed + left)
 
 
-def program(cube: Floats, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+def program(cube: Floats, first: Ints, second: Ints, alone: bool = False) -> tuple[Floats, Floats]:
     """Return p over tasks, and over tasks and seeds, of each pair; 1 where they are of two sides."""
-    means, seeds = cube.mean(axis=2), over_tasks_and_seeds(cube, first, second)
+    means, seeds = cube.mean(axis=2), over_tasks_and_seeds(cube, first, second, alone)
     test = signed_rank(means[second] - means[first])
     same_side = np.sign(test.w_plus - test.w_minus) == np.sign(seeds.mean_seeds)
     return np.where(same_side, test.p, 1.0), two_sided(seeds)
@@ -124,7 +129,11 @@ def stricter(cube: Floats, first: Ints, second: Ints) -> tuple[Floats, Floats]:
     return program(cube, first, second)[0], p + EDGES[0]
 
 
-RULES = {"program": program, "stricter": stricter}
+RULES: dict[str, Callable[[Floats, Ints, Ints], tuple[Floats, Floats]]] = {
+    "own seeds": partial(program, alone=True),
+    "program": program,
+    "stricter": stricter,
+}
 
 if __name__ == "__main__":
     guard(main)

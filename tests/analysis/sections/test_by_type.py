@@ -46,7 +46,8 @@ def test_simple_effects_are_the_pairs_corrected_over_all_types():
     np.testing.assert_allclose(simple["p_seeds_adjusted"], holm(rows["p_seeds"].to_numpy()))
     np.testing.assert_array_equal(simple["mean"], rows["mean_seeds"])
     for ending, tail in (("", 0.025), ("_together", 0.025 / 9)):
-        reach = t.isf(tail, rows["df_seeds"]) * rows["error_seeds"]
+        both = [t.isf(tail, rows[f"df_{of}"]) * rows[f"error_{of}"] for of in ("seeds", "moderated")]
+        reach = np.maximum(*both)
         np.testing.assert_allclose(simple[f"high{ending}"], rows["mean_seeds"] + reach)
         np.testing.assert_allclose(simple[f"low{ending}"], rows["mean_seeds"] - reach)
     (grid,) = answer.grids
