@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.control.rule import controlled, judge
+from analysis.control.rule import MACHINE, controlled, judge
 from analysis.manifests.designs import Design
 from analysis.names import listed
 from analysis.scores.read import scores_of_each
@@ -16,7 +16,6 @@ from analysis.settings import Settings
 from cli.errors import UserError
 from records.identity import below
 
-FACTOR = "machine"
 HERE = Path("these scores")  # the name of several folders of `scores=` that are one machine's
 
 
@@ -76,7 +75,7 @@ def held_alike(read: Mapping[str, tuple[pd.DataFrame, dict[str, Design]]], setti
     labels = list(next(iter(every.values())))
     designs = {name: {label: some[label] for label in labels} for name, some in every.items()}  # pairs one way round
     alike = Machines(frames, designs, [])
-    rule = controlled(by_machine(designs), alike.tasks, settings, FACTOR)
+    rule = controlled(by_machine(designs), alike.tasks, settings, MACHINE)
     refuse_other_designs(designs, settings)
     notes += [*machine_notes(designs), *rule.notes, *(f"{note.mark}: {note.text}" for note in rule.footnotes)]
     return replace(alike, notes=notes)
@@ -129,7 +128,7 @@ def of_runs(designs: Mapping[str, Design], frame: pd.DataFrame) -> dict[str, Des
 def by_machine(designs: Mapping[str, Mapping[str, Design]]) -> dict[str, Design]:
     """Return the cells that the control rule compares: label and machine -> design, the machine one of its factors."""
     return {
-        f"{label} on {name}": replace(design, factors={**design.factors, FACTOR: name})
+        f"{label} on {name}": replace(design, factors={**design.factors, MACHINE: name})
         for name, of_name in designs.items()
         for label, design in of_name.items()
     }
@@ -142,7 +141,7 @@ def refuse_other_designs(designs: Mapping[str, Mapping[str, Design]], settings: 
     """
     for label in next(iter(designs.values())):
         alone = by_machine({name: {label: of_name[label]} for name, of_name in designs.items()})
-        keys = [key for key in judge(alone, (FACTOR,)).refused if below(key, settings.factors)]
+        keys = [key for key in judge(alone, (MACHINE,)).refused if below(key, settings.factors)]
         if keys:
             raise UserError(
                 f"{label} is not the same design on all machines, for not the same {listed(keys, 4)}. Give folders that"

@@ -23,6 +23,7 @@ NO_PROOF = (
     " the tests compare models, and what a table says of designs is to be read of these models."
 )
 LET_NOTHING = "let nothing through"
+MACHINE = "machine"  # the factor of designs trained on several machines; no pair of a table is of two
 MOST_NOTES = 6
 
 
@@ -135,7 +136,8 @@ def confounds(
     """Name keys that differ below a factor that agrees: the published multilayer heads read other tokens."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for key, pair in ((key, pair) for key, pairs_of_key in differences.confounded.items() for pair in pairs_of_key):
-        if all(designs[label].trained for label in pair):  # references stand beside their own run only
+        one_machine = len({designs[label].factors.get(MACHINE) for label in pair}) == 1
+        if one_machine and all(designs[label].trained for label in pair):  # references stand beside their own run only
             pairs.setdefault(pair, []).append(key)
     lines = []
     for (one, other), keys in pairs.items():
