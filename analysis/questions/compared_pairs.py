@@ -13,7 +13,8 @@ from analysis.statistics.correction import CORRECTIONS, FLOORS, RESAMPLED, Corre
 from analysis.statistics.cross_checks import cross_checks
 from analysis.statistics.effect_sizes import effect_sizes
 from analysis.statistics.intervals import direction, tipping_tasks, typical_difference
-from analysis.statistics.seeds import copies, over_tasks_and_seeds, two_sided
+from analysis.statistics.seed_errors import copies
+from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
 from analysis.statistics.wilcoxon import SignedRank, signed_rank, signed_ranks
 
 ALL = "All"

@@ -13,7 +13,8 @@ from analysis.questions.question import Material
 from analysis.questions.tables import after_correction, claims, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.correction import FIRST_STEP, correction_name
-from analysis.statistics.seeds import FEWEST_SEEDS, OTHERS
+from analysis.statistics.seed_errors import OTHERS
+from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.wilcoxon import EXACT_UP_TO
 
 ZEROS = {

@@ -18,7 +18,7 @@ from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.items import ItemVariances, item_variances
 from analysis.statistics.random_effects import random_effects
-from analysis.statistics.seeds import table_mean_squares
+from analysis.statistics.seed_errors import table_mean_squares
 
 PLACE = 102
 METHODS = (

@@ -11,7 +11,8 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Ints
-from analysis.statistics.seeds import FEWEST_SEEDS, OTHERS, SeedTable, model_intervals, seed_pairs, seed_table
+from analysis.statistics.seed_errors import OTHERS
+from analysis.statistics.seeds import FEWEST_SEEDS, SeedTable, model_intervals, seed_pairs, seed_table
 
 PLACE = 60
 METHODS = (

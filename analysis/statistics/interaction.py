@@ -14,7 +14,7 @@ from math import factorial, prod
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, blocks, length
-from analysis.statistics.seeds import combined_error, table_mean_squares
+from analysis.statistics.seed_errors import combined_error, table_mean_squares
 from analysis.statistics.sign_flip import CELLS, SEED, counted_p
 from analysis.statistics.variance import NOISE
 
@@ -130,8 +130,8 @@ def effect_over_seeds(vectors: Floats) -> OverSeeds:
     """Test orthonormal contrasts [n tasks, k, S seeds] of one effect: is their mean zero where both are random?
 
     F is the squared length of the mean over what it is expected to be without an effect: tasks + seeds - rest, the
-    squared error of a pair's mean difference (`seeds.combined_error`) summed over the contrasts. Degrees of freedom as
-    in `over_seeds`. With one contrast it is the test of a pair; which basis spans the effect changes nothing. All nan
+    squared error of a pair's mean difference (`combined_error`) summed over the contrasts. Degrees of freedom as in
+    `over_seeds`. With one contrast it is the test of a pair; which basis spans the effect changes nothing. All nan
     below two tasks or two seeds.
     """
     n, k, seeds = vectors.shape

@@ -9,10 +9,17 @@ import pandas as pd
 from analysis.names import by_number, listed
 from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.intervals import student_interval, student_reach
+from analysis.statistics.seed_errors import (
+    combined_error,
+    copies,
+    error_parts,
+    moderated,
+    paired_spread,
+    single_spread,
+)
 from analysis.statistics.variance import NOISE, REST, mean_squares
 
 FEWEST_SEEDS = 3  # for a claim about designs: with two the interval covers 90 % (docs/decisions/seeds.md)
-OTHERS = 2  # degrees of freedom that the seeds of all designs are worth beside a pair's own
 SAME_DESIGN = (114, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all (docs/calibration.md)
 AT_ONCE = 2_000_000  # differences held in memory
 
@@ -57,16 +64,6 @@ def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) ->
     return f"only the seeds {', '.join(shared)}, which the designs share: {'; '.join(parts)}" if parts else ""
 
 
-def copies(cube: Floats) -> Bools:
-    """Return which designs [D] of `cube` [D, tasks, seeds] have the same scores with every seed: one run, not several.
-
-    An encoder that nothing trained is one: its scores under three seeds are copies.
-    """
-    known = ~np.isnan(cube)
-    highest, lowest = (np.where(known, cube, end) for end in (-np.inf, np.inf))
-    return np.asarray((highest.max(axis=2, initial=-np.inf) == lowest.min(axis=2, initial=np.inf)).all(axis=1))
-
-
 @dataclass(frozen=True)
 class SeedMeans:
     """Of P pairs how many seeds their claim rests on, and what they say; the floats are nan below FEWEST_SEEDS.
@@ -94,7 +91,7 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints, alone: bool = 
     Two-way random model of tasks and seeds; each pair has its own variances, so that designs may differ in how far
     they vary with the seed, beside those that `moderated` makes of them. Paired by seed where both designs share
     FEWEST_SEEDS or more, since those saw the same batches; else, where each has as many, all its runs against all of
-    the other. See `_parts` and `combined_error`. alone: the other designs of the cube are of other studies.
+    the other. See `error_parts` and `combined_error`. alone: the other designs of the cube are of other studies.
     """
     one_run = copies(cube)
     kinds, kind = np.unique(~np.isnan(cube).any(axis=1), axis=0, return_inverse=True)  # which seeds a design has
@@ -112,10 +109,14 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints, alone: bool = 
         for some in np.array_split(places, -(-len(places) * cube[0].size // AT_ONCE)):
             runs = cube[second[some]], -cube[first[some]]
             tables = [runs[0][..., other], runs[1][..., one]] if apart else [(runs[0] + runs[1])[..., shared]]
-            (parts, df), mean = _parts(tables), sum(table.mean(axis=(1, 2)) for table in tables)
+            (parts, df), mean = error_parts(tables), sum(table.mean(axis=(1, 2)) for table in tables)
             squared, freedom, _ = combined_error(parts, df)
             constant = one_run[first[some]] | one_run[second[some]]
-            of_all = _apart(cube, one_run, len(some)) if apart else _shared(cube[:, :, shared], one_run, constant)
+            of_all = (
+                single_spread(cube, one_run, len(some))
+                if apart
+                else paired_spread(cube[:, :, shared], one_run, constant)
+            )
             drawn, free, _ = combined_error(*moderated(parts, df, np.where(alone, np.nan, of_all)))
             result[:, some] = mean, np.sqrt(squared), freedom, np.sqrt(drawn), free
     alike = one_run[first] & one_run[second] & (count > 1)
@@ -134,61 +135,6 @@ def compare_runs(one: Floats, other: Floats, paired: bool) -> SeedMeans:
     cube[0, ..., : one.shape[2]], cube[1, ..., shift:] = one, other
     of_one = np.arange(len(one))
     return over_tasks_and_seeds(cube.reshape(-1, *cube.shape[2:]), of_one, of_one + len(one), alone=True)
-
-
-def _parts(tables: list[Floats]) -> tuple[Floats, Floats]:
-    """Return the parts [task, then seed and rest of each table; P] of a mean difference's squared error, df [parts, 1].
-
-    tables: [P, T tasks, S seeds] each, whose means over seeds add up to the differences of a pair by task: the
-    differences paired by seed, or the scores of one design and those of the other, negative. The tasks' part is the
-    variance of that sum over T; the others are MS_seed / (T S) and MS_rest / (T S) of each table.
-    """
-    tasks = tables[0].shape[1]
-    of_task = np.var(sum(table.mean(axis=2) for table in tables), axis=1, ddof=1) / tasks
-    parts, df = [np.where(of_task * tasks < NOISE, 0.0, of_task)], [tasks - 1]
-    for table in tables:
-        seeds = table.shape[2]
-        parts += list(table_mean_squares(table)[1:] / (tasks * seeds))
-        df += [seeds - 1, (tasks - 1) * (seeds - 1)]
-    return np.stack(parts), np.array(df, dtype=np.float64)[:, None]
-
-
-def moderated(parts: Floats, df: Floats, of_all: Floats) -> tuple[Floats, Floats]:
-    """Return `_parts` with the mean squares of seeds drawn towards `of_all` [P], their mean over all designs.
-
-    Variances of few degrees of freedom are often small by chance, and a small one passes a test. Drawn towards the mean
-    of all, as if that were known from OTHERS degrees of freedom (moderated t: Smyth 2004), they are so less often. nan:
-    there are no others.
-    """
-    drawn, free = parts.copy(), np.repeat(df, parts.shape[1], axis=1)
-    known = ~np.isnan(of_all)
-    for k in range(1, len(parts), 2):
-        both = (OTHERS * of_all / (df[k] + 1) + df[k] * parts[k]) / (OTHERS + df[k])
-        drawn[k], free[k] = np.where(known, both, parts[k]), np.where(known, df[k] + OTHERS, df[k])
-    return drawn, free
-
-
-def _shared(cube: Floats, one_run: Bools, constant: Bools) -> Floats:
-    """Return the variance [P] over the seeds of `cube` of the difference of two run means, its mean over all pairs.
-
-    constant: pairs [P] of which one design has the same run with every seed; theirs is the mean over single designs.
-    nan where no pair but the one tested has these seeds.
-    """
-    means = cube.mean(axis=1)[~one_run]
-    means = means[~np.isnan(means).any(axis=1)]
-    if len(means) < 2:
-        return np.full(len(constant), np.nan)
-    apart = means - means.mean(axis=0)
-    of_pairs = 2 * apart.var(axis=1, ddof=1).sum() / (len(means) - 1) if len(means) > 2 else np.nan
-    return np.where(constant, means.var(axis=1, ddof=1).mean(), of_pairs)
-
-
-def _apart(cube: Floats, one_run: Bools, pairs: int) -> Floats:
-    """Return the variance [pairs] of a design's run means over its own seeds, of all designs; nan with just two."""
-    means = [of[~np.isnan(of)] for of in cube.mean(axis=1)[~one_run]]
-    several = [of for of in means if len(of) > 1]
-    squares, free = (sum(map(size, several)) for size in (lambda of: len(of) * of.var(), lambda of: len(of) - 1))
-    return np.full(pairs, squares / free if len(several) > 2 else np.nan)
 
 
 def two_sided(of: SeedMeans) -> Floats:
@@ -220,19 +166,6 @@ def reach_of_seeds(of: Any, level: float) -> Floats:
     """
     both = ((of.error_seeds, of.df_seeds), (of.error_moderated, of.df_moderated))
     return np.maximum(*(student_reach(np.asarray(error), np.asarray(df), level) for error, df in both))
-
-
-def table_mean_squares(differences: Floats) -> Floats:
-    """Return the mean squares [task | seed | rest, P] of the two-way tables `differences` [P, T tasks, S seeds]."""
-    _, tasks, seeds = differences.shape
-    mean = differences.mean(axis=(1, 2))[:, None]
-    by_task, by_seed = differences.mean(axis=2), differences.mean(axis=1)
-    left = differences - by_task[:, :, None] - by_seed[:, None, :] + mean[:, :, None]
-    of_task = seeds * ((by_task - mean) ** 2).sum(axis=1) / (tasks - 1)
-    of_seed = tasks * ((by_seed - mean) ** 2).sum(axis=1) / (seeds - 1)
-    rest = (left**2).sum(axis=(1, 2)) / ((tasks - 1) * (seeds - 1))
-    squares = np.stack([of_task, of_seed, rest])
-    return np.where(squares < NOISE, 0.0, squares)
 
 
 @dataclass(frozen=True)
@@ -274,8 +207,8 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
     """
     designs, tasks, seeds = scores.shape
     differences, one_run = scores[second] - scores[first], copies(scores)
-    of_all = _shared(scores, one_run, one_run[first] | one_run[second])
-    parts, df = _parts([differences])
+    of_all = paired_spread(scores, one_run, one_run[first] | one_run[second])
+    parts, df = error_parts([differences])
     own = [_reach(*of, level) for of in ((parts, df), moderated(parts, df, of_all))]
     squares, free = mean_squares(scores), designs - 1
     pooled = [np.full(len(first), 2 * squares[name][1] / (tasks * seeds)) for name in ("design x seed", REST)]
@@ -288,23 +221,3 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
 def _reach(parts: Floats, df: Floats, level: float) -> Floats:
     squared, freedom, _ = combined_error(parts, df)
     return student_reach(np.sqrt(squared), freedom, level)
-
-
-def combined_error(parts: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the squared standard error, its degrees of freedom and the seeds' share, each [P], from `_parts`.
-
-    parts: [parts, P]; df: [parts, 1 or P].
-
-    Tasks + seeds - rest is without bias where all three are random (both others hold the rest); it is never taken to
-    be less than the largest of the three. Degrees of freedom of the sum by Satterthwaite (1946).
-    """
-    kinds = np.stack([parts[0], parts[1::2].sum(axis=0), parts[2::2].sum(axis=0)])  # tasks, seeds, rest
-    doubt = parts**2 / df
-    doubts = np.stack([doubt[0], doubt[1::2].sum(axis=0), doubt[2::2].sum(axis=0)])
-    unbiased, largest = kinds[0] + kinds[1] - kinds[2], kinds.max(axis=0)
-    squared, plain = np.maximum(unbiased, largest), unbiased >= largest
-    of_largest = np.take_along_axis(doubts, kinds.argmax(axis=0)[None], axis=0)[0]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = squared**2 / np.where(plain, doubts.sum(axis=0), of_largest)
-        share = np.where(squared > 0, np.minimum(1.0, kinds[1] / squared), 0.0)
-    return squared, np.maximum(freedom, 1.0), share

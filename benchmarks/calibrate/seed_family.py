@@ -24,7 +24,8 @@ from scipy.stats import chi2
 
 from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.correction import holm
-from analysis.statistics.seeds import over_tasks_and_seeds, table_mean_squares, two_sided
+from analysis.statistics.seed_errors import table_mean_squares
+from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
 from analysis.statistics.variance import REST, components
 from analysis.statistics.wilcoxon import signed_rank
 from benchmarks.arguments import folder_first, taken_out

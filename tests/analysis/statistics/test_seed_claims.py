@@ -7,10 +7,10 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
+from analysis.statistics.seed_errors import copies
 from analysis.statistics.seeds import (
     SeedMeans,
     compare_runs,
-    copies,
     model_intervals,
     outside,
     over_tasks_and_seeds,
