@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
-from cli.compose import flat, options
+from cli.compose import OF_A_SOURCE, flat, options
 from cli.errors import UserError
-from cli.kinds import OF_A_SOURCE, check_kinds, shown
+from cli.kinds import check_kinds, shown
 
 
 @dataclass(frozen=True)
