@@ -141,6 +141,16 @@ def check_groups(config: Any, groups: Sequence[str]) -> None:
             raise UserError(f"{group}= is empty. Give one of {', '.join(options(group))}.")
 
 
+def check_study(config: Any) -> None:
+    """Refuse a `study` that is no text or blank, or that would be runs_dir or the folder above. Raises `UserError`."""
+    study = config["study"]
+    if not isinstance(study, str) or study.strip() in ("", ".", ".."):
+        raise UserError(
+            f"study={shown(study)} names no folder below runs_dir. Give study=<name>, one of digits alone in quotes of "
+            "its own: \"'5'\"; or leave it out."
+        )
+
+
 def check_dims(key: str, dims: Any) -> None:
     """Refuse what is no list of rising whole numbers of at least 2. Raises `UserError`."""
     whole = isinstance(dims, list) and dims and all(isinstance(d, int) and not isinstance(d, bool) for d in dims)
