@@ -39,12 +39,15 @@ def main() -> None:
     from analysis.grids.csv import csv_text
     from analysis.grids.latex import latex_grid
     from analysis.grids.markdown import markdown_grid
+    from analysis.manifests.compared_keys import check_allowed
     from analysis.questions import machines as of
     from analysis.scores.choose import choose_control
     from analysis.write import output_folder, write_whole
 
     folder, places = output_folder(settings), named(settings.scores)
     read = {name: scores_of_each(replace(settings, scores=(path,))) for name, path in places.items()}
+    runs = [run for one in read.values() for design in one[1].values() for run in design.runs]
+    check_allowed(settings.allow, (run.manifest for run in runs))
     frames, notes = of.shared({name: frame for name, (frame, *_) in read.items()})
     designs = {name: of.of_runs(read[name][1], frame) for name, frame in frames.items()}
     labels = list(next(iter(designs.values())))
