@@ -117,12 +117,15 @@ def test_a_launcher_is_hydras_own_with_the_settings_of_conf(name, monkeypatch):
     "words", [["train.py", "-m", "seed=0,1"], ["train.py"], ["evaluate.py", "run=null", "shards=2"]], ids=" ".join
 )
 def test_slurm_is_asked_for_on_a_machine_that_has_none(words, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.launchers.which", lambda command: None if command == "sbatch" else command)
+    command = tmp_path / "bin" / "srun"
+    command.parent.mkdir()
+    command.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(command.parent))
     done = run_here(*words, f"runs_dir={tmp_path / 'runs'}", "launcher=slurm")
     said = "launcher=slurm submits jobs to SLURM, and this machine has no sbatch. Give the command on a machine that"
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"error: {said}")
-    assert not any(tmp_path.iterdir())
+    assert not (tmp_path / "runs").exists()
 
 
 def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
