@@ -31,12 +31,14 @@ def main() -> None:
     from analysis.grids.csv import csv_text
     from analysis.grids.latex import latex_grid
     from analysis.grids.markdown import markdown_grid
+    from analysis.manifests.compared_keys import check_allowed
     from analysis.questions.same_design import same_design, split_grid
     from analysis.scores.read import scores_of_each
     from analysis.write import output_folder, write_whole
 
     folder = output_folder(settings)
     frame, designs, tasks, notes = scores_of_each(settings)
+    check_allowed(settings.allow, (run.manifest for design in designs.values() for run in design.runs))
     table = same_design(frame, list(designs), tasks, settings)
     if table.empty:
         raise UserError(

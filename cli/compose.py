@@ -23,6 +23,9 @@ from cli.hydra_flags import read_flags
 from cli.remarks import CONF
 
 OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # design=echo_long
+# Below these any name may stand.
+FREE = ("data.mix.", "model.architecture.", "objective.weights.", "launcher.more.", "logging.settings.")
+OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each source of data=mix has
 RENAMED = {"cell": "design", "published": "design", "reading": "token_choice"}
 # As OmegaConf reads YAML, by libyaml where it is there: all of conf/ in a ninth of the time.
 LOADER = type("Loader", (yaml.CSafeLoader, get_yaml_loader()), {}) if yaml.__with_libyaml__ else get_yaml_loader()
@@ -73,7 +76,9 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     """
     _refuse_merges(overrides)
     try:
-        return pickle.loads(_composed(name, tuple(overrides)))
+        cfg = pickle.loads(_composed(name, tuple(overrides)))
+        _refuse_added(name, overrides, cfg)
+        return cfg
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_explained(error, name, overrides)) from error
     except ValueError as error:  # Hydra's own words name no group
@@ -93,6 +98,30 @@ def _refuse_merges(overrides: Sequence[str]) -> None:
             raise UserError(
                 f"{word} would merge options of {group}. Give one of them, or a run of each: -m {group}={names}."
             )
+
+
+def _refuse_added(name: str, overrides: Sequence[str], cfg: DictConfig) -> None:
+    """Refuse what `+key=` adds to `cfg` where no file of the program and no option has the key. Raises `UserError`."""
+    added = [word.lstrip("+").partition("=")[0] for word in overrides if word.startswith("+")]
+    added = [f"{key}." for key in added if not re.search(r"^hydra[./]|@", key) and key not in groups()]
+    if not added:
+        return
+    known = _stated(name)
+    for key in flat(OmegaConf.to_container(cfg, resolve=False)):
+        new = f"{key}.".startswith(tuple(added)) and not key.startswith(FREE)
+        of_option = OF_A_SOURCE.sub("data", key)
+        if new and of_option not in known:
+            beside = {other for other in known if other.rpartition(".")[0] == of_option.rpartition(".")[0]} or known
+            raise UserError(f"There is no key '{key}', so nothing would read what + adds. {nearest(of_option, beside)}")
+
+
+@cache
+def _stated(name: str) -> set[str]:
+    """The keys of conf/<name>.yaml, of conf/encoder.yaml where that has it, of all options, and those above them."""
+    entries = _read(CONF / f"{name}.yaml").get("defaults", ())
+    keys = {key for file in [name, *["encoder"] * ("encoder" in entries)] for key in flat(own_values(file))}
+    keys |= {f"{group}.{key}" for group in groups() for option in options(group).values() for key in flat(option)}
+    return keys | {key[:end] for key in keys for end, letter in enumerate(key) if letter == "."}
 
 
 def _chooses_nothing(word: str) -> bool:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from textwrap import fill
 
-from cli.compose import CONF, options
+from cli.compose import CONF, composed, options
 from cli.remarks import key_remarks
 
 EXAMPLES = 5
 WIDTH = 118
+SHOWN_WHOLE = ("train", "evaluate")  # programs that have --cfg job
 
 
 def help_screen(name: str) -> str:
@@ -26,9 +27,11 @@ def help_screen(name: str) -> str:
     more = "Its other words are those of train.py and evaluate.py; their --help lists them."
     if groups:
         parts += ["", "groups, each chosen whole (group=option):", *groups]
-        shared = ", ".join(key for key, _, remark in key_remarks("encoder") if remark and "." not in key)
-        more = fill(f"Keys of both programs, in conf/encoder.yaml: {shared}.", WIDTH)
-        more += "\nconf/README.md lists all options; --cfg job prints every key with its value."
+        more = "conf/README.md lists all options"
+        more += "; --cfg job prints every key with its value." if name in SHOWN_WHOLE else "."
+        if "head" in composed(name):
+            shared = ", ".join(key for key, _, remark in key_remarks("encoder") if remark and "." not in key)
+            more = fill(f"Further keys, in conf/encoder.yaml: {shared}.", WIDTH) + f"\n{more}"
     return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", more])
 
 

@@ -1,12 +1,11 @@
 """The kind of value that each key of conf/ has: another is refused, so that a new key is checked by being there."""
 
-import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from math import isfinite
 from typing import Any
 
-from cli.compose import flat, groups, options, own_values
+from cli.compose import FREE, OF_A_SOURCE, flat, groups, options, own_values
 from cli.errors import UserError
 
 KINDS = {  # as `kind_of` names them -> as a message does
@@ -21,9 +20,6 @@ KINDS = {  # as `kind_of` names them -> as a message does
 PROGRAMS = ("train", "encoder", "evaluate", "representation", "mine", "specialise", "study")
 OWN_CHECK = ("seeds", "designs", "objective.matryoshka", "objective.betas", "evaluation.dims")  # and a better message
 MAY_BE_EMPTY = ("data.packages", "data.development")
-# Below these any name may stand.
-FREE = ("data.mix.", "model.architecture.", "objective.weights.", "launcher.more.", "logging.settings.")
-OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each source of data=mix has
 # Keys that are null in conf/, or computed: what else may stand there. Those with limits or words need no row.
 WHERE_NULL = {
     **dict.fromkeys(("data.instruction", "data.revision", "logging.wandb", "pooler.statistics"), "text"),

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
-from cli.compose import flat, options
+from cli.compose import OF_A_SOURCE, flat, options
 from cli.errors import UserError
-from cli.kinds import OF_A_SOURCE, check_kinds, shown
+from cli.kinds import check_kinds, shown
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,16 @@ def check_groups(config: Any, groups: Sequence[str]) -> None:
     for group in groups:
         if not config.get(group):
             raise UserError(f"{group}= is empty. Give one of {', '.join(options(group))}.")
+
+
+def check_study(config: Any) -> None:
+    """Refuse a `study` that is no text or blank, or that would be runs_dir or the folder above. Raises `UserError`."""
+    study = config["study"]
+    if not isinstance(study, str) or study.strip() in ("", ".", ".."):
+        raise UserError(
+            f"study={shown(study)} names no folder below runs_dir. Give study=<name>, one of digits alone in quotes of "
+            "its own: \"'5'\"; or leave it out."
+        )
 
 
 def check_dims(key: str, dims: Any) -> None:

@@ -19,6 +19,7 @@ from cli.limits import (
     check_groups,
     check_limits,
     check_prefixes,
+    check_study,
     real,
 )
 from cli.quiet import quiet
@@ -89,6 +90,7 @@ def finished(arguments: Sequence[str]) -> bool:
 def check(cfg: Config) -> list[str]:
     """Refuse numbers and words that are not allowed, before anything is imported or read; return the readings."""
     check_groups(cfg, ("model", "attn", "pooler", "template"))
+    check_study(cfg)
     if isinstance(cfg["instructions"], str):
         read_instructions(cfg["instructions"])  # it names the nearest
     check_limits(cfg, LIMITS, WORDS)

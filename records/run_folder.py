@@ -11,6 +11,7 @@ from typing import Any
 
 from cli.compose import composed, composer, flat, groups, plain
 from cli.errors import UserError
+from cli.limits import check_study
 from records.atomic import write_json
 from records.identity import BOOKKEEPING, below, different_keys
 from records.lineage import OTHER_RUNS, label, other_runs
@@ -66,8 +67,9 @@ def run_folder(config: dict[str, Any], choices: Mapping[str, str | None], fixed:
     The study's name is followed by every group and key that differs from the defaults, so that two runs that
     differ in any key never share a folder: `embedded,lora.r=8`. fixed: words that belong to the study itself, as
     `fixed_words` returns them; they are its defaults and are not named. A run that has all of them in its folder's
-    name already is found there.
+    name already is found there. Raises `UserError` for a study that has no name.
     """
+    check_study(config)
     cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed={config['seed']}")
     names = [
         _path_safe(",".join([config["study"], *_deviations(config, choices, w)]))

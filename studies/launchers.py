@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
+from shutil import which
 
 from omegaconf import OmegaConf
 
@@ -28,6 +29,7 @@ SETTINGS = {  # launcher -> key of Hydra's -> our key
     },
     "slurm_local": {"timeout_min": "launcher.minutes"},
 }
+OF_SLURM = ("srun", "sbatch")  # the commands by which submitit reaches it
 # What conf/train.yaml says to Hydra, for a program whose configuration has no such words.
 IN_PLACE = (
     *("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.sweep.dir=${runs_dir}", "hydra.sweep.subdir=."),
@@ -42,7 +44,8 @@ PROCESSES = {  # program -> key of Hydra's -> our key
 def launcher_words(words: Sequence[str], program: str = "train") -> list[str]:
     """Return what `launcher=<name>` among the words of train.py or evaluate.py means to Hydra; none for launcher=none.
 
-    Jobs find this checkout by PYTHONPATH, wherever they start. Raises `UserError` where the extra is not installed.
+    Jobs find this checkout by PYTHONPATH, wherever they start. Raises `UserError` where the extra is not installed, or
+    SLURM is not there.
     """
     asked = [word for word in words if word.startswith("launcher")]
     if not asked:
@@ -54,6 +57,12 @@ def launcher_words(words: Sequence[str], program: str = "train") -> list[str]:
     module, extra, hydra_name = PLUGIN[name]
     if not find_spec("hydra_plugins") or not find_spec(f"hydra_plugins.{module}"):
         raise UserError(f'launcher={name} needs a package of the extra {extra}. Install it: pip install ".[{extra}]".')
+    absent = [command for command in OF_SLURM if not which(command)] if name == "slurm" else []
+    if absent:
+        raise UserError(
+            f"launcher=slurm submits jobs to SLURM, and this machine has no {' and no '.join(absent)}. Give the command"
+            " on a machine that submits to a cluster, or launcher=slurm_local, launcher=joblib or launcher=none here."
+        )
     places = [str(HOME), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(places)
     given = {key: ours for key, ours in SETTINGS[name].items() if OmegaConf.select(config, ours) is not None}

@@ -20,6 +20,7 @@ from cli.limits import (
     check_groups,
     check_limits,
     check_prefixes,
+    check_study,
     real,
 )
 from corpora.mix import check_mix
@@ -88,6 +89,7 @@ NEEDED = ("model", "attn", "pooler", "head", "template", "data", "objective", "t
 def check_sizes(config: Config) -> None:
     """Refuse numbers and words that are not allowed, do not fit together, or are of another objective's recipe."""
     check_groups(config, NEEDED)
+    check_study(config)
     objective = objective_class(config["objective"]["name"])
     if not issubclass(objective, Pretraining):
         _refuse_other_recipe(config["objective"])

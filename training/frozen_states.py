@@ -24,7 +24,7 @@ def check_frozen(config: Config) -> None:
     trained = [pooler for pooler in pooler_names() if pooler_class(pooler).needs_training]
     if name not in trained:
         raise UserError(
-            f"backbone.frozen=true with pooler={name} leaves nothing to train: {name} has no parameters. "
+            f"backbone.frozen=true with pooler={name} leaves nothing to train: by its class {name} has no parameters. "
             f"Poolers that train: {', '.join(trained)}."
         )
     if config["pooler"].get("trainable") is False:

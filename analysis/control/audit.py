@@ -9,7 +9,7 @@ from analysis.control.find_runs import Found
 from analysis.control.rule import Control, confounds, described, difference_grid, judge, short, value_rows
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import escape, markdown_grid
-from analysis.manifests.compared_keys import check_factors
+from analysis.manifests.compared_keys import check_allowed, check_factors
 from analysis.manifests.cost import cost_header, cost_texts, memory_kinds, memory_note
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, MODULES, compare, values_of
@@ -23,7 +23,9 @@ STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 
 def audit(study: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
     """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order)."""
-    check_factors(factors, (run.manifest for design in study.designs.values() for run in design.runs))
+    manifests = [run.manifest for design in study.designs.values() for run in design.runs]
+    check_factors(factors, manifests)
+    check_allowed(allow, manifests)
     cells = gathered(study.designs, labels(study.designs.values(), allow))
     order: Any = OmegaConf.to_container(OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order"))
     cells = {label: cells[label] for label in config_order(cells, order)}

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.control.rule import MACHINE, controlled, judge
+from analysis.manifests.compared_keys import check_allowed
 from analysis.manifests.designs import Design
 from analysis.names import listed
 from analysis.scores.read import scores_of_each
@@ -75,6 +76,8 @@ def held_alike(read: Mapping[str, tuple[pd.DataFrame, dict[str, Design]]], setti
     labels = list(next(iter(every.values())))
     designs = {name: {label: some[label] for label in labels} for name, some in every.items()}  # pairs one way round
     alike = Machines(frames, designs, [])
+    runs = (run for _, of_name in read.values() for design in of_name.values() for run in design.runs)
+    check_allowed(settings.allow, (run.manifest for run in runs))
     rule = controlled(by_machine(designs), alike.tasks, settings, MACHINE)
     refuse_other_designs(designs, settings)
     notes += [*machine_notes(designs), *rule.notes, *(f"{note.mark}: {note.text}" for note in rule.footnotes)]

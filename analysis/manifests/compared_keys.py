@@ -9,6 +9,7 @@ from cli.errors import UserError, nearest
 from records.fingerprint import of_value
 from records.identity import BASE, BOOKKEEPING, MEANT, below
 from records.lineage import OTHER_RUNS
+from records.manifest import MANIFEST_VERSION
 
 SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
@@ -126,10 +127,30 @@ def check_factors(factors: tuple[str, ...], manifests: Iterable[Mapping[str, Any
     """Raise `UserError` for a factor that no run's configuration has, with the nearest keys."""
     if "seed" in factors:
         raise UserError("seed cannot be a factor: the scores of one cell are the mean over its seeds. Leave it out.")
-    known: set[str] = set()
-    for manifest in manifests:
-        for key in (*NAMED, *flat(manifest["config"])):
-            known |= {key, *(key[:end] for end, letter in enumerate(key) if letter == ".")}
+    known = _with_parents(key for manifest in manifests for key in (*NAMED, *flat(manifest["config"])))
     unknown = [factor for factor in factors if factor not in known]
     if known and unknown:
         raise UserError(f"factors= names {unknown[0]!r}, a key that no run has. {nearest(unknown[0], known)}")
+
+
+def check_allowed(allow: tuple[str, ...], manifests: Iterable[Mapping[str, Any]]) -> None:
+    """Raise `UserError` for a key of `allow=` that no run has and none could lack, with the nearest ones.
+
+    Nothing is known of manifests of another version, which are refused where they are compared.
+    """
+    runs = list(manifests)
+    if not (allow and runs) or any(manifest.get("manifest_version") != MANIFEST_VERSION for manifest in runs):
+        return
+    parts = (f"{group}.{part}" for group, parts in PARTS.items() for part in parts)
+    known = _with_parents(("manifest", "seed", *SINGLE, *NESTED, *SEED_BOUND, *MEANT, *parts))
+    known |= _with_parents(key for manifest in runs for key in (*profile(manifest), *flat(manifest["config"])))
+    unknown = [key for key in allow if key not in known]
+    if unknown:
+        above = unknown[0].rpartition(".")[0]
+        beside = {key for key in known if key.rpartition(".")[0] == above} or {key for key in known if "." not in key}
+        raise UserError(f"allow= names {unknown[0]!r}, a key that no run has. {nearest(unknown[0], beside)}")
+
+
+def _with_parents(keys: Iterable[str]) -> set[str]:
+    """Return the keys and what lies above them: `lora.r` and `lora`."""
+    return {above for key in keys for above in (key, *(key[:end] for end, letter in enumerate(key) if letter == "."))}

@@ -8,6 +8,7 @@ import pandas as pd
 from analysis.manifests.designs import Design, ScoreSource
 from analysis.names import listed
 from analysis.scores.choose import check_seeds, choose_designs, keep_seeds, keep_tasks, renamed
+from analysis.scores.chosen_parts import check_effect, keep_parts
 from analysis.scores.csv_table import read_csv
 from analysis.scores.definitions import Benchmark, benchmark_of
 from analysis.scores.held_out import is_run_of_documents, read_held_out
@@ -25,6 +26,7 @@ def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
     own_types = read_types(settings.task_types) if settings.task_types else {}
     readings = [within(_read(path, settings, own_types, benchmark), benchmark) for path in settings.scores]
     check_seeds(readings, settings.seeds)
+    check_effect(readings, settings)
     if benchmark and not any(reading.rows for reading in readings):
         raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
     readings = [normalise(reading, settings.scale) for reading in readings if reading.rows or not reading.designs]
@@ -58,11 +60,11 @@ def scores_of_each(
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:
     if is_run_of_documents(path):
-        return read_held_out(path, settings)
+        return keep_parts(read_held_out(path, settings), settings)
     if path.is_dir():
         return read_results(path, settings, benchmark)
     beside = path.parent / "tasks.json"
     types = read_types(beside) if beside.is_file() else {}
     reading = read_csv(path, types | own_types)
     reading.types |= types
-    return keep_seeds(reading, settings.seeds)
+    return keep_parts(keep_seeds(reading, settings.seeds), settings)

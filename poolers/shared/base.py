@@ -171,7 +171,10 @@ def token_choice_of(settings: dict[str, Any]) -> dict[str, bool]:
 
 
 def weighted_mean(hidden: Tensor | Packed, weights: Tensor) -> Tensor:
-    """[B, D] mean of hidden [B, T, D] under weights [B, T], in float32. A NaN of weight zero cannot reach it."""
+    """[B, D] mean of hidden [B, T, D] under weights [B, T], in float32.
+
+    A state of weight zero cannot reach it, not even a NaN. A row whose weights are all zero has no mean: NaN.
+    """
     if isinstance(hidden, Packed):
         return hidden.weighted_mean(weights)
     kept = hidden.float().masked_fill((weights == 0)[..., None], 0.0)

@@ -23,10 +23,11 @@ class Packed:
         return self.places // self.shape[1]
 
     def weighted_mean(self, weights: Tensor) -> Tensor:
-        """[B, D] float32 mean under weights [B, T] of the tokens."""
+        """[B, D] float32 mean under weights [B, T] of the tokens, as `poolers.shared.base.weighted_mean` has it."""
         of_tokens = weights.flatten()[self.places].float()[:, None]
+        kept = self.states.float().masked_fill(of_tokens == 0, 0.0)
         empty = self.states.new_zeros(self.shape[0], self.states.shape[1], dtype=torch.float32)
-        sums = empty.index_add(0, self.owner, self.states.float() * of_tokens)
+        sums = empty.index_add(0, self.owner, kept * of_tokens)
         return sums / weights.float().sum(dim=1, keepdim=True)
 
     def first(self) -> Tensor:

@@ -66,7 +66,7 @@ def build_pooler(
     """Build the pooler of `config`, its parameters drawn from a random stream of its own.
 
     experts: the number of experts of each MoE layer of the decoder, none in a dense one. Raises `UserError` for an
-    unknown name or for settings that the pooler refuses.
+    unknown name, for settings that the pooler refuses, or for a class that says wrongly whether it has parameters.
     """
     check_pooler(config)
     name, cls = config["name"], pooler_class(config["name"])
@@ -85,5 +85,17 @@ def build_pooler(
             pooler = cls(hidden_size, num_layers, **settings).requires_grad_(config.get("trainable", True))
         except TypeError as error:
             raise UserError(f"The pooler '{name}' cannot be built from its settings: {error}.") from error
+    _check_declared(name, pooler)
     pooler.reads_padding = reads_padding(config)
     return pooler
+
+
+def _check_declared(name: str, pooler: Pooler) -> None:
+    """Refuse a class whose `needs_training` is not what it has: frozen runs, mixtures and objectives go by that."""
+    held = [parameter for parameter, _ in pooler.named_parameters()]
+    if bool(held) != pooler.needs_training:
+        has, mend = f"has parameters ({held[0]}, ...)" if held else "has no parameters", "True" if held else "False"
+        raise UserError(
+            f"poolers/{name}.py {has}, and its class says needs_training = {pooler.needs_training}. "
+            f"Write needs_training: ClassVar[bool] = {mend} there (docs/extend/pooler.md)."
+        )

@@ -1,5 +1,7 @@
 """A misspelt word on the command line is one line with the nearest valid names."""
 
+import re
+
 import pytest
 from omegaconf import OmegaConf
 
@@ -38,6 +40,41 @@ from training.checks import check_sizes
 def test_misspelt(word, message):
     with pytest.raises(UserError, match=message.replace(".", r"\.")):
         check_overrides("train", [word])
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("+model.lora_targets=[q_proj]", "++lora.r=8", "+data.sources.more={path: a}", "+model.architecture.any=1"),
+        *("+logging.settings.any=1", "+hydra.job.chdir=false", "+data.mix={pairs: 1}"),
+    ],
+)
+def test_what_an_option_or_a_free_key_has_may_be_added(word):
+    check_overrides("train", [word])
+
+
+@pytest.mark.parametrize(
+    ("word", "key", "mend"),
+    [
+        ("+foo=1", "foo", "Valid: accelerator, adapter, attn, axes, backbone,"),
+        ("+lora={rank: 3}", "lora.rank", "Nearest: lora.r, lora.start, lora.alpha."),
+        ("+model.lora_target=[q_proj]", "model.lora_target", "Nearest: model.lora_targets"),
+        ("++trainer.max_step=3", "trainer.max_step", "Nearest: trainer.max_steps"),
+        ("+data.sources.pairs.colum=1", "data.sources.pairs.colum", "Nearest: data.column"),
+        ("+run=a", "run", "Nearest: runs_dir."),
+    ],
+)
+def test_what_plus_would_add_for_nobody_is_refused(word, key, mend):
+    with pytest.raises(UserError, match=re.escape(f"no key '{key}', so nothing would read what + adds. {mend}")):
+        check_overrides("train", [word])
+
+
+def test_each_program_has_keys_of_its_own_to_add():
+    composed("evaluate", ["++run=a", "++seed=1"])
+    with pytest.raises(UserError, match=r"no key 'trainer\.maxsteps', so nothing"):
+        composed("evaluate", ["+trainer.maxsteps=1"])
+    with pytest.raises(UserError, match="no key 'lora', so nothing"):
+        composed("mine", ["+lora=1"])
 
 
 @pytest.mark.parametrize("program", ["train", "evaluate"])

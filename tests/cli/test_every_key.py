@@ -14,9 +14,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from analysis.settings import LISTS, TEXTS, settings_from
-from cli.compose import CONF, composed, flat, options, own_values, plain
+from cli.compose import CONF, FREE, OF_A_SOURCE, composed, flat, options, own_values, plain
 from cli.errors import UserError
-from cli.kinds import FREE, OF_A_SOURCE, WHERE_NULL, kind_of, kinds
+from cli.kinds import WHERE_NULL, kind_of, kinds
 from evaluation.command import check as check_evaluate
 from evaluation.command import check_encoder
 from poolers.shared.registry import build_pooler

@@ -5,10 +5,11 @@ import shlex
 
 import pytest
 
-from cli.compose import check_overrides, composed, options, own_keys
+from cli.compose import CONF, check_overrides, composed, options, own_keys
 from cli.help import EXAMPLES, help_screen
 from cli.quoting import as_typed, evaluate_words, train_words
 from cli.remarks import key_remarks
+from tests.started import start
 from training.mine.__main__ import QUOTED
 from training.specialise.__main__ import specialise_words
 
@@ -41,6 +42,23 @@ def test_the_examples_compose(name):
         example = re.match(rf"  python (?:-m )?{re.escape(program)} (.*?)(?:  |$)", line.split(" training-free")[0])
         if example and "<" not in example[1]:
             COMMANDS[name](shlex.split(example[1]))
+
+
+MODULES = {"train": ["train.py"], "evaluate": ["evaluate.py"], "study": ["study.py"], "analysis": ["-m", "analysis"]}
+MODULES |= {"representation": ["-m", "representation"], "mine": ["-m", "training.mine"]}
+MODULES |= {"specialise": ["-m", "training.specialise"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_the_configuration_is_shown_by_the_programs_that_say_so(name):
+    """In conf/README.md and in their manuals; the others refuse the word."""
+    (said,) = re.findall(r"With `--cfg job` (.*?) print ", (CONF / "README.md").read_text(encoding="utf-8"))
+    shows = f"`{name}.py`" in said
+    manual, shown = start(*MODULES[name], "--help"), start(*MODULES[name], "--cfg", "job")
+    assert ("--cfg job" in manual.stdout) == shows == (shown.returncode == 0)
+    assert ("conf/encoder.yaml" in manual.stdout) == (name in ("train", "evaluate", "representation", "specialise"))
+    assert shows or shown.stderr.count("\n") == 1
 
 
 def test_a_remark_of_several_lines_is_one():

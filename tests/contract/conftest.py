@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 import torch
 from peft import PeftModel
+from safetensors.torch import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
 from encoders import loading
 from encoders.adapter import add_adapter
 from encoders.attention.kernels import is_unpadded
+from encoders.backbone import load_config
 from encoders.encoder import Encoder
 from encoders.fast import fused_lora
 from encoders.loading import build_encoder, build_tokenizer, load_run
@@ -26,13 +28,16 @@ from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, TextTokenizer
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
+from poolers.shared.registry import build_pooler
 from records.run_folder import RunFolder
 from records.streams import stream_seed
+from tests.cells import reads_routers
 from tests.triples import write_triples
 from training import manifest_facts
 from training import run as training_run
 from training.cost.flops import TrainingFlops, training_flops
 from training.module import StepModule
+from training.set_up import save_trained
 from training.validation import Validation
 
 TEXTS = [
@@ -44,6 +49,7 @@ TEXTS = [
 ]
 FLOAT32 = 2e-6  # entries of unit vectors; float32 sums in another order: measured 6e-7
 NOTHING: Mapping = MappingProxyType({})
+OF_A_RUN = {"study": "tests", "status": "finished", "data": {"instructed": 0}, "base_weights_sha256": "", "code": {}}
 
 
 @pytest.fixture(scope="session")
@@ -260,3 +266,32 @@ def recorded(cfg: dict, folder: Path) -> Run:
 def run_of(cell, tmp_path_factory) -> Callable[[str, str], Run]:
     """The run of a cell: two steps, trained once for all tests."""
     return cache(lambda pooler, attn: recorded(cell(pooler, attn), tmp_path_factory.mktemp(f"{pooler}-{attn}")))
+
+
+@pytest.fixture(scope="session")
+def awake_run(cell, tmp_path_factory):
+    """Return the folder of a run whose LoRA and head are no longer at their start: awake_run("eos", "bi", changes).
+
+    Runs on one base share one LoRA.
+    """
+    adapters = {}
+
+    def made(pooler, attn, changes=NOTHING, facts=NOTHING):
+        cfg = cell(pooler, attn, changes)
+        base = cfg["model"]["path"]
+        if base not in adapters:
+            adapters[base] = tmp_path_factory.mktemp("lora")
+            save_trained(*adapted(cfg), adapters[base])
+        shape = load_config(cfg["model"])
+        experts = [4] * 3 * reads_routers(pooler)
+        head = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, 0, experts)
+        for name, weights in head.named_parameters():
+            weights.data += 0.05 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(len(name)))
+        folder = tmp_path_factory.mktemp(f"{pooler}-{attn}")
+        save_file(head.state_dict(), folder / "head.safetensors")
+        (folder / "adapter").symlink_to(adapters[base] / "adapter")
+        of_the_cell = {"pooler": pooler, "attn": attn, "seed": cfg["seed"], "config": cfg}
+        RunFolder(folder).write({**OF_A_RUN, **of_the_cell, **facts})
+        return folder
+
+    return made

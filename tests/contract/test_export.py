@@ -1,72 +1,26 @@
 """Every cell leaves the program: sentence-transformers makes the run's vectors of the folder, without our packages."""
 
 import os
-import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
-from huggingface_hub import ModelCard
-from mteb import TaskMetadata, TaskResult, get_task
 from peft import AutoPeftModel
-from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoTokenizer
 
-from cli.errors import UserError
 from encoders.attention.probe import sight
-from encoders.backbone import load_config
-from encoders.export import figures
 from encoders.export.__main__ import main
-from encoders.export.card import KINDS
 from encoders.export.exported import load_exported
-from encoders.export.figures import write_figures
 from encoders.export.folder import write_folder
-from evaluation.results import describe_tasks
-from poolers.shared.registry import build_pooler
-from records.atomic import write_json
 from records.code import PACKAGES
-from records.manifest import sealed
-from records.run_folder import RunFolder
-from tests.cells import CELLS, reads_routers
-from tests.contract.conftest import NOTHING, TEXTS, adapted
-from training.set_up import save_trained
+from tests.cells import CELLS
+from tests.contract.conftest import TEXTS
 
 LEAST = 0.999999  # measured: 1 - 5e-13 in float64
-FACTS = {"study": "tests", "status": "finished", "data": {"instructed": 0}, "base_weights_sha256": "", "code": {}}
-
-
-@pytest.fixture(scope="session")
-def awake_run(cell, tmp_path_factory):
-    """Return the folder of a run whose LoRA and head are no longer at their start: awake_run("eos", "bi", changes).
-
-    Runs on one base share one LoRA.
-    """
-    adapters = {}
-
-    def made(pooler, attn, changes=NOTHING, facts=NOTHING):
-        cfg = cell(pooler, attn, changes)
-        base = cfg["model"]["path"]
-        if base not in adapters:
-            adapters[base] = tmp_path_factory.mktemp("lora")
-            save_trained(*adapted(cfg), adapters[base])
-        shape = load_config(cfg["model"])
-        experts = [4] * 3 * reads_routers(pooler)
-        head = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, 0, experts)
-        for name, weights in head.named_parameters():
-            weights.data += 0.05 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(len(name)))
-        folder = tmp_path_factory.mktemp(f"{pooler}-{attn}")
-        save_file(head.state_dict(), folder / "head.safetensors")
-        (folder / "adapter").symlink_to(adapters[base] / "adapter")
-        of_the_cell = {"pooler": pooler, "attn": attn, "seed": cfg["seed"], "config": cfg}
-        RunFolder(folder).write({**FACTS, **of_the_cell, **facts})
-        return folder
-
-    return made
 
 
 def cosines(ours, theirs):
@@ -221,107 +175,3 @@ def test_a_folder_needs_nothing_of_this_program(awake_run, tmp_path, capsys):
     ours = load_exported(run).text_encoder.encode(TEXTS)
     for theirs in np.load(tmp_path / "vectors.npy"):
         assert cosines(ours, theirs).min() > LEAST
-
-
-def test_scores_stand_in_the_card_as_mteb_writes_them(awake_run, tmp_path):
-    run, scores, results = awake_run("eos", "bi"), tmp_path / "scores", []
-    place = scores / "results" / "tests__eos-bi" / "seed=0@1"
-    for name, main_score in (("STS12", 0.25), ("NFCorpus", 0.5), ("Banking77Classification", 0.75)):
-        entry = {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": main_score}
-        kept = {"dataset_revision": get_task(name).metadata.revision, "task_name": name, "mteb_version": "2"}
-        results.append(TaskResult.from_dict({**kept, "scores": {"test": [entry]}, "evaluation_time": 1.0}))
-        (place / "run").mkdir(parents=True, exist_ok=True)
-        results[-1].to_disk(place / f"{name}.json")
-    describe_tasks(scores, [result.task for result in results])
-    write_json(place / "run" / "manifest.json", sealed({**RunFolder(run).manifest(), "evaluation": {}}))
-    main([f"run={run}", f"to={tmp_path / 'model'}", f"scores={scores}"])
-    card = ModelCard.load(tmp_path / "model" / "README.md")
-    wanted = [entry for result in results for entry in result.get_hf_eval_results()]
-    in_order = sorted(wanted, key=lambda result: result.dataset_name)
-    assert sorted(card.data.eval_results, key=lambda result: result.dataset_name) == in_order
-    assert card.data.model_name == "model"
-    assert RunFolder(run).manifest()["manifest_sha256"] in card.text
-    assert _figures(card, tmp_path / "model") == ["figures/scores.png"]
-    assert "Means by type: Classification 0.7500, Retrieval 0.5000, STS 0.2500." in card.text
-    assert "No curve of the loss: the run's folder holds no log of it." in card.text
-    for kind, of_the_hub in KINDS.items():
-        assert TaskMetadata._hf_task_type(SimpleNamespace(type=kind)) == [of_the_hub]
-
-
-def _figures(card, folder):
-    """The figures that a card shows, all of which must stand in the folder, and no others."""
-    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", card.text)
-    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.png")) == sorted(shown)
-    assert all((folder / path).read_bytes().startswith(b"\x89PNG") for path in shown)
-    return shown
-
-
-def test_the_loss_of_a_run_stands_in_the_card(awake_run, tmp_path):
-    """Drawn as logged: each step, and the running mean, against the literal one."""
-    log, losses = awake_run("eos", "bi") / "logs" / "attempt=0" / "metrics.csv", [4.0, 3.0, 2.5, 2.0, 1.5, 1.0]
-    log.parent.mkdir(parents=True)
-    log.write_text("".join(["loss,step\n", *(f"{loss},{step}\n" for step, loss in enumerate(losses))]))
-    said = write_figures(log.parents[2], {}, tmp_path)
-    assert _figures(SimpleNamespace(text=said), tmp_path) == ["figures/loss.png"]
-    assert "Loss over 6 steps, 4.000 at first and 2.000 at the end." in said
-    assert "No figure of scores: none were given for this card." in said
-    steps, means = figures._loss(losses).figure.axes[0].lines
-    assert steps.get_ydata().tolist() == losses
-    assert means.get_ydata().tolist() == pytest.approx([4.0, 3.5, 9.5 / 3, 11.5 / 4, 13 / 5, 10 / 5])
-
-
-@pytest.mark.parametrize(("token", "why"), [(None, "Token is required"), ("hf_dummy", "Connection refused")])
-def test_what_is_written_is_pushed_with_a_token_and_a_network(awake_run, tmp_path, monkeypatch, token, why):
-    """The hub is not at hand here: nothing is sent, and the folder stands. HF_ENDPOINT is read at import."""
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    monkeypatch.setattr("huggingface_hub.utils._headers.get_token", lambda: token)
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(UserError, match=rf"written, but not on the hub: .*{why}.*\. Mend that, then hf upload lab/x"):
-        main([f"run={awake_run('mean', 'bi')}", f"to={tmp_path / 'model'}", "push=lab/x"])
-    assert (tmp_path / "model" / "model.safetensors").is_file()
-
-
-REFUSED = {  # words, changes of the run -> what the error says
-    "to={there}": "not empty",
-    "to={new} adapter=apart": "merged or beside",
-    "to={new} onnx=true adapter=beside": "takes adapter=merged",
-    "to={new} onnx=yes": "false or true",
-    "to={new} scores={there}": "no scores of",
-    "to={new} score={there}": "Nearest: scores=",
-    "adapter=merged": "to=<folder> is missing",
-}
-
-
-@pytest.mark.parametrize("words", REFUSED)
-def test_wrong_words_are_one_line(awake_run, tmp_path, words):
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "file").touch()
-    places = {"there": tmp_path / "there", "new": tmp_path / "new"}
-    with pytest.raises(UserError, match=REFUSED[words]):
-        main([f"run={awake_run('eos', 'causal')}", *words.format_map(places).split()])
-    assert [path.name for path in tmp_path.iterdir()] == ["there"]
-
-
-def test_a_graph_of_code_or_without_its_packages_is_refused(awake_run, tmp_path, monkeypatch):
-    with pytest.raises(UserError, match=r"onnx=true does not fit .* is code of the folder"):
-        main([f"run={awake_run('lastlayer', 'bi')}", f"to={tmp_path / 'model'}", "onnx=true"])
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(UserError, match=r"takes onnxscript, which is not installed: pip install '\.\[onnx\]'"):
-        main([f"run={awake_run('mean', 'bi')}", f"to={tmp_path / 'model'}", "onnx=true"])
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("pooler", "changes", "facts", "said"),
-    [
-        ("eos", {}, {"status": "running"}, "not finished"),
-        ("eos", {"pooler.last_real": False}, {}, "last_real=false"),
-        ("lastlayer", {"pooler.mask_padding": False}, {}, "mask_padding=false"),
-        ("moee", {"pooler.standardise": "batch"}, {}, "standardise=batch"),
-        ("eos", {"model.trust_remote_code": True}, {}, "trust_remote_code"),
-        ("eos", {"lineage": ["runs/a"]}, {}, "earlier stages"),
-    ],
-)
-def test_what_cannot_be_exported_is_named(awake_run, pooler, changes, facts, said):
-    with pytest.raises(UserError, match=said):
-        load_exported(awake_run(pooler, "bi", changes, facts), merged="lineage" not in changes)

@@ -38,3 +38,18 @@ def test_ends_and_means_with_gradients(both):
     (sum((other * k).sum() for k, (_, other) in enumerate(pairs, 1))).backward()
     assert torch.allclose(padded.grad[tokens.real], row.grad, atol=1e-6)
     assert not padded.grad[~tokens.real].any()
+
+
+def test_a_state_of_weight_zero_reaches_no_mean_and_a_row_without_weight_has_none(both):
+    tokens, _, _, packed = both
+    weights = tokens.real.float()
+    weights[1] = 0.0  # the text of one token
+    first = tokens.first()[0]
+    weights[0, first] = 0.0
+    odd = packed.states.detach().clone()
+    odd[0] = torch.nan
+    hidden = torch.zeros(3, 5, 6)
+    hidden[tokens.real] = odd
+    one, other = weighted_mean(hidden, weights), weighted_mean(Packed(odd, packed.places, packed.shape), weights)
+    assert torch.allclose(one, other, atol=1e-6, equal_nan=True)
+    assert other.isnan().all(dim=1).tolist() == [False, True, False]

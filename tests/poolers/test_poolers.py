@@ -265,3 +265,31 @@ def test_a_file_holds_one_pooler_and_a_yaml_needs_a_file(monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "DESIGNS", tmp_path / "poolers")
     with pytest.raises(UserError, match=r"conf/pooler/mine\.yaml has no class yet\. Write it to poolers/mine\.py\."):
         check_pooler({"name": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("said", "weights", "message"),
+    [
+        (False, 1, r"has parameters \(map.weight, ...\), and its class says needs_training = False. Write .* = True"),
+        (True, 0, r"has no parameters, and its class says needs_training = True. Write .* = False there"),
+    ],
+)
+def test_a_class_that_says_wrongly_whether_it_is_trained_is_refused(monkeypatch, said, weights, message):
+    """Undeclared, a head would train beside LoRA, but be refused as one without parameters on a frozen backbone, and
+    stay untrained in silence under an objective that pools nothing."""
+
+    class Mine(pooler_class("mean")):
+        needs_training = said
+
+        def __init__(self, *sizes, **settings):
+            super().__init__(*sizes, **settings)
+            self.map = torch.nn.Linear(D, D, bias=False) if weights else None
+
+    module = types.ModuleType("poolers.mine")
+    module.Mine, Mine.__module__ = Mine, "poolers.mine"
+    monkeypatch.setitem(sys.modules, "poolers.mine", module)
+    monkeypatch.setattr(registry, "pooler_names", lambda: ["mine"])
+    with pytest.raises(UserError, match=rf"poolers/mine\.py {message}"):
+        build_pooler({"name": "mine"}, D, L, 0)
+    Mine.needs_training = not said
+    assert len(list(build_pooler({"name": "mine"}, D, L, 0).parameters())) == weights

@@ -9,6 +9,7 @@ from cli.errors import UserError
 from records.lock import alone_in
 from records.manifest import MANIFEST_VERSION
 from records.run_folder import RunFolder, choices_of, fixed_words, run_folder
+from tests.started import run_here
 
 
 def folder(*overrides):
@@ -47,6 +48,17 @@ def test_any_other_key_moves_the_study(other):
     moved = folder("pooler=multilayer", "attn=bi", other)
     assert moved != usual
     assert moved.parts[-2:] == usual.parts[-2:]
+
+
+@pytest.mark.parametrize("study", ["", "null", "' '", ".", "..", "5"])
+@pytest.mark.parametrize("command", [["train.py", "check=true"], ["evaluate.py", "run=null", "benchmark=docs_smoke"]])
+def test_a_study_without_a_name_is_refused(command, study, tmp_path):
+    """Its folder would be runs_dir itself, or the one above; without a text there would be a trace."""
+    done = run_here(*command, f"runs_dir={tmp_path / 'runs'}", f"study={study}")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    said = study.strip("' ")
+    assert done.stderr.startswith(f"error: study={said} names no folder below runs_dir. Give study=<name>")
+    assert not any(tmp_path.iterdir())
 
 
 def test_cells_of_a_study_stand_side_by_side():

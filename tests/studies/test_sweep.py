@@ -96,6 +96,7 @@ def test_a_launcher_is_hydras_own_with_the_settings_of_conf(name, monkeypatch):
         with pytest.raises(UserError, match=rf'launcher={name} needs .* Install it: pip install "\.\[{extra}\]"'):
             launcher_words(words)
         return
+    monkeypatch.setattr("studies.launchers.which", str)
     whole = [*words, "trainer.num_nodes=4", *launcher_words(words)]
     with composer() as make:
         cfg = make("train", whole, return_hydra_config=True)
@@ -109,6 +110,22 @@ def test_a_launcher_is_hydras_own_with_the_settings_of_conf(name, monkeypatch):
     with composer() as make:
         settings = make("evaluate", of_evaluate, return_hydra_config=True).hydra.launcher
         assert name != "slurm" or (settings.nodes, settings.tasks_per_node, settings.gpus_per_node) == (1, 8, 8)
+
+
+@pytest.mark.skipif(not installed("slurm"), reason="launcher=slurm is not installed")
+@pytest.mark.parametrize(
+    "words", [["train.py", "-m", "seed=0,1"], ["train.py"], ["evaluate.py", "run=null", "shards=2"]], ids=" ".join
+)
+def test_slurm_is_asked_for_on_a_machine_that_has_none(words, tmp_path, monkeypatch):
+    command = tmp_path / "bin" / "srun"
+    command.parent.mkdir()
+    command.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(command.parent))
+    done = run_here(*words, f"runs_dir={tmp_path / 'runs'}", "launcher=slurm")
+    said = "launcher=slurm submits jobs to SLURM, and this machine has no sbatch. Give the command on a machine that"
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"error: {said}")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):

@@ -131,3 +131,32 @@ def test_what_is_no_mix_is_refused_in_one_line(words, word, message):
 def test_a_source_of_its_own_batches_in_mixed_batches_is_refused(words):
     with pytest.raises(UserError, match=r"data.sources.classes.one_source=true needs batches of one source"):
         check_sizes(composed_mix(words, "data.one_source=false", "data.sources.classes.one_source=true"))
+
+
+@pytest.mark.parametrize(
+    ("there", "count", "mend"),
+    [
+        (10, 5, "Give data.validation=1 to 4, or more data."),
+        (10, 256, "Give data.validation=1 to 4, or more data."),
+        (11, 0, "Give data.validation=1 to 5, or more data."),
+        (4, 2, "Give data.validation=1, or more data."),
+        (2, 1, "Give three or more."),
+    ],
+)
+def test_a_validation_share_that_does_not_fit_is_told_what_does(there, count, mend):
+    """Each end of the range that is named does fit."""
+    message = rf"^data\.validation={count} does not fit {there} triples: fewer than half can be kept out .* {mend}$"
+    with pytest.raises(UserError, match=message):
+        split(EXAMPLES[:there], {"validation": count})
+    for fits in {1, (there - 1) // 2} - {0} if there > 2 else ():
+        trained, held_out = split(EXAMPLES[:there], {"validation": fits})
+        assert (len(held_out), len(trained)) == (fits, there - fits)
+
+
+def test_a_source_of_a_mix_may_keep_nothing_out():
+    own = {name: {"one_source": False, "validation": 1} for name in "pc"}
+    with pytest.raises(
+        UserError,
+        match=r"data\.sources\.c\.validation=1 does not fit 2 triples: .* Give data\.sources\.c\.validation=0, or",
+    ):
+        split([*EXAMPLES[:5], *EXAMPLES[50:52]], {"mix": {"p": 0.5, "c": 0.5}, "sources": own})

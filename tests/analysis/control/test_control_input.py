@@ -1,9 +1,12 @@
 """Bad input of the control rule: foreign, missing, edited, mixed and half-finished manifests."""
 
 import json
+import sys
 
 import pytest
 
+from analysis.aa import main as aa
+from analysis.control.__main__ import main as control
 from cli.errors import UserError
 from records.manifest import check_seal, sealed
 
@@ -25,6 +28,44 @@ def test_foreign_scores_beside_ours_need_a_word(planted, read_words, task_writer
     (note,) = read_words(f"scores={study.root}", "allow=manifest").material.footnotes
     assert note.text == "uncontrolled, since no manifest shows how it was made: org__theirs (allowed)"
     assert note.marked == {"org__theirs"}
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("foo", "Valid: "),
+        ("thread", "Nearest: threads."),
+        ("objective.temprature", "Nearest: objective.temperature."),
+        ("versions.toch", "Nearest: versions.torch"),
+    ],
+)
+def test_a_key_that_no_run_has_lets_nothing_through(planted, read_words, monkeypatch, key, near):
+    """In the tables, in the audit alone, and where runs of one design are compared."""
+    root = planted(_threads=2).root
+    said = rf"allow= names '{key}', a key that no run has\. {near}"
+    with pytest.raises(UserError, match=said):
+        read_words(f"scores={root}", f"allow=[threads,{key}]")
+    for command, place in ((control, str(root)), (aa, f"scores={root}")):
+        monkeypatch.setattr(sys, "argv", ["", place, f"allow=[threads,{key}]"])
+        with pytest.raises(UserError, match=said):
+            command()
+
+
+def test_what_a_run_may_have_is_no_unknown_key(planted, read_words):
+    """Groups of keys, keys that only some runs or none of these have, and what the rule itself names."""
+    keys = ["threads", "machine", "machine.instruction_sets", "manifest", "seed", "code.modules", "code", "versions"]
+    keys += ["evaluation.inputs", "evaluation", "data", "data.sha256", "lineage", "tf32", "lora", "base_config_sha256"]
+    keys += ["batch_order_sha256", "trainer.max_steps", "study"]
+    (note,) = read_words(f"scores={planted(_threads=2).root}", f"allow=[{','.join(keys)}]").material.footnotes
+    assert note.keys == ("threads",)
+
+
+def test_foreign_scores_have_no_keys_to_know(tmp_path, read_words, task_writer):
+    for model in ("one", "two"):
+        for k in range(3):
+            task_writer(tmp_path / "results" / model / "r", f"STS1{k + 2}", 0.1 * k + 0.1)
+    notes = read_words(f"scores={tmp_path}", "allow=[foo]").notes
+    assert "allow=[foo] let nothing through: there are no manifests." in notes
 
 
 def test_a_missing_manifest_is_named(planted, study, read_words):

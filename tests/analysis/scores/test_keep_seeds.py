@@ -3,6 +3,7 @@
 import pytest
 
 from cli.errors import UserError
+from cli.remarks import key_remarks
 
 
 def test_a_study_whose_last_seed_is_not_finished(planted, study, read_words, spread_scores):
@@ -46,3 +47,25 @@ def test_a_csv_with_seeds(read_words, tmp_path):
     path.write_text("\n".join(["model,task,score", *(row.rpartition(",")[0] for row in rows[:10])]))
     with pytest.raises(UserError, match=r"seeds= names 1, which no score has. The scores name no seeds."):
         read_words(f"scores={path}", "seeds=1")
+
+
+def test_the_manual_says_what_designs_with_other_seeds_are(read_words, planted, study, spread_scores, tmp_path):
+    """Compared where no manifest is, refused where one is or where a seed is asked for, left out without any."""
+    (remark,) = [remark for key, _, remark in key_remarks("analysis") if key == "seeds"]
+    seeds = {"a": "01", "b": "012", "c": "5"}
+    rows = [f"{m},STS{t},{0.05 * t},{seed}" for m, of in seeds.items() for seed in of for t in range(12, 17)]
+    path = tmp_path / "s.csv"
+    path.write_text("\n".join(["model,task,score,seed", *rows]))
+    assert list(read_words(f"scores={path}").material.designs) == ["a", "b", "c"]
+    assert "default: all, which designs with manifests must share unless allow=[seed]" in remark
+    with pytest.raises(UserError, match="a lacks seed 2"):
+        read_words(f"scores={path}", "seeds=[1,2]")
+    assert list(read_words(f"scores={path}", "seeds=[1,2]", "allow=[seed]").material.designs) == ["a", "b"]
+    assert (
+        "a design that has some of them alone is refused unless allow=[seed], one that has none is left out" in remark
+    )
+    planted(seeds=(0, 1))
+    study.run("eos-causal", spread_scores(0.3), seed=2)
+    with pytest.raises(UserError, match=r"also in seed"):
+        read_words(f"scores={study.root}")
+    assert len(read_words(f"scores={study.root}", "allow=[seed]").material.designs) == 3

@@ -1,6 +1,7 @@
 """Csv files, long and wide, and the scale of their scores."""
 
 import gzip
+import re
 
 import pytest
 
@@ -100,3 +101,51 @@ def test_a_broken_gz_is_no_trace(tmp_path, read_words, how):
     path.write_bytes(packed[:-12] if how == "cut" else packed[:500] + flipped + packed[540:])
     with pytest.raises(UserError, match="is a damaged gzip file"):
         read_words(f"scores={path}")
+
+
+PARTS = """model,task,score,split,subsets
+a,NFCorpus,0.1,dev,en
+b,NFCorpus,0.2,dev,en
+a,NFCorpus,0.3,test,en
+b,NFCorpus,0.4,test,en
+a,SciFact,0.5,test,en
+b,SciFact,0.6,test,en
+a,ArguAna,0.7,test,en;de
+b,ArguAna,0.8,test,en;de
+"""
+
+
+def test_columns_of_a_csv_choose_splits_and_subsets(tmp_path, read_words):
+    path = tmp_path / "parts.csv"
+    path.write_text(PARTS)
+    matrix = read_words(f"scores={path}", "split=test").material.matrix
+    assert matrix["a"].to_dict() == {"NFCorpus": 0.3, "SciFact": 0.5, "ArguAna": 0.7}
+    narrow = read_words(f"scores={path}", "split=test", "subsets=[e*]")
+    assert narrow.material.matrix["b"].to_dict() == {"NFCorpus": 0.4, "SciFact": 0.6}
+    said = "Taken for not scored, since what counts (split, subsets) has no score there: ArguAna: a, b."
+    assert said in narrow.notes
+    with pytest.raises(UserError, match=r"ArguAna of a has no score of subsets=\[en\]. Change that, or leave it out."):
+        read_words(f"scores={path}", "split=test", "subsets=[en]", "missing=fail")
+    with pytest.raises(UserError, match=r"parts.csv: no score is of split=train. It has split dev, test. Change that"):
+        read_words(f"scores={path}", "split=train")
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("split=dev", "names no split. Leave it out, or write the split of each score into a column split"),
+        ("subsets=[en,d*]", "names no subsets. Leave it out, or write"),
+        ("revision=abc", r"names no revision. Leave it out\.$"),
+    ],
+)
+def test_a_word_that_a_csv_can_choose_nothing_by_is_refused(tmp_path, read_words, word, said):
+    path, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    path.write_text(
+        "\n".join(",".join(line.split(",")[:3]) for line in PARTS.splitlines()[:1] + PARTS.splitlines()[3:])
+    )
+    with pytest.raises(UserError, match=rf"^{re.escape(word)} has no effect, for one.csv {said}"):
+        read_words(f"scores={path}", word)
+    if word == "split=dev":  # of use to another source: said in a note
+        other.write_text(PARTS.replace("\na,", "\nc,").replace("\nb,", "\nd,"))
+        notes = read_words(f"scores=[{path},{other}]", "split=test", "models=[a,b]").notes
+        assert "one.csv names no split, so split=test chose nothing there." in notes

@@ -212,6 +212,8 @@ def test_a_machine_that_differs_in_more_is_refused_unless_allowed(studies, comma
         NotControlledError, match=r"in pooler, attn, machine but also in code.modules.encoders.encoder, precision"
     ):
         command(places)
+    with pytest.raises(UserError, match=r"allow= names 'presicion', a key that no run has\. Nearest: precision"):
+        command(places, "allow=[presicion,code.modules]")
     printed = command(places, "allow=[precision,code.modules]")
     assert "precision: " in printed
     assert "(allowed)" in printed
