@@ -180,3 +180,18 @@ def test_what_prose_says_is_told_is_told(shown):
         said |= {f"{name} gains from 60 to {steps} steps" for steps in lengths}
     assert "The other five are not told to change" in text
     assert said == told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", ["eos-causal", "multilayer-causal"])
+def test_the_last_rise_is_told_of_neither(tmp_path, design):
+    words = f"models=[{design} 240 steps,{design} 480 steps]", "items=none", f"out={tmp_path}"
+    done = start("-m", "analysis", f"scores={SCORES}", *words)
+    assert done.returncode == 0, done.stderr
+    (row,) = pd.read_csv(tmp_path / "pairs.csv").query("type == 'All'").to_dict("records")
+    text = " ".join((DOCS / "real-data.md").read_text(encoding="utf-8").split())
+    first, second = re.search(r"rise in these runs \((\+\.\d+), (\+\.\d+)\); neither is told", text).groups()
+    assert not row["told"]
+    assert number(first if design == "eos-causal" else second) == pytest.approx(abs(row["difference"]), abs=6e-5)
+    p = re.search(rf"{NAMES[design]} (?:p )?(\.\d+)(?: over tasks)?, (\.\d+)(?: over tasks and seeds)?[;)]", text)
+    assert [number(p[1]), number(p[2])] == pytest.approx([row["p"], row["p_seeds"]], rel=0.02)
