@@ -226,12 +226,14 @@ def _claim(material: Material) -> str:
     paired = "paired by seed"
     if not material.pairs["seeds_paired"].all():
         paired += f" where two designs share {FEWEST_SEEDS} seeds or more, else all runs of either"
+    moderated = (
+        f" The same was tested with the variance of seeds moderated [@smyth2004], towards its mean over all pairs with"
+        f" {OTHERS} prior degrees of freedom, and the larger p taken."
+    )
     return (
         "A difference was told of the designs where, after the same correction, its mean over tasks and seeds differs"
         f" from zero too, in a model with random tasks and seeds, {paired}, with each pair's own variances and"
-        " Satterthwaite's degrees of freedom [@satterthwaite1946]. The same was tested with the variance of seeds"
-        f" moderated [@smyth2004], towards its mean over all pairs with {OTHERS} prior degrees of freedom, and the"
-        " larger p taken."
+        " Satterthwaite's degrees of freedom [@satterthwaite1946]." + moderated * (len(material.designs) > 2)
     )
 
 
