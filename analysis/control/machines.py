@@ -90,7 +90,7 @@ def named(folders: tuple[Path, ...]) -> dict[str, Path]:
     Raises UserError for fewer than two folders, or one that is named twice.
     """
     if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
-        raise UserError("Name two folders of scores or more, each once: scores=[<of one machine>,<of another>].")
+        raise UserError("Name two folders of scores or more, each once, one per machine: scores=[a,b] or machines=[b].")
     depths = range(1, 1 + min(len(folder.parts) for folder in folders))
     parts = ([folder.parts[-depth] for folder in folders] for depth in depths)
     names = next((names for names in parts if len(set(names)) == len(folders)), list(map(str, folders)))

@@ -41,10 +41,9 @@ def error_parts(tables: list[Floats]) -> tuple[Floats, Floats]:
 def combined_error(parts: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the squared standard error, its degrees of freedom and the seeds' share, each [P], from `error_parts`.
 
-    parts: [parts, P]; df: [parts, 1 or P].
-
-    Tasks + seeds - rest is without bias where all three are random (both others hold the rest); it is never taken to
-    be less than the largest of the three. Degrees of freedom of the sum by Satterthwaite (1946).
+    parts: [parts, P]; df: [parts, 1 or P]. Tasks + seeds - rest is without bias where all three are random (both others
+    hold the rest); it is never taken to be less than the largest of the three. Degrees of freedom of the sum by
+    Satterthwaite (1946).
     """
     kinds = np.stack([parts[0], parts[1::2].sum(axis=0), parts[2::2].sum(axis=0)])  # tasks, seeds, rest
     doubt = parts**2 / df

@@ -19,9 +19,7 @@ from analysis.statistics.seed_errors import (
 )
 from analysis.statistics.variance import NOISE, REST, mean_squares
 
-FEWEST_SEEDS = (
-    3  # for a claim about designs: with two, of two designs, the interval covers 90 % (docs/decisions/seeds.md)
-)
+FEWEST_SEEDS = 3  # for a claim about designs: with two a pair's own interval covers 90 % (docs/decisions/seeds.md)
 SAME_DESIGN = (114, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all (docs/calibration.md)
 AT_ONCE = 2_000_000  # differences held in memory
 
