@@ -85,6 +85,7 @@ class ScoreSource:
     types: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     other_seeds: set[str] = field(default_factory=set)  # those that seeds= left out
+    without_seeds: list[str] = field(default_factory=list)  # names of designs that seeds= left out whole
     idle: frozenset[str] = frozenset()  # of split=, subsets=, revision= those that nothing here can be chosen by
 
     @property

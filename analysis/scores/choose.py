@@ -10,6 +10,7 @@ from analysis.manifests.designs import UNTRAINED, Design, ScoreSource
 from analysis.names import by_number, listed, suggest
 from analysis.scores.labels import config_order, names_of
 from analysis.scores.long_table import Scores
+from analysis.settings import Settings
 from cli.errors import UserError
 
 
@@ -47,7 +48,8 @@ def keep_seeds(source: ScoreSource, wanted: tuple[str, ...]) -> ScoreSource:
     models = {row.model for row in rows}
     designs = {model: design for model, design in source.designs.items() if model in models}
     other = source.other_seeds | {row.seed for row in source.rows if row.seed not in wanted}
-    return replace(source, rows=rows, designs=designs, other_seeds=other)
+    without = [model for model in source.designs if model not in models]
+    return replace(source, rows=rows, designs=designs, other_seeds=other, without_seeds=without)
 
 
 def check_seeds(sources: Sequence[ScoreSource], wanted: tuple[str, ...]) -> None:
@@ -58,6 +60,12 @@ def check_seeds(sources: Sequence[ScoreSource], wanted: tuple[str, ...]) -> None
         known = seeds.union(*(source.other_seeds for source in sources)) - {""}
         state = f"have {listed(by_number(known))}" if known else "name no seeds"
         raise UserError(f"seeds= names {listed(absent)}, which no score has. The scores {state}.")
+
+
+def without_seeds(sources: Sequence[ScoreSource], settings: Settings) -> tuple[str, ...]:
+    """Return a note on designs that have none of the seeds asked for, where `models=` does not say which are wanted."""
+    models = [] if settings.models else [model for source in sources for model in source.without_seeds]
+    return (f"Left out, since they have no score with a seed of seeds=: {listed(models)}.",) if models else ()
 
 
 def check_every_seed(frame: pd.DataFrame, designs: list[str], wanted: tuple[str, ...]) -> None:

@@ -37,6 +37,8 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
         wanted_seeds = [item for item in every if not settings.seeds or item.seed in settings.seeds]
         source.other_seeds |= {item.seed for item in every if item not in wanted_seeds}
         if not wanted_seeds:
+            trained = any(item.run is None or item.run.trained for item in every)
+            source.without_seeds += [model.partition("__")[2] or model] if trained else []
             continue
         kept = _one_folder_per_seed(model, wanted_seeds, settings.revision)
         source.designs[model] = _design(model, kept, settings.factors)

@@ -1,13 +1,14 @@
 """All sources that `scores=` names -> one long table of what is asked for."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.manifests.designs import Design, ScoreSource
 from analysis.names import listed
-from analysis.scores.choose import check_seeds, choose_designs, keep_seeds, keep_tasks, renamed
+from analysis.scores.choose import check_seeds, choose_designs, keep_seeds, keep_tasks, renamed, without_seeds
 from analysis.scores.chosen_parts import check_effect, keep_parts
 from analysis.scores.csv_table import read_csv
 from analysis.scores.definitions import Benchmark, benchmark_of
@@ -26,11 +27,13 @@ def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
     own_types = read_types(settings.task_types) if settings.task_types else {}
     readings = [within(_read(path, settings, own_types, benchmark), benchmark) for path in settings.scores]
     check_seeds(readings, settings.seeds)
+    left_out = without_seeds(readings, settings)
     check_effect(readings, settings)
     if benchmark and not any(reading.rows for reading in readings):
         raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
     readings = [normalise(reading, settings.scale) for reading in readings if reading.rows or not reading.designs]
-    return renamed(join(readings, own_types, settings.allow), settings.rename)
+    scores = join(readings, own_types, settings.allow)
+    return renamed(replace(scores, notes=(*left_out, *scores.notes)), settings.rename)
 
 
 def scores_of_each(

@@ -4,11 +4,12 @@
 
 Designs without a difference over as many tasks as the file has. Task, seed and rest have the spreads of its runs:
 *own*: each design its own spread over seeds; *alike*: all the same one; *resampled*: each design's own run means,
-drawn again, instead of normal ones; *stray*: as alike, one design with four times the spread. *program*: p over tasks
-and seeds as tables have it; *own seeds*: with the pair's own mean square of seeds alone, as until 2026-11-25;
-*stricter*: with that mean square as uncertain as so few seeds leave it (Behrens 1929, Fisher 1935), see `stricter`.
-Told .02: of the first design that is so much ahead of the one that six are compared with. docs/decisions/seeds.md
-quotes it.
+drawn again, instead of normal ones; *stray*: as alike, one design with four times the spread; *loud*: a seed moves
+every pair by half as much as a task does; *skewed*: as loud, with exponential seeds instead of normal ones. *program*:
+p over tasks and seeds as tables have it; *own seeds*: with the pair's own mean square of seeds alone, as until
+2026-11-25; *stricter*: with that mean square as uncertain as so few seeds leave it (Behrens 1929, Fisher 1935), see
+`stricter`. Told .02: of the first design that is so much ahead of the one that six are compared with.
+docs/decisions/seeds.md quotes it.
 """
 
 import sys
@@ -32,8 +33,9 @@ from benchmarks.arguments import folder_first, taken_out
 from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
-WORLDS, SEEDS, AHEAD, ALPHA = ("own", "alike", "resampled", "stray"), (3, 5, 10), 0.02, 0.05
+WORLDS, SEEDS, AHEAD, ALPHA = ("own", "alike", "resampled", "stray", "loud", "skewed"), (3, 5, 10), 0.02, 0.05
 STRAYS = 4  # of the last design, times the spread of the others
+LOUD = 0.5  # of a task's spread
 EDGES = np.concatenate([np.geomspace(1e-6, 0.01, 61), np.linspace(0.01, 1, 401)[1:]])  # of the seeds' chance
 
 
@@ -97,6 +99,9 @@ def drawn(scores: Floats, world: str, seeds: int, rng: np.random.Generator) -> F
         apart = means - means.mean(axis=1, keepdims=True)
         apart = apart * own[:, 0] / means.std(axis=1, ddof=1, keepdims=True)  # the rest comes on top
         of_seed = np.stack([rng.choice(of_design, seeds) for of_design in apart])[:, None, :]
+    elif world in ("loud", "skewed"):
+        draw = rng.normal(size=(designs, 1, seeds)) if world == "loud" else rng.exponential(size=(designs, 1, seeds))
+        of_seed = LOUD * task * (draw - (world == "skewed"))  # an exponential's mean and spread are 1
     else:
         spread = own if world == "own" else np.full_like(own, np.sqrt((own**2).mean()))
         strays = np.where(np.arange(designs) == designs - 1, STRAYS if world == "stray" else 1, 1)[:, None, None]

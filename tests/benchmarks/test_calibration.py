@@ -214,10 +214,14 @@ def test_worlds_of_seeds_have_no_difference_and_the_spreads_of_the_runs():
     rng = np.random.default_rng(1)
     sd = np.array([0.002, 0.02, 0.004])[:, None, None]
     scores = 0.5 + sd * rng.normal(size=(3, 1, 400)) + rng.normal(0, 0.01, (3, 30, 400))
-    own, alike, again, stray = (
+    scores += rng.normal(0, 0.02, (3, 30, 1))
+    own, alike, again, stray, loud, skewed = (
         seed_family.drawn(scores, world, 2000, rng).mean(axis=1) for world in seed_family.WORLDS
     )
     np.testing.assert_allclose(own.std(axis=1), np.sqrt(sd.ravel() ** 2 + 0.01**2 / 30), rtol=0.1)
     np.testing.assert_allclose(again.std(axis=1), own.std(axis=1), rtol=0.15)
     np.testing.assert_allclose(alike.std(axis=1), alike.std(axis=1).mean(), rtol=0.1)
     np.testing.assert_allclose(stray.std(axis=1) / alike.std(axis=1), [1, 1, 4], rtol=0.1)
+    for of_runs, skewness in ((loud, 0), (skewed, 2)):
+        np.testing.assert_allclose(of_runs.std(axis=1), 0.5 * 0.02, rtol=0.2)  # 90 tasks say .02 within a sixth
+        np.testing.assert_allclose(stats.skew(of_runs, axis=1), skewness, atol=0.6)
