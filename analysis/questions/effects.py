@@ -15,6 +15,7 @@ from analysis.questions.tables import Row, claims, marked_cell, rest_text, star_
 from analysis.questions.tested_effects import Factorial, factorial_effects
 from analysis.settings import Settings
 from analysis.statistics.correction import correction_name
+from analysis.statistics.seed_errors import OTHERS
 from analysis.statistics.sign_flip import EXACT_UP_TO, SEED
 
 PLACE = 40
@@ -171,7 +172,9 @@ def _methods(effects: list[Factorial], settings: Settings) -> list[str]:
     if claims(tests):
         sentences.append(
             "Over tasks and seeds the same contrasts were tested by F, their error that of tasks + seeds - rest, with"
-            " Satterthwaite's [@satterthwaite1946] degrees of freedom, times Box's epsilon [@greenhouse1959]."
+            " Satterthwaite's [@satterthwaite1946] degrees of freedom, times Box's epsilon [@greenhouse1959]. The same"
+            " was tested with the variance of seeds moderated [@smyth2004], towards its mean over all contrasts of the"
+            f" designs with {OTHERS} prior degrees of freedom, and the larger p taken."
         )
     drawn = tests[~tests["exact"].astype(bool)]
     if len(drawn):

@@ -12,6 +12,7 @@ from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.interaction import OverSeeds, effect_over_seeds
+from analysis.statistics.seed_errors import contrast_spread
 from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.sign_flip import sign_flip
 
@@ -66,12 +67,13 @@ def effect_tests(
     contrasts = effect_contrasts({name: len(levels) for name, levels in crossing.levels.items()})
     rows = []
     for kind, values in scores.items():
+        runs = np.empty((len(values.T), len(values), 0)) if by_seed is None else common_seeds(by_seed[kind])
+        claims = runs.shape[2] >= FEWEST_SEEDS
+        of_all = contrast_spread(runs) if claims else np.nan
         for effect, columns in contrasts.items():
             row = effect_test(values @ columns, settings.decimals)
-            runs = np.empty((len(columns), len(values), 0)) if by_seed is None else common_seeds(by_seed[kind])
-            seeds = effect_over_seeds(np.einsum("cts,ck->tks", runs, columns))
-            claim = seeds if seeds.n_seeds >= FEWEST_SEEDS else OverSeeds(seeds.n_seeds)
-            row |= vars(claim)
+            seeds = effect_over_seeds(np.einsum("cts,ck->tks", runs, columns), of_all)
+            row |= vars(seeds if claims else OverSeeds(seeds.n_seeds))
             rows.append({"type": kind, "effect": " x ".join(effect), **row})
     return corrected(pd.DataFrame(rows), settings)
 

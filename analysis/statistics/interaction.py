@@ -14,7 +14,7 @@ from math import factorial, prod
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, blocks, length
-from analysis.statistics.seed_errors import combined_error, table_mean_squares
+from analysis.statistics.seed_errors import combined_error, moderated, table_mean_squares
 from analysis.statistics.sign_flip import CELLS, SEED, counted_p
 from analysis.statistics.variance import NOISE
 
@@ -126,13 +126,14 @@ def over_seeds(vectors: Floats, sizes: Sequence[int]) -> OverSeeds:
     return OverSeeds(seeds, *_quasi_f(float(statistic), parts, df, with_task + with_seed, free))
 
 
-def effect_over_seeds(vectors: Floats) -> OverSeeds:
+def effect_over_seeds(vectors: Floats, of_all: float = np.nan) -> OverSeeds:
     """Test orthonormal contrasts [n tasks, k, S seeds] of one effect: is their mean zero where both are random?
 
     F is the squared length of the mean over what it is expected to be without an effect: tasks + seeds - rest, the
     squared error of a pair's mean difference (`combined_error`) summed over the contrasts. Degrees of freedom as in
-    `over_seeds`. With one contrast it is the test of a pair; which basis spans the effect changes nothing. All nan
-    below two tasks or two seeds.
+    `over_seeds`. With one contrast it is the test of a pair; which basis spans the effect changes nothing. of_all: the
+    variance over seeds of a contrast of run means, its mean over all effects, towards which the seeds' part is
+    `moderated`; the test with the larger p counts. All nan below two tasks or two seeds.
     """
     n, k, seeds = vectors.shape
     if min(n, seeds) < 2:
@@ -141,8 +142,12 @@ def effect_over_seeds(vectors: Floats) -> OverSeeds:
     by_task, by_seed = (vectors.mean(axis=axis) for axis in (2, 0))
     with_task, with_seed = np.cov(by_task.T).reshape(k, k) / n, np.cov(by_seed).reshape(k, k) / seeds
     df = k * np.array([n - 1, seeds - 1, (n - 1) * (seeds - 1)], dtype=np.float64)
-    parts = squares.mean(axis=1) / (n * seeds)
-    return OverSeeds(seeds, *_quasi_f(float(mean @ mean) / k, parts, df, with_task + with_seed, k))
+    own = squares.mean(axis=1)[:, None] / (n * seeds), df[:, None]
+    tests = [
+        _quasi_f(float(mean @ mean) / k, parts[:, 0], free[:, 0], with_task + with_seed, k)
+        for parts, free in (own, moderated(*own, np.array([[of_all / seeds]])))
+    ]
+    return OverSeeds(seeds, *max(tests, key=lambda test: test[-1]))
 
 
 def _quasi_f(statistic: float, parts: Floats, df: Floats, covariance: Floats, free: int) -> tuple[float, ...]:

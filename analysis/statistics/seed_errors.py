@@ -58,16 +58,15 @@ def combined_error(parts: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def moderated(parts: Floats, df: Floats, of_all: Floats) -> tuple[Floats, Floats]:
-    """Return `error_parts` with the mean squares of seeds drawn towards `of_all` [P], their mean over all designs.
+    """Return `error_parts` with those of seeds drawn towards `of_all` [tables, P], what the designs' mean would make.
 
     Variances of few degrees of freedom are often small by chance, and a small one passes a test. Drawn towards the mean
     of all, as if that were known from OTHERS degrees of freedom (moderated t: Smyth 2004), they are so less often. nan:
     there are no others.
     """
     drawn, free = parts.copy(), np.repeat(df, parts.shape[1], axis=1)
-    known = ~np.isnan(of_all)
-    for k in range(1, len(parts), 2):
-        both = (OTHERS * of_all / (df[k] + 1) + df[k] * parts[k]) / (OTHERS + df[k])
+    for k, mean in zip(range(1, len(parts), 2), of_all, strict=True):
+        both, known = (OTHERS * mean + df[k] * parts[k]) / (OTHERS + df[k]), ~np.isnan(mean)
         drawn[k], free[k] = np.where(known, both, parts[k]), np.where(known, df[k] + OTHERS, df[k])
     return drawn, free
 
@@ -82,9 +81,22 @@ def paired_spread(cube: Floats, one_run: Bools, constant: Bools) -> Floats:
     means = means[~np.isnan(means).any(axis=1)]
     if len(means) < 2:
         return np.full(len(constant), np.nan)
+    return np.where(constant, means.var(axis=1, ddof=1).mean(), 2 * _spread_of_contrasts(means))
+
+
+def contrast_spread(cube: Floats) -> float:
+    """Return the variance over seeds of an orthonormal contrast of run means, its mean over all contrasts.
+
+    cube: [designs, tasks, seeds], two seeds or more, each design with each. A design that has the same run with every
+    seed is not among them. nan with just two others, whose only contrast is the one tested.
+    """
+    return _spread_of_contrasts(cube.mean(axis=1)[~copies(cube)])
+
+
+def _spread_of_contrasts(means: Floats) -> float:
+    """Return the mean square of design x seed of run means [designs, seeds]; nan with fewer than three designs."""
     apart = means - means.mean(axis=0)
-    of_pairs = 2 * apart.var(axis=1, ddof=1).sum() / (len(means) - 1) if len(means) > 2 else np.nan
-    return np.where(constant, means.var(axis=1, ddof=1).mean(), of_pairs)
+    return float(apart.var(axis=1, ddof=1).sum() / (len(means) - 1)) if len(means) > 2 else np.nan
 
 
 def single_spread(cube: Floats, one_run: Bools, pairs: int) -> Floats:

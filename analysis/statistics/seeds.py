@@ -117,6 +117,7 @@ def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints, alone: bool = 
                 if apart
                 else paired_spread(cube[:, :, shared], one_run, constant)
             )
+            of_all = np.stack([of_all / table.shape[2] for table in tables])
             drawn, free, _ = combined_error(*moderated(parts, df, np.where(alone, np.nan, of_all)))
             result[:, some] = mean, np.sqrt(squared), freedom, np.sqrt(drawn), free
     alike = one_run[first] & one_run[second] & (count > 1)
@@ -207,7 +208,7 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
     """
     designs, tasks, seeds = scores.shape
     differences, one_run = scores[second] - scores[first], copies(scores)
-    of_all = paired_spread(scores, one_run, one_run[first] | one_run[second])
+    of_all = paired_spread(scores, one_run, one_run[first] | one_run[second])[None] / seeds
     parts, df = error_parts([differences])
     own = [_reach(*of, level) for of in ((parts, df), moderated(parts, df, of_all))]
     squares, free = mean_squares(scores), designs - 1

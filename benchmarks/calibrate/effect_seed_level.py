@@ -70,7 +70,7 @@ def rejected(part: Part, shift: Floats, tasks: int, seeds: int, spread: Spread, 
         cube = task + strays * seed + rest + moved
         for name, effect in EFFECTS.items():
             vectors = np.einsum("cts,ck->tks", cube.reshape(-1, tasks, seeds), contrasts[effect])
-            over_tasks = _flipped(vectors.mean(axis=2)) <= 0.05
+            over_tasks = flipped(vectors.mean(axis=2)) <= 0.05
             of_levels = cube.mean(axis=1) if name == "pooler" else cube[:, 1] - cube[:, 0]
             p = _over_seeds(vectors, of_levels)
             rejections[name].append([over_tasks, *(over_tasks & (p <= 0.05))])
@@ -107,7 +107,7 @@ def _patterns(tasks: int) -> tuple[list[Floats], int, bool]:
     return list(patterns), flips, exact
 
 
-def _flipped(vectors: Floats) -> float:
+def flipped(vectors: Floats) -> float:
     """p of `sign_flip` with fewer patterns."""
     patterns, flips, exact = _patterns(len(vectors))
     least = (vectors.sum(axis=0) ** 2).sum() * (1 - 1e-10)

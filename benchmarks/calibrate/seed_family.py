@@ -5,11 +5,11 @@
 Designs without a difference over as many tasks as the file has. Task, seed and rest have the spreads of its runs:
 *own*: each design its own spread over seeds; *alike*: all the same one; *resampled*: each design's own run means,
 drawn again, instead of normal ones; *stray*: as alike, one design with four times the spread; *loud*: a seed moves
-every pair by half as much as a task does; *skewed*: as loud, with exponential seeds instead of normal ones. *program*:
-p over tasks and seeds as tables have it; *own seeds*: with the pair's own mean square of seeds alone, as until
-2026-11-25; *stricter*: with that mean square as uncertain as so few seeds leave it (Behrens 1929, Fisher 1935), see
-`stricter`. Told .02: of the first design that is so much ahead of the one that six are compared with.
-docs/decisions/seeds.md quotes it.
+every pair by half as much as a task does; *skewed*: as loud, with exponential seeds, to the other side for every second
+design. *program*: p over tasks and seeds as tables have it; *own seeds*: with the pair's own mean square of seeds
+alone, as until 2026-11-25; *stricter*: with that mean square as uncertain as so few seeds leave it (Behrens 1929,
+Fisher 1935), see `stricter`. Told .02: of the first design that is so much ahead of the one that six are compared
+with. docs/decisions/seeds.md quotes it.
 """
 
 import sys
@@ -43,7 +43,7 @@ def main() -> None:
     """Print a Markdown table, all in per cent."""
     path = folder_first("docs/tables/ten_seeds.csv.gz", or_file=True)
     sets, _ = taken_out(sys.argv[1:], "sets", 1000)
-    scores = _read(path)
+    scores = read_runs(path)
     first, second = np.triu_indices(len(scores), k=1)
     of_one = first == 0
     columns = ("one pair", f"any of {of_one.sum()}", f"any of {len(first)}", f"told {AHEAD:g}")
@@ -82,7 +82,7 @@ def _passes(p: Floats) -> Bools:
     return p <= ALPHA
 
 
-def _read(path: Path) -> Floats:
+def read_runs(path: Path) -> Floats:
     """Return the scores [designs, tasks, seeds] of a csv with the columns model, seed, task and score."""
     table = pd.read_csv(path).pivot_table(index=["model", "task"], columns="seed", values="score")
     return table.to_numpy().reshape(table.index.get_level_values("model").nunique(), -1, table.shape[1])
@@ -100,8 +100,9 @@ def drawn(scores: Floats, world: str, seeds: int, rng: np.random.Generator) -> F
         apart = apart * own[:, 0] / means.std(axis=1, ddof=1, keepdims=True)  # the rest comes on top
         of_seed = np.stack([rng.choice(of_design, seeds) for of_design in apart])[:, None, :]
     elif world in ("loud", "skewed"):
-        draw = rng.normal(size=(designs, 1, seeds)) if world == "loud" else rng.exponential(size=(designs, 1, seeds))
-        of_seed = LOUD * task * (draw - (world == "skewed"))  # an exponential's mean and spread are 1
+        side = np.where(np.arange(designs) % 2, -1, 1)[:, None, None]  # two tails to one side would cancel in a pair
+        skewed = side * (rng.exponential(size=(designs, 1, seeds)) - 1)  # an exponential's mean and spread are 1
+        of_seed = LOUD * task * (skewed if world == "skewed" else rng.normal(size=(designs, 1, seeds)))
     else:
         spread = own if world == "own" else np.full_like(own, np.sqrt((own**2).mean()))
         strays = np.where(np.arange(designs) == designs - 1, STRAYS if world == "stray" else 1, 1)[:, None, None]

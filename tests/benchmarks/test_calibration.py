@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.correction import holm
-from benchmarks.calibrate import calibration, seed_family
+from benchmarks.calibrate import calibration, effect_family, seed_family
 from benchmarks.calibrate.null_intervals import (
     INTERVALS,
     bca,
@@ -222,6 +222,20 @@ def test_worlds_of_seeds_have_no_difference_and_the_spreads_of_the_runs():
     np.testing.assert_allclose(again.std(axis=1), own.std(axis=1), rtol=0.15)
     np.testing.assert_allclose(alike.std(axis=1), alike.std(axis=1).mean(), rtol=0.1)
     np.testing.assert_allclose(stray.std(axis=1) / alike.std(axis=1), [1, 1, 4], rtol=0.1)
-    for of_runs, skewness in ((loud, 0), (skewed, 2)):
+    for of_runs, skewness in ((loud, [0, 0, 0]), (skewed, [2, -2, 2])):
         np.testing.assert_allclose(of_runs.std(axis=1), 0.5 * 0.02, rtol=0.2)  # 90 tasks say .02 within a sixth
         np.testing.assert_allclose(stats.skew(of_runs, axis=1), skewness, atol=0.6)
+
+
+def test_effects_are_told_less_often_with_the_seeds_of_all_and_as_surely_where_they_are_large():
+    rng, ahead = np.random.default_rng(2), np.tile(np.repeat([0, 1], 3), 2)[:, None, None]
+    scores = rng.normal(0.5, 0.02, (7, 20, 1)) + rng.normal(0, 0.003, (7, 1, 10)) + rng.normal(0, 0.01, (7, 20, 10))
+    for world in seed_family.WORLDS:
+        equal = effect_family.twelve(scores, world, 3, rng)
+        assert equal.shape == (12, 20, 3)
+        over_tasks, own, program = effect_family.p_of_effects(equal)
+        assert (program >= own).all()
+        assert (program > own).any()
+    over_tasks, own, program = effect_family.p_of_effects(equal + 0.1 * ahead)
+    of_attention = list(effect_family.CONTRASTS).index(("attn",))
+    assert effect_family.told(over_tasks, program)[of_attention]

@@ -9,6 +9,7 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.statistics.contrasts import effect_contrasts, helmert
 from analysis.statistics.interaction import effect_over_seeds
+from analysis.statistics.seed_errors import contrast_spread
 from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
 from analysis.statistics.sign_flip import sign_flip
 
@@ -68,6 +69,38 @@ def test_which_contrasts_are_taken_and_what_all_designs_share_change_nothing():
     ours = list(vars(quasi_f(cube, helmert(4))).values())
     np.testing.assert_allclose(list(vars(quasi_f(cube, other)).values()), ours)
     np.testing.assert_allclose(list(vars(quasi_f(cube + rng.normal(size=(1, 7, 3)), helmert(4))).values()), ours)
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_the_mean_square_of_seeds_is_drawn_towards_that_of_all_contrasts(draw):
+    """As if that were known from two degrees of freedom; the larger p counts."""
+    cube, columns = drawn((5, 9, 3), draw, spread=[4, 1, 1, 1, 1]), helmert(5)[:, 1:3]
+    means = cube.mean(axis=1)
+    left = means - means.mean(axis=0) - means.mean(axis=1)[:, None] + means.mean()
+    of_all = contrast_spread(cube)
+    assert of_all == pytest.approx((left**2).sum() / (4 * 2), rel=1e-9)
+    vectors = np.einsum("dts,dk->tks", cube, columns)
+    by_task, by_seed, mean = vectors.mean(axis=2), vectors.mean(axis=0), vectors.mean(axis=(0, 2))
+    rests = vectors - by_task[:, :, None] - by_seed + mean[:, None]
+    parts = np.array([by_task.var(axis=0, ddof=1) / 9, by_seed.var(axis=1, ddof=1) / 3, mean]).mean(axis=1)
+    parts[2] = (rests**2).sum() / (2 * 8 * 2) / 27
+    covariance = np.cov(by_task.T) / 9 + np.cov(by_seed) / 3
+    epsilon = np.trace(covariance) ** 2 / (2 * (covariance**2).sum())
+    chances = []
+    for of_seed, df in ((parts[1], 4), ((4 * parts[1] + 2 * of_all / 3) / 6, 6)):
+        error = parts[0] + of_seed - parts[2]
+        doubt = parts[0] ** 2 / 16 + of_seed**2 / df + parts[2] ** 2 / 32
+        chances.append(stats.f.sf((mean @ mean) / 2 / error, 2 * epsilon, epsilon * error**2 / doubt))
+    assert chances[0] != pytest.approx(chances[1])
+    assert effect_over_seeds(vectors).p_seeds == pytest.approx(chances[0], rel=1e-9)
+    assert effect_over_seeds(vectors, of_all).p_seeds == pytest.approx(max(chances), rel=1e-9)
+
+
+def test_a_design_that_has_one_run_with_every_seed_is_not_in_the_mean_of_all():
+    cube = drawn((5, 9, 3))
+    fixed = np.concatenate([np.repeat(drawn((1, 9, 1), 1), 3, axis=2), cube])
+    assert contrast_spread(fixed) == contrast_spread(cube)
+    assert np.isnan(contrast_spread(cube[:2]))
 
 
 def test_one_task_or_one_seed_say_nothing():
