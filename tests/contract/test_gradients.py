@@ -5,7 +5,6 @@ import socket
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -165,31 +164,25 @@ def by_processes(folder, size):
 SEVERAL = {"two": (2, "auto"), "four, padded": (4, "eager")}
 
 
-@pytest.fixture(scope="module")
-def of_processes(cell, tmp_path_factory):
-    """Loss and gradients of every cell, with dropout, by several processes: started once for all cells."""
-
-    def made(how):
-        (size, kernel), folder = SEVERAL[how], tmp_path_factory.mktemp("processes")
-        configs = [cell(*c, {"model.attn_implementation": kernel}) for c in CELLS]
-        (folder / "configs.json").write_text(json.dumps(configs))
-        done = start("-c", f"from {__name__} import by_processes; by_processes({str(folder)!r}, {size})")
-        assert done.returncode == 0, done.stderr
-        found = torch.load(folder / "gradients.pt")
-        return {base: dict(zip(CELLS, of_cells, strict=True)) for base, of_cells in found.items()}
-
-    return cache(made)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
-@pytest.mark.parametrize(
-    ("how", "base"), product(SEVERAL, ("whole", "shared out, GradCache", "shared out, graphs kept"))
-)
-def test_one_process_or_several_with_dropout(direct, of_processes, pooler, attn, how, base):  # noqa: PLR0917
-    loss, grads = of_processes(how)[base][pooler, attn]
-    moved = {n: g for n, g in grads.items() if g.any()}  # zero where none is read
-    assert_equal(direct(pooler, attn, kernel=SEVERAL[how][1]), (loss, moved))
+@pytest.mark.parametrize(("size", "kernel"), SEVERAL.values(), ids=SEVERAL)
+def test_one_process_or_several_with_dropout(direct, cell, tmp_path, size, kernel):
+    """All cells in one test, since each worker of pytest would start the processes again."""
+    configs = [cell(*c, {"model.attn_implementation": kernel}) for c in CELLS]
+    (tmp_path / "configs.json").write_text(json.dumps(configs))
+    done = start("-c", f"from {__name__} import by_processes; by_processes({str(tmp_path)!r}, {size})")
+    assert done.returncode == 0, done.stderr
+    found = torch.load(tmp_path / "gradients.pt")
+    assert found.keys() == {"whole", "shared out, GradCache", "shared out, graphs kept"}
+    for base, of_cells in found.items():
+        for (pooler, attn), (loss, grads) in zip(CELLS, of_cells, strict=True):
+            moved = {n: g for n, g in grads.items() if g.any()}  # zero where none is read
+            one = direct(pooler, attn, kernel=kernel)
+            try:
+                assert_equal(one, (loss, moved))
+            except AssertionError as error:
+                error.add_note(f"{pooler}, {attn}, base {base}")
+                raise
 
 
 def test_dropout_is_on_and_is_drawn_from_the_step_alone(cell):
