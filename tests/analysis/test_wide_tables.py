@@ -1,4 +1,4 @@
-"""The table of 21 designs is what the scores stored beside it give."""
+"""The tables of 21 designs and of the factorial are what the scores stored beside them give."""
 
 import re
 from functools import cache
@@ -11,7 +11,10 @@ from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.settings import Settings
 
 TABLES = Path(__file__).resolve().parents[2] / "docs" / "tables"
-PAGES = {"designs": ("designs.md", "Scores by task type", "Told pairs of the 210")}
+PAGES = {
+    "designs": ("designs.md", "Scores by task type", "Told pairs of the 210"),
+    "factorial": ("factorial.md", "Scores by task type", "Told pairs of the 153"),
+}
 STORED = pytest.mark.parametrize("name", PAGES)
 
 
