@@ -1,4 +1,4 @@
-"""The tables of 21 designs and of the factorial are what the scores stored beside them give."""
+"""The tables of 21 designs, of the factorial and of rates of their own are what the scores stored beside them give."""
 
 import re
 from functools import cache
@@ -11,9 +11,11 @@ from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.settings import Settings
 
 TABLES = Path(__file__).resolve().parents[2] / "docs" / "tables"
+AGAIN = "Seven of them again"
 PAGES = {
     "designs": ("designs.md", "Scores by task type", "Told pairs of the 210"),
     "factorial": ("factorial.md", "Scores by task type", "Told pairs of the 153"),
+    "rates": ("ablations.md", f"{AGAIN}, by the present rule: scores", f"{AGAIN}: told pairs of the 21"),
 }
 STORED = pytest.mark.parametrize("name", PAGES)
 
