@@ -4,7 +4,7 @@
 
 Twelve designs, 2 poolers x 2 attentions x 3 ways to read tokens, in the worlds of `seed_family`, of which they are
 drawn; in *stray* one of the twelve varies four times as much. *program*: over tasks and seeds as tables have it; *own
-seeds*: with the effect's own mean square of seeds alone, as until 2026-11-25. Told .01: of the attention where it
+seeds*: with the effect's own mean square of seeds alone, as until 97d2c1a. Told .01: of the attention where it
 brings that much to every design. docs/decisions/factorial-effects.md quotes it.
 """
 
