@@ -2,70 +2,64 @@
 
 import gzip
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from tests.analysis.pages.markdown import TABLES, section, table_rows
 from tests.started import start
 
-TABLES = Path(__file__).resolve().parents[2] / "docs" / "tables"
 SCORES = TABLES / "ten_seeds.csv.gz"
 ORDER = "models=[eos-causal,lastlayer-causal,lastlayer-bi,multilayer-causal,multilayer-bi,mean-causal,mean-bi]"
 
 
-def rows(text):
+def of_page(title):
+    return section(TABLES / "ten_seeds.md", title)
+
+
+def pairs(text):
     """Pair -> its cells from the mean on, of every row of a pair in Markdown."""
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
-    return {cells[0]: cells[-9:] for cells in lines if re.search(r"(causal|bi) - ", cells[0])}
-
-
-@pytest.fixture(scope="module")
-def page():
-    """Title -> text of the sections of the page."""
-    sections = re.split(r"^## ", (TABLES / "ten_seeds.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {title: text for title, _, text in (section.partition("\n") for section in sections)}
+    return {cells[0]: cells[-9:] for cells in table_rows(text) if re.search(r"(causal|bi) - ", cells[0])}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "title", "count"), [(["against=eos-causal"], "Pairs with Model 1", 6), ([], "All pairs", 21)]
 )
-def test_the_program_prints_the_tables_of_the_page(page, tmp_path, words, title, count):
+def test_the_program_prints_the_tables_of_the_page(tmp_path, words, title, count):
     printed = start("-m", "analysis", f"scores={SCORES}", ORDER, *words, f"out={tmp_path / 'out'}")
     assert printed.returncode == 0, printed.stderr
     of_pairs = printed.stdout.partition("## Main effects")[0]
-    assert len(rows(of_pairs)) == count
-    assert rows(of_pairs) == rows(page[title])
+    assert len(pairs(of_pairs)) == count
+    assert pairs(of_pairs) == pairs(of_page(title))
 
 
 def lines(text):
     """The cells of every row of the tables in a text, heads included where they name a number."""
-    cells = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| ")
-    return [row for row in cells if any(cell[-1:].isdigit() for cell in row)]
+    return [row for row in table_rows(text) if any(cell[-1:].isdigit() for cell in row)]
 
 
 @pytest.mark.slow
-def test_the_page_has_what_chance_alone_tells(page):
+def test_the_page_has_what_chance_alone_tells():
     printed = start("-m", "analysis.aa", f"scores={SCORES}", ORDER)
     assert len(lines(printed.stdout)) == 8 * 5 + 1
-    assert lines(printed.stdout) == lines(page["Runs of one design against each other"])
+    assert lines(printed.stdout) == lines(of_page("Runs of one design against each other"))
 
 
 @pytest.mark.slow
-def test_the_page_has_the_replayed_looks(page):
+def test_the_page_has_the_replayed_looks():
     printed = start("-m", "benchmarks.calibrate.looks_replayed", str(SCORES), "orders=200")
     of = {(first, second): (told, seeds) for first, second, _, told, _, seeds, _ in lines(printed.stdout)}
     assert len(of) == 42
-    for pair, _, told, seeds, told_second, seeds_second, _ in lines(page["Seeds added until told, replayed"]):
+    for pair, _, told, seeds, told_second, seeds_second, _ in lines(of_page("Seeds added until told, replayed")):
         one, other = pair.split(" - ")
         assert (of.pop((one, other)), of.pop((other, one))) == ((told, seeds), (told_second, seeds_second))
     assert not of
 
 
-def test_p_over_tasks_are_those_of_scipy_after_holm(page):
+def test_p_over_tasks_are_those_of_scipy_after_holm():
     """Of the means over seeds, which is no code of ours but for the rounding to twelve decimals."""
     with gzip.open(SCORES, "rt", encoding="utf-8") as file:
         scores = pd.read_csv(file)
@@ -79,5 +73,5 @@ def test_p_over_tasks_are_those_of_scipy_after_holm(page):
     holm = np.empty(len(p))
     holm[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     for name, value in zip(others, holm, strict=True):
-        shown = re.search(r"\((<?)(\.\d+)", rows(page["Pairs with Model 1"])[f"{name} - eos-causal"][-1])
+        shown = re.search(r"\((<?)(\.\d+)", pairs(of_page("Pairs with Model 1"))[f"{name} - eos-causal"][-1])
         assert value < float(shown[2]) if shown[1] else value == pytest.approx(float(shown[2]), rel=5e-3)

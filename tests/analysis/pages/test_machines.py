@@ -1,22 +1,19 @@
 """The page on another machine: its tables are what the program makes of the scores of two that lie beside it."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
+from tests.analysis.pages.markdown import DOCS, TABLES, table_rows
 from tests.started import start
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "decisions" / "machines.md"
-STORED = [DOCS / "tables" / name for name in ("ten_seeds.csv.gz", "avx2.csv.gz")]
+STORED = [TABLES / name for name in ("ten_seeds.csv.gz", "avx2.csv.gz")]
 
 
-def rows(text, head):
+def by_design(text, head):
     """Design -> the other cells of the table under a head that begins so."""
-    table = text.partition(f"\n| {head}")[2].split("\n\n")[0].splitlines()[2:]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
-    return {design: others for design, *others in cells}
+    _, found, below = text.partition(f"\n| {head}")
+    return {design: others for design, *others in table_rows((found + below).lstrip().split("\n\n")[0])[1:]}
 
 
 @pytest.mark.slow
@@ -25,7 +22,7 @@ def test_spreads_and_verdicts_are_those_that_the_program_prints(tmp_path):
     printed = start("-m", "analysis.machines", *words, "against=eos-causal")
     assert printed.returncode == 0, printed.stderr
     page, spreads = PAGE.read_text(encoding="utf-8"), pd.read_csv(tmp_path / "machines.csv")
-    shown = rows(page, "design | SD over machines")
+    shown = by_design(page, "design | SD over machines")
     for row in spreads.to_dict("records"):
         ratio = f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})".replace("0.", ".")
         sizes = [f"{row[f'sd_{over}']:.5f}".removeprefix("0") for over in ("machines", "seeds")]
@@ -37,7 +34,7 @@ def test_spreads_and_verdicts_are_those_that_the_program_prints(tmp_path):
 
 
 def test_means_are_those_of_the_scores():
-    shown = rows(PAGE.read_text(encoding="utf-8"), "design | AMD")
+    shown = by_design(PAGE.read_text(encoding="utf-8"), "design | AMD")
     for column, path in enumerate(STORED):
         scores = pd.read_csv(path)
         means = scores[scores["seed"] < 3].groupby("model")["score"].mean().to_dict()

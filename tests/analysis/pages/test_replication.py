@@ -1,21 +1,19 @@
 """Two heads asked again of seeds that did not choose them: the page has what the program prints."""
 
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.analysis.pages.markdown import DOCS, TABLES, section, table_rows
 from tests.started import start
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-SCORES = [DOCS / "tables" / name for name in ("ten_seeds.csv.gz", "replication.csv.gz")]
+SCORES = [TABLES / name for name in ("ten_seeds.csv.gz", "replication.csv.gz")]
 
 
 def cells(text, *names):
     """Cells of the rows of Markdown tables whose first cell begins with one of `names`."""
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
-    return [line for line in lines if line[0].startswith(names)]
+    return [row for row in table_rows(text) if row[0].startswith(names)]
 
 
 @pytest.mark.slow
@@ -23,10 +21,10 @@ def test_the_claims_are_judged_as_the_page_says(tmp_path):
     words = [f"scores=[{','.join(map(str, SCORES))}]", f"claims={DOCS / 'claims' / 'replication.yaml'}"]
     done = start("-m", "analysis", *words, "seeds=[3,4,5,6,7,8,9]", f"out={tmp_path}")
     assert done.returncode == 0, done.stderr
-    section = (DOCS / "tables" / "claims.md").read_text().split("## Judged: two heads")[1].split("\n## ")[0]
+    judged = section(TABLES / "claims.md", "Judged: two heads on seven other seeds")
     names = ("NV-Embed's latents beat", "a bidirectional head over", "that head beats")
-    assert len(cells(section, *names)) == 4
-    assert cells(done.stdout, *names) == cells(section, *names)
+    assert len(cells(judged, *names)) == 4
+    assert cells(done.stdout, *names) == cells(judged, *names)
     table = pd.read_csv(tmp_path / "claims.csv").sort_values(["first", "second"]).to_dict("records")
     shown = cells((DOCS / "study.md").read_text(), "NV-Embed's latents - ", "all tokens of all layers, bi - ")
     assert len(shown) == len(table) == 4

@@ -4,7 +4,6 @@ Its sentences on pairs are claims of two lists, and the page has the verdicts th
 """
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,10 @@ import pytest
 from scipy import stats
 
 from analysis.claims import read_claims
+from tests.analysis.pages.markdown import DOCS, TABLES, number, table_rows
 from tests.started import start
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-SCORES = DOCS / "tables" / "real_lengths.csv.gz"
+SCORES = TABLES / "real_lengths.csv.gz"
 LEADS, GAINS = (DOCS / "claims" / f"{name}.yaml" for name in ("real_data", "real_data_gains"))
 NAMES = {
     "eos-causal": "Model 1",
@@ -28,18 +27,13 @@ NAMES = {
 }
 
 
-def number(text):
-    return float(text.strip("* ").replace("+", ""))
-
-
 @pytest.fixture(scope="module")
 def rows():
     """(design, steps) -> the cells from Banking77 on, of the rows that the stored scores are of."""
     text = (DOCS / "real-data.md").read_text(encoding="utf-8").partition("## Learning curves")[2]
     found, design = {}, ""
-    for line in text.partition("![")[0].splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| ") and cells[1].isdigit():
+    for cells in table_rows(text.partition("![")[0]):
+        if cells[1].isdigit():
             design = re.search(r"`(.+)`", cells[0])[1] if cells[0] else design
             found[design, int(cells[1])] = cells[3:]
     return found
@@ -108,14 +102,14 @@ def test_the_lists_have_every_pair_once_and_name_it(rows):
 
 def of_claims(text):
     """Claim -> its other cells, of every row of a claim of these lists in Markdown."""
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
-    return {cells[0]: cells[1:] for cells in lines if re.search(r" Model 1 at \d+ | gains from 60 ", cells[0])}
+    rows = table_rows(text)
+    return {claim: others for claim, *others in rows if re.search(r" Model 1 at \d+ | gains from 60 ", claim)}
 
 
 @pytest.fixture(scope="module")
 def shown():
     """Claim -> its cells in docs/tables/claims.md."""
-    return of_claims((DOCS / "tables" / "claims.md").read_text(encoding="utf-8"))
+    return of_claims((TABLES / "claims.md").read_text(encoding="utf-8"))
 
 
 def judged(out, path, *words):

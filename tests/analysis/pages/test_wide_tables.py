@@ -1,0 +1,102 @@
+"""Pages of many designs are what the scores stored beside them give: tables, told pairs, and claims."""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+
+from analysis.analyse import analyse
+from analysis.cli import read_arguments
+from analysis.grids.markdown import markdown_grid
+from analysis.questions.compared_pairs import ALL, compare_pairs
+from analysis.settings import Settings
+from tests.analysis.pages.markdown import DOCS, TABLES, number, section, table_rows
+
+
+class Stored(NamedTuple):
+    """A csv of docs/tables, and the sections that are made of it: of scores, of told pairs, and of claims."""
+
+    name: str
+    page: str
+    scores: str
+    told: str  # ends with the number of pairs that were compared
+    claims: str = ""  # of docs/claims
+    claims_page: str = ""
+    claims_section: str = ""
+
+
+AGAIN = "Seven of them again"
+STORED = {
+    stored.name: stored
+    for stored in (
+        Stored(
+            *("designs", "designs.md", "Scores by task type", "Told pairs of the 210"),
+            *("findings", "claims.md", "Judged: trained designs"),
+        ),
+        Stored(
+            *("factorial", "factorial.md", "Scores by task type", "Told pairs of the 153"),
+            *("factorial", "factorial.md", "Claims"),
+        ),
+        Stored(
+            *("rates", "ablations.md", f"{AGAIN}, by the present rule: scores", f"{AGAIN}: told pairs of the 21"),
+            *("rates", "ablations.md", f"{AGAIN}: claims"),
+        ),
+    )
+}
+OF_EACH = pytest.mark.parametrize("stored", STORED.values(), ids=STORED)
+
+
+@cache
+def scores(name):
+    return pd.read_csv(TABLES / f"{name}.csv.gz", dtype={"seed": str}).rename(columns={"model": "design"})
+
+
+@OF_EACH
+def test_every_design_has_three_seeds_and_the_tasks_of_the_study(stored):
+    tasks = set(pd.read_csv(TABLES / "ten_seeds.csv.gz")["task"])
+    for _, rows in scores(stored.name).groupby("design"):
+        assert sorted(rows["seed"].unique()) == ["0", "1", "2"]
+        assert set(rows["task"]) == tasks
+        assert len(rows) == 3 * len(tasks)
+
+
+@OF_EACH
+def test_scores_by_type(stored):
+    head, *rows = table_rows(section(TABLES / stored.page, stored.scores))
+    frame, of_type = scores(stored.name), [re.sub(r" \(n = 8\)", "", cell) for cell in head[1:-2]]
+    assert sorted(row[0] for row in rows) == sorted(frame["design"].unique())
+    for design, *cells in rows:
+        of_design = frame[frame["design"] == design]
+        means = of_design.groupby("type")["score"].mean()[of_type].tolist()
+        means += [of_design["score"].mean(), sum(means) / len(means)]
+        assert list(map(number, cells)) == pytest.approx(means, abs=5.1e-5)
+
+
+@OF_EACH
+def test_the_pairs_that_are_told(stored):
+    text = section(TABLES / stored.page, stored.told)
+    frame, (_, *rows) = scores(stored.name), table_rows(text)
+    matrix = frame.pivot_table(index="task", columns="design", values="score")
+    pairs = compare_pairs(matrix, {ALL: list(matrix.index)}, Settings(scores=()), frame=frame, sizes=False)
+    assert len(pairs) == int(re.search(r"\d+$", stored.told)[0])
+    told = {}
+    for pair in pairs[pairs["told"]].to_dict("records"):
+        ahead, behind = (pair["second"], pair["first"]) if pair["difference"] > 0 else (pair["first"], pair["second"])
+        told[ahead, behind] = [abs(pair["difference"]), pair["p_holm"], pair["p_seeds_adjusted"]]
+    assert {(row[0], row[1]) for row in rows} == told.keys()
+    assert f"The {len(told)} pairs that are told" in text
+    for ahead, behind, mean, _, *p in rows:
+        assert number(mean) == pytest.approx(told[ahead, behind][0], abs=5.1e-5)
+        for said, value in zip(p, told[ahead, behind][1:], strict=True):
+            assert value < 0.0001 if said == "<.0001" else float(said) == pytest.approx(value, rel=0.006)
+
+
+@OF_EACH
+def test_the_claims_are_judged_as_the_page_says(stored):
+    words = [f"scores={TABLES / stored.name}.csv.gz", f"claims={DOCS / 'claims' / stored.claims}.yaml"]
+    (grid,) = [grid for grid in analyse(read_arguments([*words, "items=none"])).grids() if grid.name == "claims"]
+    judged = table_rows(markdown_grid(grid))
+    assert len(judged) > 1
+    assert judged == table_rows(section(TABLES / stored.claims_page, stored.claims_section))
