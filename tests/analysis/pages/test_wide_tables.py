@@ -1,4 +1,4 @@
-"""Pages of many designs are what the scores stored beside them give: tables, told pairs, and claims."""
+"""Pages of many designs are what the scores stored beside them give: tables, told pairs, claims, and a grid."""
 
 import re
 from functools import cache
@@ -16,36 +16,52 @@ from tests.analysis.pages.markdown import DOCS, TABLES, number, section, table_r
 
 
 class Stored(NamedTuple):
-    """A csv of docs/tables, and the sections that are made of it: of scores, of told pairs, and of claims."""
+    """A csv of docs/tables, and the sections that are made of it; "" where a page has none of that kind."""
 
     name: str
     page: str
-    scores: str
-    told: str  # ends with the number of pairs that were compared
+    scores: str = ""
+    told: str = ""  # ends with the number of pairs that were compared
     claims: str = ""  # of docs/claims
     claims_page: str = ""
     claims_section: str = ""
 
 
-AGAIN = "Seven of them again"
-STORED = {
-    stored.name: stored
-    for stored in (
-        Stored(
-            *("designs", "designs.md", "Scores by task type", "Told pairs of the 210"),
-            *("findings", "claims.md", "Judged: trained designs"),
-        ),
-        Stored(
-            *("factorial", "factorial.md", "Scores by task type", "Told pairs of the 153"),
-            *("factorial", "factorial.md", "Claims"),
-        ),
-        Stored(
-            *("rates", "ablations.md", f"{AGAIN}, by the present rule: scores", f"{AGAIN}: told pairs of the 21"),
-            *("rates", "ablations.md", f"{AGAIN}: claims"),
-        ),
-    )
-}
-OF_EACH = pytest.mark.parametrize("stored", STORED.values(), ids=STORED)
+OWN = "Each design at its own rates"
+STORED = (
+    Stored(
+        *("designs", "designs.md", "Scores by task type", "Told pairs of the 210"),
+        *("findings", "claims.md", "Judged: trained designs"),
+    ),
+    Stored(
+        *("factorial", "factorial.md", "Scores by task type", "Told pairs of the 153"),
+        *("factorial", "factorial.md", "Claims"),
+    ),
+    Stored(
+        *("ablations", "ablations.md", "One key at a time", ""),
+        *("ablations", "ablations.md", "One key at a time: claims"),
+    ),
+    Stored(
+        *("matched", "ablations.md", "Heads of one size", "Heads of one size: told pairs of the 15"),
+        *("matched", "ablations.md", "Heads of one size: claims"),
+    ),
+    Stored("head_rates", "ablations.md", "The head's rate", "The head's rate: told pairs of the 15"),
+    Stored(
+        *("rates", "ablations.md", f"{OWN}: scores", f"{OWN}: told pairs of the 45"),
+        *("rates", "ablations.md", f"{OWN}: claims"),
+    ),
+    Stored(
+        *("moe_designs", "claims.md", "MoEE, trained", "MoEE, trained: told pairs of the 21"),
+        *("moee", "claims.md", "MoEE, trained: claims"),
+    ),
+    Stored("untrained", "claims.md", "", "", "untrained", "claims.md", "Without training"),
+)
+
+
+def of_each(kind):
+    """Parametrise over the stored scores whose pages have a section of this kind."""
+    having = [stored for stored in STORED if getattr(stored, kind)]
+    return pytest.mark.parametrize("stored", having, ids=[stored.name for stored in having])
 
 
 @cache
@@ -53,7 +69,7 @@ def scores(name):
     return pd.read_csv(TABLES / f"{name}.csv.gz", dtype={"seed": str}).rename(columns={"model": "design"})
 
 
-@OF_EACH
+@of_each("name")
 def test_every_design_has_three_seeds_and_the_tasks_of_the_study(stored):
     tasks = set(pd.read_csv(TABLES / "ten_seeds.csv.gz")["task"])
     for _, rows in scores(stored.name).groupby("design"):
@@ -62,7 +78,7 @@ def test_every_design_has_three_seeds_and_the_tasks_of_the_study(stored):
         assert len(rows) == 3 * len(tasks)
 
 
-@OF_EACH
+@of_each("scores")
 def test_scores_by_type(stored):
     head, *rows = table_rows(section(TABLES / stored.page, stored.scores))
     frame, of_type = scores(stored.name), [re.sub(r" \(n = 8\)", "", cell) for cell in head[1:-2]]
@@ -74,7 +90,7 @@ def test_scores_by_type(stored):
         assert list(map(number, cells)) == pytest.approx(means, abs=5.1e-5)
 
 
-@OF_EACH
+@of_each("told")
 def test_the_pairs_that_are_told(stored):
     text = section(TABLES / stored.page, stored.told)
     frame, (_, *rows) = scores(stored.name), table_rows(text)
@@ -93,10 +109,21 @@ def test_the_pairs_that_are_told(stored):
             assert value < 0.0001 if said == "<.0001" else float(said) == pytest.approx(value, rel=0.006)
 
 
-@OF_EACH
+@of_each("claims")
 def test_the_claims_are_judged_as_the_page_says(stored):
     words = [f"scores={TABLES / stored.name}.csv.gz", f"claims={DOCS / 'claims' / stored.claims}.yaml"]
     (grid,) = [grid for grid in analyse(read_arguments([*words, "items=none"])).grids() if grid.name == "claims"]
     judged = table_rows(markdown_grid(grid))
     assert len(judged) > 1
     assert judged == table_rows(section(TABLES / stored.claims_page, stored.claims_section))
+
+
+def test_the_grid_of_stages_without_training():
+    head, *rows = table_rows(section(TABLES / "claims.md", "LLM2Vec's whole grid"))
+    stages = dict(zip(head[1:], ("", " lineage=mntp", " lineage=simcse", " lineage=mntp+simcse"), strict=True))
+    means = scores("untrained").groupby("design")["score"].mean()
+    assert len(rows) == 6
+    for cell, *shown in rows:
+        pooler, attention = cell.split(", ")
+        of_stages = [means[f"{pooler}-{attention}{stage} (untrained)"] for stage in stages.values()]
+        assert list(map(number, shown)) == pytest.approx(of_stages, abs=5.1e-5)
