@@ -52,6 +52,6 @@ def _claim(entry: object, where: str) -> Claim:
     if claim.kind not in KINDS:
         raise UserError(f"{where}: kind: {claim.kind} is not known. {nearest(claim.kind, KINDS)}")
     size = claim.published
-    if size is not None and (isinstance(size, (bool, str)) or not 0 < abs(size) <= 1):
+    if size is not None and (type(size) not in (int, float) or not 0 < abs(size) <= 1):
         raise UserError(f"{where}: published: {size!r} is no difference of two scores. Write 0.0129 or -0.0129.")
     return claim

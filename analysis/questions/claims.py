@@ -110,14 +110,20 @@ def _judged(claim: Claim, tests: pd.DataFrame, runs: dict[str, int]) -> Row:
         same = "same" if claim.published * row["difference"] > 0 else "opposite"
         row["sign"] = f"{HOLDS} {same}" if test["told"] else NOT_TOLD
     if test["n_seeds"] < FEWEST_SEEDS:
-        fewer = min(runs[name] for name in pair)
-        of_runs = "copies of one run" if test["copies"] else f"{fewer} run{'s' if fewer > 1 else ''} each"
+        of_runs = "copies of one run" if test["copies"] else _few_runs(claim, runs)
         return row | {"verdict": f"no claim, {of_runs}"}
     told = TOLD if level else HOLDS if row["difference"] > 0 else OTHER_WAY
     verdict = told if test["told"] else NOT_TOLD
     if test["within_margin"] and (level or not test["told"]):
         verdict = EQUIVALENT
     return row | {"verdict": verdict, "holds": verdict == (EQUIVALENT if level else HOLDS)}
+
+
+def _few_runs(claim: Claim, runs: dict[str, int]) -> str:
+    """Return "2 runs each", or of the design that has fewer "1 run of c"."""
+    fewer = min((claim.ahead, claim.behind), key=lambda name: runs[name])
+    each = "each" if runs[claim.ahead] == runs[claim.behind] else f"of {fewer}"
+    return f"{runs[fewer]} run{'s' if runs[fewer] > 1 else ''} {each}"
 
 
 def _notes(table: pd.DataFrame) -> list[str]:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.grids.formats import Numbers, fraction, percent, score
+from analysis.grids.formats import Numbers, percent, score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.crossings import Crossing, factor_table
-from analysis.questions.pair_texts import correction_text, mend, smallest_p
+from analysis.questions.pair_texts import correction_text, family_text, mend, smallest_p, unreachable_text
 from analysis.questions.pairs import for_file
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, claims, marked_cell, rest_text, star_legend
@@ -95,7 +95,7 @@ def effects_caption(factorial: Factorial, settings: Settings) -> str:
     """Name the design, the statistic, the test, the correction and the marks."""
     tests, crossing, legend = factorial.tests, factorial.crossing, star_legend(factorial.tests, settings)
     if (tests["reachable"] != "yes").any():
-        legend += f"; n.a. = so few tasks that {fraction(settings.alpha)} cannot be reached, whatever the scores"
+        legend += f"; n.a. = {unreachable_text(tests, settings)}"
     return (
         f"Main effects and interactions in {crossing.name}, {len(crossing.designs)} designs{_held(factorial)}: F of"
         " the repeated-measures analysis (error: effect x task, df x (n - 1)), partial eta squared, and p of the"
@@ -163,8 +163,8 @@ def _methods(effects: list[Factorial], settings: Settings) -> list[str]:
         return []
     names = " and ".join(factorial.crossing.name for factorial in effects)
     tests = pd.concat([factorial.tests for factorial in effects])
-    corrected, size = correction_name(settings.correction), int(tests["family_size"].max())
-    after = f"; {corrected} over the effects of one task type (family of {size})" if corrected else ""
+    corrected = correction_name(settings.correction)
+    after = f"; {corrected} over {family_text(tests, settings, 'effects')}" if corrected else ""
     sentences = [
         f"Main effects and interactions ({names}) were tested over tasks by sign flips of within-task contrasts"
         f" [@winkler2014], with the F of the repeated-measures analysis as the statistic{after}."

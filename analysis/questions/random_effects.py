@@ -17,7 +17,7 @@ from analysis.scores.items import Items
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.items import ItemVariances, item_variances
-from analysis.statistics.random_effects import random_effects
+from analysis.statistics.random_effects import LEAST, random_effects
 from analysis.statistics.seed_errors import table_mean_squares
 
 PLACE = 102
@@ -102,19 +102,21 @@ def _measured(material: Material, designs: list[str], first: Ints, second: Ints)
 
 
 def _combined(kind: str, pairs: dict[str, Any], tasks: list[_Task], settings: Settings) -> pd.DataFrame:
-    y = np.stack([task.differences.mean(axis=1) for task in tasks], axis=1)
     v = np.stack([task.of_items.variance for task in tasks], axis=1)
+    differs = v.max(axis=1) > LEAST  # a pair that differs on no item has nothing to weigh
+    v, pairs = v[differs], {side: np.asarray(names)[differs] for side, names in pairs.items()}
+    y = np.stack([task.differences.mean(axis=1) for task in tasks], axis=1)[differs]
     freedom = np.array([task.of_items.freedom for task in tasks], dtype=np.float64)
     seeds, both = min(len(task.seeds) for task in tasks), {}
     if seeds > 1 and all(task.seeds == tasks[0].seeds for task in tasks):
-        rest = table_mean_squares(np.stack([task.differences for task in tasks], axis=1))[2] / seeds
-        of_seeds = np.maximum(0, rest - np.mean([task.of_items.with_seed for task in tasks], axis=0))
+        rest = table_mean_squares(np.stack([task.differences for task in tasks], axis=1)[differs])[2] / seeds
+        of_seeds = np.maximum(0, rest - np.mean([task.of_items.with_seed[differs] for task in tasks], axis=0))
         beyond = random_effects(y, v + of_seeds[:, None], freedom, 1 - settings.alpha)
         both = {"error_seeds": np.sqrt(of_seeds), "tau_seeds": beyond.tau, "p_q_seeds": beyond.p_q}
     columns = {"type": kind, **pairs, "n_tasks": len(tasks), "n_items": sum(task.items for task in tasks)}
     columns |= {"n_seeds": seeds, "difference": y.mean(axis=1), "error_items": np.sqrt(v.mean(axis=1)), **both}
     columns |= vars(random_effects(y, v, freedom, 1 - settings.alpha))
-    return pd.DataFrame(columns)[v.max(axis=1) > 0]  # a pair that differs on no item has nothing to weigh
+    return pd.DataFrame(columns)
 
 
 def _notes(rows: pd.DataFrame, left_out: list[str], settings: Settings) -> list[str]:

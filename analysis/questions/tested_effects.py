@@ -62,10 +62,11 @@ def effect_tests(
     (tasks without any difference), df, df_error, F, partial_eta_squared, p, p_min (smallest that so many tasks allow),
     flips, exact, those of `effect_over_seeds` over the seeds that all cells have, three or more (n_seeds, F_seeds,
     df_seeds, df_error_seeds, p_seeds), and those of `corrected`; the family is the effects of one crossing within a
-    type (or within the table).
+    type (or within the table). `told` only where both tests see the effect on the same side: where cells have further
+    seeds of their own, the mean over tasks is another one than that over common seeds.
     """
     contrasts = effect_contrasts({name: len(levels) for name, levels in crossing.levels.items()})
-    rows = []
+    rows, alike = [], list[bool]()
     for kind, values in scores.items():
         runs = np.empty((len(values.T), len(values), 0)) if by_seed is None else common_seeds(by_seed[kind])
         claims = runs.shape[2] >= FEWEST_SEEDS
@@ -75,7 +76,9 @@ def effect_tests(
             seeds = effect_over_seeds(np.einsum("cts,ck->tks", runs, columns), of_all)
             row |= vars(seeds if claims else OverSeeds(seeds.n_seeds))
             rows.append({"type": kind, "effect": " x ".join(effect), **row})
-    return corrected(pd.DataFrame(rows), settings)
+            alike.append(not claims or values.mean(axis=0) @ columns @ columns.T @ runs.mean(axis=(1, 2)) > 0)
+    tests = corrected(pd.DataFrame(rows), settings)
+    return tests.assign(told=tests["told"] & np.array(alike))
 
 
 def effect_test(vectors: Floats, decimals: int = 12) -> dict[str, float | int | bool]:

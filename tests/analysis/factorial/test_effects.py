@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.questions import effects
 from analysis.questions.crossings import Crossing
-from analysis.questions.effects import effect_notes
+from analysis.questions.effects import effect_notes, effects_caption
 from analysis.questions.tested_effects import effect_test, effect_tests, factorial_effects
 from analysis.settings import Settings
 from analysis.statistics.contrasts import effect_contrasts, helmert
@@ -197,3 +198,34 @@ def test_one_task_has_no_f_and_a_note():
     assert any("Summarization has one task" in note for note in effect_notes([found.tests], settings()))
     bounds = found.marginals.loc[found.marginals["type"] == "Summarization", ["low", "high"]]
     assert bounds.isna().all(axis=None)
+
+
+def test_an_effect_that_both_tests_see_on_opposite_sides_is_not_told():
+    """Over common seeds mean is ahead of eos by .02; three further seeds, which eos alone has, lie .3 higher."""
+    rng, names = np.random.default_rng(1), ["eos-causal", "eos-bi", "mean-causal", "mean-bi"]
+    factors = pd.DataFrame([name.split("-") for name in names], names, ["pooler", "attn"])
+    common = [(name, seed, 0.02 * name.startswith("mean")) for name in names for seed in "012"]
+    further = [(name, seed, 0.3) for name in names[:2] for seed in "345"]
+    tasks = [f"t{k}" for k in range(16)]
+    for runs, told in ((common, True), (common + further, False)):
+        rows = [(name, seed, task, 0.5 + at + rng.normal(0, 0.002)) for name, seed, at in runs for task in tasks]
+        frame = pd.DataFrame(rows, columns=["design", "seed", "task", "score"])
+        matrix = frame.pivot_table(index="task", columns="design", values="score").loc[tasks, names]
+        (effects,), _ = factorial_effects(matrix, factors, {"All": tasks}, settings(), frame)
+        pooler = effects.tests.set_index("effect").loc["pooler"]
+        assert max(pooler["p_adjusted"], pooler["p_seeds_adjusted"]) <= 0.05
+        assert pooler["told"] == told
+
+
+def test_caption_and_methods_say_what_is_corrected_together_and_what_stands_in_the_way():
+    factors = pd.DataFrame(CELLS, CROSSING.designs, list(LEVELS))
+    matrix = pd.DataFrame(scores(6), [f"t{k}" for k in range(6)], CROSSING.designs)
+    for family, words in (
+        ("type", "the effects of one task type"),
+        ("table", "all effects and task types of the table"),
+    ):
+        of = settings(family=family)
+        found, _ = factorial_effects(matrix, factors, {"STS": list(matrix.index)}, of)
+        assert f"Holm correction over {words} (family of 3)" in effects_caption(found[0], of)
+        assert f" over {words} (family of 3)" in effects._methods(found, of)[0]
+        assert "so few tasks that .05 cannot be reached after the correction" in effects_caption(found[0], of)

@@ -146,6 +146,12 @@ def test_fewer_than_three_seeds_make_no_claim(seeds, words):
     assert answer.grids[0].rows[0][7].text == "-"
 
 
+def test_of_unequal_numbers_of_runs_the_fewer_are_named():
+    assert claims._few_runs(Claim("", M2, M1), {M1: 1, M2: 3}) == f"1 run of {M1}"
+    assert claims._few_runs(Claim("", M1, M2), {M1: 4, M2: 2}) == f"2 runs of {M2}"
+    assert claims._few_runs(Claim("", M1, M2), {M1: 1, M2: 1}) == "1 run each"
+
+
 def test_pairs_alike_are_seldom_told():
     rng, false, rounds, of = np.random.default_rng(5), 0, 60, [Claim("", name, M1) for name in FIVE[1:]]
     for _ in range(rounds):
@@ -183,6 +189,7 @@ def test_what_cannot_be_is_refused(claim, message):
         ("- {claim: a, ahead: b, behind: c, published: 1.29}", "published: 1.29 is no difference"),
         ("- {claim: a, ahead: b, behind: c, published: 0}", "published: 0 is no difference"),
         ("- {claim: a, ahead: b, behind: c, published: much}", "published: 'much' is no difference"),
+        ("- {claim: a, ahead: b, behind: c, published: [0.1]}", r"published: \[0.1\] is no difference"),
         ("- {claim: a", "cannot be read"),
         ("- {claim: a, claim: b}", "cannot be read"),
     ],

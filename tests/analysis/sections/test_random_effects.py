@@ -131,3 +131,20 @@ def test_what_seeds_do_to_tasks_is_no_difference_between_tasks_beyond_seeds():
     assert (found["p_q"] <= 0.05).mean() > 0.9
     assert (found["p_q_seeds"] <= 0.05).mean() < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
     assert (found["error_seeds"] ** 2).mean() == pytest.approx(0.3**2 / 3, rel=0.05)
+
+
+def test_a_pair_that_differs_on_no_item_has_no_row(study, spread_scores, analyse_words):
+    """The second design is the first plus .1 on every item, whose float noise is no variance; the third is random."""
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        common = {task: 0.5 * np.round(rng.random(30), 5) for task in MEASURED}
+        for k, design in enumerate(DESIGNS):
+            scores = spread_scores(0.3)
+            items = {task: common[task] + 0.1 * k if k < 2 else rng.random(30) for task in MEASURED}
+            study.run(design, scores | {task: float(own.mean()) for task, own in items.items()}, seed=seed)
+            for task, own in items.items():
+                item_files(study, {design: own}, "ndcg_at_10", None, task=task, seed=seed)
+    found = section(analyse_words(f"scores={study.root}")).frames["random_effects"]
+    pairs = {frozenset(pair) for pair in found[["first", "second"]].to_numpy().tolist()}
+    assert pairs == {frozenset((DESIGNS[2], other)) for other in DESIGNS[:2]}
+    assert found["p_adjusted"].between(0, 1).all()
