@@ -21,12 +21,16 @@ from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
 FEWEST_TASKS = 2
 COPIES = "the scores of either are equal with every seed, so these are copies of one run"
 TASKS_NAMED = 4  # of those that turn the mean round
+DESIGNS_NAMED = 8  # of those that are told from the control
 FIRST_SCREEN = ("influence", "machines")  # the questions whose sentences on the pair belong to the first screen
 
 
 def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
-    """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests. A third
-    follows where few tasks carry it, and one on other machines where `machines=` names some."""
+    """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests.
+
+    Others follow: with `against=` which of its pairs are told, where few tasks carry the difference that, and with
+    `machines=` one on other machines.
+    """
     settings = material.settings
     means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)
     score = settings.numbers.score
@@ -42,7 +46,24 @@ def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
     typical, of = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size, _tested_tasks(pair, settings)
     rests = [of.about.get((pair["first"], pair["second"]), "") for of in answers if of.name in FIRST_SCREEN]
     sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, settings, _of(material)), *rests]
-    return " ".join(filter(None, sentences))
+    return " ".join(filter(None, [*sentences, _all_told(material)]))
+
+
+def _all_told(material: Material) -> str:
+    """Say which of several differences from the control are told; "" without a control or where none can be told."""
+    pairs, control = material.pairs, material.control
+    pairs = pairs[pairs["type"] == material.last]
+    if not control or len(pairs) < 2 or (pairs["n_seeds"] < FEWEST_SEEDS).any():
+        return ""
+    told, side = pairs[pairs["told"]], {"ahead of it": list[str](), "behind it": list[str]()}
+    for pair in told.to_dict("records"):
+        other = pair["second"] if pair["first"] == control else pair["first"]
+        side["ahead of it" if (pair["ahead"] > 0) == (pair["second"] == other) else "behind it"].append(other)
+    if told.empty:
+        return f"Of the {len(pairs)} differences from {control} none is told {_of(material)}."
+    which = "; ".join(f"{where} {listed(names, DESIGNS_NAMED)}" for where, names in side.items() if names)
+    are = "is" if len(told) == 1 else "are"
+    return f"Of the {len(pairs)} differences from {control} {len(told)} {are} told {_of(material)}: {which}."
 
 
 def _of(material: Material) -> str:
@@ -64,9 +85,9 @@ def _told(pair: pd.Series, settings: Settings, of: str) -> str:
     if seeds < FEWEST_SEEDS:
         apart, pairs = SAME_DESIGN
         return (
-            f"This speaks of these runs alone (p {raw} over tasks{after}): runs of one design differ, too (p at most"
-            f" .05 over 56 tasks in {apart} of {pairs} pairs of such runs), and a claim about designs takes"
-            f" {FEWEST_SEEDS} seeds of each or more."
+            f"This speaks of these runs alone (p {raw} over tasks{after}): runs of one design differ, too (in this"
+            f" program's own study p at most .05 over 56 tasks in {apart} of {pairs} pairs), and a claim about designs"
+            f" takes {FEWEST_SEEDS} seeds of each or more."
         )
     differ = settings.correction == RESAMPLED
     over_tasks, after = (after, after_correction(settings, seeds=True)) if differ else ("", after)
@@ -207,8 +228,8 @@ def _significance(pair: pd.Series, settings: Settings, what: str, of: str) -> st
         apart, pairs = SAME_DESIGN
         return (
             f"{what} between these runs: {over_tasks}; {least}. No claim about designs: that takes {FEWEST_SEEDS}"
-            f" seeds or more of each, since runs of one design differ too (p at most .05 over 56 tasks in {apart}"
-            f" of {pairs} pairs of such runs, ten seeds of seven designs)."
+            f" seeds or more of each, since runs of one design differ too (in this program's own study, ten seeds of"
+            f" seven designs, p at most .05 over 56 tasks in {apart} of {pairs} pairs)."
         )
     word = "is" if pair["told"] else "is not"
     runs = f"the {seeds} seeds" if pair["seeds_paired"] else f"all runs, unpaired, {seeds} or more of each,"

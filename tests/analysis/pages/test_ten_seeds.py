@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from analysis.analyse import analyse
+from analysis.cli import read_arguments
 from tests.analysis.pages.markdown import TABLES, section, table_rows
 from tests.started import start
 
@@ -75,3 +77,10 @@ def test_p_over_tasks_are_those_of_scipy_after_holm():
     for name, value in zip(others, holm, strict=True):
         shown = re.search(r"\((<?)(\.\d+)", pairs(of_page("Pairs with Model 1"))[f"{name} - eos-causal"][-1])
         assert value < float(shown[2]) if shown[1] else value == pytest.approx(float(shown[2]), rel=5e-3)
+
+
+def test_the_first_screen_says_which_differences_from_the_control_are_told():
+    told = "2 are told of these models: ahead of it multilayer-bi; behind it multilayer-causal."
+    for words, said in ((["seeds=[0,1,2]"], "none is told of these models."), ([], told)):
+        settings = read_arguments([f"scores={SCORES}", "against=eos-causal", "items=none", *words])
+        assert analyse(settings).summary.endswith(f"Of the 6 differences from eos-causal {said}")

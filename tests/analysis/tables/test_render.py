@@ -120,10 +120,8 @@ def test_verdict(result):
     assert f", uncorrected). {said}; the smallest p" in result.verdict
     assert "the smallest p that so many tasks allow is .000977, corrected .00293." in result.verdict
     once = "No claim about designs: that takes 3 seeds or more of each, since runs of one design differ too"
-    assert (
-        f"corrected .00293. {once} (p at most .05 over 56 tasks in 114 of 315 pairs of such runs, ten seeds of seven"
-        " designs)." in result.verdict
-    )
+    study = "in this program's own study, ten seeds of seven designs, p at most .05 over 56 tasks in 114 of 315 pairs"
+    assert f"corrected .00293. {once} ({study})." in result.verdict
     assert "signific" not in result.verdict
     assert "told of the designs" not in result.verdict
 
@@ -140,8 +138,8 @@ def test_two_sentences_come_first(result, by_three, filled, analyse_words):
     assert by_three.summary == f"{sentence} This difference is told of the designs: {told} after Holm over 3 pairs."
     assert result.summary == (
         f"{sentence} This speaks of these runs alone (p = .00293 over tasks after Holm over 3 pairs): runs of one"
-        " design differ, too (p at most .05 over 56 tasks in 114 of 315 pairs of such runs), and a claim about designs"
-        " takes 3 seeds of each or more."
+        " design differ, too (in this program's own study p at most .05 over 56 tasks in 114 of 315 pairs), and a claim"
+        " about designs takes 3 seeds of each or more."
     )
     few = analyse_words(f"scores={filled.root}", "types=[Retrieval]").summary
     assert "No result on so few tasks could show that this is more than chance: p = " in few
