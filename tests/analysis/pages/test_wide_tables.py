@@ -22,41 +22,30 @@ class Stored(NamedTuple):
     page: str
     scores: str = ""
     told: str = ""  # ends with the number of pairs that were compared
-    claims: str = ""  # of docs/claims
-    claims_page: str = ""
-    claims_section: str = ""
+    claims: tuple[str, str, str] | None = None  # a list of docs/claims, the page and the section where it is judged
     seeds: int = 3
 
 
-OWN = "Each design at its own rates"
+DESIGNS, OWN, ONE = "Scores by task type", "Each design at its own rates", "Heads of one size"
+ABLATIONS, CLAIMS = "ablations.md", "claims.md"
 STORED = (
+    Stored("designs", "designs.md", DESIGNS, "Told pairs of the 210", ("findings", CLAIMS, "Judged: trained designs")),
+    Stored("factorial", "factorial.md", DESIGNS, "Told pairs of the 153", ("factorial", "factorial.md", "Claims")),
+    Stored("ablations", ABLATIONS, "One key at a time", claims=("ablations", ABLATIONS, "One key at a time: claims")),
+    Stored("matched", ABLATIONS, ONE, f"{ONE}: told pairs of the 15", ("matched", ABLATIONS, f"{ONE}: claims")),
+    Stored("head_rates", ABLATIONS, "The head's rate", "The head's rate: told pairs of the 15"),
     Stored(
-        *("designs", "designs.md", "Scores by task type", "Told pairs of the 210"),
-        *("findings", "claims.md", "Judged: trained designs"),
+        "rates", ABLATIONS, f"{OWN}: scores", f"{OWN}: told pairs of the 45", ("rates", ABLATIONS, f"{OWN}: claims")
     ),
     Stored(
-        *("factorial", "factorial.md", "Scores by task type", "Told pairs of the 153"),
-        *("factorial", "factorial.md", "Claims"),
+        "moe_designs",
+        CLAIMS,
+        "MoEE, trained",
+        "MoEE, trained: told pairs of the 21",
+        ("moee", CLAIMS, "MoEE, trained: claims"),
     ),
-    Stored(
-        *("ablations", "ablations.md", "One key at a time", ""),
-        *("ablations", "ablations.md", "One key at a time: claims"),
-    ),
-    Stored(
-        *("matched", "ablations.md", "Heads of one size", "Heads of one size: told pairs of the 15"),
-        *("matched", "ablations.md", "Heads of one size: claims"),
-    ),
-    Stored("head_rates", "ablations.md", "The head's rate", "The head's rate: told pairs of the 15"),
-    Stored(
-        *("rates", "ablations.md", f"{OWN}: scores", f"{OWN}: told pairs of the 45"),
-        *("rates", "ablations.md", f"{OWN}: claims"),
-    ),
-    Stored(
-        *("moe_designs", "claims.md", "MoEE, trained", "MoEE, trained: told pairs of the 21"),
-        *("moee", "claims.md", "MoEE, trained: claims"),
-    ),
-    Stored("moee_readings", "claims.md", "", "", "moee_readings", "claims.md", "MoEE", 1),
-    Stored("untrained", "claims.md", "", "", "untrained", "claims.md", "Without training"),
+    Stored("moee_readings", CLAIMS, claims=("moee_readings", CLAIMS, "MoEE"), seeds=1),
+    Stored("untrained", CLAIMS, claims=("untrained", CLAIMS, "Without training")),
 )
 
 
@@ -113,19 +102,21 @@ def test_the_pairs_that_are_told(stored):
 
 @of_each("claims")
 def test_the_claims_are_judged_as_the_page_says(stored):
-    words = [f"scores={TABLES / stored.name}.csv.gz", f"claims={DOCS / 'claims' / stored.claims}.yaml"]
+    claims, page, title = stored.claims
+    words = [f"scores={TABLES / stored.name}.csv.gz", f"claims={DOCS / 'claims' / claims}.yaml"]
     (grid,) = [grid for grid in analyse(read_arguments([*words, "items=none"])).grids() if grid.name == "claims"]
     judged = table_rows(markdown_grid(grid))
     assert len(judged) > 1
-    assert judged == table_rows(section(TABLES / stored.claims_page, stored.claims_section))
+    assert judged == table_rows(section(TABLES / page, title))
 
 
 def test_the_grid_of_stages_without_training():
-    head, *rows = table_rows(section(TABLES / "claims.md", "LLM2Vec's whole grid"))
-    stages = dict(zip(head[1:], ("", " lineage=mntp", " lineage=simcse", " lineage=mntp+simcse"), strict=True))
+    (_, *stages), *rows = table_rows(section(TABLES / CLAIMS, "LLM2Vec's whole grid"))
+    assert stages == ["no stage", "MNTP", "SimCSE", "MNTP + SimCSE"]
+    lineages = ("", " lineage=mntp", " lineage=simcse", " lineage=mntp+simcse")
     means = scores("untrained").groupby("design")["score"].mean()
     assert len(rows) == 6
     for cell, *shown in rows:
         pooler, attention = cell.split(", ")
-        of_stages = [means[f"{pooler}-{attention}{stage} (untrained)"] for stage in stages.values()]
+        of_stages = [means[f"{pooler}-{attention}{lineage} (untrained)"] for lineage in lineages]
         assert list(map(number, shown)) == pytest.approx(of_stages, abs=5.1e-5)
