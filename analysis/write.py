@@ -14,7 +14,7 @@ from analysis.grids.markdown import escape, markdown_grid
 from analysis.questions.letters import names_in
 from analysis.questions.pair_figures import LEADING
 from analysis.result_json import result_json
-from analysis.scores.long_table import scores_for_file
+from analysis.scores.long_table import scores_for_file, with_factors
 from analysis.settings import Settings
 from cli.errors import UserError
 from records.atomic import write_text
@@ -42,9 +42,9 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
     for answer in result.answers:
         texts |= {f"{name}.csv": csv_blocks(plain(table)) for name, table in (answer.frames | answer.csv).items()}
-    texts["scores.csv"] = csv_blocks(
-        plain(scores_for_file(result.material.whole_frame, result.material.settings.scores))
-    )
+    shown = {**result.material.designs, **result.material.references}
+    scores = with_factors(scores_for_file(result.material.whole_frame, result.material.settings.scores), shown)
+    texts["scores.csv"] = csv_blocks(plain(scores))
     texts["result.json"] = ""
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:

@@ -16,15 +16,17 @@ from records.foreign_files import damage_named, open_bytes
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
 REMEDY = "Save the table as csv in UTF-8, with commas."
 EMPTY = "leave the cell empty where there is no score"
+LONG = ("model", "task", "score", "type", "seed", "split", "subsets")  # columns with a meaning, so never factors
 Cells = list[tuple[int, list[str]]]
 
 
-def read_csv(path: Path, own_types: dict[str, str]) -> ScoreSource:
+def read_csv(path: Path, own_types: dict[str, str], factors: tuple[str, ...] = ()) -> ScoreSource:
     """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets) or wide (first column model,
     then tasks).
 
-    An empty cell of a wide table is a gap. `own_types` names tasks that mteb does not know, for the wide form.
-    Raises UserError (file, line) for what cannot be read.
+    A column of a long table that is named as one of `factors` says which level of it a model has, empty: that it does
+    not apply. An empty cell of a wide table is a gap. `own_types` names tasks that mteb does not know, for the wide
+    form. Raises UserError (file, line) for what cannot be read.
     """
     header, lines = _load(path)
     columns = [name.strip() for name in header]
@@ -33,7 +35,7 @@ def read_csv(path: Path, own_types: dict[str, str]) -> ScoreSource:
     if twice:
         raise UserError(f"{path} has two columns {twice[0]!r}. Remove one of them.")
     if {"model", "task", "score"} <= set(lower):
-        return _read_long(path, lower, lines)
+        return _read_long(path, lower, lines, [name for name in factors if name.lower() not in LONG])
     if "task" in lower:
         raise UserError(f"{path} has a column task but lacks model or score. Its columns: {', '.join(columns)}.")
     return _read_wide(path, columns, lines, own_types)
@@ -60,15 +62,21 @@ def _load(path: Path) -> tuple[list[str], Cells]:
     return lines[0][1], lines[1:]
 
 
-def _read_long(path: Path, columns: list[str], lines: Cells) -> ScoreSource:
+def _read_long(path: Path, columns: list[str], lines: Cells, factors: list[str]) -> ScoreSource:
     source = ScoreSource(str(path))
+    factors = [name for name in factors if name.lower() in columns]
     for number, line in lines:
         cells, where = dict(zip(columns, line, strict=True)), f"{path}, line {number}"
         model, task = cells["model"], cells["task"]
         if not model or not task:
             raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
-        if model not in source.designs:
-            source.designs[model] = Design(model=model)
+        levels = {name: cells[name.lower()] for name in factors}
+        known = source.designs.setdefault(model, Design(model=model, factors=levels)).factors
+        for name in (name for name in factors if levels[name] != known[name]):
+            raise UserError(
+                f"{where}: {name} of {model} is {levels[name]!r}, and {known[name]!r} above. Mend the one or the other,"
+                " or give each its own name in the column model."
+            )
         score = _number(cells["score"], where, task, "remove the line")
         seed, kind, split, subsets = (cells.get(key, "") for key in ("seed", "type", "split", "subsets"))
         source.rows.append(Row(model, seed, task, score, where, kind, split, subsets))

@@ -109,7 +109,7 @@ def _one_design(designs: list[Design], allow: tuple[str, ...]) -> bool:
 
 
 def config_order(designs: dict[str, Design], order: dict[str, list[str]]) -> list[str]:
-    """Return the labels: our own by (pooler, attn) as `order` lists them, then the others in file order.
+    """Return the labels: by (pooler, attn) as `order` lists them, then those of no known pooler in file order.
 
     Further factors follow by value, numbers as numbers. A pooler or attention that `order` does not list follows
     those it does, by name.
@@ -117,9 +117,10 @@ def config_order(designs: dict[str, Design], order: dict[str, list[str]]) -> lis
 
     def place(label: str) -> tuple[Any, ...]:
         design = designs[label]
-        if not design.pooler:
+        cell = tuple(getattr(design, name) or design.factors.get(name, "") for name in ("pooler", "attn"))
+        if not cell[0]:
             return (True,)
-        names = zip((design.pooler, design.attn), (order.get("pooler", []), order.get("attn", [])), strict=True)
+        names = zip(cell, (order.get("pooler", []), order.get("attn", [])), strict=True)
         ranks = [(known.index(name), "") if name in known else (len(known), name) for name, known in names]
         return (False, ranks, *map(_natural, design.factors.values()))
 

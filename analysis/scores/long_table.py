@@ -1,7 +1,7 @@
 """The long table: one row per (design, seed, task), from all sources, checked."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,7 +84,8 @@ def join(sources: list[ScoreSource], own_types: dict[str, str], allow: tuple[str
     sources = _told_apart(sources)
     for model, design in (item for source in sources for item in source.designs.items()):
         known = designs.get(model)
-        designs[model] = replace(known, runs=(*known.runs, *design.runs)) if known and known.runs else design
+        stays = known and (known.runs or not design.factors)
+        designs[model] = replace(known, runs=(*known.runs, *design.runs)) if known and stays else design
     label = labels(designs.values(), allow)
     types = _types(sources, own_types)
     seen: dict[tuple[str, str, str], Row] = {}
@@ -112,12 +113,18 @@ def _told_apart(sources: list[ScoreSource]) -> list[ScoreSource]:
         new = {
             name: f"{name} ({source.path})"
             for name, design in source.designs.items()
-            if known.setdefault(name, design.factors) != design.factors
+            if design.factors and known.setdefault(name, design.factors) != design.factors
         }
         designs = {new.get(name, name): replace(d, model=new.get(name, name)) for name, d in source.designs.items()}
         rows = [replace(row, model=new[row.model]) if row.model in new else row for row in source.rows]
         apart.append(replace(source, designs=designs, rows=rows) if new else source)
     return apart
+
+
+def with_factors(frame: pd.DataFrame, designs: Mapping[str, Design]) -> pd.DataFrame:
+    """Return the long table with a column per factor, which `read_csv` reads again, but none of a name it has."""
+    names = dict.fromkeys(name for design in designs.values() for name in design.factors if name not in frame)
+    return frame.assign(**{name: [designs[d].factors.get(name, "") for d in frame["design"]] for name in names})
 
 
 def scores_for_file(frame: pd.DataFrame, scores: Sequence[Path]) -> pd.DataFrame:

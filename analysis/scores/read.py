@@ -1,6 +1,6 @@
 """All sources that `scores=` names -> one long table of what is asked for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ def read_scores(settings: Settings, benchmark: Benchmark | None) -> Scores:
         raise UserError(f"No score is of a task of {benchmark.name}. Change benchmark= or scores=, or leave it out.")
     readings = [normalise(reading, settings.scale) for reading in readings if reading.rows or not reading.designs]
     scores = join(readings, own_types, settings.allow)
+    _check_factors(settings.factors, scores.designs.values())
     return renamed(replace(scores, notes=(*left_out, *scores.notes)), settings.rename)
 
 
@@ -61,6 +62,17 @@ def scores_of_each(
     return frame, kept, whole.tasks, [*scores.notes, *scores.naming, *hole_notes, *part_notes, *whole.notes]
 
 
+def _check_factors(factors: tuple[str, ...], designs: Iterable[Design]) -> None:
+    """Raise UserError for a factor that was asked for and that no csv has as a column (manifests have a check)."""
+    known = {*Settings(scores=()).factors, *(name for design in designs for name in design.factors)}
+    unknown = [name for name in factors if name not in known]
+    if unknown:
+        raise UserError(
+            f"factors=[{','.join(unknown)}]: no manifest stands beside these scores, and no csv has such a column. Add"
+            " it with the level of each row's model (long form), or leave it out of factors=."
+        )
+
+
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> ScoreSource:
     if is_run_of_documents(path):
         return keep_parts(read_held_out(path, settings), settings)
@@ -68,6 +80,6 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
         return read_results(path, settings, benchmark)
     beside = path.parent / "tasks.json"
     types = read_types(beside) if beside.is_file() else {}
-    reading = read_csv(path, types | own_types)
+    reading = read_csv(path, types | own_types, settings.factors)
     reading.types |= types
     return keep_parts(keep_seeds(reading, settings.seeds), settings)

@@ -30,7 +30,7 @@ def test_spreads_and_verdicts_are_those_that_the_program_prints(tmp_path):
     assert not shown
     assert "The verdict is the same on both machines (6 pairs: told apart 0," in printed.stdout
     of_all = start("-m", "analysis.machines", *words)
-    assert "The verdict changes with the machine for 1 of 21 pairs: mean-causal - mean-bi" in of_all.stdout
+    assert "The verdict changes with the machine for 1 of 21 pairs: mean-bi - mean-causal" in of_all.stdout
 
 
 def test_means_are_those_of_the_scores():

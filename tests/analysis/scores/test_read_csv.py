@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from analysis.write import write_files
 from cli.errors import UserError
 
 WIDE = "model,n_tasks,SciFact,BIOSSES,STS12,mean_all\nb,3,70,80,75,75\na,3,60,81,70,70.3\n"
@@ -101,6 +102,49 @@ def test_a_broken_gz_is_no_trace(tmp_path, read_words, how):
     path.write_bytes(packed[:-12] if how == "cut" else packed[:500] + flipped + packed[540:])
     with pytest.raises(UserError, match="is a damaged gzip file"):
         read_words(f"scores={path}")
+
+
+FACTORS = "model,pooler,attn,Step,task,type,score\n" + "".join(
+    f"{model},{cells},t{k},Own,0.{(k * len(model)) % 7 + 1}\n"
+    for model, cells in (("d", "mean,bi,1"), ("cc", "mean,causal,1"), ("bbb", "eos,bi,1"), ("eeee", "eos,causal,1"))
+    for k in range(9)
+)
+
+
+def test_columns_named_as_factors_give_their_effects_again(tmp_path, analyse_words):
+    path = tmp_path / "scores.csv"
+    path.write_text(FACTORS + "".join(f"none,,,,t{k},Own,0.9\n" for k in range(9)))
+    result = analyse_words(f"scores={path}")
+    assert list(result.material.designs) == ["eeee", "bbb", "cc", "d", "none"]  # as `order` has it, not the file
+    (effects,) = [answer for answer in result.answers if answer.name == "effects"]
+    assert list(effects.frames["effects"]["effect"]) == ["pooler", "attn", "pooler x attn"]
+    means = effects.frames["marginal_means"].set_index("level")["mean"]
+    matrix = result.material.matrix
+    assert means["mean"] == pytest.approx(matrix[["d", "cc"]].to_numpy().mean())
+    assert means["causal"] == pytest.approx(matrix[["cc", "eeee"]].to_numpy().mean())
+    write_files(result, tmp_path / "out")
+    again = analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}")
+    (same,) = [answer for answer in again.answers if answer.name == "effects"]
+    assert same.frames["effects"].equals(effects.frames["effects"])
+
+
+def test_a_factor_of_no_column_and_a_model_on_two_levels_are_refused(run):
+    assert run(FACTORS, "factors=[pooler,step]").material.designs["d"].factors == {"pooler": "mean", "step": "1"}
+    with pytest.raises(UserError, match=r"^factors=\[lora.r\]: no manifest .* no csv has such a column"):
+        run(FACTORS, "factors=[pooler,attn,lora.r]")
+    with pytest.raises(UserError, match="line 3: attn of d is 'causal', and 'bi' above"):
+        run(FACTORS.replace("d,mean,bi,1,t1", "d,mean,causal,1,t1"))
+
+
+def test_a_csv_without_factors_adds_seeds_to_one_that_has_them(tmp_path, read_words):
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text("\n".join(f"{line},{'seed' if not n else 0}" for n, line in enumerate(FACTORS.splitlines())))
+    rows = [line.split(",") for line in FACTORS.splitlines()[1:]]
+    other.write_text("model,task,type,score,seed\n" + "".join(f"{r[0]},{r[4]},Own,{r[6]},1\n" for r in rows))
+    for order in ([one, other], [other, one]):
+        result = read_words(f"scores=[{','.join(map(str, order))}]")
+        assert list(result.material.designs) == ["eeee", "bbb", "cc", "d"]
+        assert set(result.material.frame["seed"]) == {"0", "1"}
 
 
 PARTS = """model,task,score,split,subsets
