@@ -109,7 +109,8 @@ def _row(material: Material, place: int, without: _Without) -> dict[str, Any]:
     row = {**pair[["first", "second", "n_seeds", "hodges_lehmann"]].iloc[0], "p": _larger_p(pair)[0]}
     row |= {"task_of_most": tasks[most], "p_without_one": p_without[most], "n_alone": len(alone)}
     row |= {"n_carriers": len(carried) or np.nan, "carriers": BETWEEN.join(tasks[k] for k in carried)}
-    row |= {"n_tasks": len(tasks), "p_without_carriers": np.nan, "within_reach": True}
+    row |= {"n_tasks": len(tasks), "n_differing": np.count_nonzero(differences)}
+    row |= {"p_without_carriers": np.nan, "within_reach": True}
     if carried:
         fewer = without([tasks[k] for k in carried])
         row |= {"p_without_carriers": float(fewer.p[place]), "within_reach": bool(fewer.within_reach[place])}
@@ -121,7 +122,9 @@ def _sentence(row: Row) -> str:
     if not row["n_carriers"] <= SAID:
         return ""
     if not row["within_reach"]:
-        without = f"Without any {row['n_carriers']:.0f} of the {row['n_tasks']} tasks"
+        differing = row["n_differing"]  # a task on which they do not costs no reach
+        of = f"the {differing} tasks{' on which the two differ' if differing < row['n_tasks'] else ''}"
+        without = f"Without any {row['n_carriers']:.0f} of {of}"
         return f"{without} no result could pass, since the smallest p that is possible would be above the level."
     tasks, p = row["carriers"].split(BETWEEN), equals(row["p_without_carriers"])
     many, told = row["n_seeds"] >= FEWEST_SEEDS, "it is not told"
@@ -146,14 +149,18 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
         return [*map(Cell, (pair_name(row), size, fraction(row["p"]))), without, carried]
 
     settings = material.settings
-    which = "that is told of the designs" if claims(table) else f"whose p is at most {fraction(settings.alpha)}"
+    of_runs = f"whose p is at most {fraction(settings.alpha)}"
+    which = "that is told of the designs" if claims(table) else of_runs
+    if claims(table) and (table["n_seeds"] < FEWEST_SEEDS).any():
+        which += f", or {of_runs} where seeds are too few for that"
     over = tasks_text(material.last, len(material.blocks[material.last]))
     caption = (
         f"Which of {over} carry each difference {which}. p:{after_correction(settings)} over tasks, or over tasks and"
         " seeds where that is larger, with all tasks, and the largest without one of them. Rests on: how many tasks"
         " must go until that is so no more when all pairs are compared again, any one or several of the largest"
         f" differences in favour of the design ahead; named up to {SAID}. They are chosen by"
-        " the scores, so that no p without them is a test. Any: without any so many tasks no result could pass."
+        " the scores, so that no p without them is a test. Any: without any so many tasks on which the two differ no"
+        " result could pass."
     )
     header = [PAIR, "HL", "p", "p without one task", "Rests on"]
     grid = Grid("influence", caption, header, title="What the differences rest on")

@@ -102,14 +102,18 @@ def run_means(frames: Mapping[str, pd.DataFrame], designs: list[str]) -> dict[st
 def spread_table(runs: Mapping[str, Floats], settings: Settings) -> pd.DataFrame:
     """Return one row per design, first all together: standard deviations of a run's mean, their ratio, and a word.
 
-    runs: as `run_means` returns them. `sd_machines`: over machines at one seed; `sd_seeds`: over seeds on one machine;
-    `df_` before each name: their degrees of freedom. `ratio` with the ends `low` and `high` of its interval.
+    A design that is alike with every seed is one run, which no word is said of; it is not among all. runs: as
+    `run_means` returns them. `sd_machines`: over machines at one seed; `sd_seeds`: over seeds on one machine; `df_`
+    before each name: their degrees of freedom. `ratio` with the ends `low` and `high` of its interval.
     """
     both = {design: (spread(table), spread(table.T)) for design, table in runs.items()}
-    seeds = {design: len(table) for design, table in runs.items()}
+    copied = {design for design, table in runs.items() if len(table) > 1 and not np.ptp(table, axis=0).any()}
+    seeds = {design: len(table) if design not in copied else 1 for design, table in runs.items()}
+    several = [design for design in runs if design not in copied] or list(runs)
     if len(both) > 1:
-        over_machines, over_seeds = (pooled(axis) for axis in zip(*both.values(), strict=True))
-        both, seeds = {ANY: (over_machines, over_seeds), **both}, {ANY: min(seeds.values()), **seeds}
+        over_machines, over_seeds = (pooled(axis) for axis in zip(*map(both.get, several), strict=True))
+        fewest = min(len(runs[design]) for design in several)
+        both, seeds = {ANY: (over_machines, over_seeds), **both}, {ANY: fewest, **seeds}
     return pd.DataFrame([_spread_row(design, seeds[design], *both[design], settings) for design in both])
 
 
@@ -190,7 +194,7 @@ def spread_grid(table: pd.DataFrame, over: str, machines: int, settings: Setting
 
     def cells(row: Row) -> list[Cell]:
         both = [Cell(_finer(settings, row[f"sd_{n}"]), below=(f"df {row[f'df_{n}']:.1f}",)) for n in OVER]
-        of_ratio = Cell(score(row["ratio"], 2), below=(_ends(row),))
+        of_ratio = Cell("-") if np.isnan(row["ratio"]) else Cell(score(row["ratio"], 2), below=(_ends(row),))
         return [Cell(row["design"]), Cell(str(row["n_seeds"])), *both, of_ratio, Cell(row["word"])]
 
     caption = (

@@ -10,7 +10,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name
 from analysis.settings import Settings
-from analysis.statistics.correction import passes
+from analysis.statistics.correction import RESAMPLED, passes
 from analysis.statistics.power import LEAST_TASKS, MOST_TASKS, SAMPLES, SEED, Shifted, detectable, power, tasks_needed
 
 PLACE = 110
@@ -132,6 +132,8 @@ def _caption(table: pd.DataFrame, n: int, settings: Settings) -> str:
     if settings.correction != "none":
         first = fraction(float(table["level_first_step"].iloc[0]))
         level = f"at {first}, which the correction asks of a pair that passes alone (raw: at {alpha})"
+        if settings.correction == RESAMPLED:
+            level = f"at {first}, Bonferroni's, which resampling asks less than (raw: at {alpha})"
     return (
         f"What the two-sided signed-rank test can show with {n} tasks ({kind}), {level}. Smallest p: the"
         " smallest that any scores could reach, corrected as the tests are; n.a.: it is above alpha, so no result can"

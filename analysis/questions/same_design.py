@@ -17,6 +17,7 @@ from analysis.questions.tables import Row, filled, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.correction import passes
+from analysis.statistics.seed_errors import copies
 from analysis.statistics.seeds import FEWEST_SEEDS, compare_runs, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
@@ -40,7 +41,7 @@ def answer(material: Material) -> Answer | None:
 
 
 def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], settings: Settings) -> pd.DataFrame:
-    """Return one row per (design, runs of the sides), first of all designs; empty where none has two runs.
+    """Return one row per (design, runs of the sides), first of all designs; empty where none has two runs of its own.
 
     frame: long, with design, seed, task, score. `splits`; the shares of them that are `rejected` by the signed-rank
     test over tasks alone, and `told_paired`, `told_unpaired` by the rule for a star, nan where it does not apply;
@@ -49,6 +50,8 @@ def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], setti
     cube, rows = seed_cube(frame, pd.DataFrame(index=tasks, columns=designs)), list[Row]()
     for design, scores in zip(designs, cube, strict=True):
         runs = scores[:, ~np.isnan(scores).any(axis=0)]
+        if runs.shape[1] and copies(runs[None]).all():  # one run, with whatever seed
+            continue
         for sides in SIDES:
             most = min(MOST, max(1, VALUES // (sum(sides) * len(tasks) * len(designs))))
             if sum(sides) <= runs.shape[1]:

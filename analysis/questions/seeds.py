@@ -11,7 +11,7 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, filled, pair_name, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Ints
-from analysis.statistics.seed_errors import OTHERS
+from analysis.statistics.seed_errors import OTHERS, copies
 from analysis.statistics.seeds import FEWEST_SEEDS, SeedTable, model_intervals, seed_pairs, seed_table
 
 PLACE = 60
@@ -117,7 +117,8 @@ def ends(row: Row, name: str, numbers: Numbers) -> str:
 
 def _caption(rows: pd.DataFrame, table: SeedTable, level: str) -> str:
     over = tasks_text(rows["type"].iloc[0], rows["n_tasks"].iloc[0], "", "all ")
-    family, quoted = rows["family_size"].iloc[0], ""
+    family, quoted, copied = rows["family_size"].iloc[0], "", np.array(table.designs)[copies(table.scores)].tolist()
+    few = f" {listed(copied, 4)}: one run, whose copies are no seeds, so none of its own varies." if copied else ""
     if family > 1:
         quoted = f", and, with the pair's own, that for all {family:,} pairs together (Bonferroni)"
     return (
@@ -125,8 +126,8 @@ def _caption(rows: pd.DataFrame, table: SeedTable, level: str) -> str:
         " for the pairs; over tasks and seeds by the two-way random model (a seed counts for all tasks and for both"
         " designs, which share its batches) with Satterthwaite's degrees of freedom, once with the pair's own seeds,"
         f" drawn towards the mean of all pairs, as if that were known from {OTHERS} degrees of freedom, where this is"
-        f" wider, once with design x seed pooled over the {len(table.designs)} designs{quoted}. A star of the table of"
-        " pairs takes the signed-rank test and the model with the pair's own seeds, after the correction. From"
-        " seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose mean"
-        " difference has the sign shown."
+        f" wider, once with design x seed pooled over the {len(table.designs) - len(copied)} designs{quoted}. A star of"
+        " the table of pairs takes the signed-rank test and the model with the pair's own seeds, after the correction."
+        " From seeds: the part of the squared standard error that more seeds would remove. Seeds agree: seeds whose"
+        f" mean difference has the sign shown.{few}"
     )

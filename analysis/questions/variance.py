@@ -35,6 +35,7 @@ UNSHARED = (
 def answer(material: Material) -> Answer | None:
     """Return the components of variance of every block, or one note that they are not known."""
     table, numbers = seed_table(material.frame, list(material.designs), material.tasks), material.settings.numbers
+    table = table and table.without_copies()
     if table is None:
         return Answer("variance", notes=[UNSHARED if (material.pairs["n_seeds"] >= FEWEST_SEEDS).any() else UNKNOWN])
     blocks = {kind: tasks for kind, tasks in material.blocks.items() if len(tasks) > 1}

@@ -1,6 +1,6 @@
 """The mean difference of a pair over tasks and seeds: its test, its intervals, and the seeds' share in its error."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,18 @@ class SeedTable:
     seeds: list[str]
     scores: Floats
     note: str = ""
+
+    def without_copies(self) -> "SeedTable | None":
+        """Return the table without designs whose seeds are copies of one run; None where fewer than two are left."""
+        one_run = copies(self.scores)
+        designs = [design for design, copied in zip(self.designs, one_run, strict=True) if not copied]
+        gone = [design for design in self.designs if design not in designs]
+        if not gone or len(designs) < 2:
+            return None if gone else self
+        left_out = f"the designs that differ between seeds: copies of one run ({listed(gone, 4)}) left out"
+        return replace(
+            self, designs=designs, scores=self.scores[~one_run], note="; ".join(filter(None, [self.note, left_out]))
+        )
 
     def block(self, tasks: list[str]) -> Floats:
         """Return the scores of these tasks, [designs, tasks, seeds]."""
@@ -202,18 +214,23 @@ def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.
     Model of a pair: difference = mean + task + seed + rest, all random, so the variance of the mean of T tasks and S
     seeds is estimated without bias by (MS_task + MS_seed - MS_rest) / (T S). The first interval takes the pair's own
     mean squares, and MS_seed `moderated` where that is wider. Pooled, MS_seed is twice the mean square of design x seed
-    over all designs, with (designs - 1)(S - 1) degrees of freedom, which takes all designs to be as sensitive to the
-    seed. The share is the part of the squared standard error that more seeds would remove, (MS_seed / (T S)) / the
-    whole: the seeds' own effect and the rest.
+    over all designs but `copies`, with (designs - 1)(S - 1) degrees of freedom, which takes all designs to be as
+    sensitive to the seed; beside a design of copies it is the mean of single designs, with the S - 1 of one, since a
+    seed moves designs together; of two such designs there is none. The share is the part of the squared standard error
+    that more seeds would remove, (MS_seed / (T S)) / the whole: the seeds' own effect and the rest.
     """
-    designs, tasks, seeds = scores.shape
+    tasks, seeds = scores.shape[1:]
     differences, one_run = scores[second] - scores[first], copies(scores)
     of_all = paired_spread(scores, one_run, one_run[first] | one_run[second])[None] / seeds
     parts, df = error_parts([differences])
     own = [_reach(*of, level) for of in ((parts, df), moderated(parts, df, of_all))]
-    squares, free = mean_squares(scores), designs - 1
-    pooled = [np.full(len(first), 2 * squares[name][1] / (tasks * seeds)) for name in ("design x seed", REST)]
-    of_pooled = np.stack([parts[0], *pooled]), np.array([[1], [free], [free]]) * df
+    varying, constant = scores[~one_run], one_run[first].astype(np.int64) + one_run[second]
+    free = np.where(constant == 0, max(1, len(varying) - 1), 1)
+    squares = mean_squares(varying) if len(varying) > 1 else {}
+    of_pairs = [2 * squares[name][1] / (tasks * seeds) if squares else 0.0 for name in ("design x seed", REST)]
+    of_one = error_parts([varying])[0][1:].mean(axis=1) if len(varying) else (0.0, 0.0)
+    pooled = [np.choose(constant, [of_pair, single, 0.0]) for of_pair, single in zip(of_pairs, of_one, strict=True)]
+    of_pooled = np.stack([parts[0], *pooled]), np.stack([np.ones(len(first)), free, free]) * df
     mean, reach = differences.mean(axis=(1, 2)), (np.maximum(*own), _reach(*of_pooled, level))
     by_model, by_pooled = (np.stack([mean - half, mean + half], axis=1) for half in reach)
     return by_model, by_pooled, combined_error(*of_pooled)[2]

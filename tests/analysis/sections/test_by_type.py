@@ -1,5 +1,7 @@
 """Designs by type of task: what is corrected together, the best of each type against scipy, the published claim."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -124,6 +126,24 @@ def test_one_seed_makes_no_claim_and_one_type_has_no_table():
     single = material(by_seed(planted(), 3), FIVE, kinds=("STS",))
     assert design_by_type.answer(single) is None
     assert best_by_type.answer(single) is None
+
+
+def test_an_interaction_seen_on_opposite_sides_is_not_told():
+    """Over three common seeds `b` is .05 ahead on STS alone; three more of `b` alone are .3 lower there."""
+    rng, designs = np.random.default_rng(9), ["a-causal", "b-causal"]
+    common = noise(9, 2, tasks=16)[:, :, None] + rng.normal(0, 0.001, (2, 16, 3))
+    common[1, :8] += 0.05
+    further = np.full((2, 16, 3), np.nan)
+    further[1] = common[1]
+    further[1, :8] -= 0.3
+    for scores, told in ((common, True), (np.concatenate([common, further], axis=2), False)):
+        of = material(common, designs, kinds=KINDS[:2])
+        frame = long_frame(scores, designs, of.tasks).dropna()
+        matrix = frame.pivot_table(index="task", columns="design", values="score").loc[of.tasks, designs]
+        of = replace(of, frame=frame, matrix=matrix)
+        test = design_by_type._interaction(of, designs, of.types)
+        assert max(test["p"], test["p_seeds"]) <= 0.05
+        assert test["told"] == told
 
 
 def test_copies_of_one_run_are_one_seed():

@@ -102,6 +102,22 @@ def test_one_run_each_has_nothing_to_compare(tmp_path):
     assert found(tmp_path, {"a": 1, "b": 1})[0] is None
 
 
+def test_copies_of_one_run_are_no_runs_to_deal_and_no_seeds_to_split_by(tmp_path):
+    path, _ = written(tmp_path, {"a": 3, "b": 3, "c": 3})
+    frame = pd.read_csv(path)
+    copied = frame["model"] == "c"
+    frame.loc[copied, "score"] = frame[copied].groupby("task")["score"].transform("first")
+    frame.to_csv(path, index=False)
+    beside, without = (
+        {answer.name: answer for answer in analyse(Settings(scores=(path,), models=models)).answers}
+        for models in (("a", "b", "c"), ("a", "b"))
+    )
+    for name in ("same_design", "variance"):
+        pd.testing.assert_frame_equal(beside[name].frames[name], without[name].frames[name])
+    assert any("copies of one run (c) left out" in note for note in beside["variance"].notes)
+    assert "c: one run" in beside["seeds"].grids[0].caption
+
+
 def test_splits_are_all_and_each_once():
     assert splits(3, 1, 1).tolist() == [[0, 1], [0, 2], [1, 2]]
     for runs, one, other, count in ((6, 3, 3, 10), (10, 3, 3, 2100), (10, 3, 7, 120)):

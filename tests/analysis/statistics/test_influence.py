@@ -5,9 +5,13 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.stats import wilcoxon
 
+from analysis.analyse import analyse
+from analysis.cli import read_arguments
 from analysis.statistics.influence import carriers
+from tests.analysis.three_seeds import long_frame
 
 ASKED = ("influence",)
 
@@ -87,6 +91,49 @@ def test_so_few_tasks_that_none_carries_it(tmp_path, analyse_words):
     assert "Without any 3 of the 8 tasks no result could pass" in result.verdict
     assert "rests on" not in result.verdict + result.summary
     assert answer.grids[0].rows[0][-1].text == "any 3"
+
+
+def test_a_task_on_which_the_two_agree_costs_no_reach(tmp_path, analyse_words):
+    """Eight tasks for b and one tie: without the tie and two others p is still 2 / 2^6."""
+    result, answer = influence_of(tmp_path, np.arange(9) / 100, analyse_words)
+    row = answer.frames["influence"].iloc[0]
+    assert (row["n_tasks"], row["n_differing"], row["n_carriers"], row["within_reach"]) == (9, 8, 3, False)
+    assert "Without any 3 of the 8 tasks on which the two differ no result could pass" in result.verdict
+
+
+def test_three_seeds_are_told_without_a_task_as_scipy_has_it(tmp_path):
+    """p without each task: the larger of scipy's signed-rank test of the seed means and the two-way model by hand."""
+    rng = np.random.default_rng(3)
+    shift = rng.normal(0.03, 0.015, (10, 1)) + rng.normal(0, 0.008, (1, 3)) + rng.normal(0, 0.004, (10, 3))
+    base = rng.uniform(0.3, 0.5, (10, 1)) + rng.normal(0, 0.004, (10, 3))
+    tasks = [f"t{k}" for k in range(10)]
+    frame = long_frame(np.stack([base, base + shift]), ["a", "b"], tasks).assign(type="STS")
+    frame.rename(columns={"design": "model"}).to_csv(tmp_path / "s.csv", index=False)
+    found = {answer.name: answer for answer in analyse(read_arguments([f"scores={tmp_path / 's.csv'}"])).answers}
+    row = found["influence"].frames["influence"].iloc[0]
+
+    def larger_p(kept):
+        d = shift[kept]
+        n, s = d.shape
+        by_task, by_seed = d.mean(axis=1), d.mean(axis=0)
+        squares = {"task": s * by_task.var(ddof=1), "seed": n * by_seed.var(ddof=1)}
+        left = d - by_task[:, None] - by_seed + d.mean()
+        squares["rest"], free = (left**2).sum() / ((n - 1) * (s - 1)), {"task": n - 1, "seed": s - 1}
+        free["rest"] = free["task"] * free["seed"]
+        whole = squares["task"] + squares["seed"] - squares["rest"]
+        assert whole > max(squares.values())
+        df = whole**2 / sum(square**2 / free[name] for name, square in squares.items())
+        over_seeds = 2 * stats.t.sf(abs(d.mean()) / np.sqrt(whole / (n * s)), df)
+        return max(over_seeds, wilcoxon(by_task, method="exact").pvalue)
+
+    kept = np.arange(10)
+    assert row["p"] == pytest.approx(larger_p(kept))
+    without = {task: larger_p(np.delete(kept, k)) for k, task in enumerate(tasks)}
+    assert row["p_without_one"] == pytest.approx(without[row["task_of_most"]])
+    alone = [task for task, p in without.items() if p > 0.05]
+    assert row["n_alone"] == len(alone)
+    most = max(alone or tasks, key=without.get)
+    assert (row["task_of_most"], without[most]) == (most, max(without.values()))
 
 
 def test_one_family_of_all_types_and_pairs_that_are_not_told(tmp_path, analyse_words):

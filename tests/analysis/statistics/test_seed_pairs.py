@@ -105,6 +105,25 @@ def test_pooled_interval_by_hand(level):
     assert found.seed_share[0] == pytest.approx(min(1, seed / (task + seed - rest)))
 
 
+def test_copies_of_one_run_are_no_seeds_of_the_pooled_interval():
+    """Beside three designs of copies the interval of two others is what it is without them, and covers as said."""
+    rng, covered = np.random.default_rng(8), {"others": 0, "beside a copy": 0}
+    for _ in range(400):
+        scores = rng.normal(size=(6, 1, 3)) + 0.5 * rng.normal(size=(6, 40, 1)) + 0.5 * rng.normal(size=(6, 40, 3))
+        scores[3:] = scores[3:, :, :1] - scores[3:].mean(axis=1, keepdims=True)[..., :1]
+        _, pooled, share = model_intervals(scores, np.array([0, 3, 3]), np.array([1, 0, 4]))
+        _, alone, of_alone = model_intervals(scores[:3], ONE, TWO)
+        assert pooled[0].tolist() == pytest.approx(alone[0].tolist(), rel=1e-12)
+        assert share[0] == pytest.approx(of_alone[0])
+        difference = (scores[4] - scores[3])[:, 0]
+        over_tasks = stats.ttest_1samp(difference, 0).confidence_interval(0.95)
+        assert pooled[2].tolist() == pytest.approx([over_tasks.low, over_tasks.high])  # no seed moves either
+        assert share[2] == 0
+        for name, (low, high) in zip(covered, pooled[:2], strict=True):
+            covered[name] += low <= 0 <= high
+    assert min(covered.values()) > 0.92 * 400
+
+
 def test_seeds_agreeing_and_share_by_hand():
     scores = np.zeros((2, 2, 3))
     scores[1] = [[3.0, 1.0, -1.0], [3.0, 1.0, -1.0]]  # only seeds differ: 3, 1, -1
@@ -142,7 +161,7 @@ def test_percentiles_are_numpys():
 def test_sections_of_a_study_with_seeds(study, spread_scores, analyse_words):
     for k, design in enumerate(("eos-causal", "lastlayer-bi", "multilayer-causal")):
         for seed in (0, 1):
-            study.run(design, spread_scores(0.3 + 0.1 * k + 0.01 * seed * k), seed=seed)
+            study.run(design, spread_scores(0.3 + 0.1 * k + 0.01 * seed * (k + 1)), seed=seed)
     result = analyse_words(f"scores={study.root}")
     sections = {section.name: section for section in result.answers}
     seeds = sections["seeds"].frames["seeds"]
@@ -151,7 +170,7 @@ def test_sections_of_a_study_with_seeds(study, spread_scores, analyse_words):
     assert last["difference"].tolist() == pytest.approx([0.21, 0.105])
     assert last["seeds_agreeing"].tolist() == [2, 2]
     variance = sections["variance"].frames["variance"].set_index(["type", "component"])
-    # seed 1 adds 0, .01, .02: the interaction is -+.005, 0, +-.005, with 2 degrees of freedom
+    # seed 1 adds .01, .02, .03: the interaction is -+.005, 0, +-.005, with 2 degrees of freedom
     assert variance.loc[("All", "design x seed"), "estimate"] == pytest.approx(4 * 0.005**2 / 2)
     assert variance.loc[("All", "task x seed"), "estimate"] == 0.0
     assert any("with one seed carries a standard error of .0100" in note for note in result.notes)
