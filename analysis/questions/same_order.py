@@ -40,7 +40,7 @@ def answer(material: Material) -> Answer | None:
     matrix = material.matrix.loc[material.blocks[kind], crossing.designs]
     scores, of_seeds = matrix.to_numpy(dtype=np.float64), seed_cube(material.frame, matrix)
     test = effect_tests({kind: scores}, crossing, settings, {kind: of_seeds}).iloc[-1]
-    pairs = _pairs(material, matrix, crossing, settings)
+    pairs = pairs_by_level(material, matrix, crossing, settings)
     sentence = _sentence(pairs, condition, levels, test, settings)
     rows, signed = [], settings.numbers.signed
     for pair, of_levels in pairs.groupby("pair", sort=False):
@@ -85,7 +85,7 @@ def crossed(factors: pd.DataFrame, condition: str) -> Crossing | None:
     return Crossing({condition: levels, "design": cells}, {}, [label[cell] for cell in product(levels, cells)])
 
 
-def _pairs(material: Material, matrix: pd.DataFrame, crossing: Crossing, settings: Settings) -> pd.DataFrame:
+def pairs_by_level(material: Material, matrix: pd.DataFrame, crossing: Crossing, settings: Settings) -> pd.DataFrame:
     """Return the pairs of two designs on one level, corrected together; `outcome`: of a pair on all levels."""
     levels, cells = crossing.levels.values()
     pairs = material.pairs_on(material.last)

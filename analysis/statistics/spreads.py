@@ -1,4 +1,4 @@
-"""Standard deviations along the two axes of a table of runs, and their ratio: what a machine changes beside a seed."""
+"""Standard deviations of runs and their ratios: what a machine changes beside a seed, what a recipe makes of seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ import numpy as np
 
 from analysis.statistics.arrays import Floats
 from analysis.statistics.variance import NOISE
+
+FEWEST_PAIRED = 4  # seeds: with three a ratio of spreads is known within a factor of hundreds
 
 
 @dataclass(frozen=True)
@@ -59,3 +61,38 @@ def ratio(one: Spread, other: Spread, level: float = 0.95) -> tuple[float, float
     value = one.variance / other.variance
     low, high = value / f.ppf([(1 + level) / 2, (1 - level) / 2], one.df, other.df)
     return tuple(np.sqrt([value, low, high]).tolist())
+
+
+@dataclass(frozen=True)
+class PairedRatio:
+    """The `ratio` of two standard deviations of paired values, the ends `low`, `high` of its interval, and p that it is
+    1; all nan below four pairs, or where either does not vary."""
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+
+
+def paired_ratio(one: Floats, other: Floats, level: float = 0.95) -> PairedRatio:
+    """Return the spread of `other` by that of `one`, [n] values of the same n seeds each.
+
+    Of two normal values with one spread, sum and difference are uncorrelated, whatever ties them to each other, so the
+    test is that of this correlation (Pitman 1939, Biometrika 31; Morgan 1939, ibid.), with n - 2 degrees of freedom.
+    The interval holds the ratios that it does not reject: with K = 1 + 2 (1 - r^2) t^2 / (n - 2) the variances' ratio
+    times K -+ sqrt(K^2 - 1).
+    """
+    from scipy.stats import t
+
+    n = len(one)
+    squares = np.var(one, ddof=1), np.var(other, ddof=1)
+    if n < FEWEST_PAIRED or min(squares) < NOISE:
+        return PairedRatio(*[float("nan")] * 4)
+    r2 = float(np.corrcoef(one, other)[0, 1]) ** 2
+    of_squares = float(squares[1] / squares[0])
+    apart = (1 - r2) * of_squares  # over which Morgan's t has the difference of both variances
+    distance = abs(of_squares - 1) * np.sqrt((n - 2) / (4 * apart)) if apart > 0 else np.inf
+    k = 1 + 2 * (1 - r2) * float(t.ppf((1 + level) / 2, n - 2)) ** 2 / (n - 2)
+    ends = of_squares * (k - np.sqrt(k**2 - 1)), of_squares * (k + np.sqrt(k**2 - 1))
+    low, high = (float(np.sqrt(end)) for end in ends)
+    return PairedRatio(float(np.sqrt(of_squares)), low, high, float(2 * t.sf(distance, n - 2)))

@@ -1,17 +1,29 @@
 """A machine's spread by a seed's: `python -m benchmarks.calibrate.spread_ratio [sets=600]`
 
 Means of runs [designs, seeds, machines] with planted spreads of seed, machine and rest. In per cent: how often the 95 %
-interval of the ratio of both spreads holds it, all designs together. docs/decisions/machines.md has the table.
+interval of the ratio of both spreads holds it, all designs together. docs/decisions/machines.md has the table. Then of
+two recipes with the same seeds, correlated by .5: how often their equal spreads are told apart, by the shape of runs,
+and a spread that one halves. docs/decisions/training-recipe.md has it.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
-from analysis.statistics.spreads import pooled, ratio, spread
+from analysis.statistics.arrays import Floats
+from analysis.statistics.spreads import paired_ratio, pooled, ratio, spread
 from benchmarks.arguments import number_of_sets
 from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 SHAPES = ((1, 3, 3), (1, 10, 3), (7, 3, 2), (7, 3, 3), (7, 5, 4))  # designs, seeds, machines
+PAIRED = (5, 10)
+Noise = Callable[[np.random.Generator, tuple[int, int, int]], Floats]
+NOISES: dict[str, Noise] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "t(5)": lambda rng, shape: rng.standard_t(5, shape),
+    "exponential": lambda rng, shape: rng.exponential(size=shape),
+}
 SPREADS = ((1, 0, 0.3), (1, 0.3, 0), (1, 1, 0), (0, 0, 1), (1, 1, 1), (1, 0, 1), (0, 1, 1))  # seed, machine, rest
 
 
@@ -33,6 +45,18 @@ def main() -> None:
     for shape in SHAPES:
         rates = [float(np.mean([held(rng, shape, spreads) for _ in range(sets)])) for spreads in SPREADS]
         print_row(*shape, *per_cent(rates))
+    print()
+    print_head("seeds", *(f"{name}: told" for name in NOISES), "half the spread: told")
+    for seeds in PAIRED:
+        shares = [told(rng, seeds, noise, 1.0, sets) for noise in NOISES.values()]
+        print_row(seeds, *per_cent([*shares, told(rng, seeds, NOISES["normal"], 0.5, sets)]))
+
+
+def told(rng: np.random.Generator, seeds: int, noise: Noise, times: float, sets: int) -> float:
+    """Return the share of sets whose spreads are told apart; the second's is `times` the first's."""
+    common, own = noise(rng, (sets, 1, seeds)), noise(rng, (sets, 2, seeds))
+    runs = (common + own) * np.array([[1.0], [times]])
+    return float(np.mean([paired_ratio(one, other).p <= 0.05 for one, other in runs]))
 
 
 if __name__ == "__main__":

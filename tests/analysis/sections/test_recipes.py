@@ -1,0 +1,99 @@
+"""The spread over seeds of differences by recipe: every row against scipy, and what the table says of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import false_discovery_control, pearsonr
+
+from analysis.statistics.correction import holm
+from analysis.statistics.spreads import paired_ratio
+
+TASKS = [f"t{k}" for k in range(12)]
+
+
+def drawn(rng, n, spread=1.0, tie=0.5):
+    common = rng.normal(size=n)
+    return tie * common + rng.normal(size=n), spread * (tie * common + rng.normal(size=n))
+
+
+@pytest.mark.parametrize("n", [4, 5, 10])
+@pytest.mark.parametrize("tie", [0.0, 0.7, 3.0])
+def test_the_ratio_is_the_correlation_of_sum_and_difference(n, tie):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        one, other = drawn(rng, n, 1.7, tie)
+        found = paired_ratio(one, other)
+        assert found.ratio == pytest.approx(other.std() / one.std())
+        assert found.p == pytest.approx(pearsonr(one + other, one - other).pvalue)
+        for end in (found.low, found.high):  # the interval is what the test does not reject
+            assert paired_ratio(end * one, other).p == pytest.approx(0.05)
+        assert paired_ratio(one, other, 0.9).low > found.low
+
+
+def test_the_ratio_keeps_its_level_and_its_coverage():
+    rng, rounds = np.random.default_rng(0), 2000
+    found = [paired_ratio(*drawn(rng, 5, 2.0)) for _ in range(rounds)]
+    held = np.mean([of.low <= 2.0 <= of.high for of in found])
+    assert held == pytest.approx(0.95, abs=3 * np.sqrt(0.05 * 0.95 / rounds))
+
+
+@pytest.mark.parametrize("one", [np.arange(3.0), np.full(6, 0.5)])
+def test_too_few_seeds_and_a_spread_of_nothing_have_no_ratio(one):
+    assert np.isnan(list(vars(paired_ratio(one, one**2)).values())).all()
+
+
+def scores(path, sd, seeds=8):
+    """A csv of two poolings and a mean at two rates; at the second `sd` is the spread of `mean` over seeds."""
+    rng, rows = np.random.default_rng(5), []
+    for pooler, of_pooler in (("eos", 0.01), ("mean", 0.01), ("lastlayer", 0.01)):
+        for lr in ("0.001", "0.002"):
+            spread = sd if (pooler, lr) == ("mean", "0.002") else of_pooler
+            runs = 0.5 + rng.normal(0, 0.02, (12, 1)) + rng.normal(0, spread, seeds) + rng.normal(0, 0.001, (12, seeds))
+            rows += [
+                (f"{pooler} {lr}", pooler, lr, task, "STS", seed, runs[k, seed])
+                for k, task in enumerate(TASKS)
+                for seed in range(seeds)
+            ]
+    columns = ["model", "pooler", "objective.lr", "task", "type", "seed", "score"]
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    return path
+
+
+def answer_of(analyse_words, path, *words):
+    result = analyse_words(f"scores={path}", "factors=[pooler,objective.lr]", *words)
+    return next((answer for answer in result.answers if answer.name == "recipes"), None)
+
+
+def test_the_table_of_a_study(tmp_path, analyse_words):
+    path = scores(tmp_path / "s.csv", 0.1)
+    answer = answer_of(analyse_words, path)
+    table = answer.frames["recipes"].set_index("pair")
+    runs = pd.read_csv(path).groupby(["model", "seed"])["score"].mean().unstack("model")
+    p = {}
+    for pair, row in table.iterrows():
+        second, first = pair.split(" - ")
+        usual, other = (runs[f"{second} {lr}"] - runs[f"{first} {lr}"] for lr in ("0.001", "0.002"))
+        assert (row["sd_usual"], row["sd"]) == pytest.approx((usual.std(), other.std()))
+        p[pair] = pearsonr(usual + other, usual - other).pvalue
+    assert list(p) == ["mean - eos", "lastlayer - eos", "lastlayer - mean"]
+    assert table["p"].to_dict() == pytest.approx(p)
+    np.testing.assert_allclose(table["p_adjusted"], holm(np.array(list(p.values()))))
+    assert table["told"].to_dict() == {"mean - eos": True, "lastlayer - eos": False, "lastlayer - mean": True}
+    said = "That another objective.lr changes how far a difference varies with the seed is told of mean - eos at 0.002"
+    assert answer.notes[0].startswith(said)
+    assert [row[-1].mark for row in answer.grids[0].rows] == ["*", "", "*"]
+    other = answer_of(analyse_words, path, "correction=bh").frames["recipes"]
+    np.testing.assert_allclose(other["p_adjusted"], false_discovery_control(list(p.values())))
+    resampled = answer_of(analyse_words, path, "correction=westfall_young").frames["recipes"]
+    np.testing.assert_allclose(resampled["p_adjusted"], table["p_adjusted"])
+
+
+def test_a_recipe_that_changes_nothing_is_not_told(tmp_path, analyse_words):
+    answer = answer_of(analyse_words, scores(tmp_path / "s.csv", 0.01))
+    assert not answer.frames["recipes"]["told"].any()
+    assert answer.notes[0].endswith("is not told of any pair.")
+
+
+def test_three_seeds_and_one_recipe_have_no_table(tmp_path, analyse_words):
+    assert answer_of(analyse_words, scores(tmp_path / "three.csv", 0.1, seeds=3)) is None
+    assert answer_of(analyse_words, scores(tmp_path / "one.csv", 0.1), "models=[* 0.001]") is None
