@@ -38,12 +38,15 @@ def answer(material: Material) -> Answer | None:
         methods=[METHODS],
         grids=[_grid(last.iloc[material.leading(last)], table, settings)],
         frames={"seeds": frame},
-        notes=_notes(last, len(table.seeds)),
+        notes=_notes(last, len(table.seeds), material.pairs_on(material.last)),
     )
 
 
-def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
-    """Notes on a pair's own seeds where they are few, and on the differences that seeds could explain."""
+def _notes(rows: pd.DataFrame, seeds: int, pairs: pd.DataFrame) -> list[str]:
+    """Notes on a pair's own seeds where they are few, and on the differences that seeds could explain.
+
+    pairs: their tests, by which some are told with seeds that not all designs have.
+    """
     notes = []
     if seeds < FEWEST_SEEDS:
         notes.append(
@@ -56,7 +59,9 @@ def _notes(rows: pd.DataFrame, seeds: int) -> list[str]:
             " seed."
         )
     clear = rows["low_over_tasks"] * rows["high_over_tasks"] > 0
-    lost = rows[clear & (rows["low_by_model"] * rows["high_by_model"] <= 0)]
+    told = pd.MultiIndex.from_frame(pairs.loc[pairs["told"], ["first", "second"]])
+    apart = pd.MultiIndex.from_frame(rows[["first", "second"]]).isin(told)
+    lost = rows[clear & (rows["low_by_model"] * rows["high_by_model"] <= 0) & ~apart]
     if len(lost):
         names = listed(map(pair_name, lost.to_dict("records")), 4)
         notes.append(

@@ -213,3 +213,22 @@ def test_designs_that_do_not_all_share_seeds_are_not_said_to_be_compared_over_ta
         assert note.startswith("Seeds: the designs do not share two seeds, so ")
         assert said in note
         assert result.material.pairs["told"].any() == (not few)
+
+
+def test_a_pair_that_further_seeds_tell_is_not_said_to_be_lost(tmp_path, analyse_words):
+    """b is ahead of a over nine seeds; the three that c has as well scatter too far to show it."""
+    rng, rows = np.random.default_rng(0), []
+    for design, ahead, seeds in (("a", 0.0, 9), ("b", 0.02, 9), ("c", 0.0, 3)):
+        of_seed = np.where(np.arange(9) < 3, [-0.03, 0.0, 0.03] * 3, 0.0) * (design == "b")
+        runs = 0.5 + ahead + rng.normal(0, 0.005, (20, 1)) + of_seed + rng.normal(0, 0.002, (20, 9))
+        rows += [(design, f"t{t}", "STS", seed, runs[t, seed]) for t in range(20) for seed in range(seeds)]
+    frame = pd.DataFrame(rows, columns=["model", "task", "type", "seed", "score"])
+    for lost, kept in ((True, frame[frame["seed"] < 3]), (False, frame)):
+        kept.to_csv(tmp_path / "s.csv", index=False)
+        result = analyse_words(f"scores={tmp_path / 's.csv'}")
+        told = result.material.pairs.set_index(["first", "second"]).loc[("a", "b"), "told"]
+        (seeds,) = (answer for answer in result.answers if answer.name == "seeds")
+        row = seeds.frames["seeds"].set_index(["first", "second"]).loc[("a", "b")]
+        assert row["n_seeds"] == 3
+        assert row["low_by_model"] < 0 < row["low_over_tasks"]
+        assert (bool(told), any("b - a" in note for note in seeds.notes if "not shown" in note)) == (not lost, lost)
