@@ -12,6 +12,7 @@ from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.interaction import OverSeeds, effect_over_seeds
+from analysis.statistics.intervals import student_interval
 from analysis.statistics.seed_errors import contrast_spread
 from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.statistics.sign_flip import sign_flip
@@ -118,26 +119,17 @@ def marginal_means(scores: dict[str, Floats], crossing: Crossing, confidence: fl
         for axis, (factor, levels) in factors:
             of_levels = _over_others(cells, axis)
             differences, means = of_levels - of_levels.mean(axis=1, keepdims=True), of_levels.mean(axis=0)
-            for k, level in enumerate(levels):
-                rows.append([kind, factor, level, len(values), means[k], *t_interval(differences[:, k], confidence)])
+            intervals = student_interval(differences.T, confidence)
+            columns = levels, means, differences.mean(axis=0), *intervals
+            rows += [[kind, factor, level, len(values), *sizes] for level, *sizes in zip(*columns, strict=True)]
         for (a, (one, levels)), (b, (two, others)) in combinations(factors, 2):
             if len(levels) == len(others) == 2:
                 step = np.diff(_over_others(cells, a, b), axis=1)[:, 0]  # [n, 2]
                 text = f"({levels[1]} - {levels[0]}) at {others[1]} - at {others[0]}"
-                interval = t_interval(step[:, 1] - step[:, 0], confidence)
-                rows.append([kind, f"{one} x {two}", text, len(values), np.nan, *interval])
+                steps = (step[:, 1] - step[:, 0])[None]
+                interval = np.ravel(student_interval(steps, confidence))
+                rows.append([kind, f"{one} x {two}", text, len(values), np.nan, steps.mean(), *interval])
     return pd.DataFrame(rows, columns=["type", "factor", "level", "n_tasks", "mean", "difference", "low", "high"])
-
-
-def t_interval(differences: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Return mean, low and high of [n] differences: mean -+ t(n - 1) s / sqrt(n); nan bounds with one task."""
-    from scipy.stats import t
-
-    n, mean = len(differences), float(differences.mean())
-    if n < 2:
-        return mean, np.nan, np.nan
-    half = float(t.ppf((1 + confidence) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
-    return mean, mean - half, mean + half
 
 
 def _over_others(cells: Floats, *axes: int) -> Floats:
