@@ -13,7 +13,7 @@ from analysis.grids.formats import equals, fraction, percent
 from analysis.names import listed
 from analysis.questions.compared_pairs import BETWEEN, compare_pairs, pairs_among
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import after_correction, tasks_text
+from analysis.questions.tables import after_correction, opposite, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.correction import RESAMPLED
 from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
@@ -94,7 +94,13 @@ def _told(pair: pd.Series, settings: Settings, of: str) -> str:
     runs = "" if pair["seeds_paired"] else " or more of each, unpaired"
     over_seeds = f"p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{runs}{after}"
     tests = f"p {raw} over tasks{over_tasks} and {over_seeds}"
-    return f"This difference is {'told' if pair['told'] else 'not told'} {of}: {tests}."
+    return f"This difference is {'told' if pair['told'] else 'not told'} {of}: {tests}{_opposite(pair, settings)}."
+
+
+def _opposite(pair: pd.Series, settings: Settings) -> str:
+    """Return why a pair is not told whose tests both pass."""
+    passed = bool(opposite(pair.to_frame().T, settings)[0])
+    return ", which see it on opposite sides: the ranks of tasks, and the mean over common seeds" if passed else ""
 
 
 def verdict(material: Material, answers: Sequence[Answer] = ()) -> str:
@@ -235,5 +241,5 @@ def _significance(pair: pd.Series, settings: Settings, what: str, of: str) -> st
     runs = f"the {seeds} seeds" if pair["seeds_paired"] else f"all runs, unpaired, {seeds} or more of each,"
     return (
         f"{what} {word} told {of}: over tasks {over_tasks}; over tasks and {runs}"
-        f" p {equals(pair['p_seeds_adjusted'])}{seeds_after}; {least}."
+        f" p {equals(pair['p_seeds_adjusted'])}{seeds_after}{_opposite(pair, settings)}; {least}."
     )

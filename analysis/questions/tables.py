@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.grids.formats import fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import ALL
 from analysis.settings import Settings
+from analysis.statistics.arrays import Bools
 from analysis.statistics.correction import RESAMPLED, correction_name, of_seeds, passes
 from analysis.statistics.seeds import FEWEST_SEEDS
 
@@ -97,9 +99,16 @@ def star_legend(tests: pd.DataFrame, settings: Settings, behind: str = " (the p 
         return f"No star: {NO_CLAIM}"
     few = f"; no mark with fewer than {FEWEST_SEEDS} seeds of either" if (tests["n_seeds"] < FEWEST_SEEDS).any() else ""
     before = ", or only before the correction" if settings.correction != "none" else ""
+    apart = "; or both, on opposite sides" if opposite(tests, settings).any() else ""
     behind += f",{after_correction(settings, seeds=True)}" if settings.correction == RESAMPLED else ""
     return (
         f"* = told of the designs: p at most {fraction(settings.alpha)}{after_correction(settings)}, over tasks, and of"
         f" the mean over tasks and seeds, both random{behind}; (*) = of these runs"
-        f" alone{before}{few}"
+        f" alone{before}{apart}{few}"
     )
+
+
+def opposite(tests: pd.DataFrame, settings: Settings) -> Bools:
+    """Tell which tests pass both over tasks and over tasks and seeds, but with another design ahead: not told."""
+    both = tests[["p_adjusted", "p_seeds_adjusted"]].max(axis=1, skipna=False).to_numpy(dtype=np.float64)
+    return np.asarray(passes(both, settings.alpha) & ~tests["told"].to_numpy(dtype=np.bool_))

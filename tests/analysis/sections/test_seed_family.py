@@ -1,5 +1,7 @@
 """What the verdict says of designs keeps its level though it is said of the pair that looks best of several."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from analysis.grids.formats import fraction
 from analysis.questions.compared_pairs import compare_pairs
 from analysis.questions.question import Material
 from analysis.questions.seeds import answer
+from analysis.questions.tables import star_legend
 from analysis.settings import Settings
 from analysis.statistics.correction import holm
 from analysis.verdict import summary, verdict
@@ -108,3 +111,20 @@ def test_the_interval_of_the_table_is_that_of_the_family(words, m):
     (grid,) = section.grids
     assert ("for all 4 pairs together (Bonferroni)" in grid.caption) == (m == 4)
     assert ("95 % of all 4 together" in grid.header) == (m == 4)
+
+
+def test_tests_that_pass_on_opposite_sides_are_said_to():
+    """Over three common seeds a is .02 ahead of the control; three more of its own lie .3 lower."""
+    rng = np.random.default_rng(4)
+    scores = rng.normal(0.5, 0.02, (1, 40, 1)) + rng.normal(0, 0.002, (2, 40, 6)) + np.array([0, 0.02])[:, None, None]
+    scores[1, :, 3:] -= 0.3
+    frame = long_frame(scores, DESIGNS[:2], TASKS)
+    frame = frame[(frame["design"] != "control") | (frame["seed"].astype(int) < 3)]
+    of, own = material(scores[:, :, :3]), {"STS": TASKS}
+    for part, apart in ((frame, True), (frame[frame["seed"].astype(int) < 3], False)):
+        means = part.pivot_table(index="task", columns="design", values="score").loc[TASKS, DESIGNS[:2]]
+        pairs = compare_pairs(means, own, of.settings, "control", part)
+        assert pairs[["p_adjusted", "p_seeds_adjusted"]].to_numpy().max() <= 0.05
+        assert pairs["told"].tolist() == [not apart]
+        legend, said = star_legend(pairs, of.settings), verdict(replace(of, frame=part, matrix=means, pairs=pairs))
+        assert ("on opposite sides" in legend, "which see it on opposite sides" in said) == (apart, apart)
