@@ -44,6 +44,7 @@ STORED = (
         "MoEE, trained: told pairs of the 21",
         ("moee", CLAIMS, "MoEE, trained: claims"),
     ),
+    Stored("moee_bases", CLAIMS, claims=("moee_bases", CLAIMS, "MoEE, three bases")),
     Stored("moee_readings", CLAIMS, claims=("moee_readings", CLAIMS, "MoEE"), seeds=1),
     Stored("untrained", CLAIMS, claims=("untrained", CLAIMS, "Without training")),
 )
