@@ -54,7 +54,11 @@ def answer(material: Material) -> Answer | None:
 def _crossing(material: Material) -> Crossing | None:
     factors = varying(factor_table(material.designs))
     recipe = next((name for name in factors if not below(name, OF_DESIGNS) and name != "training"), None)
-    crossing = None if recipe is None or factors.shape[1] < 2 else crossed(factors, recipe)
+    if recipe is None or factors.shape[1] < 2:
+        return None
+    if material.control:  # its recipe is the usual one; without it the first is
+        factors = factors.sort_values(recipe, key=lambda of: of != factors.at[material.control, recipe], kind="stable")
+    crossing = crossed(factors, recipe)
     return crossing if crossing and len(crossing.levels["design"]) > 1 else None
 
 

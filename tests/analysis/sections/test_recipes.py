@@ -82,6 +82,9 @@ def test_the_table_of_a_study(tmp_path, analyse_words):
     said = "That another objective.lr changes how far a difference varies with the seed is told of mean - eos at 0.002"
     assert answer.notes[0].startswith(said)
     assert [row[-1].mark for row in answer.grids[0].rows] == ["*", "", "*"]
+    turned = answer_of(analyse_words, path, "against=eos 0.002").frames["recipes"].set_index("pair")
+    assert turned["ratio"].to_dict() == pytest.approx((1 / table["ratio"]).to_dict())
+    assert set(turned["recipe"]) == {"0.001"}
     other = answer_of(analyse_words, path, "correction=bh").frames["recipes"]
     np.testing.assert_allclose(other["p_adjusted"], false_discovery_control(list(p.values())))
     resampled = answer_of(analyse_words, path, "correction=westfall_young").frames["recipes"]

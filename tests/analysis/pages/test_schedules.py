@@ -1,0 +1,84 @@
+"""Three schedules of training: the page's spreads, means and sentences are what the stored scores give."""
+
+import re
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from analysis.analyse import analyse
+from analysis.cli import read_arguments
+from analysis.statistics.correction import holm
+from tests.analysis.pages.markdown import DOCS, TABLES, number, table_rows
+
+SCORES = TABLES / "schedules.csv.gz"
+RECIPES = {"the study's": "usual", "constant, averaged": "constant", "warm-up 30": "warm-up"}
+
+
+@pytest.fixture(scope="module")
+def text():
+    return (
+        (DOCS / "decisions" / "training-recipe.md").read_text(encoding="utf-8").partition("**Two other schedules**")[2]
+    )
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """The mean over tasks of every run: index (design, seed), a column per recipe."""
+    scores = pd.read_csv(SCORES)
+    assert scores.groupby(["model", "seed"]).size().tolist() == [7] * 3 * 3 * 10
+    scores["design"] = scores["pooler"] + "-" + scores["attn"]
+    return scores.pivot_table(index=["design", "seed"], columns="recipe", values="score")
+
+
+def test_the_table(text, runs):
+    head, *rows = table_rows(text)
+    assert head[1:] == list(RECIPES)
+    spreads = rows[:6]
+    for name, *cells in spreads:
+        one, _, other = name.rpartition("**: ")[2].partition(" - ")
+        of = runs.loc[one] - runs.loc[other] if other else runs.loc[one]
+        assert list(map(number, cells)) == pytest.approx(of.std()[list(RECIPES.values())].tolist(), abs=5.1e-5)
+    for name, *cells in rows[6:9]:
+        means = runs.loc[name.rpartition("**: ")[2]].mean()
+        assert list(map(number, cells)) == pytest.approx(means[list(RECIPES.values())].tolist(), abs=5.1e-5)
+
+
+def test_no_schedule_is_told_to_save_seeds(text):
+    words = [f"scores={SCORES}", "factors=[pooler,attn,recipe]", "models=[* usual,* constant,* warm-up]", "items=none"]
+    (answer,) = (answer for answer in analyse(read_arguments(words)).answers if answer.name == "recipes")
+    table = answer.frames["recipes"].sort_values("p")
+    said = re.search(
+        r"Of the six ratios of differences the smallest p is (\.\d+) \(warm-up 30, (.+?), ratio (\.\d+);", text
+    )
+    least = table.iloc[0]
+    assert len(table) == 6
+    assert least["recipe"] == "warm-up"
+    assert set(least["pair"].split(" - ")) == set(said[2].split(" - "))
+    assert (float(said[1]), float(said[3])) == pytest.approx((least["p"], least["ratio"]), abs=5.1e-3)
+    assert float(re.search(r"uncorrected\), (\.\d+) after Holm over six", text)[1]) == pytest.approx(
+        6 * least["p"], abs=5.1e-3
+    )
+    others = float(re.search(r"the other five have (\.\d+) or more", text)[1])
+    assert table["p"].iloc[1] == pytest.approx(others, abs=5.1e-3)
+    assert not table["told"].any()
+
+
+def test_the_means_that_rise(text, runs):
+    p = {}
+    for design in ("eos-causal", "multilayer-causal", "multilayer-bi"):
+        for recipe in ("constant", "warm-up"):
+            p[design, recipe] = stats.ttest_rel(runs.loc[design][recipe], runs.loc[design]["usual"]).pvalue
+    after = dict(zip(p, holm(pd.Series(p).to_numpy()), strict=True))
+    asked = [("multilayer-causal", recipe) for recipe in ("constant", "warm-up")]
+    gains = (runs.loc["multilayer-causal"].mean() - runs.loc["multilayer-causal"]["usual"].mean())[
+        ["constant", "warm-up"]
+    ]
+    said = re.search(
+        r"\(([+.\d]+) and ([+.\d]+); paired over seeds, p ([.\d]+) and ([.\d]+), uncorrected over six\):"
+        r" after Holm ([.\d]+) and ([.\d]+),",
+        text,
+    )
+    wanted = [*gains, *(p[of] for of in asked), *(after[of] for of in asked)]
+    assert list(map(float, said.groups())) == pytest.approx(wanted, abs=5.1e-3)
+    assert min(after[of] for of in asked) > 0.05
