@@ -205,6 +205,13 @@ def test_no_package_is_named_that_did_not_run(ours):
     assert "matplotlib" in next(line for line in methods(drawn) if line.startswith("Computed"))
 
 
+@pytest.mark.parametrize("key", REFERENCES)
+def test_every_reference_has_a_line(key):
+    reference = REFERENCES[key]
+    assert re.fullmatch(rf"\S.* \({key[-4:]}\)\. .+[.?] .+\.", reference.full), reference.full
+    assert reference.short.endswith(key[-4:])
+
+
 def test_only_what_is_cited_is_in_the_bibliography(ours):
     files = report_files(ours, [])
     cited = set(re.findall(r"\\cite\{([^}]*)\}", files["methods.tex"]))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import false_discovery_control, pearsonr
 
+from analysis.report.page import report_files
 from analysis.statistics.correction import holm
 from analysis.statistics.spreads import paired_ratio
 
@@ -67,6 +68,8 @@ def answer_of(analyse_words, path, *words):
 def test_the_table_of_a_study(tmp_path, analyse_words):
     path = scores(tmp_path / "s.csv", 0.1)
     answer = answer_of(analyse_words, path)
+    files = report_files(analyse_words(f"scores={path}", "factors=[pooler,objective.lr]"), [])
+    assert r"Pitman and Morgan~\cite{pitman1939,morgan1939}" in files["methods.tex"]
     table = answer.frames["recipes"].set_index("pair")
     runs = pd.read_csv(path).groupby(["model", "seed"])["score"].mean().unstack("model")
     p = {}
