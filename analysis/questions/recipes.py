@@ -18,15 +18,15 @@ from analysis.questions.question import Answer, Material
 from analysis.questions.same_order import crossed
 from analysis.questions.tables import Row, after_correction, filled
 from analysis.statistics.correction import CORRECTIONS, Family, passes
-from analysis.statistics.spreads import FEWEST_PAIRED, paired_ratio
+from analysis.statistics.spreads import FEWEST_PAIRED, FEWEST_TOLD, paired_ratio
 from records.identity import below
 
 PLACE = 66
 MOST_NAMED = 4
 OF_DESIGNS = ("pooler", "attn")  # with what lies below them; the first other factor that varies is the recipe
 METHODS = (
-    "Spreads over seeds of differences were compared between recipes by the test of Pitman and Morgan [@pitman1939;"
-    " @morgan1939]."
+    "Spreads over seeds of differences were compared between recipes by flipping the signs of the differences of"
+    " squares about the medians; their intervals are Pitman's and Morgan's [@pitman1939; @morgan1939]."
 )
 
 
@@ -92,6 +92,8 @@ def _grid(table: pd.DataFrame, material: Material, factor: str, usual: str, find
     settings, alpha = material.settings.of_other_tests, percent(material.settings.alpha)
     finer = replace(settings.numbers, digits=settings.numbers.digits + 1)
 
+    few = f"Fewer than {FEWEST_TOLD} seeds can tell nothing. " * bool(table["n_seeds"].iloc[0] < FEWEST_TOLD)
+
     def cells(row: Row) -> list[Cell]:
         ends = f"{score(row['low'], 2)} to {score(row['high'], 2)}"
         p = Cell(fraction(row["p"]), mark="*" if row["told"] else "", below=(fraction(row["p_adjusted"]),))
@@ -101,9 +103,9 @@ def _grid(table: pd.DataFrame, material: Material, factor: str, usual: str, find
     caption = (
         f"Standard deviation over {table['n_seeds'].iloc[0]} seeds of the difference of two designs' means over"
         f" {material.over}, with {factor} = {usual} and with another; ratio of the second to the first, whose square is"
-        f" that of the seeds for the same standard error, with its {alpha} interval, uncorrected; and p that it is 1,"
-        f" of the same seeds, taken to be normal (Pitman and Morgan), below it{after_correction(settings)} over the"
-        f" {len(table)} rows. * = told. {finding}{settings.numbers.said}"
+        f" that of the seeds for the same standard error, with its {alpha} interval, uncorrected, of normal runs"
+        " (Pitman and Morgan); and p that it is 1, of flipped signs, whatever the shape of the runs, below it"
+        f"{after_correction(settings)} over the {len(table)} rows. * = told. {few}{finding}{settings.numbers.said}"
     )
     header = ["Pair", factor, f"SD, {usual}", "SD", "Ratio", "p"]
     grid = Grid("recipes", caption, header, left=2, title="Spread over seeds by recipe")

@@ -17,7 +17,7 @@ from benchmarks.calibrate.tables import per_cent, print_head, print_row
 from cli.errors import guard
 
 SHAPES = ((1, 3, 3), (1, 10, 3), (7, 3, 2), (7, 3, 3), (7, 5, 4))  # designs, seeds, machines
-PAIRED = (5, 10)
+PAIRED = (6, 10, 20)
 Noise = Callable[[np.random.Generator, tuple[int, int, int]], Floats]
 NOISES: dict[str, Noise] = {
     "normal": lambda rng, shape: rng.normal(size=shape),
