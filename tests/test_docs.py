@@ -17,7 +17,7 @@ from training.specialise.__main__ import specialise_words
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 INDEX = DOCS / "README.md"
-PAGES = sorted(DOCS.rglob("*.md"))
+PAGES = sorted(page for page in DOCS.rglob("*.md") if not page.parent.name.endswith("-analysis"))  # written by us
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(
