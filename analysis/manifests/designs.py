@@ -55,7 +55,7 @@ class Design:
         for key, word in further.items():
             value = self.factors.get(key, "absent")
             name += "" if value in NOTHING or value == usual.get(key) else f" {word}={runs.get(value, value)}"
-        return name if self.trained else f"{name}{UNTRAINED}"
+        return name if self.trained or name.endswith(UNTRAINED) else f"{name}{UNTRAINED}"
 
 
 @dataclass(frozen=True)

@@ -102,13 +102,14 @@ def twins_of(labels: Iterable[str], designs: dict[str, Design]) -> dict[str, str
     twins: dict[str, str] = {}
     for label in labels:
         mine = designs[label]
-        if mine.trained and mine.pooler:
+        if mine.trained and any(mine.factors.values()):
             same = [name for name, other in designs.items() if not other.trained and _same_cell(mine, other)]
             twins |= {label: same[0]} if same else {}
     return twins
 
 
 def _same_cell(mine: Design, other: Design) -> bool:
-    """Study, pooler, attention and further factors; a reference without a run has no training keys."""
+    """Study, pooler, attention and further factors (a csv knows factors alone); a reference without a run has no
+    training keys."""
     agree = (mine.study, mine.pooler, mine.attn) == (other.study, other.pooler, other.attn)
     return agree and all(other.factors.get(key) in (value, "absent", None) for key, value in mine.factors.items())

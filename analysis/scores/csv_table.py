@@ -16,17 +16,20 @@ from records.foreign_files import damage_named, open_bytes
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
 REMEDY = "Save the table as csv in UTF-8, with commas."
 EMPTY = "leave the cell empty where there is no score"
-LONG = ("model", "task", "score", "type", "seed", "split", "subsets")  # columns with a meaning, so never factors
+LONG = ("model", "task", "score", "type", "seed", "split", "subsets", "training")  # with a meaning, so never factors
+OURS = ["design", "model"]  # begin a scores.csv of this program: a design may be of several models, each with its seeds
+TRAINED = {"": True, "after": True, "before": False}
 Cells = list[tuple[int, list[str]]]
 
 
 def read_csv(path: Path, own_types: dict[str, str], factors: tuple[str, ...] = ()) -> ScoreSource:
-    """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets) or wide (first column model,
-    then tasks).
+    """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets, training) or wide (first
+    column model, then tasks).
 
     A column of a long table that is named as one of `factors` says which level of it a model has, empty: that it does
-    not apply. An empty cell of a wide table is a gap. `own_types` names tasks that mteb does not know, for the wide
-    form. Raises UserError (file, line) for what cannot be read.
+    not apply. `training` is "before" for an untrained reference, "after" or empty for all others. An empty cell of a
+    wide table is a gap. `own_types` names tasks that mteb does not know, for the wide form. Raises UserError (file,
+    line) for what cannot be read.
     """
     header, lines = _load(path)
     columns = [name.strip() for name in header]
@@ -65,13 +68,20 @@ def _load(path: Path) -> tuple[list[str], Cells]:
 def _read_long(path: Path, columns: list[str], lines: Cells, factors: list[str]) -> ScoreSource:
     source = ScoreSource(str(path))
     factors = [name for name in factors if name.lower() in columns]
+    named = columns[0] if columns[:2] == OURS else "model"
     for number, line in lines:
         cells, where = dict(zip(columns, line, strict=True)), f"{path}, line {number}"
-        model, task = cells["model"], cells["task"]
+        model, task = cells[named], cells["task"]
         if not model or not task:
-            raise UserError(f"{where}: model or task is empty. Fill it in, or remove the line.")
+            raise UserError(f"{where}: {named} or task is empty. Fill it in, or remove the line.")
+        stage = cells.get("training", "")
+        if stage not in TRAINED:
+            raise UserError(f"{where}: training is {stage!r}. Write before (an untrained reference) or after.")
         levels = {name: cells[name.lower()] for name in factors}
-        known = source.designs.setdefault(model, Design(model=model, factors=levels)).factors
+        design = source.designs.setdefault(model, Design(model=model, trained=TRAINED[stage], factors=levels))
+        if design.trained != TRAINED[stage]:
+            raise UserError(f"{where}: {model} stands above with another training. Give each its own name.")
+        known = design.factors
         for name in (name for name in factors if levels[name] != known[name]):
             raise UserError(
                 f"{where}: {name} of {model} is {levels[name]!r}, and {known[name]!r} above. Mend the one or the other,"

@@ -122,9 +122,13 @@ def _told_apart(sources: list[ScoreSource]) -> list[ScoreSource]:
 
 
 def with_factors(frame: pd.DataFrame, designs: Mapping[str, Design]) -> pd.DataFrame:
-    """Return the long table with a column per factor, which `read_csv` reads again, but none of a name it has."""
+    """Return the long table with a column per factor, but none of a name it has, and with `training` where untrained
+    references are among the designs: `read_csv` reads them again."""
     names = dict.fromkeys(name for design in designs.values() for name in design.factors if name not in frame)
-    return frame.assign(**{name: [designs[d].factors.get(name, "") for d in frame["design"]] for name in names})
+    columns = {name: [designs[d].factors.get(name, "") for d in frame["design"]] for name in names}
+    if not all(design.trained for design in designs.values()):
+        columns["training"] = ["after" if designs[d].trained else "before" for d in frame["design"]]
+    return frame.assign(**columns)
 
 
 def scores_for_file(frame: pd.DataFrame, scores: Sequence[Path]) -> pd.DataFrame:

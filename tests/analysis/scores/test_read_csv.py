@@ -3,6 +3,7 @@
 import gzip
 import re
 
+import pandas as pd
 import pytest
 
 from analysis.write import write_files
@@ -126,6 +127,38 @@ def test_columns_named_as_factors_give_their_effects_again(tmp_path, analyse_wor
     again = analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}")
     (same,) = [answer for answer in again.answers if answer.name == "effects"]
     assert same.frames["effects"].equals(effects.frames["effects"])
+
+
+def answered(result):
+    """Every table of an analysis by name."""
+    return {name: frame for answer in result.answers for name, frame in answer.frames.items()}
+
+
+def test_untrained_references_are_those_of_their_cell_and_no_designs(tmp_path, run, analyse_words):
+    head, *lines = FACTORS.splitlines()
+    before = [line.replace(",", "-start,", 1).rpartition(".")[0] + ".05" for line in lines if line.startswith("d")]
+    text = "\n".join([f"{head},training", *(f"{line}," for line in lines), *(f"{line},before" for line in before)])
+    path = tmp_path / "scores.csv"
+    path.write_text(FACTORS)
+    plain = answered(analyse_words(f"scores={path}"))
+    path.write_text(text)
+    result = analyse_words(f"scores={path}")
+    assert list(result.material.designs) == ["eeee", "bbb", "cc", "d"]
+    assert list(result.material.references) == ["d-start (untrained)"]
+    frames = answered(result)
+    own = frames.pop("before_after").set_index(["design", "stage"]).loc["d", "Own"]
+    assert (own["before"], own["after"]) == pytest.approx((0.05, result.material.matrix["d"].mean()))
+    write_files(result, tmp_path / "out")
+    again = answered(analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}"))
+    assert "before_after" in again
+    assert frames.keys() == plain.keys() == again.keys() - {"before_after"}
+    for name, frame in frames.items():  # what counts no reference among the designs, and is read again
+        pd.testing.assert_frame_equal(frame, plain[name])
+        pd.testing.assert_frame_equal(frame, again[name])
+    with pytest.raises(UserError, match=r"line 38: training is .no.\. Write before"):
+        run(text.replace(".05,before", ".05,no", 1))
+    with pytest.raises(UserError, match=r"line 38: d stands above with another training\. Give each its own name"):
+        run(text.replace("d-start", "d", 1))
 
 
 def test_a_factor_of_no_column_and_a_model_on_two_levels_are_refused(run):
