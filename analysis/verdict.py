@@ -26,10 +26,9 @@ FIRST_SCREEN = ("influence", "machines")  # the questions whose sentences on the
 
 
 def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
-    """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests.
-
-    Others follow: with `against=` which of its pairs are told, where few tasks carry the difference that, and with
-    `machines=` one on other machines.
+    """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests, with
+    `against=` beside all of its differences. Where few tasks carry the difference one says so, and one with `machines=`
+    speaks of other machines.
     """
     settings = material.settings
     means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)
@@ -45,25 +44,25 @@ def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
     size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
     typical, of = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size, _tested_tasks(pair, settings)
     rests = [of.about.get((pair["first"], pair["second"]), "") for of in answers if of.name in FIRST_SCREEN]
-    sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, settings, _of(material)), *rests]
-    return " ".join(filter(None, [*sentences, _all_told(material)]))
+    sentences = [f"{head}; on the typical task {of}{typical} ({ends}).", _told(pair, material), *rests]
+    return " ".join(filter(None, sentences))
 
 
-def _all_told(material: Material) -> str:
-    """Say which of several differences from the control are told; "" without a control or where none can be told."""
-    pairs, control = material.pairs, material.control
+def _claim(pair: pd.Series, material: Material) -> str:
+    """Say that a difference is told or not, with a control which of its differences are; the tests follow."""
+    pairs, control, of = material.pairs, material.control, _of(material)
     pairs = pairs[pairs["type"] == material.last]
     if not control or len(pairs) < 2 or (pairs["n_seeds"] < FEWEST_SEEDS).any():
-        return ""
+        return f"This difference is {'told' if pair['told'] else 'not told'} {of}:"
     told, side = pairs[pairs["told"]], {"ahead of it": list[str](), "behind it": list[str]()}
-    for pair in told.to_dict("records"):
-        other = pair["second"] if pair["first"] == control else pair["first"]
-        side["ahead of it" if (pair["ahead"] > 0) == (pair["second"] == other) else "behind it"].append(other)
     if told.empty:
-        return f"Of the {len(pairs)} differences from {control} none is told {_of(material)}."
+        return f"None of the {len(pairs)} differences from {control} is told {of}; this one has"
+    for row in told.to_dict("records"):
+        other = row["second"] if row["first"] == control else row["first"]
+        side["ahead of it" if (row["ahead"] > 0) == (row["second"] == other) else "behind it"].append(other)
     which = "; ".join(f"{where} {listed(names, DESIGNS_NAMED)}" for where, names in side.items() if names)
-    are = "is" if len(told) == 1 else "are"
-    return f"Of the {len(pairs)} differences from {control} {len(told)} {are} told {_of(material)}: {which}."
+    number, this = "1 is" if len(told) == 1 else f"{len(told)} are", "is told" if pair["told"] else "is not told"
+    return f"Of the {len(pairs)} differences from {control} {number} told {of} ({which}); this one {this}:"
 
 
 def _of(material: Material) -> str:
@@ -71,8 +70,9 @@ def _of(material: Material) -> str:
     return "of the designs" if material.proved else "of these models"
 
 
-def _told(pair: pd.Series, settings: Settings, of: str) -> str:
+def _told(pair: pd.Series, material: Material) -> str:
     """Say whether the difference is told, and by which tests."""
+    settings = material.settings
     after, seeds, raw = after_correction(settings), int(pair["n_seeds"]), equals(pair["p_adjusted"])
     after += f" over {int(pair['family_size']):,} pairs" if after and pair["family_size"] > 1 else ""
     if pair["reachable"] != "yes":
@@ -94,7 +94,7 @@ def _told(pair: pd.Series, settings: Settings, of: str) -> str:
     runs = "" if pair["seeds_paired"] else " or more of each, unpaired"
     over_seeds = f"p {equals(pair['p_seeds_adjusted'])} over tasks and {seeds} seeds{runs}{after}"
     tests = f"p {raw} over tasks{over_tasks} and {over_seeds}"
-    return f"This difference is {'told' if pair['told'] else 'not told'} {of}: {tests}{_opposite(pair, settings)}."
+    return f"{_claim(pair, material)} {tests}{_opposite(pair, settings)}."
 
 
 def _opposite(pair: pd.Series, settings: Settings) -> str:
