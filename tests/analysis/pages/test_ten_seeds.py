@@ -82,6 +82,6 @@ def test_p_over_tasks_are_those_of_scipy_after_holm():
 def test_the_first_screen_says_which_differences_from_the_control_are_told():
     none = "None of the 6 differences from eos-causal is told of these models; this one has p = .127 over tasks"
     two = "Of the 6 differences from eos-causal 2 are told of these models (ahead of it multilayer-bi; behind it"
-    for words, said in ((["seeds=[0,1,2]"], none), ([], f"{two} multilayer-causal); this one is told: p = .00876 over")):
+    for words, said in ((["seeds=[0,1,2]"], none), ([], f"{two} multilayer-causal); this one is told: p = .00876")):
         settings = read_arguments([f"scores={SCORES}", "against=eos-causal", "items=none", *words])
         assert f", uncorrected). {said}" in analyse(settings).summary
