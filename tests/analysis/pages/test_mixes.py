@@ -1,10 +1,10 @@
-"""Class data, losses, graded pairs and moved queries: every table of the page is what the program makes of its scores."""
+"""Class data, moved queries, losses and graded pairs: every table of the page is what its stored scores say."""
 
-import re
+import pytest
 
 from analysis.analyse import analyse
 from analysis.cli import read_arguments
-from tests.analysis.pages.markdown import DOCS, TABLES, section, table_rows
+from tests.analysis.pages.markdown import DOCS, TABLES, number, section, table_rows
 
 PAGE = DOCS / "mixes.md"
 
@@ -24,8 +24,34 @@ def test_shares_of_class_data():
     wanted = [level[start : start + 8] for start in (0, 8) for level in printed]
     _, *rows = table_rows(section(PAGE, "How much class data: `sweep=mix`"))
     assert [[cell.replace("\\", "") for cell in row[2:]] for row in rows] == wanted
+    caption = found["same_order"].grids[0].caption
+    assert "depend on data.mix.classes (0, 0.1, 0.3, 0.5, 1; p < .0001 over tasks, p = .0264 over tasks" in caption
     said = section(PAGE, "How much class data: `sweep=mix`")
-    assert re.search(
-        r"depend on data.mix.classes \(.+; p < .0001 over tasks, p = .0264 over", found["same_order"].grids[0].caption
-    )
     assert "(p < .0001 over tasks, .026 over tasks and seeds)" in said
+
+
+def test_queries_moved_by_the_instruction():
+    found, material = answers("mix_queries", "pooler.query")
+    kinds = {**material.types, "All": list(material.matrix.index)}
+    pairs = material.pairs.set_index(["first", "second", "type"])
+    text = section(PAGE, "Task-dependent queries: `pooler.query=instruction`").partition("### Three seeds")[2]
+    _, *rows = table_rows(text)
+    assert len(rows) == 4
+    for (_, _, *fixed), (_, _, *moved), design in zip(
+        rows[::2], rows[1::2], ("lastlayer-bi", "multilayer-bi"), strict=True
+    ):
+        names = [f"{design} query={of}" for of in ("fixed", "instruction")]
+        means = [material.matrix.loc[tasks, names[0]].mean() for tasks in kinds.values()]
+        assert list(map(number, fixed)) == pytest.approx(means, abs=5.1e-5)
+        for kind, cell in zip(kinds, moved, strict=True):
+            row = pairs.loc[(*names, kind)]
+            mark = cell.replace("\\", "").lstrip("+-.0123456789")
+            assert number(cell.split("\\")[0].removesuffix("(")) == pytest.approx(row["difference"], abs=5.1e-5)
+            assert mark == ("*" if row["told"] else "(*)" if row["p"] <= 0.05 else "")
+    effect = found["effects"].frames["effects"].set_index(["type", "effect"])
+    told = effect.loc[("Summarization", "pooler.query")]
+    assert (told["p_adjusted"], told["p_seeds_adjusted"]) == pytest.approx((0.023, 0.0005), abs=5e-4)
+    assert "effect over both models (p .023 and .0005 after Holm)" in text
+    of_all = effect.loc[("All", "pooler.query")]
+    assert (of_all["p_adjusted"], of_all["p_seeds_adjusted"]) == pytest.approx((0.24, 0.48), abs=5.1e-3)
+    assert "(p .24 over tasks, .48 over tasks and seeds)" in text

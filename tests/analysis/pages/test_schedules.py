@@ -1,7 +1,8 @@
-"""Three schedules of training: the page's spreads, means and sentences are what the stored scores give."""
+"""Schedules of training and averaged weights: both pages say what the stored scores do."""
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
@@ -85,3 +86,46 @@ def test_the_means_that_rise(text, runs):
     wanted = [*gains, *(p[of] for of in asked), *(after[of] for of in asked)]
     assert list(map(float, said.groups())) == pytest.approx(wanted, abs=5.1e-3)
     assert min(after[of] for of in asked) > 0.05
+
+
+def test_averaged_weights():
+    text = (DOCS / "decisions" / "averaging.md").read_text(encoding="utf-8").partition("## Why it is off")[2]
+    scores = pd.read_csv(TABLES / "averaging.csv.gz").fillna({"trainer.average": 0.0})  # of the last weights
+    scores["design"] = scores["pooler"] + "-" + scores["attn"]
+    runs = scores.pivot_table(index=["design", "seed"], columns="trainer.average", values="score")
+    words = [f"scores={TABLES / 'averaging.csv.gz'}", "factors=[pooler,attn,trainer.average]", "items=none"]
+    of_usual = "models=[* last weights,* last quarter,* last half]"
+    answers = {answer.name: answer for answer in analyse(read_arguments([*words, of_usual])).answers}
+    table = answers["recipes"].frames["recipes"].set_index(["pair", "recipe"])
+    _, *rows = table_rows(text)
+    kind, p = "", {}
+    for name, *cells in rows:
+        kind, design = name.strip("*").split("**: ") if name.startswith("**") else (kind, name)
+        one, _, other = design.partition(" - ")
+        of = runs.loc[one] - runs.loc[other] if other else runs.loc[one]
+        if kind.startswith("spread"):
+            assert list(map(number, cells)) == pytest.approx(of.std().tolist(), abs=5.1e-5)
+        elif kind == "mean score":
+            assert list(map(number, cells)) == pytest.approx(of.mean().tolist(), abs=5.1e-5)
+        for level, cell in zip((0.25, 0.5), cells[1:], strict=True):
+            said = [float(text) for text in re.findall(r"[+-]?\d*\.\d+", cell)]
+            if kind.startswith("ratio"):
+                row = table.loc[design, str(level)]
+                assert said == pytest.approx([row["ratio"], row["low"], row["high"]], abs=5.1e-3)
+            elif kind.startswith("change"):
+                test = stats.ttest_rel(of[level], of[0.0])
+                half = np.ptp(test.confidence_interval()) / 2
+                assert said == pytest.approx([(of[level] - of[0.0]).mean(), half], abs=5.1e-5)
+                p[one, level] = test.pvalue
+    least = table.sort_values("p").iloc[0]
+    assert (
+        f"the smallest p is {least['p']:.2f} (last half, multilayer-bi - eos-causal; 1 after".replace("0.", ".") in text
+    )
+    assert not table["told"].any()
+    after = dict(zip(p, holm(np.array(list(p.values()))), strict=True))
+    asked = [("multilayer-causal", level) for level in (0.25, 0.5)]
+    said = re.search(r"\(p over seeds ([.\d]+) and ([.\d]+); ([.\d]+) and ([.\d]+) after Holm over six\)", text)
+    wanted = [*(p[of] for of in asked), *(after[of] for of in asked)]
+    assert list(map(float, said.groups())) == pytest.approx(wanted, rel=0.08)
+    assert (runs.loc["multilayer-causal"][0.5] < runs.loc["multilayer-causal"][0.0]).all()
+    assert min(value for of, value in p.items() if of not in asked) == pytest.approx(0.21, abs=5.1e-3)
