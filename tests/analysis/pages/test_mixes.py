@@ -1,5 +1,6 @@
 """Class data, moved queries, losses and graded pairs: every table of the page is what its stored scores say."""
 
+import pandas as pd
 import pytest
 
 from analysis.analyse import analyse
@@ -55,3 +56,35 @@ def test_queries_moved_by_the_instruction():
     of_all = effect.loc[("All", "pooler.query")]
     assert (of_all["p_adjusted"], of_all["p_seeds_adjusted"]) == pytest.approx((0.24, 0.48), abs=5.1e-3)
     assert "(p .24 over tasks, .48 over tasks and seeds)" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "factors"),
+    [("mix_losses", "### The loss of the classes", ["objective.classes", "data.one_source"])],
+)
+def test_means_by_type(name, title, factors):
+    scores = pd.read_csv(TABLES / f"{name}.csv.gz")
+    by = ["pooler", "attn", *factors]
+    means = scores.groupby([*by, "type"])["score"].mean().unstack("type").assign(all=scores.groupby(by)["score"].mean())
+    text = PAGE.read_text(encoding="utf-8").partition(title)[2].partition("\n### ")[0]
+    _, *rows = table_rows(text)
+    assert [list(map(number, row[1 + len(factors) :])) for row in rows] == [
+        pytest.approx(row, abs=5.1e-5) for row in means.sort_index().to_numpy().tolist()
+    ]
+
+
+def test_the_loss_of_the_classes():
+    found, material = answers("mix_losses", "objective.classes,data.one_source")
+    pairs = material.pairs[material.pairs["type"] == material.last]
+    told = pairs[pairs["told"]].set_index(["first", "second"])
+    mixed, contrast = "mean-bi classes=infonce one_source=false", "mean-bi classes=supcon one_source="
+    assert len(pairs) == 28
+    assert set(told.index) == {(mixed, f"{contrast}false"), (mixed, f"{contrast}true")}
+    of = told.loc[[(mixed, f"{contrast}false"), (mixed, f"{contrast}true")]]
+    assert of["difference"].tolist() == pytest.approx([0.0156, 0.0162], abs=5.1e-5)
+    assert of["p_seeds_adjusted"].tolist() == pytest.approx([0.0027, 0.016], rel=0.02)
+    effects = found["effects"].frames["effects"]
+    effects = effects[effects["type"] == "All"].set_index("effect")
+    assert not effects["told"].any()
+    p = effects.loc["objective.classes x data.one_source", ["p_adjusted", "p_seeds_adjusted", "p_seeds"]]
+    assert p.tolist() == pytest.approx([0.0001, 0.27, 0.092], rel=0.25)
