@@ -60,7 +60,10 @@ def test_queries_moved_by_the_instruction():
 
 @pytest.mark.parametrize(
     ("name", "title", "factors"),
-    [("mix_losses", "### The loss of the classes", ["objective.classes", "data.one_source"])],
+    [
+        ("mix_losses", "### The loss of the classes", ["objective.classes", "data.one_source"]),
+        ("mix_graded", "### Graded pairs in the mix", ["data.mix.graded"]),
+    ],
 )
 def test_means_by_type(name, title, factors):
     scores = pd.read_csv(TABLES / f"{name}.csv.gz")
@@ -88,3 +91,22 @@ def test_the_loss_of_the_classes():
     assert not effects["told"].any()
     p = effects.loc["objective.classes x data.one_source", ["p_adjusted", "p_seeds_adjusted", "p_seeds"]]
     assert p.tolist() == pytest.approx([0.0001, 0.27, 0.092], rel=0.25)
+
+
+def test_graded_pairs():
+    found, material = answers("mix_graded", "data.mix.graded")
+    pairs = material.pairs[material.pairs["type"] == material.last].set_index(["first", "second"])
+    three = pairs.loc[("eos-causal graded=0", "eos-causal graded=0.3")]
+    assert len(pairs) == 15
+    assert not three["told"]
+    assert (three["p_seeds"], three["p_seeds_adjusted"]) == pytest.approx((0.0061, 0.079), rel=0.01)
+    curves = found["curves"].frames["curves"]
+    told = curves[curves["told"]]
+    assert set(zip(told["design_of_curve"], told["level"], strict=True)) == {("eos-causal", "0.3")}
+    assert told["type"].tolist() == ["PairClassification", "Retrieval", "STS", "All"]
+    assert (told["difference"] < 0).all()
+    tenths = found["equivalence"].frames["equivalence"].set_index(["type", "first", "second"])
+    names = [("All", f"{design} graded=0", f"{design} graded=0.1") for design in ("eos-causal", "mean-bi")]
+    assert tenths.loc[names, "p_seeds"].tolist() == pytest.approx([0.016, 0.029], rel=0.02)
+    assert tenths.loc[names, "p_seeds_adjusted"].tolist() == pytest.approx([0.24, 0.40], rel=0.02)
+    assert (tenths.loc[names, "p_holm"] < 0.0002).all()
