@@ -91,7 +91,6 @@ def recipe_table(material: Material, crossing: Crossing) -> pd.DataFrame:
 def _grid(table: pd.DataFrame, material: Material, factor: str, usual: str, finding: str) -> Grid:
     settings, alpha = material.settings.of_other_tests, percent(material.settings.alpha)
     finer = replace(settings.numbers, digits=settings.numbers.digits + 1)
-
     few = f"Fewer than {FEWEST_TOLD} seeds can tell nothing. " * bool(table["n_seeds"].iloc[0] < FEWEST_TOLD)
 
     def cells(row: Row) -> list[Cell]:
@@ -104,7 +103,7 @@ def _grid(table: pd.DataFrame, material: Material, factor: str, usual: str, find
         f"Standard deviation over {table['n_seeds'].iloc[0]} seeds of the difference of two designs' means over"
         f" {material.over}, with {factor} = {usual} and with another; ratio of the second to the first, whose square is"
         f" that of the seeds for the same standard error, with its {alpha} interval, uncorrected, of normal runs"
-        " (Pitman and Morgan); and p that it is 1, of flipped signs, whatever the shape of the runs, below it"
+        " (Pitman and Morgan); and p that it is 1, of flipped signs, which takes no runs to be normal, below it"
         f"{after_correction(settings)} over the {len(table)} rows. * = told. {few}{finding}{settings.numbers.said}"
     )
     header = ["Pair", factor, f"SD, {usual}", "SD", "Ratio", "p"]

@@ -76,7 +76,10 @@ def _read_long(path: Path, columns: list[str], lines: Cells, factors: list[str])
             raise UserError(f"{where}: {named} or task is empty. Fill it in, or remove the line.")
         stage = cells.get("training", "")
         if stage not in TRAINED:
-            raise UserError(f"{where}: training is {stage!r}. Write before (an untrained reference) or after.")
+            raise UserError(
+                f"{where}: training is {stage!r}. Write before (of an untrained reference) or after, or"
+                " give the column another name."
+            )
         levels = {name: cells[name.lower()] for name in factors}
         design = source.designs.setdefault(model, Design(model=model, trained=TRAINED[stage], factors=levels))
         if design.trained != TRAINED[stage]:
