@@ -18,7 +18,6 @@ JOBS   ?= $(CORES)
 # Without seeds to name, the inner make of `designs` would start `study`.
 $(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))
-BENCH  ?= --write
 # The five designs of arXiv 2409.02727, and the plain means, which have no head to train.
 STUDY  := eos-causal lastlayer-causal lastlayer-bi multilayer-causal multilayer-bi mean-causal mean-bi
 NUMBERS := $(shell seq 0 $$(( $(SEEDS) - 1 )))
@@ -31,7 +30,7 @@ PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(ce
     "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed=$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
-.PHONY: study llm2vec designs report test unit floors lint bench
+.PHONY: study llm2vec designs report test unit floors lint
 
 study: $(VENV)/.installed ## five published designs and both means on the embedded default: train, score, compare; one run a core
 	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"
@@ -102,15 +101,6 @@ lint: $(VENV)/.tools ## style and types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-
-bench: $(VENV)/.installed ## exactness, printed; speed against peers and limits, into docs/tables/performance.md (BENCH=--quick: printed, a smoke test)
-	$(RUN) -m benchmarks.speed.invariance
-	$(RUN) -m benchmarks.speed.families $(if $(findstring --write,$(BENCH)),--write)
-	$(RUN) -m benchmarks.speed.startup $(BENCH)
-	$(RUN) -m benchmarks.speed.encoding_speed $(BENCH)
-	$(RUN) -m benchmarks.speed.readings_speed $(BENCH)
-	$(RUN) -m benchmarks.speed.tensor_bytes $(if $(findstring --write,$(BENCH)),--write)
-	$(RUN) -m benchmarks.speed.training_speed $(BENCH)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed; give PYTHON=python3.11")'

@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForImageTextToText
 
-from benchmarks.speed.families import EXPERTS, SIZES
 from cli.errors import UserError
 from encoders.backbone import load_backbone, load_tokenizer
+from tests.families import EXPERTS, SIZES
 
 FILE = "model.safetensors"
 

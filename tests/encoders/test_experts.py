@@ -4,7 +4,6 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.speed.families import SIZES
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder
 from encoders.lora import add_lora
@@ -12,6 +11,7 @@ from encoders.precision import PRECISIONS
 from tests.encoders.test_checkpoint import model_of
 from tests.encoders.test_families import batch_of
 from tests.encoders.test_routers import FAMILIES
+from tests.families import SIZES
 from training.cost.check import facts
 
 CPU = torch.device("cpu")

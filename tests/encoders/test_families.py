@@ -4,7 +4,6 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.speed.families import FAMILIES, OLD, SIZES, TARGETS, save
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders import backbone as backbone_module
@@ -18,6 +17,7 @@ from encoders.lora import add_lora
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 from poolers.shared.registry import build_pooler
+from tests.families import FAMILIES, OLD, SIZES, TARGETS, save
 
 
 @pytest.fixture(scope="module", params=FAMILIES)

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.speed.families import FAMILIES, SIZES
 from encoders import loading
 from encoders.fast.same_numbers import spare_gates, spare_norms
 from encoders.loading import untrained
+from tests.families import FAMILIES, SIZES
 
 TEXTS = ["the sum of two arrays", "type", "a new array of the same shape"]
 

@@ -11,7 +11,6 @@ import torch
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.speed.families import FAMILIES, SIZES
 from encoders import jit_layer
 from encoders.attention.layout import arranged
 from encoders.attention.pattern import pattern_of
@@ -24,6 +23,7 @@ from encoders.layers import parts
 from encoders.lora import add_lora
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
+from tests.families import FAMILIES, SIZES
 from tests.started import ROOT
 
 pytest.importorskip("numba")

@@ -4,10 +4,10 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.speed.families import EXPERTS, SIZES
 from cli.compose import composed, plain
 from encoders.attention.kernels import kernel_of
 from encoders.backbone import empty_backbone, load_backbone, load_config
+from tests.families import EXPERTS, SIZES
 
 # sdpa is no function for these: their scores are soft-capped, or a sink stands beside the keys
 OWN_SOFTMAX = {

@@ -6,13 +6,13 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel
 from transformers.models.olmoe import modeling_olmoe
 
-from benchmarks.speed.families import SIZES
 from cli.errors import UserError
 from encoders.loading import build_encoder, load_readings, loaded
 from encoders.precision import PRECISIONS
 from encoders.routers import routers
 from tests.contract.conftest import TEXTS
 from tests.encoders.test_routers import DEEPSEEK, FAMILIES
+from tests.families import SIZES
 
 
 def build(compose_cell, precision):

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.speed.families import EXPERTS, SIZES
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.attention.pattern import pattern_of
@@ -16,6 +15,7 @@ from encoders.routers import experts_of, routers
 from poolers.shared.base import PAD
 from poolers.shared.registry import build_pooler
 from tests.encoders.test_families import batch_of
+from tests.families import EXPERTS, SIZES
 
 DEEPSEEK = {
     **{"n_routed_experts": 4, "n_shared_experts": 1, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1},

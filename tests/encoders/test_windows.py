@@ -4,7 +4,6 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.speed.families import SIZES
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.attention.pattern import pattern_of
@@ -13,6 +12,7 @@ from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder
 from encoders.precision import PRECISIONS
+from tests.families import SIZES
 
 WINDOW = 8
 FAMILIES = {

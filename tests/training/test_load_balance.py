@@ -5,7 +5,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.olmoe.modeling_olmoe import load_balancing_loss_func
 
-from benchmarks.speed.families import EXPERTS, SIZES
+from tests.families import EXPERTS, SIZES
 from training.pretrain.load_balance import active_parameters, balance_loss, expert_shares
 from training.pretrain.model_card import balance_table
 

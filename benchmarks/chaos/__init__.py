@@ -1,1 +1,0 @@
-"""Commands that are killed, starved of disk, or given damaged files: nothing may be lost."""

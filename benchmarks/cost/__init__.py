@@ -1,1 +1,0 @@
-"""The cost of the published study: FLOPs over measured or assumed rates."""

@@ -1,1 +1,0 @@
-"""The published models' shapes with random weights on one GPU."""

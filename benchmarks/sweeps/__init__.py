@@ -1,1 +1,0 @@
-"""Sweeps whose runs are compared: recipe, divergences, frozen probes."""
