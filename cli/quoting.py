@@ -9,9 +9,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from cli.compose import options
 from cli.errors import UserError
 
-OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir", "replay")  # runs/a/b/seed=0 holds a "="
+OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "="
 OF_EVALUATE = ("run", "foreign", "tasks_dir", "results", "runs_dir", "cache_dir")
-PLAN = {"plan=true": "check=plan", "plan=false": "check=false"}
 LISTS = ("lineage", "lora.start")  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
@@ -57,7 +56,7 @@ def train_words(arguments: Sequence[str]) -> list[str]:
     pooler.mlp=false` that is the default pooler, which has no `mlp`. A sweep over one value waits for the job, as the
     design does.
     """
-    words = as_typed([PLAN.get(word, word) for word in arguments], OF_TRAIN)
+    words = as_typed(arguments, OF_TRAIN)
     if not any(word in ("-m", "--multirun") or word.startswith("sweep=") for word in words):
         return words
     return [_late(word) for word in words]

@@ -33,13 +33,6 @@ def function_of(name: str) -> Callable:
     return resolve_name(":".join(name.rsplit(".", 1)))  # without the colon it hides what a module fails to import
 
 
-def foreign_functions(data: Config) -> set[tuple[str, str]]:
-    """Return (key, name) of each function that `data` or one of its sources names and that is none of `corpora`."""
-    named = {(key, data[key]) for key in ("reader", "texts") if isinstance(data.get(key), str)}
-    below = [foreign_functions(source) for source in (data.get("sources") or {}).values()]
-    return {(key, name) for key, name in named if not name.startswith(f"{__package__}.")}.union(*below)
-
-
 def read_once(read: Reader, data: Config, cache_dir: str) -> list[Triple]:
     """Return what `read` makes of a `data` configuration; the last two are kept while their files stay as they are."""
     try:

@@ -17,7 +17,7 @@ OF_HEADS = ("attn.tokens", "attn.lastlayer_tokens_in_code")  # below `attn`, the
 VERSIONS = ("torch", "transformers")  # of the libraries that compute states
 # Keys that cannot change a number, so runs that differ in them are the same run.
 BOOKKEEPING = (
-    *("runs_dir", "cache_dir", "resume", "replay", "check", "seed", "study", "axes", "logging", "trainer.progress"),
+    *("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress"),
     *("launcher", "trainer.loss_limit"),  # which stops a run, and moves none
 )
 # What runs did before a key was there. Only keys that had a meaning all along stand here: of every other key, that one

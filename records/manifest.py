@@ -72,7 +72,7 @@ def check_code(folder: Path, manifest: Mapping[str, Any], trusted: bool = False)
     if (manifest["config"].get("model") or {}).get("trust_remote_code") and not trusted:
         raise UserError(
             f"The base of {folder} brings code of its own, which its files alone would have executed. If you trust it, "
-            "score the run with python evaluate.py run=... model.trust_remote_code=true; replay= takes that word too."
+            "score the run with python evaluate.py run=... model.trust_remote_code=true."
         )
 
 

@@ -20,7 +20,7 @@ OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in
     **dict.fromkeys(("seed", "axes"), "Give seeds=[...]."),
     **dict.fromkeys(("pooler", "attn", "design", "sweep"), "Give designs=[...]."),
     **dict.fromkeys(("run", "foreign", "readings", "threads", "progress"), "Leave it out, or use python evaluate.py."),
-    **dict.fromkeys(("check", "resume", "replay"), "Leave it out, or use python train.py."),
+    **dict.fromkeys(("check", "resume"), "Leave it out, or use python train.py."),
 }
 
 

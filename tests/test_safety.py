@@ -20,9 +20,6 @@ from tests.analysis.manifests import manifest
 from tests.encoders.test_checkpoint import model_of, saved
 from tests.test_imports import MAY_IMPORT, ROOT
 from tests.wrong_input.damages import Planted, answer
-from training.finite import RefusedStepError
-from training.refused_step import keeping
-from training.run import run_again
 
 SOURCES = [p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py")] + sorted(ROOT.glob("*.py"))
 EXECUTES = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "tarfile", "zipfile", "runpy"}
@@ -130,25 +127,6 @@ def test_a_manifest_alone_executes_no_code(tmp_path, compose_cell, small_model):
         candidates(asked)
     asked["model"]["trust_remote_code"] = True
     assert len(candidates(asked)) == 1
-
-
-def test_a_refused_step_alone_executes_no_code(tmp_path, compose_cell):
-    """Neither the code of a base nor a function that the file names, of the data or of a source of a mix."""
-    for change, message in (
-        (
-            {"model": {"trust_remote_code": True}},
-            r"brings code of its own.*model.trust_remote_code=true; replay= takes",
-        ),
-        ({"data": {"reader": "os.system"}}, r"are read by os.system. If you trust it, give data.reader=os.system too"),
-        ({"data": {"sources": {"a": {"texts": "mine.texts"}}}}, r"are read by mine.texts. .* give data.texts="),
-    ):
-        cfg, asked = compose_cell("mean", "bi"), compose_cell("mean", "bi")
-        for group, values in change.items():
-            cfg[group] |= values
-        with pytest.raises(UserError), keeping(tmp_path, lambda _, cfg=cfg: {"config": cfg}):
-            raise RefusedStepError("", 0)
-        with pytest.raises(UserError, match=message):
-            run_again(tmp_path, asked)
 
 
 NASTY = "<script>alert('x')<img src=x onerror=y>"

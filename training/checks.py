@@ -81,7 +81,7 @@ WORDS = {
     **LAUNCHER_WORDS,
     "trainer.progress": (True, False, "lines", "json"),
     **dict.fromkeys(("resume", "logging.csv", "logging.tensorboard"), SWITCH),
-    "check": (True, False, "plan"),
+    "check": SWITCH,
 }
 NEEDED = ("model", "attn", "pooler", "head", "template", "data", "objective", "trainer")
 

@@ -15,21 +15,13 @@ NEXT = "Checkpoints are from before it: once the cause is mended, the same comma
 TRY = "Lower objective.lr, or give precision=fp32."
 
 
-class RefusedStepError(UserError):
-    """A step whose loss or gradient is refused, before the optimiser's own step: its `step` can be run again."""
-
-    def __init__(self, message: str, step: int) -> None:
-        super().__init__(message)
-        self.step = step
-
-
 def gradient_norm(parameters: Iterable[Tensor]) -> Tensor:
     """Euclidean norm of all gradients together, as `clip_grad_norm_` computes it. NaN or infinity: one of them is."""
     return get_total_norm([p.grad for p in parameters if p.grad is not None])
 
 
 def refuse_step(figures: Mapping[str, Tensor], step: int, limit: float | None = None, where: str = "") -> None:
-    """Raise `RefusedStepError` in every process where a figure of this step is not finite in any, or the loss too high.
+    """Raise `UserError` in every process where a figure of this step is not finite in any, or the loss too high.
 
     figures: {"loss": ..., "gradient norm": ...}, scalars; limit: the largest loss, the same in all processes; where:
     what was trained on, for the message.
@@ -46,7 +38,7 @@ def refuse_step(figures: Mapping[str, Tensor], step: int, limit: float | None = 
     what += f", above trainer.loss_limit={limit:g}," if bad and isfinite(numbers[bad[0]]) else ""
     rest = [f"{name} {value:.4g}" for name, value in numbers.items() if name not in bad[:1]]
     details = "; ".join([part for part in (where, ", ".join(rest)) if part])
-    raise RefusedStepError(f"The {what} at step {step} ({details}). {TRY} {NEXT}", step)
+    raise UserError(f"The {what} at step {step} ({details}). {TRY} {NEXT}")
 
 
 def refuse_state(named: Iterable[tuple[str, Tensor]], optimizer: Any, step: int) -> None:

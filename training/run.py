@@ -1,8 +1,6 @@
-"""A run from its configuration to its folder: the steps in order, the same for every objective; a refused one again."""
+"""A run from its configuration to its folder: the steps in order, the same for every objective."""
 
 from contextlib import nullcontext
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +8,11 @@ import torch
 from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.errors import UserError
 from cli.quiet import quieten
 from corpora.overlap import keep_texts
-from corpora.readers import foreign_functions
 from corpora.triples import Triple
-from records.fingerprint import digest_of, of_value, remember_below
+from records.fingerprint import digest_of, remember_below
 from records.lock import alone_in
-from records.manifest import check_code
 from records.progress import FILE as PROGRESS
 from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_instructed, check_sizes, refuse_changed
@@ -29,21 +24,14 @@ from training.manifest_facts import announcement, continued, opening_manifest, s
 from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
-from training.plan import plan, remember
-from training.refused_step import REFUSED, keeping, looked_at, read_step
-from training.refused_step import SHOWN as NAMES
 from training.set_up import SetUp, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]
-ALONE = {"devices": 1, "num_nodes": 1, "shard_base": False}
 
 
 def run(config: Config) -> None:
     """Train the run of a job's configuration unless its folder says it is finished; check=true only counts it."""
-    if config["replay"]:
-        run_again(Path(config["replay"]), config)
-        return
     objective = objective_class(config["objective"]["name"])
     remember_below(config["cache_dir"])
     if issubclass(objective, Pretraining):
@@ -52,7 +40,7 @@ def run(config: Config) -> None:
         return
     if config["check"]:
         begin(config)
-        (plan if config["check"] == "plan" else check)(config)
+        check(config)
         return
     hydra = HydraConfig.get()
     fixed = fixed_words(config, hydra.overrides.task, hydra.sweeper.get("params") or {})
@@ -107,24 +95,6 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     return StepModule(objective, order_of(config, objective.examples), config), examples, setup
 
 
-def run_again(folder: Path, asked: Config) -> None:
-    """Run the step that a run refused once more, and print what is wrong in it. Raises `UserError` without one, and
-    where its base or its data have code of their own that this command (`asked`) does not name."""
-    state = read_step(folder)
-    check_code(folder, state, asked["model"]["trust_remote_code"])
-    if foreign := foreign_functions(state["config"]["data"]) - foreign_functions(asked["data"]):
-        key, name = min(foreign)
-        raise UserError(f"The data of {folder} are read by {name}. If you trust it, give data.{key}={name} too.")
-    config, kind = state["config"], objective_class(state["config"]["objective"]["name"])
-    begin(config)
-    if issubclass(kind, Pretraining):
-        lines = kind.replay(state)
-    else:
-        alone = {**config, "trainer": {**config["trainer"], **ALONE}}
-        lines = replay(build(alone, folder)[0], state)
-    print("\n".join(lines))
-
-
 def _train(config: Config, folder: RunFolder, first: bool) -> None:
     module, examples, setup = build(config, folder.path)
     encoder, objective, kind, t = setup.encoder, module.objective, type(module.objective), config["trainer"]
@@ -140,8 +110,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         module.before = objective.held_out_scores()  # LoRA is as it started, also on continuing
     held_out = HeldOut(module.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
-        with keeping(folder.path, partial(state_of, module), first):
-            fit(config, module, [held_out], folder.path, held_out.complete)
+        fit(config, module, [held_out], folder.path, held_out.complete)
     if not first:
         return
     module.tail_mean.put()
@@ -152,7 +121,6 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     after = held_out.last or unmoved or objective.held_out_scores()
     files += objective.write_held_out(folder.path, after)
     steps = step_facts(module)
-    remember(config, next(encoder.parameters()).device.type, steps["flops"], steps["seconds"])
     closing = {
         **steps,
         **objective.facts(steps),
@@ -171,47 +139,5 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
 
 def _clear(folder: RunFolder) -> None:
     """Remove what only an unfinished run needs."""
-    for name in (LAST, REFUSED, PROGRESS):
+    for name in (LAST, PROGRESS):
         (folder.path / name).unlink(missing_ok=True)
-
-
-def state_of(module: StepModule, step: int) -> dict[str, Any]:
-    """Return what decides step `step` of a run whose weights are those before it."""
-    return {
-        "config": module.cfg,
-        "examples": _examples(module, step),
-        "rows": _rows(module, step),
-        "trained": {name: p.detach().cpu() for name, p in module.trained().items()},
-        "back_off": module.objective.work.back_off,
-    }
-
-
-def replay(module: StepModule, state: dict[str, Any]) -> list[str]:
-    """Run the step, forward and backward and no further; return lines on what is wrong in it.
-
-    module: of the step's configuration. Raises `UserError` where the data are no longer those of the step.
-    """
-    step, trained = state["step"], module.trained()
-    kept, now = state["examples"], _examples(module, step)
-    rows = state.get("rows") or _rows(module, step)  # older files have none
-    if now != kept or _rows(module, step) != rows or trained.keys() != state["trained"].keys():
-        raise UserError("The examples of the step are others now: data or code have changed since. Put them back.")
-    with torch.no_grad():
-        for name, p in trained.items():
-            p.copy_(state["trained"][name])
-    module.objective.work.back_off = state["back_off"]
-    if module.cfg["backbone"]["frozen"]:
-        fill_states(module)
-    _, layout, rows = module.prepared(step)
-    of_what = f"Step {step}: {len(state['examples'])} examples, {sum(map(len, rows))} tokens"
-    lines = looked_at(module.encoder, trained, lambda: module.objective.backward(layout, rows, step), of_what)
-    return [*lines, "Examples: " + "; ".join(repr(str(x["query"])[:60]) for x in state["examples"][:NAMES]) + "."]
-
-
-def _rows(module: StepModule, step: int) -> str:
-    """Digest of the tokens that are run: an example of a long document names the document, not its window."""
-    return of_value([[row.ids, row.roles] for row in module.prepared(step)[2]])
-
-
-def _examples(module: StepModule, step: int) -> list[dict[str, Any]]:
-    return [asdict(module.objective.examples[i]) for i in module.order.batch(step)]

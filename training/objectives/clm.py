@@ -26,7 +26,6 @@ from training.objectives.objective import Config, Pretraining
 from training.pretrain.bpe import train_bpe
 from training.pretrain.load_balance import active_parameters, balance_loss, expert_shares
 from training.pretrain.model_card import base_model_card, bits_per_byte, unigram_bits_per_byte
-from training.refused_step import REFUSED, keeping, looked_at
 from training.set_up import check_devices
 
 MAY_DIFFER = ("objective.export:", "trainer.checkpoint_every:")  # no weight depends on them
@@ -77,13 +76,6 @@ class CausalLM(pl.LightningModule):
         super().optimizer_step(*words, **named)  # the whole step, forward and backward passes too
         self.log("tokens/s", self.tokens / (time.perf_counter() - start), prog_bar=True)
         refuse_state(self.named_parameters(), self.optimizers(), step)
-
-    def state_of(self, step: int) -> dict[str, Any]:
-        """Return what decides a step, where the weights are those before it."""
-        names = ("vocab_size", "pad_token_id", "eos_token_id", "bos_token_id")
-        ends = {name: getattr(self.model.config, name) for name in names}
-        trained = {name: p.detach().cpu() for name, p in self.model.state_dict().items()}
-        return {"config": self.cfg, "ends": ends, "trained": trained, "ids": self.batch(step)}
 
     def on_train_start(self) -> None:
         self._start = time.perf_counter()
@@ -189,25 +181,6 @@ class CLM(Pretraining):
             CLM._pretrain(config)
 
     @staticmethod
-    def replay(state: Config) -> list[str]:
-        """Run the step without compilation: its loss is the run's but for roundings."""
-        config, device = state["config"], best_device(state["config"]["accelerator"])
-        shape = AutoConfig.for_model(**config["model"]["architecture"], **state["ends"])
-        decoder = AutoModelForCausalLM.from_config(shape)
-        decoder.load_state_dict(state["trained"])
-        module = CausalLM(decoder.to(device), lambda _: state["ids"], config).train()
-        trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
-
-        def backward() -> Tensor:
-            with torch.autocast(device.type, torch.bfloat16, enabled=config["precision"] != "fp32"):
-                nats, balance = module.plain_loss(state["ids"].to(device))
-                loss = nats + config["objective"]["balance"] * balance
-            loss.backward()
-            return loss.detach()
-
-        return looked_at(module.model, trained, backward, f"Step {state['step']}: {state['ids'].numel()} tokens")
-
-    @staticmethod
     def _pretrain(config: Config) -> None:
         check_devices(1, best_device(config["accelerator"]), config["accelerator"])
         pl.seed_everything(config["seed"], verbose=False)
@@ -260,9 +233,7 @@ def _fit(config: Config, module: CausalLM) -> float:
     """Run the steps that are left; return all attempts' seconds. The last checkpoint stays, for what fails later."""
     precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
     settings: Config = {"precision": precision, "gradient_clip_val": 1.0, "log_every_n_steps": 25}
-    with keeping(_place(config), module.state_of):
-        fit(config, module, [], _place(config), **settings)
-    (_place(config) / REFUSED).unlink(missing_ok=True)
+    fit(config, module, [], _place(config), **settings)
     return module.seconds_so_far()
 
 

@@ -123,11 +123,6 @@ class Pretraining(ABC):
     def pretrain(config: Config) -> None:
         """Train and export the base model; continue where an earlier attempt was interrupted."""
 
-    @staticmethod
-    @abstractmethod
-    def replay(state: Config) -> list[str]:
-        """Run a step that `pretrain` refused once more; return lines on what is wrong in it. state: as it was kept."""
-
 
 def objective_names() -> list[str]:
     """Return the names of all objectives, sorted: those with a file here and one in conf/."""

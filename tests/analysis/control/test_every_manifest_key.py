@@ -34,7 +34,7 @@ NOT_COMPARED = {  # and why; docs/decisions/control-rule.md
     **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "collapse", "states", "files"), "outcomes"),
     **dict.fromkeys(("study", "config.study", "config.runs_dir", "config.cache_dir", "config.logging"), "bookkeeping"),
     **dict.fromkeys(("config.resume", "config.check", "config.axes", "config.trainer.progress"), "bookkeeping"),
-    **dict.fromkeys(("config.replay", "config.launcher", "config.trainer.loss_limit"), "bookkeeping"),
+    **dict.fromkeys(("config.launcher", "config.trainer.loss_limit"), "bookkeeping"),
     **dict.fromkeys(
         ("config.precision", "config.accelerator", "config.trainer.threads"), "wishes: the fact is compared"
     ),
