@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from analysis.control.machines import beside
-from analysis.control.rule import LET_NOTHING, NO_PROOF, Control, controlled
+from analysis.control.rule import NO_PROOF, Control, controlled
 from analysis.grids.grid import Grid
 from analysis.manifests.compared_keys import check_allowed
 from analysis.manifests.designs import Design
@@ -83,9 +82,6 @@ def analyse(settings: Settings) -> Result:
     blocks = types if len(types) == 1 else {**types, ALL: tasks}
     named = {label: scores.designs[label] for label in designs}
     compared = frame[frame["design"].isin(designs)]
-    machines = beside(compared, named, settings)
-    if machines is not None:  # whose own notes say whether allow= let nothing through there
-        rule = replace(rule, notes=[note for note in rule.notes if LET_NOTHING not in note])
     material = Material(
         settings,
         named,
@@ -102,7 +98,6 @@ def analyse(settings: Settings) -> Result:
         references={label: scores.designs[label] for label in shown if label not in named},
         whole_frame=frame,
         footnotes=rule.footnotes,
-        machines=machines,
         proved=NO_PROOF not in rule.notes,
     )
     given = answers(material)

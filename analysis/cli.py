@@ -9,7 +9,7 @@ from cli.remarks import key_remarks
 
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = (
-    *("scores", "machines", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation"),
+    *("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation"),
     *("rename", "claims"),  # {...} is YAML
 )
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's

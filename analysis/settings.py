@@ -68,7 +68,6 @@ class Settings:
     rope: float = 0.005
     cluster: str = ""
     items: str = ""
-    machines: tuple[Path, ...] = ()
     claims: tuple[Claim, ...] = ()
     published: tuple[str, ...] = ()
     layout: str = "grid"
@@ -121,7 +120,6 @@ def settings_from(values: dict[str, Any]) -> Settings:
             raise UserError(f"{key}={checked[key]}: there is no such {kind}. {mend}")
     checked["claims"] = read_claims(Path(str(values["claims"]))) if values["claims"] else ()
     checked["scores"] = _scores("scores", values["scores"])
-    checked["machines"] = _scores("machines", values["machines"]) if values["machines"] else ()
     numbers = {**values, "digits": USUAL_DIGITS[checked["unit"]] if values["digits"] is None else values["digits"]}
     checked |= {key: kind(_number(key, numbers[key], low, high)) for key, (kind, low, high) in NUMBERS.items()}
     checked["rename"] = _new_names(values["rename"])

@@ -22,13 +22,12 @@ FEWEST_TASKS = 2
 COPIES = "the scores of either are equal with every seed, so these are copies of one run"
 TASKS_NAMED = 4  # of those that turn the mean round
 DESIGNS_NAMED = 8  # of those that are told from the control
-FIRST_SCREEN = ("influence", "machines")  # the questions whose sentences on the pair belong to the first screen
+FIRST_SCREEN = ("influence",)  # the questions whose sentences on the pair belong to the first screen
 
 
 def summary(material: Material, answers: Sequence[Answer] = ()) -> str:
     """Return two plain sentences: who is ahead of whom and how far; whether that is told, and by which tests, with
-    `against=` beside all of its differences. Where few tasks carry the difference one says so, and one with `machines=`
-    speaks of other machines.
+    `against=` beside all of its differences. Where few tasks carry the difference one says so.
     """
     settings = material.settings
     means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)

@@ -17,7 +17,6 @@ ENTRY_POINTS = {
     "analysis": ["-m", "analysis"],
     "analysis.control": ["-m", "analysis.control"],
     "analysis.aa": ["-m", "analysis.aa"],
-    "analysis.machines": ["-m", "analysis.machines"],
     "representation": ["-m", "representation"],
     "evaluation.alpha": ["-m", "evaluation.alpha"],
     "studies.status": ["-m", "studies.status"],

@@ -23,7 +23,6 @@ NO_PROOF = (
     " the tests compare models, and what a table says of designs is to be read of these models."
 )
 LET_NOTHING = "let nothing through"
-MACHINE = "machine"  # the factor of designs trained on several machines; no pair of a table is of two
 MOST_NOTES = 6
 
 
@@ -81,20 +80,19 @@ def judge(
     return Control(refused, footnotes(allowed, designs), notes)
 
 
-def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings, *further: str) -> Control:
+def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings) -> Control:
     """Hold the manifests of the designs `shown` against the control rule.
 
-    tasks: those whose inputs count; further: factors that no key names. Raises `NotControlledError`, with keys and
-    remedy, where anything is refused.
+    tasks: those whose inputs count. Raises `NotControlledError`, with keys and remedy, where anything is refused.
     """
     runs = [run for design in shown.values() for run in design.runs]
     check_versions(runs)
     check_factors(settings.factors, (run.manifest for run in runs))
-    factors, parts = (*settings.factors, *further), {part for task in tasks for part in (task, *parts_of(task))}
-    control = judge(shown, factors, settings.allow, parts)
+    parts = {part for task in tasks for part in (task, *parts_of(task))}
+    control = judge(shown, settings.factors, settings.allow, parts)
     if control.refused:
         grid = difference_grid(control.refused, shown)
-        raise NotControlledError(refusal(control, shown, factors, settings.allow), grid)
+        raise NotControlledError(refusal(control, shown, settings.factors, settings.allow), grid)
     return control
 
 
@@ -103,8 +101,7 @@ def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ..
     keys = list(control.refused)
     config = {key for design in designs.values() for run in design.runs for key in flat(run.manifest["config"])}
     named = [key for key in keys if key in config and key != "seed"][:3]
-    given = [name for name in factors if any(below(key, (name,)) for key in config)]  # not the machine, which is no key
-    factor = f" Or make it a factor: factors=[{','.join([*given, *named])}]." if named and given else ""
+    factor = f" Or make it a factor: factors=[{','.join([*factors, *named])}]." if named else ""
     # a whole group once where several of its keys differ: versions.torch, versions.peft -> versions
     parents = [key.rpartition(".")[0] for key in keys]
     groups = dict.fromkeys(p if p and parents.count(p) > 1 else key for p, key in zip(parents, keys, strict=True))
@@ -136,8 +133,7 @@ def confounds(
     """Name keys that differ below a factor that agrees: the published multilayer heads read other tokens."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for key, pair in ((key, pair) for key, pairs_of_key in differences.confounded.items() for pair in pairs_of_key):
-        one_machine = len({designs[label].factors.get(MACHINE) for label in pair}) == 1
-        if one_machine and all(designs[label].trained for label in pair):  # references stand beside their own run only
+        if all(designs[label].trained for label in pair):  # references stand beside their own run only
             pairs.setdefault(pair, []).append(key)
     lines = []
     for (one, other), keys in pairs.items():

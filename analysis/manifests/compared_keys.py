@@ -37,7 +37,6 @@ MOVES = {
     "precision": ("precision", "elementwise", "dtypes", "evaluation.encoder"),
     "accelerator": ("device", "kernel", "elementwise", "precision", "dtypes", "evaluation.encoder"),
     "max_length": ("evaluation.max_length",),
-    "machine": ("evaluation.encoder.instruction_sets",),
 }
 
 

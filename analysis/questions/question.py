@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.control.machines import Machines
 from analysis.control.rule import Footnote
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid, said_once
@@ -52,7 +51,6 @@ class Material:
     references: dict[str, Design] = field(default_factory=dict)  # untrained references whose scores `gain` uses
     whole_frame: pd.DataFrame = field(default_factory=pd.DataFrame)  # `frame` with the scores of the references
     footnotes: list[Footnote] = field(default_factory=list)  # differences beside the factors that `allow=` let through
-    machines: Machines | None = None  # these designs and those of other machines, as `machines=` names them
     proved: bool = True  # manifests show that the designs differ in the factors alone
 
     @property

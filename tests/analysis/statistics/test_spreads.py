@@ -1,12 +1,9 @@
 """Spreads of a two-way table against an analysis of variance by sums of squares, and planted ones recovered."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import f
 
-from analysis.questions.machines import spread_table
-from analysis.settings import Settings
 from analysis.statistics.spreads import Spread, pooled, ratio, spread
 
 
@@ -67,12 +64,3 @@ def test_the_interval_of_a_ratio_holds_it_and_says_seldom_that_equals_differ():
     assert held[1] > 0.98
     low, high = ratio(Spread(2.0, 4.0), Spread(1.0, 6.0))[1:]
     assert f.cdf([2 / high**2, 2 / low**2], 4, 6) == pytest.approx([0.025, 0.975])
-
-
-def test_a_design_of_copies_is_one_run_beside_the_others():
-    rng, settings = np.random.default_rng(7), Settings(scores=())
-    runs = {"a": rng.normal(size=(3, 2)), "b": rng.normal(size=(3, 2))}
-    copied = {**runs, "c": np.repeat(rng.normal(size=(1, 2)), 3, axis=0)}
-    table = spread_table(copied, settings).set_index("design")
-    assert table.loc["c", ["n_seeds", "sd_seeds", "word"]].tolist() == [1, 0.0, "no claim"]
-    pd.testing.assert_frame_equal(table.drop(index="c"), spread_table(runs, settings).set_index("design"))
