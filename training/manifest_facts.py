@@ -21,7 +21,7 @@ from records.identity import BASE
 from records.lineage import OTHER_RUNS
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
-from training.cost.flops import training_flops
+from training.cost import training_flops
 from training.module import StepModule
 
 Config = dict[str, Any]

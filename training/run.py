@@ -17,7 +17,7 @@ from records.progress import FILE as PROGRESS
 from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_instructed, check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
-from training.cost.check import check
+from training.cost import check
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
 from training.manifest_facts import announcement, continued, opening_manifest, step_facts, warn

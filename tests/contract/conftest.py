@@ -35,7 +35,7 @@ from tests.cells import reads_routers
 from tests.triples import write_triples
 from training import manifest_facts
 from training import run as training_run
-from training.cost.flops import TrainingFlops, training_flops
+from training.cost import TrainingFlops, training_flops
 from training.module import StepModule
 from training.set_up import save_trained
 from training.validation import Validation

@@ -13,7 +13,7 @@ from encoders.precision import PRECISIONS
 from encoders.quantised import BITS, frozen_bytes
 from records.run_folder import RunFolder
 from training.checks import check_sizes
-from training.cost.check import empty_encoder
+from training.cost import empty_encoder
 
 CPU = torch.device("cpu")
 INSTALLED = find_spec("bitsandbytes")

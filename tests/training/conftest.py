@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from tests.training.raw_stages import write_lines
 from tests.triples import write_triples
-from training import manifest_facts, plan
+from training import manifest_facts
 from training.module import StepModule
 
 
@@ -22,8 +22,7 @@ def _the_same_step_counted_once():
     real = manifest_facts.training_flops
     once = cache(lambda cfg: real(json.loads(cfg)))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (manifest_facts, plan):
-            patch.setattr(module, "training_flops", lambda cfg: once(json.dumps(cfg)))
+        patch.setattr(manifest_facts, "training_flops", lambda cfg: once(json.dumps(cfg)))
         yield
 
 

@@ -10,7 +10,7 @@ from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.triples import write_triples
 from training.checks import check_sizes
-from training.cost.check import facts
+from training.cost import facts
 from training.objectives.infonce import infonce, matryoshka
 from training.run import train_run
 

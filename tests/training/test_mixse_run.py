@@ -23,7 +23,7 @@ from records.lineage import ADAPTER, label, read_experts, read_stages
 from records.run_folder import RunFolder, choices_of, run_folder
 from tests.contract.conftest import TEXTS, apart, embed
 from training.checks import check_sizes, refuse_changed
-from training.cost.check import described, facts
+from training.cost import described, facts
 from training.objectives.infonce import InfoNCE
 from training.run import train_run
 

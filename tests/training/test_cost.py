@@ -1,0 +1,178 @@
+"""Parameters against counts written out by hand from published shapes; FLOPs against torch's counter on a real step."""
+
+import pytest
+import torch
+from transformers import AutoModel, OlmoeConfig
+
+from cli.compose import composed, plain
+from cli.errors import UserError
+from encoders.cost import flops
+from encoders.loading import build_encoder, build_tokenizer
+from encoders.lora import add_lora
+from encoders.precision import PRECISIONS
+from encoders.tokens import Tokens
+from training.cost import Facts, Work, check, facts, training_flops
+from training.large_batch import ChunkPlan, LargeBatch
+from training.set_up import check_devices
+
+SEVEN = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+TEXTS = [("", "the sum of two arrays " * k) for k in (1, 1, 2, 3, 5)]
+
+
+def compose(*words: str) -> dict:
+    return plain(composed("train", [*words, "check=true", "accelerator=cpu"]))
+
+
+def decoder(layers: int, hidden: int, key_value: int, inner: int, vocab: int, *, bias: bool) -> int:
+    """Parameters of a Llama-like decoder without its language-model head; key_value: width of keys and of values."""
+    attention = 2 * hidden * hidden + 2 * hidden * key_value + bias * (hidden + 2 * key_value)
+    return vocab * hidden + layers * (attention + 3 * hidden * inner + 2 * hidden) + hidden
+
+
+def low_rank(layers: int, hidden: int, key_value: int, inner: int, r: int) -> int:
+    """Parameters of LoRA on the seven projections: r x (inputs + outputs) each."""
+    return layers * r * (2 * (hidden + hidden) + 2 * (hidden + key_value) + 3 * (hidden + inner))
+
+
+def head(width: int, queries: int, factor: int) -> int:
+    """Parameters of queries, two norms, four square projections, and a GEGLU block with its norm."""
+    block = 2 * width + width * 2 * factor * width + 2 * factor * width + factor * width * width + width
+    return queries * width + 4 * width + 4 * width * width + block
+
+
+def two_layers(layers: int, *words: str) -> Facts:
+    """The counts of two of the model's layers, which are all alike: the numbers of all follow from `decoder`."""
+    assert compose(*words)["model"]["architecture"]["num_hidden_layers"] == layers
+    return facts(compose(*words, "model.architecture.num_hidden_layers=2"))
+
+
+def test_mistral_7b():
+    f = two_layers(32, "experiment=paper/mistral_7b", "design=model5")
+    assert f.base == decoder(2, 4096, 1024, 14336, 32000, bias=False)
+    assert decoder(32, 4096, 1024, 14336, 32000, bias=False) == 7_110_660_096
+    assert f.adapter == low_rank(2, 4096, 1024, 14336, r=16)
+    assert low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
+    assert f.head == head(4096, 1, 4) + 2 * 4096, "one query, as described, and a vector for each layer"
+    assert (f.embedding_dim, f.rows) == (4096, 4096), "queries and positives, in-batch negatives alone"
+    assert [set(t) for t in f.targets] == [SEVEN] * 2
+
+
+def test_the_five_cells_of_the_paper_differ_in_the_head_alone():
+    """On two of the 24 layers."""
+    words = ["experiment=paper/qwen2_0_5b", "model.architecture.num_hidden_layers=2"]
+    made = [facts(compose(*words, f"design=model{n}")) for n in (1, 3, 5)]
+    assert {f.base for f in made} == {decoder(2, 896, 128, 4864, 151_936, bias=True)}
+    assert {f.adapter for f in made} == {low_rank(2, 896, 128, 4864, r=16)}
+    assert [f.head for f in made] == [0, head(896, 1, 4) + 2 * 896, head(896, 1, 4) + 2 * 896]
+
+
+def test_a_model_on_disk_counts_as_when_it_is_loaded(small_model):
+    cfg = compose(f"model.path={small_model}", "pooler=multilayer", "attn=bi", "precision=fp32", "max_length=48")
+    f = facts(cfg)
+    encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    loaded = sum(p.numel() for p in encoder.backbone.parameters())
+    add_lora(encoder.backbone, cfg["lora"], seed=0)
+    assert f.base == loaded
+    assert f.adapter == sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad)
+    assert f.head == sum(p.numel() for p in encoder.pooler.parameters())
+
+
+def test_it_is_printed(small_model, capsys):
+    sizes = ("max_length=48", "trainer.max_steps=7", "trainer.global_batch_size=32", "objective.hard_negatives=1")
+    cfg = compose(f"model.path={small_model}", "pooler=lastlayer", *sizes)
+    check(cfg)
+    text = capsys.readouterr().out
+    assert "7 of 32 examples (at most 96 texts): 224 examples seen" in text
+    assert "down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj in 3 layers" in text
+    total = training_flops(cfg).of(Work().plus([[48]] * 7 * 96))
+    assert f"at most {total:.3g}" in text
+    assert f"at most {total / 0.05e12 / 3600:.2g} h" in text
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("max_length=4096", "max_length=4096 is more than the 128 positions"),
+        ("lora.targets=[w_q]", "lora.targets names"),
+    ],
+)
+def test_what_would_stop_the_run_stops_the_check(small_model, word, message):
+    with pytest.raises(UserError, match=message):
+        check(compose(f"model.path={small_model}", "pooler=lastlayer", word))
+
+
+def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
+    with pytest.raises(UserError, match=r"trainer.devices=99, but this machine has \d+ GPU. Lower trainer.devices"):
+        check_devices(99, torch.device("cuda"))
+    check_devices(99, torch.device("cpu"))
+    with pytest.raises(UserError, match="accelerator=gpu, but torch finds no GPU"):
+        check_devices(1, torch.device("cpu"), "gpu")
+
+
+@pytest.mark.parametrize(
+    ("pooler", "words"),
+    [
+        ("eos", (True, "eager")),
+        ("lastlayer", (False, "eager")),
+        ("multilayer", (True, "eager")),
+        ("eos", (True, "unpadded")),
+        ("multilayer", (False, "unpadded")),
+    ],
+)
+def test_the_count_is_that_of_the_real_step(compose_cell, monkeypatch, pooler, words):
+    gradcache, kernel = words
+    attn = "causal" if kernel == "unpadded" else "bi"  # the mean of packed states is a sum, which nobody counts
+    cfg = compose_cell(pooler, attn, f"trainer.gradcache={gradcache}", f"model.attn_implementation={kernel}")
+    encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    add_lora(encoder.backbone, cfg["lora"], seed=0)
+    work = LargeBatch(encoder.train(), build_tokenizer(cfg, 128), ChunkPlan(64, None, gradcache), seed=0)
+    longer = [("", "the sum of two arrays " * (5 + k)) for k in range(6)]
+    rows = work.tokenizer.pairs(longer if kernel != "eager" else TEXTS)
+    if kernel != "eager":  # one length: in attention, texts of like length are padded, which is not counted
+        rows = [Tokens(r.ids[-20:], r.roles[-20:]) for r in rows]
+    run, spared = work.work(rows)
+    assert len(run) > 1
+    assert spared == (run[-1:] if gradcache else []), "the graph of the last chunk is kept"
+    with flops.flop_counter() as counter:
+        work.backward(rows, lambda vectors: vectors.square().sum(), step=0)
+    state = torch.get_rng_state()
+    without = pooler == "multilayer" and kernel == "eager"  # other kernels are counted by eager, other heads are less
+    for memory in (flops.REAL_BYTES, 0)[: 1 + without]:
+        monkeypatch.setattr(flops, "REAL_BYTES", memory)
+        assert training_flops(cfg).of(Work().plus(run), Work().plus(spared)) == counter.get_total_flops()
+    assert torch.equal(torch.get_rng_state(), state), "counting draws nothing"
+
+
+def test_a_forward_pass_costs_two_operations_for_each_weight_and_token(compose_cell):
+    cfg = compose_cell("eos", "causal")
+    encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
+    base = sum(p.numel() for n, p in encoder.backbone.named_parameters() if p.dim() == 2 and "embed" not in n)
+    add_lora(encoder.backbone, cfg["lora"], seed=0)
+    adapter = sum(p.numel() for p in encoder.parameters() if p.requires_grad)
+    forward = training_flops(cfg).forward
+    assert forward.token == 2 * (base + adapter)
+    assert forward.square == 2 * 2 * 32 * 3  # two products of [T, T] with width 32 in three layers
+
+
+@pytest.mark.parametrize("attn", ["bi", "bi_last"])
+def test_attention_costs_the_same_whatever_it_sees(compose_cell, attn):
+    """tests/contract rests on this, which counts the FLOPs of a pooler's settings once."""
+    cfg = compose_cell("multilayer", attn)
+    assert training_flops(cfg) == training_flops({**cfg, "attn": {"name": "causal"}})
+
+
+def test_work_adds_up():
+    work = Work().plus([[10, 10], [20]]).plus([[5, 5, 5]])
+    assert work == Work(chunks=3, texts=6, tokens=55, squares=2 * 100 + 400 + 3 * 25)
+
+
+@pytest.mark.parametrize("memory", [flops.REAL_BYTES, 0])
+def test_a_token_pays_for_the_experts_that_it_is_sent_to(compose_cell, monkeypatch, tmp_path, memory):
+    sizes = {"hidden_size": 32, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"num_key_value_heads": 4, "num_experts": 8, "num_experts_per_tok": 2, "vocab_size": 64}
+    AutoModel.from_config(OlmoeConfig(**sizes, eos_token_id=1)).save_pretrained(tmp_path)
+    monkeypatch.setattr(flops, "REAL_BYTES", memory)
+    cfg = compose_cell("eos", "causal", f"model.path={tmp_path}", "lora.targets=[q_proj,v_proj]")
+    attention, router, expert, adapter = 4 * 32 * 32, 8 * 32, 3 * 32 * 16, 2 * 2 * 16 * 32
+    forward = training_flops(cfg).forward
+    assert forward.token == 2 * 2 * (attention + router + 2 * expert + adapter)

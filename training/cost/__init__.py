@@ -1,1 +1,0 @@
-"""The cost of a run: memory before it starts, floating-point operations as it goes on."""
