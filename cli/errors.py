@@ -1,6 +1,7 @@
 """Errors that a user can correct: one line that names the fault, its place and its remedy; exit code 2."""
 
 import errno
+import json
 import os
 import re
 import select
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 UNREAD = 141  # what a shell says of a program that SIGPIPE ended
@@ -44,6 +46,30 @@ def disk_fault(error: BaseException) -> str:
     match = re.search(r"\(os error (\d+)\)", str(error))
     number = error.errno if isinstance(error, OSError) else int(match[1]) if match else None
     return os.strerror(number) if number is not None and number in OF_DISKS else ""
+
+
+@contextmanager
+def reading(path: Path | str, remedy: str = "") -> Iterator[None]:
+    """Make one line that names the file of any exception of the block, which reads `path`; a `UserError` passes.
+
+    Of broken JSON the line holds the number too. remedy: a sentence.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{_place(path, error)}. {remedy}".strip()) from error
+
+
+def _place(path: Path | str, error: Exception) -> str:
+    """The file, of broken JSON its line, and what is wrong with it."""
+    if isinstance(error, FileNotFoundError):
+        return f"There is no file {path}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"{path}, line {error.lineno}: not valid JSON ({error.msg})"
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error).strip() or type(error).__name__
+    return f"{path} cannot be read: {why.splitlines()[0][:300].rstrip('. :')}"
 
 
 def of_the_network(error: BaseException) -> bool:

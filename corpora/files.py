@@ -1,22 +1,20 @@
 """`data=jsonl`: triples from files of the user's own, in the order in which they are named."""
 
 import csv
-import io
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from corpora.triples import BadRecordError, GradedReader, RecordReader, Triple, TripleMaker
-from records.foreign_files import check_file, check_unpacked, damage_named, lines_of, open_bytes
 
 REMEDY = "Name another file in its place."
 Row = dict[str, Any]
 Rows = Iterator[tuple[int, Row]]
 LONGEST_CELL = 2**28  # csv's own limit of 128 KiB is less than a document
-ROWS_AT_A_TIME = 256  # of a parquet file, where a value that is stored once may stand in every row
 
 
 def rows(path: Path) -> Rows:
@@ -25,15 +23,13 @@ def rows(path: Path) -> Rows:
     reader = READERS.get(kind(path))
     if reader is None:
         raise UserError(f"{path} is of no known kind. Give .jsonl or .csv (each also .gz) or .parquet.")
-    with damage_named(path):
+    with reading(path, REMEDY):
         yield from reader(path)
 
 
 def kind(path: Path) -> str:
     """Return the extension that names the format: ".jsonl" of "a.jsonl.gz"."""
-    name = path.name.lower()
-    bare = name.removesuffix(".gz")
-    return Path(bare).suffix if bare == name or not bare.endswith(".parquet") else ".gz"
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def stem(path: Path) -> str:
@@ -41,74 +37,52 @@ def stem(path: Path) -> str:
     return path.name.removesuffix(".gz").rsplit(".", 1)[0]
 
 
+def text_of(path: Path) -> TextIO:
+    """Open a file as text in UTF-8; .gz is unpacked, ends of lines stay as they are."""
+    unpacked: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    return unpacked(path, "rt", encoding="utf-8-sig", newline="")
+
+
 def _jsonl(path: Path) -> Rows:
-    for number, line in enumerate(lines_of(path, REMEDY), 1):
-        if line.isspace():
-            continue
-        place = f"{path}, line {number}"
-        try:
-            row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except UnicodeDecodeError as error:
-            raise UserError(f"{place} is not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{place} is not JSON ({error}). Write one JSON object a line.") from error
-        if not isinstance(row, dict):
-            raise UserError(f"{place} is not a JSON object. Write one JSON object a line.")
-        yield number, row
+    with text_of(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if line.isspace():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise UserError(f"{path}, line {number} is not JSON ({error}). Write one object a line.") from error
+            if not isinstance(row, dict):
+                raise UserError(f"{path}, line {number} is not a JSON object. Write one object a line.")
+            yield number, row
 
 
 def _csv(path: Path) -> Rows:
     csv.field_size_limit(LONGEST_CELL)
-    with open_bytes(path, REMEDY) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+    with text_of(path) as text:
         table = csv.DictReader(text, strict=True)
-        try:
-            for row in table:
-                place = f"{path}, line {table.line_num}"
-                if None in row:
-                    raise UserError(f"{place} has more cells than the first line. Quote cells with commas.")
-                yield table.line_num, {k: _cell(v, place) for k, v in row.items()}
-        except csv.Error as error:
-            raise UserError(f"{path}, line {table.reader.line_num} is not CSV ({error}). Mend its quotes.") from error
-        except UnicodeDecodeError as error:
-            line = table.reader.line_num
-            raise UserError(f"{path} is not UTF-8 after line {line} ({error.reason}). Save it as UTF-8.") from error
+        for row in table:
+            if None in row:
+                raise UserError(f"{path}, line {table.line_num} has more cells than the first line. Quote its commas.")
+            place = f"{path}, line {table.line_num}"
+            yield table.line_num, {column: _cell(value, place) for column, value in row.items()}
 
 
 def _cell(value: str | None, place: str) -> Any:
     """A cell as a value: nothing where it is empty, a list where it holds a JSON list of texts."""
-    if value and value[0] == "[" and value[-1] == "]":
-        if value.startswith('["'):
-            try:
-                return json.loads(value)
-            except ValueError as error:
-                raise UserError(f"{place} has a list that is not JSON ({error}). Mend it.") from error
-        if value.startswith("['"):
-            raise UserError(f'{place} has a list in Python\'s spelling. Write it as JSON: ["a", "b"].')
+    if value and value.startswith(('["', "['")) and value.endswith("]"):
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise UserError(f'{place} has a list that is not JSON. Write it as JSON: ["a", "b"].') from error
     return value or None
 
 
 def _parquet(path: Path) -> Rows:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise UserError(f"{path} needs pyarrow. Install it: pip install pyarrow.") from error
-    check_file(path, REMEDY)
-    number = size = 0
-    try:
-        for batch in parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_A_TIME):
-            read = batch.to_pylist()
-            size += sum(len(value) for row in read for value in row.values() if isinstance(value, str))
-            check_unpacked(path, size)
-            for row in read:
-                number += 1
-                yield number, row
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}, after row {number} is not UTF-8 ({error.reason}). Write its texts as UTF-8."
-        ) from error
-    except pyarrow.ArrowException as error:
-        raise UserError(f"{path} is not a whole parquet file ({str(error).splitlines()[0]}). Write it anew.") from error
+    from pyarrow import parquet
+
+    records = (row for batch in parquet.ParquetFile(path).iter_batches() for row in batch.to_pylist())
+    yield from enumerate(records, 1)
 
 
 READERS: dict[str, Callable[[Path], Rows]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}

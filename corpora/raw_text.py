@@ -1,16 +1,14 @@
 """Raw text for `objective=mntp` and `objective=simcse`: each text is its own positive."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
-from corpora.files import REMEDY, data_files, rows, stem
+from cli.errors import UserError, reading
+from corpora.files import REMEDY, data_files, rows, stem, text_of
 from corpora.hub import columns_of, load_split
 from corpora.readers import docstring_sources, function_of, read_once
 from corpora.triples import Triple
-from records.foreign_files import lines_of
 
 Config = dict[str, Any]
 
@@ -81,14 +79,8 @@ def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    for number, line in enumerate(lines_of(path, REMEDY), 1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}, line {number} is not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
-        if "\0" in text:
-            raise UserError(f"{path}, line {number} holds a zero byte, so it is no text. {REMEDY}")
-        yield from map(str.strip, io.StringIO(text, newline=None))
+    with reading(path, REMEDY), text_of(path) as lines:
+        yield from map(str.strip, lines)
 
 
 def _column(path: Path, column: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.precision import use_autocast
 from encoders.quantised import quantisation, same_in_evaluation
-from records.foreign_files import check_file, read_object
+from records.foreign_files import read_object
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 ANEW = "Download it anew, or save it anew with save_pretrained()"
@@ -43,9 +43,6 @@ def model_path(path: str | None, weights: bool = True) -> str:
 def _check_folder(folder: Path, needs_weights: bool) -> None:
     if not (folder / "config.json").exists():
         raise UserError(f"The model folder {folder} has no config.json. Save the model with save_pretrained().")
-    for ending in ("*.json", "*.safetensors"):
-        for file in sorted(folder.glob(ending)):
-            check_file(file, f"{ANEW}.")
     for index in folder.glob("*.safetensors.index.json") if needs_weights else ():
         names = read_object(index, f"{ANEW}.").get("weight_map")
         if not isinstance(names, dict) or any(Path(str(name)).name != name for name in names.values()):

@@ -1,7 +1,7 @@
 """Rows of a csv: long or wide, plain or .gz."""
 
 import csv
-import io
+import gzip
 import math
 import re
 from pathlib import Path
@@ -9,8 +9,7 @@ from pathlib import Path
 from analysis.manifests.designs import Design, Row, ScoreSource
 from analysis.names import suggest
 from analysis.scores.task_types import known_types
-from cli.errors import UserError
-from records.foreign_files import damage_named, open_bytes
+from cli.errors import UserError, reading
 
 # Columns of published tables that are no tasks: counts, means, ranks, remarks on the model.
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
@@ -46,12 +45,10 @@ def read_csv(path: Path, own_types: dict[str, str], factors: tuple[str, ...] = (
 
 def _load(path: Path) -> tuple[list[str], Cells]:
     """Return the header and (line number, cells) of every line that is not blank."""
-    try:
-        with damage_named(path), io.TextIOWrapper(open_bytes(path, REMEDY), "utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} cannot be read as a csv: {error}. {REMEDY}") from error
+    unpacked = gzip.open if path.suffix == ".gz" else open
+    with reading(path, REMEDY), unpacked(path, "rt", encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
     if len(lines) < 2:
         raise UserError(f"{path} holds no scores. It needs a header and at least one line below it.")
     width = len(lines[0][1])

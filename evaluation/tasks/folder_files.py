@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from corpora.files import rows
-from records.foreign_files import check_file
 
 LARGEST = 10**300  # of a number: an int of more digits is no float
 Check = Callable[[Any], str]  # returns what is wrong with a value, or ""
@@ -72,21 +71,13 @@ def refuse_many(lost: Sequence[str], total: int, what: str) -> None:
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
     """Yield line, query, document and grade of each line below the header."""
     need = "query-id, corpus-id and a whole score, tab-separated"
-    if not path.exists():
-        raise UserError(f"There is no {path}. A Retrieval folder needs it: {need}.")
-    check_file(path, f"A Retrieval folder needs it: {need}.")
-    try:
-        with path.open(encoding="utf-8", newline="") as lines:
-            for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
-                if number == 1 and cells[-1:] == ["score"]:
-                    continue
-                if len(cells) != 3 or not WHOLE.fullmatch(cells[2]):
-                    raise UserError(f"{path}, line {number}: needs {need}. Mend the line.")
-                yield number, cells[0], cells[1], int(cells[2])
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: {error.reason}. Save it as UTF-8.") from error
-    except csv.Error as error:
-        raise UserError(f"{path} is no tab-separated text: {error}. Write it anew.") from error
+    with reading(path, f"A Retrieval folder needs it: {need}."), path.open(encoding="utf-8", newline="") as lines:
+        for number, cells in enumerate(csv.reader(lines, delimiter="\t"), start=1):
+            if number == 1 and cells[-1:] == ["score"]:
+                continue
+            if len(cells) != 3 or not WHOLE.fullmatch(cells[2]):
+                raise UserError(f"{path}, line {number}: needs {need}. Mend the line.")
+            yield number, cells[0], cells[1], int(cells[2])
 
 
 def string(value: Any) -> str:

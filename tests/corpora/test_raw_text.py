@@ -89,7 +89,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path, how, name):
     rows = "".join(json.dumps({"text": line}) + "\n" for line in numbers.splitlines())
     text = {"a.txt.gz": numbers, "a.jsonl.gz": rows, "a.csv.gz": f"text\n{numbers}"}[name]
     (tmp_path / name).write_bytes(damaged(text.encode())[how])
-    with pytest.raises(UserError, match=rf"{name} is a damaged gzip file .*Compress or download it anew"):
+    with pytest.raises(UserError, match=rf"{name} cannot be read: "):
         read_texts(data("data=text", f"data.path='{tmp_path / name}'"), "")
 
 
