@@ -101,7 +101,7 @@ def test_a_broken_gz_is_no_trace(tmp_path, read_words, how):
     packed = gzip.compress(WIDE.encode() + b"".join(b"m%d,0.%d,0.5\n" % (i, i * i) for i in range(2000)))
     flipped = bytes(255 - b for b in packed[500:540])
     path.write_bytes(packed[:-12] if how == "cut" else packed[:500] + flipped + packed[540:])
-    with pytest.raises(UserError, match="is a damaged gzip file"):
+    with pytest.raises(UserError, match="cannot be read"):
         read_words(f"scores={path}")
 
 
