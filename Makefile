@@ -26,8 +26,8 @@ NUMBERS := $(shell seq 0 $$(( $(SEEDS) - 1 )))
 comma := ,
 list   = [$(subst $() ,$(comma),$(strip $(1)))]
 OWN    = "models=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))"
-PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(cell)/seed=$(seed)" \
-    "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed=$(seed)@*"))
+PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(cell)/seed$(seed)" \
+    "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
 .PHONY: study llm2vec designs report test unit floors lint
@@ -54,8 +54,8 @@ llm2vec: $(VENV)/.installed ## LLM2Vec on the embedded default: MNTP, SimCSE, th
 	$(RUN) train.py sweep=llm2vec_mntp $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=llm2vec_simcse $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=llm2vec $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed=*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
-	$(RUN) evaluate.py run="$$RUNS/llm2vec,stages=*/*/seed=*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
+	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
+	$(RUN) evaluate.py run="$$RUNS/llm2vec+stages-*/*/seed*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
 	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
 
 # One process a seed; what is finished is skipped, so each of these lines may be given again. All that designs differ in is
@@ -67,15 +67,15 @@ designs: $(VENV)/.installed ## every published design on the embedded default: t
 	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[$(FACTORS)] allow=[lora.targets] against=eos-causal \
 	    out="$$RUNS/designs/tables" report=true
 
-# The designs' folders; those of the stages (designs,objective=mntp) hold no design.
-own = "'$$RUNS/designs$(1)/*/seed=$(2)'"
+# The designs' folders; those of the stages (designs+objective-mntp) hold no design.
+own = "'$$RUNS/designs$(1)/*/seed$(2)'"
 $(NUMBERS:%=designs-%): designs-%:
 	$(RUN) train.py sweep=llm2vec_mntp study=designs attn=bi seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=llm2vec_simcse study=designs attn=bi stages=mntp seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py design=echo_long study=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
 	$(RUN) train.py sweep=designs_moe seed=$* runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) evaluate.py run=[$(call own,,$*),$(call own,$(comma)[!o]*,$*),$(call own,$(comma)objective.*,$*)] benchmark=docs \
+	$(RUN) evaluate.py run=[$(call own,,$*),$(call own,+[!o]*,$*),$(call own,+objective.*,$*)] benchmark=docs \
 	    results="$$RUNS/designs/scores" progress=false
 
 test: $(VENV)/.tools ## all tests, offline, in one session, which imports and makes what they share once

@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from cli.compose import options
 from cli.errors import UserError
 
-OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir")  # runs/a/b/seed=0 holds a "="
+OF_TRAIN = ("data.path", "data.sources.*.path", "runs_dir", "cache_dir")
 OF_EVALUATE = ("run", "foreign", "tasks_dir", "results", "runs_dir", "cache_dir")
 LISTS = ("lineage", "lora.start")  # of files; one without brackets is a list of one
 LEFT_ALONE = ("[", "'", '"', "choice(")  # a list, quoted already, a sweep over data sets
@@ -35,14 +35,14 @@ def as_typed(words: Iterable[str], keys: Sequence[str]) -> list[str]:
 
     `data.path=a.jsonl.gz,b.jsonl` means two files of one data set; unquoted, Hydra reads a sweep over two data sets
     (write `data.path=choice(a.jsonl,b.jsonl)` with -m for that), and stumbles over spaces and brackets in names.
-    Several stages are a list in quotes: `lineage=["runs/a/seed=0","runs/b/seed=0"]`.
+    Several stages are a list in quotes: `lineage=["runs/a/seed0","runs/b/seed0"]`.
     """
     return [_as_typed(word, keys) for word in words]
 
 
 def _as_typed(word: str, keys: Sequence[str]) -> str:
     key, equals, value = word.partition("=")
-    of_a_folder = "=" in value and "(" not in value and not value.startswith("{")  # model.path=runs/a/b/seed=0/export
+    of_a_folder = "=" in value and "(" not in value and not value.startswith("{")  # model.path=runs/a/b/seed0/export
     typed = of_a_folder or any(fnmatchcase(key, pattern) for pattern in (*keys, *LISTS))
     if not typed or not equals or value in ("", "null") or value.startswith(LEFT_ALONE):
         return word

@@ -25,9 +25,9 @@ MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .j
 
 
 def revision(candidate: Candidate, fingerprint: str, instructions: Instructions) -> str:
-    """Return `seed=<n>@<8 hex of the encoder's fingerprint>`, and which instructions where there are any."""
+    """Return `seed<n>@<8 hex of the encoder's fingerprint>`, and which instructions where there are any."""
     label = f"-{instructions.label}" if instructions.label else ""
-    return f"seed={candidate.manifest['seed']}@{fingerprint[:8]}{label}"
+    return f"seed{candidate.manifest['seed']}@{fingerprint[:8]}{label}"
 
 
 def model_folder(candidate: Candidate) -> Path:
@@ -111,7 +111,7 @@ def same_encoder(folder: Path, task: Any, record: dict[str, Any]) -> Path | None
     The start of a design without parameters of its own is one encoder for all seeds.
     """
     name, (_, _, encoder) = task.metadata.name, folder.name.partition("@")
-    for other in sorted(folder.parent.glob("seed=*@*")):
+    for other in sorted(folder.parent.glob("seed*@*")):
         if other != folder and other.name.partition("@")[2] == encoder:
             theirs = written_record(other)
             alike = all(theirs.get(key) == record[key] for key in OF_A_SCORE)

@@ -29,7 +29,7 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """`<study>/<pooler>-<attn>/seed=<n>`."""
+        """`<study>/<pooler>-<attn>/seed<n>`."""
         return "/".join(self.folder.absolute().parts[-3:])
 
     @property
@@ -170,7 +170,7 @@ def check_base(stages: Sequence[Stage], fingerprints: Mapping[str, str]) -> None
 
 
 def label(stages: Sequence[Stage], seed: int) -> str:
-    """Return `mntp-1a2b3c4d+simcse-5e6f7a8b`: objective and settings of each stage, for the names of run folders.
+    """Return `mntp-1a2b3c4d_simcse-5e6f7a8b`: objective and settings of each stage, for the names of run folders.
 
     The same for all seeds of a study whose stages have the seed of the run; another seed is named.
     """
@@ -181,8 +181,8 @@ def label(stages: Sequence[Stage], seed: int) -> str:
         if settings.pop("lora.start", None):
             settings["lora.start"] = [fact["run"].rpartition("/")[0] for fact in stage.manifest["start"]]
         other = stage.manifest["seed"]
-        names.append(f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'@{other}'}")
-    return "+".join(names)
+        names.append(f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'.{other}'}")
+    return "_".join(names)
 
 
 def _matches(word: str) -> list[Path]:

@@ -63,7 +63,7 @@ def logged(folder: Path, column: str) -> list[float]:
     folder: of the run; column: "loss", or another that each step has. Empty where nothing was logged.
     """
     values: dict[int, float] = {}
-    attempts = folder.glob("logs/attempt=*/metrics.csv")
+    attempts = folder.glob("logs/attempt*/metrics.csv")
     for path in sorted(attempts, key=lambda path: int(path.parent.name.partition("=")[2])):
         with path.open(encoding="utf-8", newline="") as file:
             values |= {int(row["step"]): float(row[column]) for row in csv.DictReader(file) if row.get(column)}

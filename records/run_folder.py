@@ -1,4 +1,4 @@
-"""The folder of a run, <runs_dir>/<study>/<pooler>-<attn>/seed=<n>, and the runs that may use it."""
+"""The folder of a run, <runs_dir>/<study>/<pooler>-<attn>/seed<n>, and the runs that may use it."""
 
 import hashlib
 import json
@@ -65,14 +65,14 @@ def run_folder(config: dict[str, Any], choices: Mapping[str, str | None], fixed:
     """Return the folder of a configuration. choices: Hydra's group choices ({"model": "tiny", ...}).
 
     The study's name is followed by every group and key that differs from the defaults, so that two runs that
-    differ in any key never share a folder: `embedded,lora.r=8`. fixed: words that belong to the study itself, as
+    differ in any key never share a folder: `embedded+lora.r-8`. fixed: words that belong to the study itself, as
     `fixed_words` returns them; they are its defaults and are not named. A run that has all of them in its folder's
     name already is found there. Raises `UserError` for a study that has no name.
     """
     check_study(config)
-    cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed={config['seed']}")
+    cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed{config['seed']}")
     names = [
-        _path_safe(",".join([config["study"], *_deviations(config, choices, w)]))
+        _path_safe("+".join([config["study"], *_deviations(config, choices, w)]))
         for w in dict.fromkeys([(), tuple(fixed)])
     ]
     folders = [RunFolder(Path(config["runs_dir"]) / name / cell) for name in names]
@@ -80,9 +80,9 @@ def run_folder(config: dict[str, Any], choices: Mapping[str, str | None], fixed:
 
 
 def whole_study(folder: Path, study: str) -> str:
-    """Return a study's name with what deviates from the defaults, as its folder has it: `embedded,lora.r=8`."""
+    """Return a study's name with what deviates from the defaults, as its folder has it: `embedded+lora.r-8`."""
     name = folder.absolute().name
-    return name if name.startswith(f"{study},") else study
+    return name if name.startswith(f"{study}+") else study
 
 
 def model_name(study: str, cell: str) -> str:
@@ -112,13 +112,13 @@ def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed
     if any(k.startswith("data@") for k in members):  # what a mix takes for its sources, unless it is told otherwise
         of_mix = choices_of([*fixed, *parents, f"data={members['data']}"])
         implied = {**implied, **{k: v for k, v in of_mix.items() if k.startswith("data@")}}
-    named = [f"{k}={v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
+    named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
     place += [f"seed={config['seed']}", *(word for word in fixed if word.partition("=")[0] not in choices)]
     base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in members.items()), *place])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
-    return named + [f"{k}={_runs(config, k) if k in OTHER_RUNS else short(mine.get(k))}" for k in keys]
+    return named + [f"{k}-{_runs(config, k) if k in OTHER_RUNS else short(mine.get(k))}" for k in keys]
 
 
 def _runs(config: dict[str, Any], key: str) -> str:
@@ -147,13 +147,13 @@ def _choices(overrides: tuple[str, ...]) -> dict[str, str | None]:
 def short(value: Any) -> str:
     """Return the value of a key as the names of studies have it."""
     if isinstance(value, list):
-        return "+".join(map(short, value))
+        return ",".join(map(short, value))
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def _path_safe(name: str) -> str:
     """Replace what a folder name must not hold; cut long names, a hash keeping them distinct."""
-    safe = re.sub(r"[^\w.,=+-]", "_", name)
+    safe = re.sub(r"[^\w.+-]", "_", name)
     if safe == name and len(safe) <= LONGEST_NAME:
         return safe
     return f"{safe[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -83,7 +83,7 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
         if same != design:
             raise UserError(f"The designs {same} and {design} are the same runs, in {folder}. Leave one out.")
         for seed in dict.fromkeys(seeds):
-            run, name = str(folder / f"seed={seed}"), f"{design} seed {seed}"
+            run, name = str(folder / f"seed{seed}"), f"{design} seed {seed}"
             train = ("train.py", *typed, f"seed={seed}", "trainer.progress=lines")
             training.append(Job(f"train {name}", train, run=run))
             evaluate = ("evaluate.py", f"run={run}", *words.evaluate, "progress=false")

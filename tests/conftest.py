@@ -121,7 +121,7 @@ def mixse_run(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
     words = [f"trainer.{w}" for w in words] + ["logging.tensorboard=false", "objective.warmup=1"]
     words += ["data=jsonl", f"data.path='{write_triples(folder / 'triples.jsonl')}'", "data.validation=4"]
     words += ["adapter=mixse", "adapter.experts=3", "adapter.trains=experts", "adapter.lr=1e-1", "objective.lr=2e-2"]
-    cfg, run = compose_cell("mean", "bi", *words), folder / "joint" / "mean-bi" / "seed=0"
+    cfg, run = compose_cell("mean", "bi", *words), folder / "joint" / "mean-bi" / "seed0"
     train_run(cfg, RunFolder(run))
     return run, cfg
 

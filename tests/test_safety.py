@@ -117,7 +117,7 @@ def test_a_manifest_alone_executes_no_code(tmp_path, compose_cell, small_model):
 
     cfg = compose_cell("mean", "bi")
     cfg["model"]["trust_remote_code"] = True
-    folder = tmp_path / "s" / "mean-bi" / "seed=0"
+    folder = tmp_path / "s" / "mean-bi" / "seed0"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps(seal(manifest("mean", "bi", _config=cfg))))
     assert read_object(folder / "manifest.json", "")["config"]["model"]["trust_remote_code"] is True

@@ -13,7 +13,7 @@ from tests.triples import write_triples
 TRAIN = "train.py model.path=base pooler=multilayer attn=bi lora.dropout=0.1 data=jsonl data.path=pairs.jsonl"
 TRAIN += " trainer.max_steps=2 trainer.global_batch_size=8 trainer.progress=false logging.tensorboard=false"
 TRAIN += " data.validation=4 objective.warmup=1 max_length=32 accelerator=cpu runs_dir=runs study=two"
-SCORE = "evaluate.py run=runs/two/multilayer-bi/seed=0 tasks_dir=tasks progress=false"
+SCORE = "evaluate.py run=runs/two/multilayer-bi/seed0 tasks_dir=tasks progress=false"
 ELSEWHERE = ("tests", "docs", ".ci", "benchmarks", "assets", "analysis", "representation")
 
 
@@ -44,7 +44,7 @@ def test_two_clones_train_and_score_to_equal_bytes(small_model, tmp_path):
         for command in (TRAIN, SCORE):
             done = start(*command.split(), cwd=tree)
             assert done.returncode == 0, done.stderr[-3000:]
-        run = tree / "runs" / "two" / "multilayer-bi" / "seed=0"
+        run = tree / "runs" / "two" / "multilayer-bi" / "seed0"
         manifest = json.loads((run / "manifest.json").read_text())
         (scores,) = (tree / "runs" / "two" / "scores").rglob("Graded.json")
         kept = {name: (run / name).read_bytes() for name in manifest["files"]}

@@ -243,7 +243,7 @@ def loggers(config: Config, folder: Path) -> list[Logger]:
     Any other of Lightning's is named by `logging.logger`, with its arguments in `logging.settings`. Raises `UserError`
     where there is no such class, or it does not take them.
     """
-    chosen, attempt = config["logging"], f"attempt={len(list((folder / 'logs').glob('attempt=*')))}"
+    chosen, attempt = config["logging"], f"attempt{len(list((folder / 'logs').glob('attempt*')))}"
     writers: list[Logger] = [CSVLogger(folder, name="logs", version=attempt)] if chosen["csv"] else []
     if chosen["tensorboard"]:
         writers.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))

@@ -15,7 +15,7 @@ pooled. allow: other keys that may differ all the same; a key covers what lies b
 
 examples:
   python -m analysis.control runs/embedded
-  python -m analysis.control 'runs/embedded*/*/seed=*' factors=[pooler,attn,pooler.tokens]
+  python -m analysis.control 'runs/embedded*/*/seed*' factors=[pooler,attn,pooler.tokens]
   python -m analysis.control runs/embedded allow=[threads,versions]
 
 exit code: 0 controlled, 2 not controlled or something that you can mend (one line says what)."""

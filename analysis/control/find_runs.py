@@ -14,7 +14,7 @@ from analysis.scores.mteb_results import OURS, RUNNING, missing
 from cli.errors import UserError
 
 Named = list[tuple[str, Run]]  # (model, run)
-RUN_NAME = re.compile(r"seed=\d+$")
+RUN_NAME = re.compile(r"seed\d+$")
 # keys that only the copy with the scores has, or that evaluate.py writes again in it
 OF_THE_COPY = ("evaluation", "manifest_sha256", "study")
 
@@ -66,7 +66,7 @@ def _folders(words: Iterable[str]) -> list[Path]:
         if not matches:
             raise UserError(f"{word}: there is no such folder. Give run folders, a study's folder, or globs of them.")
         places += [p for match in matches for p in ([match] if match.is_dir() else [match.parent])]
-    inside = [p for place in places for p in (place, *sorted(place.rglob("seed=*"))) if p.is_dir()]
+    inside = [p for place in places for p in (place, *sorted(place.rglob("seed*"))) if p.is_dir()]
     return [p for p in dict.fromkeys(inside) if RUN_NAME.match(p.name) or OURS.match(p.name)]
 
 

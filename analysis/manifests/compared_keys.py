@@ -100,7 +100,7 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
     if factor in ("lineage", *STARTS):  # what was done before, not where it lies
         before = manifest.get(STARTS.get(factor, factor)) or ()
         runs = [run["objective"] for run in before] if factor == "lineage" else _without_seeds(before)
-        return "+".join(runs) or (_drawn(manifest) if factor == "adapter.experts" else "") or "none"
+        return ",".join(runs) or (_drawn(manifest) if factor == "adapter.experts" else "") or "none"
     value: Any = manifest["config"]
     for part in factor.split("."):
         if not isinstance(value, dict) or part not in value:

@@ -18,8 +18,8 @@ from analysis.settings import Settings
 from cli.errors import UserError
 
 NOT_SCORES = ("model_meta.json", "manifest.json", "tasks.json", "experiment_params.json")
-SEED = re.compile(r"seed=(\d+)(?:@.*)?$")
-OURS = re.compile(r"seed=\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the folder of a run's scores
+SEED = re.compile(r"seed(\d+)(?:@.*)?$")
+OURS = re.compile(r"seed\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the folder of a run's scores
 RUNNING = "running"
 
 

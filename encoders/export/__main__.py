@@ -24,8 +24,8 @@ usage: python -m encoders.export run=<run folder> to=<folder> [key=value ...]
 The vectors of the folder are compared with the run's before it appears.
 
 examples:
-  python -m encoders.export run=runs/embedded/mean-bi/seed=0 to=exported/mean-bi
-  python -m encoders.export run=runs/embedded/multilayer-bi/seed=0 to=exported/model5 scores=runs/embedded/scores
+  python -m encoders.export run=runs/embedded/mean-bi/seed0 to=exported/mean-bi
+  python -m encoders.export run=runs/embedded/multilayer-bi/seed0 to=exported/model5 scores=runs/embedded/scores
 """
 LEAST_COSINE = 0.99999
 CHOICES = {"adapter": ("merged", "beside"), "onnx": ("false", "true")}  # the first is the default

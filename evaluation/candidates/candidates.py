@@ -179,9 +179,9 @@ def _zero_shot(cfg: Config) -> Candidate:
     length = cfg["max_length"]
     usual = flat(plain(composed("evaluate"))) | {"max_length": cfg.get("text_length", length)}
     chosen = flat({"max_length": length, "token_choice": cfg.get("token_choice", {})})
-    differing = [f",{key}={short(value)}" for key, value in chosen.items() if value != usual[key]]
-    study = "".join([cfg["study"], *differing]) + (f",template={template}" if template != DEFAULT.name else "")
-    study += f",lineage={label(stages, cfg['seed'])}" if stages else ""
+    differing = [f"+{key}-{short(value)}" for key, value in chosen.items() if value != usual[key]]
+    study = "".join([cfg["study"], *differing]) + (f"+template-{template}" if template != DEFAULT.name else "")
+    study += f"+lineage-{label(stages, cfg['seed'])}" if stages else ""
     manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
     if stages:
         manifest["lineage"] = [stage.facts for stage in stages]
@@ -219,7 +219,7 @@ def _match(pattern: str) -> list[Path]:
     folders = [p for p in paths if p.is_dir() and "scores" not in p.parts]
     if not folders:
         raise UserError(
-            f"No run folder matches {pattern}. Give run=<runs_dir>/<study>/<pooler>-<attn>/seed=<n>, or train first."
+            f"No run folder matches {pattern}. Give run=<runs_dir>/<study>/<pooler>-<attn>/seed<n>, or train first."
         )
     return folders
 

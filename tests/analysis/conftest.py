@@ -46,7 +46,7 @@ class Study:
         """Write the scores and the manifest of one run. changes: as `manifests.manifest` takes them."""
         pooler, attn = design.split("-")
         model = f"{study}__{design}" + ("" if trained else "-untrained")
-        folder = self.root / "results" / model / f"seed={seed}@{zlib.crc32(model.encode()):08x}"
+        folder = self.root / "results" / model / f"seed{seed}@{zlib.crc32(model.encode()):08x}"
         for task, score in scores.items():
             write_task(folder, task, score)
         value = manifest(pooler, attn, seed, **{"_study": study, "_evaluation": evaluation(list(scores)), **changes})

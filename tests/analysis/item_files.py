@@ -6,7 +6,7 @@ import json
 def item_files(study, values, statistic="ndcg_at_10", truth=None, *, task="Retrieval0", seed=0, features=None):
     """Write the items of one task for designs -> values: scores, or predictions where there is a truth."""
     for design, own in values.items():
-        (folder,) = study.root.glob(f"results/s__{design}/seed={seed}@*")
+        (folder,) = study.root.glob(f"results/s__{design}/seed{seed}@*")
         place = study.root / "predictions" / folder.parent.name / folder.name
         place.mkdir(parents=True, exist_ok=True)
         entry = {"statistic": statistic, "ids": [f"q{k}" for k in range(len(own))]}

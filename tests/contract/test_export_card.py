@@ -19,7 +19,7 @@ from records.run_folder import RunFolder
 
 def test_scores_stand_in_the_card_as_mteb_writes_them(awake_run, tmp_path):
     run, scores, results = awake_run("eos", "bi"), tmp_path / "scores", []
-    place = scores / "results" / "tests__eos-bi" / "seed=0@1"
+    place = scores / "results" / "tests__eos-bi" / "seed0@1"
     for name, main_score in (("STS12", 0.25), ("NFCorpus", 0.5), ("Banking77Classification", 0.75)):
         entry = {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": main_score}
         kept = {"dataset_revision": get_task(name).metadata.revision, "task_name": name, "mteb_version": "2"}
@@ -52,7 +52,7 @@ def _figures(card, folder):
 
 def test_the_loss_of_a_run_stands_in_the_card(awake_run, tmp_path):
     """Drawn as logged: each step, and the running mean, against the literal one."""
-    log, losses = awake_run("eos", "bi") / "logs" / "attempt=0" / "metrics.csv", [4.0, 3.0, 2.5, 2.0, 1.5, 1.0]
+    log, losses = awake_run("eos", "bi") / "logs" / "attempt0" / "metrics.csv", [4.0, 3.0, 2.5, 2.0, 1.5, 1.0]
     log.parent.mkdir(parents=True)
     log.write_text("".join(["loss,step\n", *(f"{loss},{step}\n" for step, loss in enumerate(losses))]))
     said = write_figures(log.parents[2], {}, tmp_path)

@@ -90,7 +90,7 @@ def test_who_wrote_a_configuration_does_not_count(small_model, tmp_path):
 
 def test_a_stage_of_an_edited_configuration_is_refused(edited):
     before, after = (base_fingerprints({"path": str(path)}) for path in edited)
-    stage = Stage(Path("runs/s,mntp/mean-bi/seed=0"), {**before, "config": {"model": {"path": "base"}}}, "0" * 64)
+    stage = Stage(Path("runs/s,mntp/mean-bi/seed0"), {**before, "config": {"model": {"path": "base"}}}, "0" * 64)
     check_base([stage], before)
     with pytest.raises(UserError, match=r"trained on another configuration of the base model \(base_config_sha256\)"):
         check_base([stage], after)

@@ -13,7 +13,7 @@ from records.manifest import MANIFEST_VERSION, sealed
 
 
 def make_run(root: Path, cell: str = "eos-causal", seed: int = 0, **changes) -> Path:
-    folder = root / "embedded" / cell / f"seed={seed}"
+    folder = root / "embedded" / cell / f"seed{seed}"
     folder.mkdir(parents=True)
     pooler, attn = cell.split("-")
     manifest = {"study": "embedded", "pooler": pooler, "attn": attn, "seed": seed, "status": "finished",
@@ -30,7 +30,7 @@ def ask(**keys) -> list:
 def test_a_glob_finds_runs_in_path_order(tmp_path: Path) -> None:
     for cell in ("mean-bi", "eos-causal"):
         make_run(tmp_path, cell)
-    found = ask(run=f"{tmp_path}/*/*/seed=*")
+    found = ask(run=f"{tmp_path}/*/*/seed*")
     assert [c.name for c in found] == ["embedded/eos-causal", "embedded/mean-bi"]
     assert {c.results for c in found} == {tmp_path / "embedded" / "scores"}
 
@@ -67,18 +67,18 @@ def test_how_tokens_are_read_is_in_the_name_where_it_is_not_as_ever(asked, tmp_p
         cfg = configured([*words, *choice, "token_choice.pool_bos=false"])
         found = candidates(cfg)
         names += [c.name for c in (read_by(found, cfg["readings"]) if cfg["readings"] else found)]
-    standard = ",token_choice.standardise=corpus"
-    marks = "", standard, f",token_choice.pool_eos=false{standard}", ",max_length=32"
+    standard = "+token_choice.standardise-corpus"
+    marks = "", standard, f"+token_choice.pool_eos-false{standard}", "+max_length-32"
     assert names == [f"embedded{mark}/moee-causal-untrained" for mark in marks]
 
 
 def test_a_study_keeps_what_deviates_in_its_name(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
-    moved = tmp_path / "embedded,lora.r=8"
+    moved = tmp_path / "embedded+lora.r-8"
     folder.parents[1].rename(moved)
     (found,) = ask(run=f"{moved}/*/*")
-    assert found.name == "embedded,lora.r=8/eos-causal"
-    assert found.manifest["study"] == "embedded,lora.r=8"
+    assert found.name == "embedded+lora.r-8/eos-causal"
+    assert found.manifest["study"] == "embedded+lora.r-8"
 
 
 def test_what_is_typed_counts_in_place_of_what_a_run_says_also_where_it_is_the_default(tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_the_only_match_must_be_a_finished_run(tmp_path: Path, changes: dict, me
 
 
 def test_a_folder_without_manifest_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "seed=0").mkdir()
-    with pytest.raises(UserError, match=r"seed=0.*manifest.json"):
-        ask(run=tmp_path / "seed=0")
+    (tmp_path / "seed0").mkdir()
+    with pytest.raises(UserError, match=r"seed0.*manifest.json"):
+        ask(run=tmp_path / "seed0")
 
 
 def test_no_match_is_refused(tmp_path: Path) -> None:

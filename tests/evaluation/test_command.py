@@ -21,7 +21,7 @@ from tests.started import start
         (["benchmark=docs_dev"], "benchmark.name", "docs_dev"),
         ([], "benchmark.name", "docs"),
         (["benchmark=docs", "benchmark.queries=7"], "benchmark.queries", 7),
-        (["run=runs/a,lora.r=8/eos-causal/seed=0"], "run", "runs/a,lora.r=8/eos-causal/seed=0"),
+        (["run=runs/a+lora.r-8/eos-causal/seed0"], "run", "runs/a+lora.r-8/eos-causal/seed0"),
         (["run=['a b','c']"], "run", ["a b", "c"]),
         (["run=it's here"], "run", "it's here"),
         (["run=null", "pooler=mean"], "pooler.name", "mean"),
@@ -93,7 +93,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
     said = capsys.readouterr().out
     assert "1 encoder x 7 tasks = 7 scores; 0 are there" in said
     assert "tokens/s" in said
-    scores = list(tmp_path.glob("embedded/scores/results/embedded__mean-causal-untrained/seed=0@*/Docs*.json"))
+    scores = list(tmp_path.glob("embedded/scores/results/embedded__mean-causal-untrained/seed0@*/Docs*.json"))
     assert len(scores) == 7
 
 

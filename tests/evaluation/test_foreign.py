@@ -61,7 +61,7 @@ def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
     assert scored(f"foreign={small_model}", "accelerator=cpu").computed == 0, "it is finished"
     names = {model.model_name for model in mteb.ResultCache(tmp_path / "scores").load_results().model_results}
     assert names == {
-        "embedded,token_choice.pool_eos=false/mean-causal-untrained",
+        "embedded+token_choice.pool_eos-false/mean-causal-untrained",
         f"{small_model.parent.name}/{small_model.name}",
     }
 
@@ -81,7 +81,7 @@ def test_an_exported_run_gets_the_scores_of_the_run(compose_cell, scored, tmp_pa
     words = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
     words = [f"trainer.{word}" for word in words] + ["logging.tensorboard=false", "objective.warmup=1"]
     words += ["data=jsonl", f"data.path='{write_triples(tmp_path / 'triples.jsonl')}'", "data.validation=4"]
-    run_folder, folder = tmp_path / "runs" / f"{pooler}-bi" / "seed=0", tmp_path / "model"
+    run_folder, folder = tmp_path / "runs" / f"{pooler}-bi" / "seed0", tmp_path / "model"
     train_run(compose_cell(pooler, "bi", *words, "objective.lr=2e-2"), RunFolder(run_folder))
     export([f"run={run_folder}", f"to={folder}"])
     ours = scored(f"run={run_folder}", "tasks=null")

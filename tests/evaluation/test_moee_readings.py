@@ -79,7 +79,7 @@ def test_a_mixed_list_scores_as_each_pooler_alone(words, tmp_path, capsys):
         f"embedded__{name}-bi-untrained"
         for name in ("layer1_eos", "mean", "moee_hidden", "moee_routing_mean", "moee_sum_0.5")
     ]
-    names = [sorted(p.name for p in (tmp_path / run).rglob("seed=*")) for run in ("at_once", "alone")]
+    names = [sorted(p.name for p in (tmp_path / run).rglob("seed*")) for run in ("at_once", "alone")]
     assert names[0] == names[1], "the same encoder has the same fingerprint"
 
 

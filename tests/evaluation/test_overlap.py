@@ -77,11 +77,11 @@ def test_a_warning_names_tasks_above_the_share_and_what_was_not_counted(run, tas
 
 def test_earlier_runs_count_and_a_run_before_training_has_read_theirs_alone(run, tmp_path: Path) -> None:
     write_index(place("2" * 64, tmp_path), ["a text of the stage"])
-    manifest = run.manifest | {"lineage": [{"run": "s/mean-bi/seed=0", "data": ["2" * 64]}]}
+    manifest = run.manifest | {"lineage": [{"run": "s/mean-bi/seed0", "data": ["2" * 64]}]}
     staged = replace(run, manifest=manifest)
     assert overlap_of(staged, tmp_path).folders == [place(digit * 64, tmp_path) for digit in "21"]
     assert overlap_of(replace(staged, folder=None), tmp_path).folders == [place("2" * 64, tmp_path)]
     assert overlap_of(replace(run, folder=None), tmp_path).read == []
-    older = replace(run, manifest=run.manifest | {"lineage": [{"run": "s/mean-bi/seed=0"}]})
+    older = replace(run, manifest=run.manifest | {"lineage": [{"run": "s/mean-bi/seed0"}]})
     assert "holds no index" in overlap_of(older, tmp_path).lacking
     assert overlap_of(staged, None).read == []

@@ -22,7 +22,7 @@ def test_the_default_cell():
         "r",
         "embedded",
         "multilayer-bi",
-        "seed=3",
+        "seed3",
     )
 
 
@@ -69,11 +69,11 @@ def test_cells_of_a_study_stand_side_by_side():
 
 
 def test_what_a_group_chooses_is_named_once():
-    assert folder("divergence=large_head").parts[-3] == "embedded,divergence=large_head"
-    assert folder("divergence=all").parts[-3] == "embedded,divergence=all"
-    assert folder("profile=reference_code").parts[-3] == "embedded,profile=reference_code"
+    assert folder("divergence=large_head").parts[-3] == "embedded+divergence-large_head"
+    assert folder("divergence=all").parts[-3] == "embedded+divergence-all"
+    assert folder("profile=reference_code").parts[-3] == "embedded+profile-reference_code"
     assert folder("divergence=none") == folder("profile=paper") == folder()
-    assert "head=paper" in folder("divergence=large_head", "head=paper").parts[-3]
+    assert "head-paper" in folder("divergence=large_head", "head=paper").parts[-3]
 
 
 def test_bookkeeping_moves_nothing():
@@ -108,13 +108,13 @@ FIXED = (
 
 @pytest.mark.parametrize("further", [(), ("model=qwen2_0_5b",), ("template=echo",), ("lora.r=8", "max_length=48")])
 def test_a_study_that_is_named_is_its_folder(further):
-    assert named(*FIXED, "pooler=multilayer", "attn=bi", *further).parts == ("runs", "held", "multilayer-bi", "seed=0")
+    assert named(*FIXED, "pooler=multilayer", "attn=bi", *further).parts == ("runs", "held", "multilayer-bi", "seed0")
 
 
 def test_without_a_name_of_its_own_a_study_names_what_differs():
     words = ["lora.r=8", "trainer.max_steps=9"]
     assert named(*words) == folder(*words)
-    assert named(*words).parts[1] == "embedded,lora.r=8,trainer.max_steps=9"
+    assert named(*words).parts[1] == "embedded+lora.r-8+trainer.max_steps-9"
 
 
 @pytest.mark.parametrize(
@@ -122,41 +122,41 @@ def test_without_a_name_of_its_own_a_study_names_what_differs():
     [  # keys that the usual pooler, attention, data set or adapter does not have
         ("pooler=multilayer pooler.tokens=all", "x/multilayer-causal"),
         ("design=model3 pooler.mlp=false", "x/multilayer-causal"),
-        ("divergence=all pooler=lastlayer pooler.num_queries=3", "x,divergence=all/lastlayer-causal"),
+        ("divergence=all pooler=lastlayer pooler.num_queries=3", "x+divergence-all/lastlayer-causal"),
         ("attn=bi_last attn.layers=2", "x/eos-bi_last"),
         ("adapter=mixse adapter.top_k=2", "x/eos-causal"),
         ("data=mix data@data.sources.classes=classes data.sources.classes.path=l.jsonl", "x/eos-causal"),
-        ("objective=mixed objective.in_batch=false", "x,objective=mixed,objective.in_batch=false/eos-causal"),
+        ("objective=mixed objective.in_batch=false", "x+objective-mixed+objective.in_batch-false/eos-causal"),
     ],
 )
 def test_keys_that_one_member_of_a_group_alone_has(words, cell):
     found = named("study=x", *words.split())
-    assert str(found) == f"runs/{cell}/seed=0"
+    assert str(found) == f"runs/{cell}/seed0"
 
 
 def test_what_is_swept_over_is_named_in_a_named_study():
     swept = [named(*FIXED, f"lora.r={r}", "axes=[lora.r]").parts[1] for r in (8, 16)]
-    assert swept == ["held,lora.r=8", "held"], "16 is what every run of the study has that does not say otherwise"
+    assert swept == ["held+lora.r-8", "held"], "16 is what every run of the study has that does not say otherwise"
     groups = [named(*FIXED, f"template={name}", "axes=[template]").parts[1] for name in ("echo", "instruct")]
-    assert groups == ["held,template=echo", "held"]
+    assert groups == ["held+template-echo", "held"]
     assert (
-        named(*FIXED, "pooler=lastlayer", "pooler.mlp=false", params=["pooler.mlp"]).parts[1] == "held,pooler.mlp=false"
+        named(*FIXED, "pooler=lastlayer", "pooler.mlp=false", params=["pooler.mlp"]).parts[1] == "held+pooler.mlp-false"
     )
 
 
 @pytest.mark.parametrize(
     ("words", "name"),
     [  # make designs, make llm2vec and conf/experiment/llm2vec find these by their names
-        (["sweep=llm2vec_mntp", "study=designs", "attn=bi", "objective=mntp", "pooler=mean"], "designs,objective=mntp"),
+        (["sweep=llm2vec_mntp", "study=designs", "attn=bi", "objective=mntp", "pooler=mean"], "designs+objective-mntp"),
         (["sweep=llm2vec_simcse", "study=designs", "attn=bi", "stages=mntp", "objective=simcse", "pooler=mean"],
-         "designs,objective=simcse,stages=mntp"),
+         "designs+objective-simcse+stages-mntp"),
         (["design=echo_long", "study=designs", "trainer.progress=lines"],
-         "designs,template=echo,max_length=128,pooler.pool_eos=false"),
-        (["design=llm2vec", "study=designs"], "designs,stages=mntp_simcse,pooler.pool_eos=false"),
+         "designs+template-echo+max_length-128+pooler.pool_eos-false"),
+        (["design=llm2vec", "study=designs"], "designs+stages-mntp_simcse+pooler.pool_eos-false"),
         (["experiment=llm2vec/mntp", "model=mistral_7b", "study=mistral_7b"],
-         "mistral_7b,experiment=llm2vec_mntp-a20958c5"),
-        (["objective=mntp", "study=mine", "data=text", "data.path=a.txt", "pooler=mean"], "mine,objective=mntp"),
-        (["experiment=half", "study=mine", "lora.r=8"], "mine,experiment=half"),
+         "mistral_7b+experiment-llm2vec_mntp-afa5b0ac"),
+        (["objective=mntp", "study=mine", "data=text", "data.path=a.txt", "pooler=mean"], "mine+objective-mntp"),
+        (["experiment=half", "study=mine", "lora.r=8"], "mine+experiment-half"),
     ],
 )  # fmt: skip
 def test_designs_and_stages_of_a_study_are_named_always(words, name):
@@ -220,9 +220,9 @@ def test_broken_manifests_are_named(tmp_path, text, message):
 
 
 def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
-    assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "embedded,data=mix,data.mix.classes=0.1"
+    assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "embedded+data-mix+data.mix.classes-0.1"
     other = folder("data=mix", "data@data.sources.pairs=jsonl", "data.sources.pairs.path=a").parts[-3]
-    assert other == "embedded,data=mix,data_data.sources.pairs=jsonl,data.sources.pairs.path=a" + other[-9:]
+    assert other == "embedded+data-mix+data_data.sources.pairs-jsonl+data.sources.pairs.path-a" + other[-9:]
 
 
 def test_keys_of_an_objective_that_a_named_study_chooses_are_named():
@@ -231,12 +231,12 @@ def test_keys_of_an_objective_that_a_named_study_chooses_are_named():
     config = plain(composed("train", words))
     fixed = fixed_words(config, words)
     assert fixed == ["lora.r=8"]
-    assert run_folder(config, choices_of(words), fixed).path.parts[-3] == "two,objective=mixed,objective.in_batch=false"
+    assert run_folder(config, choices_of(words), fixed).path.parts[-3] == "two+objective-mixed+objective.in_batch-false"
 
 
 def test_a_folder_that_was_made_for_work_that_failed_goes_while_it_is_empty(tmp_path):
     (tmp_path / "study").mkdir()
-    folder = tmp_path / "study" / "cell" / "seed=0"
+    folder = tmp_path / "study" / "cell" / "seed0"
     for wait, left in ((False, False), (True, True)):
         with pytest.raises(RuntimeError), alone_in(folder, wait=wait):
             raise RuntimeError
@@ -246,7 +246,7 @@ def test_a_folder_that_was_made_for_work_that_failed_goes_while_it_is_empty(tmp_
     with pytest.raises(RuntimeError), alone_in(folder):
         raise RuntimeError
     assert (folder / "file").exists()
-    with pytest.raises(RuntimeError), alone_in(tmp_path / "new" / "seed=0"):
-        (tmp_path / "new" / "seed=0" / "log").touch()
+    with pytest.raises(RuntimeError), alone_in(tmp_path / "new" / "seed0"):
+        (tmp_path / "new" / "seed0" / "log").touch()
         raise RuntimeError
-    assert (tmp_path / "new" / "seed=0" / "log").exists()
+    assert (tmp_path / "new" / "seed0" / "log").exists()

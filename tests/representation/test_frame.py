@@ -38,7 +38,7 @@ def test_labels_tell_encoders_apart(two_encoders):
 def test_labels_have_seed_study_or_place_where_they_are_needed(two_encoders, monkeypatch):
     causal, bi = (studied.candidate for studied in two_encoders)
     other_seed = replace(bi, manifest={**bi.manifest, "seed": 1})
-    other_study = replace(bi, manifest={**bi.manifest, "study": "embedded,lora.r=8"})
+    other_study = replace(bi, manifest={**bi.manifest, "study": "embedded+lora.r-8"})
     other_place = replace(bi, results=bi.results / "copy" / "scores")
 
     def labels(*found):
@@ -47,7 +47,7 @@ def test_labels_have_seed_study_or_place_where_they_are_needed(two_encoders, mon
 
     start = "multilayer-bi untrained"
     assert labels(bi, other_seed) == [(f"{start} seed=0", start), (f"{start} seed=1", start)]
-    assert [label for label, _ in labels(bi, other_study)] == [f"embedded/{start}", f"embedded,lora.r=8/{start}"]
+    assert [label for label, _ in labels(bi, other_study)] == [f"embedded/{start}", f"embedded+lora.r-8/{start}"]
     assert [label for label, _ in labels(causal, other_study)] == ["multilayer-causal untrained", start]
     (_, one), (_, other) = labels(bi, other_place)
     assert one != other

@@ -10,7 +10,7 @@ from representation.loss import WIDTH, answer
 
 
 def write(folder, attempt, rows):
-    place = folder / "logs" / f"attempt={attempt}"
+    place = folder / "logs" / f"attempt{attempt}"
     place.mkdir(parents=True)
     lines = ["epoch,held-out loss,loss,step", *(f"0,,{loss},{step}" for step, loss in rows), f"0,3.9,,{rows[-1][0]}"]
     (place / "metrics.csv").write_text("\n".join(lines) + "\n")

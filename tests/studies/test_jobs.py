@@ -25,7 +25,7 @@ def test_each_design_is_trained_with_each_seed_before_anything_is_scored(tmp_pat
     ]
     train, starts, score = listed[1], listed[4], listed[7]
     words = ("train.py", "design=model1", "lora.r=8", f"runs_dir={tmp_path}", "seed=2", "trainer.progress=lines")
-    folders = [f"{tmp_path}/embedded,lora.r=8/eos-causal/seed={seed}" for seed in (0, 2)]
+    folders = [f"{tmp_path}/embedded+lora.r-8/eos-causal/seed{seed}" for seed in (0, 2)]
     assert (train.words, train.after) == (words, ())
     assert score.words == ("evaluate.py", f"run={folders[1]}", "benchmark=docs_smoke", "progress=false")
     assert score.after == ("train model1 seed 2",)
@@ -45,7 +45,7 @@ def test_the_default_is_the_paper_s_five_designs_and_both_means_with_three_seeds
 def test_designs_are_compared_by_the_names_of_their_scores_and_differ_in_what_their_words_set(tmp_path):
     words = split_words(["seeds=auto", f"runs_dir={tmp_path}"])
     found = compared(["model1", "mean-bi", "echo"], words)
-    named = "embedded,template=echo,pooler.pool_eos=false"  # a folder of its own
+    named = "embedded+template-echo+pooler.pool_eos-false"  # a folder of its own
     assert found["models"] == ("embedded__eos-causal", "embedded__mean-bi", f"{named}__mean-causal")
     assert found["scores"] == (tmp_path / "embedded" / "scores", tmp_path / named / "scores")
     assert found["factors"][:2] == ("pooler", "attn")

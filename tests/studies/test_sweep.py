@@ -130,7 +130,7 @@ def test_slurm_is_asked_for_on_a_machine_that_has_none(words, tmp_path, monkeypa
 
 def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
     config = {"trainer": {"max_steps": 60}}
-    folders = {name: tmp_path / f"study/{name}-bi/seed=0" for name in ("ended", "runs", "stopped")}
+    folders = {name: tmp_path / f"study/{name}-bi/seed0" for name in ("ended", "runs", "stopped")}
     for name, folder in folders.items():
         folder.mkdir(parents=True)
         status = {"status": "finished", "steps": 60, "loss": 1.25} if name == "ended" else {"status": "running"}
@@ -138,7 +138,7 @@ def test_status_tells_running_from_stopped_and_names_what_waits(tmp_path):
         (folder / "manifest.json").write_text(json.dumps(manifest))
     write_progress(folders["runs"], Progress(20, 60, 2.0, 80.0))
     write_progress(folders["stopped"], Progress(10, 60, 3.0, 99.0, host="elsewhere", written=time.time() - 3600))
-    scores = tmp_path / "study/scores/results/study__ended-bi/seed=0@1a2b3c4d"
+    scores = tmp_path / "study/scores/results/study__ended-bi/seed0@1a2b3c4d"
     scores.mkdir(parents=True)
     for task, value in (("A", 0.25), ("B", 0.75)):
         entry = {"main_score": value, "hf_subset": "default", "languages": ["eng-Latn"]}
@@ -187,7 +187,7 @@ def recorded(place, name, jobs, process):
 
 def test_a_folder_that_goes_while_the_runs_are_looked_for_hides_none(tmp_path, monkeypatch):
     """Drafts of other files come and go beside the runs; one goes between the list of folders and its own."""
-    for folder in (tmp_path / "s" / "a" / "seed=0", tmp_path / "s" / "b" / "seed=1"):
+    for folder in (tmp_path / "s" / "a" / "seed0", tmp_path / "s" / "b" / "seed1"):
         write_progress(folder, Progress(20, 60, 2.0, 80.0))
     (tmp_path / "s" / "b" / ".draft").mkdir()
     scan = os.scandir
@@ -199,7 +199,7 @@ def test_a_folder_that_goes_while_the_runs_are_looked_for_hides_none(tmp_path, m
 
     monkeypatch.setattr(os, "scandir", gone)
     names = [str(Path(row.name).relative_to(tmp_path)) for row in rows([tmp_path])]
-    assert names == ["s/a/seed=0", "s/b/seed=1"]
+    assert names == ["s/a/seed0", "s/b/seed1"]
 
 
 def test_of_several_processes_the_first_keeps_the_record(tmp_path, monkeypatch):
@@ -232,10 +232,10 @@ def test_a_further_process_names_its_failed_jobs_too(tmp_path, monkeypatch):
 
 def test_a_cell_of_a_sweep_that_another_command_trained_is_listed_once(tmp_path):
     Jobs(print).plan([f"runs_dir='{tmp_path}'", "study=s", "pooler=mean,eos", "attn=bi", "lora.r=8", "seed=0,1"])
-    finish(tmp_path / "s/mean-bi/seed=1")
+    finish(tmp_path / "s/mean-bi/seed1")
     assert listed(tmp_path) == [
-        ("mean-bi/seed=1", "done"),
-        *((cell, "stopped") for cell in ("mean-bi/seed=0", "eos-bi/seed=0", "eos-bi/seed=1")),
+        ("mean-bi/seed1", "done"),
+        *((cell, "stopped") for cell in ("mean-bi/seed0", "eos-bi/seed0", "eos-bi/seed1")),
     ]
 
 
@@ -247,7 +247,7 @@ def test_all_sweeps_are_read_whichever_is_the_latest(tmp_path):
     found = [("seed=2", "waiting"), ("seed=3", "waiting"), ("tasks=[A]", "waiting"), ("tasks=[B]", "waiting")]
     assert listed(tmp_path) == found, "what has no folder and a later sweep cannot be told from what was done since"
     at = tmp_path / RECORDS / "20260101-000001-2"
-    folders = [str(tmp_path / f"s/mean-bi/seed={seed}") for seed in (2, 3)]
+    folders = [str(tmp_path / f"s/mean-bi/seed{seed}") for seed in (2, 3)]
     (at / "folders.json").write_text(json.dumps(folders))
     (at / "0.json").write_text(json.dumps({"status": "running", "folder": folders[0], "written": time.time()}))
     assert [row.state for row in rows([tmp_path])] == ["running", *["waiting"] * 3], "it has not come to its first step"
@@ -284,7 +284,7 @@ COMMANDS = re.findall(r"^    .*?((?:train|evaluate)\.py) (.*?)(?:  #.*)?$", PAGE
 @pytest.mark.parametrize(("program", "line"), COMMANDS, ids=[" ".join(words) for words in COMMANDS])
 def test_the_page_s_commands_compose_with_check(program, line, monkeypatch):
     """Those behind srun and torchrun too; of a sweep its first cell, with all checks that need no weights."""
-    words = shlex.split(line.replace("<run folder>", "runs/a/b/seed=0"))
+    words = shlex.split(line.replace("<run folder>", "runs/a/b/seed0"))
     if program == "evaluate.py":
         check_evaluate(plain(composed("evaluate", evaluate_words(words))))
         return

@@ -71,7 +71,7 @@ def test_a_killed_study_goes_on_with_the_same_looks(study):
     assert (found["looks"], found["outcomes"]) == ([3, 4], {"lastlayer-causal": "not told"})
     scores = scores_in(folder)
     means = [
-        np.mean([s["test"][0]["main_score"] for k in range(4) for s in scores[design, f"seed={k}"].values()])
+        np.mean([s["test"][0]["main_score"] for k in range(4) for s in scores[design, f"seed{k}"].values()])
         for design in DESIGNS
     ]
     assert found["tests"][1]["difference"] == pytest.approx(means[1] - means[0])
@@ -82,7 +82,7 @@ def test_a_study_has_the_numbers_of_its_commands(study, training_words, tmp_path
     """Trained and scored in processes of one server, and as train.py and evaluate.py by themselves."""
     words = [f"pooler={pooler}", "attn=causal", f"seed={seed}", "trainer.progress=lines"]
     assert start("train.py", *words, *training_words(tmp_path)).returncode == 0
-    cell = Path("small", f"{pooler}-causal", f"seed={seed}")
+    cell = Path("small", f"{pooler}-causal", f"seed{seed}")
     words = [f"run={tmp_path / cell}", "untrained=also", *SCORED, "progress=false"]
     assert start("evaluate.py", *words).returncode == 0
     for file in ("adapter/adapter_model.safetensors", "head.safetensors"):
@@ -90,7 +90,7 @@ def test_a_study_has_the_numbers_of_its_commands(study, training_words, tmp_path
         assert one.keys() == two.keys()
         assert all((one[key] == two[key]).all() for key in one), file
     alone = scores_in(tmp_path)
-    assert alone.keys() == {(f"{pooler}-causal{of}", f"seed={seed}") for of in ("", "-untrained")}
+    assert alone.keys() == {(f"{pooler}-causal{of}", f"seed{seed}") for of in ("", "-untrained")}
     assert alone == {key: scores_in(study[0])[key] for key in alone}
 
 
@@ -129,7 +129,7 @@ def test_what_is_finished_is_told_by_its_files(kept):
     RunFolder(Path(run)).write({**json.loads((Path(run) / "manifest.json").read_text()), "files": {}})
     assert not evaluate.finished(score_it), "other weights have other scores"
     assert evaluate.finished(score_other)
-    (score,) = folder.glob("small/scores/results/small__lastlayer-causal/seed=0@*/DocsNetworkxRetrieval.json")
+    (score,) = folder.glob("small/scores/results/small__lastlayer-causal/seed0@*/DocsNetworkxRetrieval.json")
     score.write_text(score.read_text()[:100])
     assert not evaluate.finished(score_other)
     (folder / "small" / "scores" / "tasks.json").unlink()

@@ -47,7 +47,7 @@ def test_a_finished_run_is_compared_with_its_data(command):
     run, _, data = command
     texts = data.with_name("c") / "training_texts"
     shutil.rmtree(texts)
-    (folder := next(data.parent.glob("runs/*/*/seed=0"))).joinpath("last.ckpt").touch()  # killed just before its end
+    (folder := next(data.parent.glob("runs/*/*/seed0"))).joinpath("last.ckpt").touch()  # killed just before its end
     code, said = run()
     assert (code, "nothing to do" in said) == (0, True)
     assert len(list(texts.iterdir())) == 1, "what evaluate.py looks for is written again"

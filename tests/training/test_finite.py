@@ -193,7 +193,7 @@ def test_processes_stop_together_where_one_has_a_gradient_that_is_not_finite(sma
     assert any("gradient norm is nan at step 3 (" in line for line in errors)
     assert any("of another process is not finite at step 3 (" in line for line in errors)
     assert "Traceback" not in stopped.stderr
-    (folder,) = (tmp_path / "runs").glob("*/lastlayer-bi/seed=0")
+    (folder,) = (tmp_path / "runs").glob("*/lastlayer-bi/seed0")
     assert torch.load(folder / LAST, weights_only=True)["global_step"] == 3
     done = run("0")
     assert done.returncode == 0, done.stderr[-2000:]

@@ -38,9 +38,9 @@ AT_SCALE = (
 
 @pytest.fixture(scope="module")
 def stages(compose_cell, headed_model, lines, pairs, tmp_path_factory):
-    """The three runs of LLM2Vec, two steps each, as runs/<study>/<cell>/seed=0: {"mntp": folder, ...}."""
+    """The three runs of LLM2Vec, two steps each, as runs/<study>/<cell>/seed0: {"mntp": folder, ...}."""
     runs = tmp_path_factory.mktemp("runs")
-    folders = {name: runs / f"s,{name}" / "mean-bi" / "seed=0" for name in ("mntp", "simcse", "supervised")}
+    folders = {name: runs / f"s+{name}" / "mean-bi" / "seed0" for name in ("mntp", "simcse", "supervised")}
     short = ["trainer.max_steps=2", "objective.lr=2e-2"]
 
     def config(objective, *before):
@@ -108,7 +108,7 @@ def test_a_bf16_base_is_rounded_once_and_says_what_that_took(stages, model):
 def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, lines, tmp_path):
     manifest = RunFolder(stages["supervised"]).manifest()
     assert [s["objective"] for s in manifest["lineage"]] == ["mntp", "simcse"]
-    assert [s["run"] for s in manifest["lineage"]] == ["s,mntp/mean-bi/seed=0", "s,simcse/mean-bi/seed=0"]
+    assert [s["run"] for s in manifest["lineage"]] == ["s+mntp/mean-bi/seed0", "s+simcse/mean-bi/seed0"]
     read = {name: RunFolder(folder).manifest()["data"]["sha256"] for name, folder in stages.items()}
     in_order = list(dict.fromkeys([read["mntp"], read["simcse"], read["supervised"]]))
     assert (texts_read(manifest), texts_read(manifest, trained=False)) == (in_order, in_order[:-1])
@@ -125,7 +125,7 @@ def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, li
     moved = tmp_path / "elsewhere"
     shutil.copytree(stages["mntp"].parents[2], moved)
     gone = {**manifest["config"], "lineage": ["runs/not/there/any", "runs/not/there/more"]}
-    again = load_run(moved / "s,supervised" / "mean-bi" / "seed=0", gone)
+    again = load_run(moved / "s+supervised" / "mean-bi" / "seed0", gone)
     assert again.fingerprint == loaded.fingerprint, "stages beside the run are found where the paths lead nowhere"
 
 
@@ -135,7 +135,7 @@ def test_zero_shot_rows_take_any_pooler_and_have_names_of_their_own(stages, mode
     both = f'lineage=["{stages["mntp"]}","{stages["simcse"]}"]'
     found = [candidates(plain(composed("evaluate", [*words, *w])))[0] for w in ([], [both])]
     assert found[0].name == "embedded/eos-bi-untrained"
-    assert found[1].name.startswith("embedded,lineage=mntp-")
+    assert found[1].name.startswith("embedded+lineage-mntp-")
     assert [s["objective"] for s in found[1].manifest["lineage"]] == ["mntp", "simcse"]
     vectors = [c.load().encode(["the sum of two arrays"]) for c in found]
     assert abs(vectors[0] - vectors[1]).max() > 1e-3
@@ -144,20 +144,20 @@ def test_zero_shot_rows_take_any_pooler_and_have_names_of_their_own(stages, mode
 @pytest.mark.slow
 def test_what_is_no_stage_is_refused(stages, tmp_path, compose_cell, small_model):
     mntp, simcse = str(stages["mntp"]), str(stages["simcse"])
-    with pytest.raises(UserError, match=r"simcse.*was trained on top of s,mntp.*not of the base alone"):
+    with pytest.raises(UserError, match=r"simcse.*was trained on top of s\+mntp.*not of the base alone"):
         read_stages([simcse])
-    with pytest.raises(UserError, match=r"was trained on top of the base alone, not of s,mntp"):
+    with pytest.raises(UserError, match=r"was trained on top of the base alone, not of s\+mntp"):
         read_stages([mntp, mntp])
     with pytest.raises(UserError, match="there is no run folder"):
         read_stages([str(tmp_path / "none")])
     with pytest.raises(UserError, match="3 folders match"):
-        read_stages([str(stages["mntp"].parents[2] / "s,*" / "mean-bi" / "seed=0")])
+        read_stages([str(stages["mntp"].parents[2] / "s+*" / "mean-bi" / "seed0")])
     with pytest.raises(UserError, match="must be a list"):
         read_stages(mntp)
     with pytest.raises(UserError, match="another base model"):
         cfg = compose_cell("mean", "bi", f'lineage=["{mntp}"]')
         build_encoder({**cfg, "model": {**cfg["model"], "path": str(small_model)}}, PRECISIONS["fp32"], CPU)
-    half = tmp_path / "s" / "mean-bi" / "seed=0"
+    half = tmp_path / "s" / "mean-bi" / "seed0"
     shutil.copytree(mntp, half)
     held = {k: v for k, v in RunFolder(half).manifest().items() if k not in ("manifest_sha256", "manifest_version")}
     RunFolder(half).write({**held, "status": "running"})
@@ -172,11 +172,11 @@ def test_what_is_no_stage_is_refused(stages, tmp_path, compose_cell, small_model
 @pytest.mark.slow
 def test_a_stage_that_was_trained_again_is_noticed(stages, tmp_path):
     shutil.copytree(stages["mntp"].parents[2], tmp_path / "runs")
-    mine = {name: tmp_path / "runs" / f"s,{name}" / "mean-bi" / "seed=0" for name in stages}
+    mine = {name: tmp_path / "runs" / f"s+{name}" / "mean-bi" / "seed0" for name in stages}
     tensors = load_file(mine["mntp"] / ADAPTER)
     RunFolder(mine["mntp"]).write({**RunFolder(mine["mntp"]).manifest(), "files": {}})  # training would change them
     save_file({k: v + 1e-3 for k, v in tensors.items()}, mine["mntp"] / ADAPTER)
-    with pytest.raises(UserError, match=r"was trained on another s,mntp|was trained on top of s,mntp"):
+    with pytest.raises(UserError, match=r"was trained on another s\+mntp|was trained on top of s\+mntp"):
         recorded_stages(mine["supervised"], [str(mine["mntp"]), str(mine["simcse"])])
 
 
@@ -189,8 +189,8 @@ def test_names_of_folders_say_what_came_before(stages):
         names.append(run_folder(cfg, choices_of(words)).path.parts[-3])
     settings = label(read_stages([str(stages["mntp"])]), 0)
     assert settings.startswith("mntp-")
-    assert names[0] == f"embedded,lineage={settings}"
-    assert names[1].startswith(f"embedded,lineage={settings}_0"), "a stage of another seed is named"
+    assert names[0] == f"embedded+lineage-{settings}"
+    assert names[1].startswith(f"embedded+lineage-{settings}.0"), "a stage of another seed is named"
 
 
 @pytest.mark.slow
@@ -212,8 +212,8 @@ def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stage
 @pytest.mark.slow
 def test_a_stage_named_by_its_objective_is_the_one_on_the_stages_before_it(stages, tmp_path):
     for name in ("mntp", "simcse"):
-        shutil.copytree(stages[name], tmp_path / f"s,{name}" / "mean-bi" / "seed=0")
-    glob = f"{tmp_path}/s,*/mean-bi/seed=0"
+        shutil.copytree(stages[name], tmp_path / f"s+{name}" / "mean-bi" / "seed0")
+    glob = f"{tmp_path}/s+*/mean-bi/seed0"
     assert [s.objective for s in read_stages([f"mntp:{glob}", f"simcse:{glob}"])] == ["mntp", "simcse"]
     with pytest.raises(UserError, match="was trained on top of"):
         read_stages([f"simcse:{glob}"])
@@ -232,7 +232,7 @@ def test_the_published_stages_compose(name):
 @pytest.mark.slow
 def test_a_stage_with_half_an_adapter_is_refused(stages, model, tmp_path):
     """Without B of one layer, without a whole layer, or with one that the decoder has not: refused by name."""
-    folder = tmp_path / "s" / "mean-bi" / "seed=0"
+    folder = tmp_path / "s" / "mean-bi" / "seed0"
     shutil.copytree(stages["mntp"], folder)
     whole = load_file(folder / ADAPTER)
     one = "base_model.model.layers.1.self_attn.q_proj.lora_"

@@ -102,7 +102,7 @@ def cell(compose_cell, headed_model, lines):
 @pytest.fixture(scope="module")
 def experts(cell, tmp_path_factory):
     """The folders of two runs of two steps."""
-    folders = [tmp_path_factory.mktemp("runs") / name / "mean-bi" / "seed=0" for name in ("one", "two")]
+    folders = [tmp_path_factory.mktemp("runs") / name / "mean-bi" / "seed0" for name in ("one", "two")]
     for k, folder in enumerate(folders):
         train_run(cell("trainer.max_steps=2", f"seed={k}"), RunFolder(folder))
     return folders
@@ -130,7 +130,7 @@ def test_no_step_saves_the_combination_as_a_finished_run(cell, experts, tmp_path
     assert max(float((mean[k] - (one[k] + two[k]) / 2).abs().max()) for k in mean) < 1e-7
     assert (whole["status"], whole["steps"], whole["tokens"], whole["flops"]) == ("finished", 0, 0, 0)
     assert whole["loss"] is whole["tokens_per_second"] is whole["collapse"] is None
-    assert [fact["run"] for fact in whole["start"]] == ["one/mean-bi/seed=0", "two/mean-bi/seed=0"]
+    assert [fact["run"] for fact in whole["start"]] == ["one/mean-bi/seed0", "two/mean-bi/seed0"]
     assert whole["held_out"]["before"] == whole["held_out"]["after"]
     assert whole["start_truncation"] == 0 < cut["start_truncation"] < 1
     lost = {k: products(tmp_path / "cut")[k] - mean[k] for k in mean}
@@ -160,7 +160,7 @@ def test_going_on_from_one_run_begins_with_its_adapter_and_ends_bit_equal_when_k
 
 
 def test_a_start_that_was_trained_again_is_noticed(cell, experts, tmp_path):
-    mine = tmp_path / "one" / "mean-bi" / "seed=0"
+    mine = tmp_path / "one" / "mean-bi" / "seed0"
     shutil.copytree(experts[0], mine)
     config, folder = cell("trainer.max_steps=0", started_as(mine)), RunFolder(tmp_path / "run")
     train_run(config, folder)
@@ -200,9 +200,9 @@ def test_what_does_not_fit_is_refused_before_a_run_is_read(compose_cell, words, 
 def test_the_start_is_a_factor_and_names_the_folder(cell, experts):
     words = ["pooler=mean", "attn=bi", started_as(*experts), "lora.combine=ties", "study=merged"]
     path = run_folder(plain(composed("train", words)), choices_of(words), words[-1:]).path
-    assert path.parts[-3].startswith("merged,lora.combine=ties,lora.start=mntp-")
-    starts = [{"run": f"{name}/mean-bi/seed=3", "adapter_sha256": name} for name in ("one", "two")]
+    assert path.parts[-3].startswith("merged+lora.combine-ties+lora.start-mntp-")
+    starts = [{"run": f"{name}/mean-bi/seed3", "adapter_sha256": name} for name in ("one", "two")]
     manifest = {"config": cell(), "start": starts}
-    assert factor_value(manifest, "lora.start") == "one/mean-bi+two/mean-bi"
+    assert factor_value(manifest, "lora.start") == "one/mean-bi,two/mean-bi"
     assert factor_value({"config": cell()}, "lora.start") == "none"
     assert profile(manifest)["lora.start.adapters"] == '["one", "two"]'

@@ -36,7 +36,7 @@ def finished(compose_cell, pairs, tmp_path_factory):
     words = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
     words = [*(f"trainer.{w}" for w in words), "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
     cfg = compose_cell("mean", "bi", *words, "logging.tensorboard=false", "logging.csv=false")
-    folder = tmp_path_factory.mktemp("runs") / "tests" / "mean-bi" / "seed=0"
+    folder = tmp_path_factory.mktemp("runs") / "tests" / "mean-bi" / "seed0"
     train_run(cfg, RunFolder(folder))
     return folder
 

@@ -36,7 +36,7 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
     train_in(jobs)
     one = RunFolder(tmp_path / "one").manifest()
     for place in folders:
-        (folder,) = place.glob("*/multilayer-bi/seed=0")
+        (folder,) = place.glob("*/multilayer-bi/seed0")
         several = RunFolder(folder).manifest()
         assert (several["batch_order_sha256"], several["tokens"]) == (one["batch_order_sha256"], one["tokens"])
         assert several["loss"] == pytest.approx(one["loss"], abs=1e-5)
@@ -54,7 +54,7 @@ def test_a_shared_out_base_is_scored_before_its_first_step_as_a_whole_one(compos
     train_run(compose_cell("mean", "bi", *words), RunFolder(tmp_path / "one"))
     words += ["pooler=mean", *WORDS[1:5], f"runs_dir={tmp_path / 'two'}", "trainer.shard_base=true"]
     train_in([(slurm, 2, 1, words)])
-    (folder,) = (tmp_path / "two").glob("*/mean-bi/seed=0")
+    (folder,) = (tmp_path / "two").glob("*/mean-bi/seed0")
     one, two = (RunFolder(place).manifest()["held_out"] for place in (tmp_path / "one", folder))
     for when in ("before", "after"):
         assert two[when] == pytest.approx(one[when], rel=1e-4)

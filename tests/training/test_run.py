@@ -215,7 +215,7 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
     done = start("train.py", "-m", *words, "trainer.devices=2,1", f"runs_dir={tmp_path / 'two'}")
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("loss") == 2, "each run ends once, in one process"
-    both = (tmp_path / "two").glob("*/multilayer-bi/seed=0")
+    both = (tmp_path / "two").glob("*/multilayer-bi/seed0")
     after, folder = sorted(both, key=lambda f: RunFolder(f).manifest()["config"]["trainer"]["devices"])
     one, two, next_run = (trained(f) for f in (tmp_path / "one", folder, after))
     assert max(float((one[k] - two[k]).abs().max()) for k in one) < 1e-4

@@ -23,7 +23,7 @@ def trained(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
     quick = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
     words = [f"trainer.{word}" for word in quick] + ["logging.tensorboard=false", "logging.csv=false", "data=jsonl"]
     words += [f"data.path='{write_triples(folder / 'triples.jsonl')}'", "data.validation=4", "objective.warmup=1"]
-    cfg, run = compose_cell("lastlayer", "bi", *words), folder / "s" / "lastlayer-bi" / "seed=0"
+    cfg, run = compose_cell("lastlayer", "bi", *words), folder / "s" / "lastlayer-bi" / "seed0"
     train_run(cfg, RunFolder(run))
     return run, cfg
 
@@ -51,10 +51,10 @@ def test_a_damaged_run(tmp_path, trained, file):
     run, _ = trained
 
     def make(folder):
-        copy = shutil.copytree(run, folder / "s" / "lastlayer-bi" / "seed=0")
+        copy = shutil.copytree(run, folder / "s" / "lastlayer-bi" / "seed0")
         return copy / file, lambda: load_run(copy, RunFolder(copy).manifest()["config"]).encode(["the sum"])
 
-    found = faults(tmp_path, make, names=("seed=0",))
+    found = faults(tmp_path, make, names=("seed0",))
     assert not found, "\n".join(found)
 
 

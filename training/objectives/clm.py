@@ -238,4 +238,4 @@ def _fit(config: Config, module: CausalLM) -> float:
 
 
 def _place(config: Config) -> Path:
-    return Path(config["runs_dir"]) / config["study"] / "clm" / f"seed={config['seed']}"
+    return Path(config["runs_dir"]) / config["study"] / "clm" / f"seed{config['seed']}"

@@ -19,7 +19,7 @@ CELLS = ("eos-causal", "multilayer-causal", "multilayer-bi")
 
 def write_run(root, design, seed=0, study="s", **changes):
     pooler, attn = design.split("-")
-    folder = root / study / design / f"seed={seed}"
+    folder = root / study / design / f"seed{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.json").write_text(json.dumps(seal(manifest(pooler, attn, seed, **changes))))
     return folder
@@ -116,12 +116,12 @@ def test_half_finished_runs_are_left_out_by_name(runs, audit):
     write_run(runs, "mean-bi", 0, _status="running")
     text, error = audit(runs)
     assert error is None
-    assert f"- {runs / 's' / 'mean-bi' / 'seed=0'} (not finished)" in text
+    assert f"- {runs / 's' / 'mean-bi' / 'seed0'} (not finished)" in text
     assert "these 3 cells" in text
 
 
 def test_globs_choose_runs(runs, audit):
-    text, error = audit(runs / "s" / "multilayer-*" / "seed=0")
+    text, error = audit(runs / "s" / "multilayer-*" / "seed0")
     assert error is None
     assert "Controlled: these 2 cells differ only in attn." in text
     _, error = audit(runs / "nowhere*")
@@ -130,7 +130,7 @@ def test_globs_choose_runs(runs, audit):
 
 def test_factors_make_cells(runs, audit):
     for seed in (0, 1):
-        write_run(runs, "eos-causal", seed, study="s,lora.r=8", lora__r=8)
+        write_run(runs, "eos-causal", seed, study="s+lora.r-8", lora__r=8)
     _, error = audit(runs)
     assert "factors=[pooler,attn,lora.r]" in error
     text, error = audit(runs, "factors=[pooler,attn,lora.r]")
@@ -142,7 +142,7 @@ def test_factors_make_cells(runs, audit):
 def test_scores_are_joined_to_their_runs(runs, audit):
     for design in CELLS:
         for seed in (0, 1):
-            write_copy(runs / "s" / design / f"seed={seed}")
+            write_copy(runs / "s" / design / f"seed{seed}")
     text, error = audit(runs)
     assert error is None
     assert "- All 3 scored cells were given identical inputs in 2 of 2 (task, split) pairs." in text
@@ -155,7 +155,7 @@ def test_other_texts_of_a_task_are_refused(runs, audit):
     for design in CELLS:
         other = {"inputs": {"STS0 test default": "1" * 64}} if design == "eos-causal" else {}
         for seed in (0, 1):
-            write_copy(runs / "s" / design / f"seed={seed}", **other)
+            write_copy(runs / "s" / design / f"seed{seed}", **other)
     text, error = audit(runs)
     assert "also in evaluation.inputs.STS0 test default." in error
     assert "in 1 of 2 (task, split) pairs" in text
@@ -163,7 +163,7 @@ def test_other_texts_of_a_task_are_refused(runs, audit):
 
 
 def test_scores_of_another_training_and_second_scorings_are_left_out(runs, audit):
-    folder = runs / "s" / "eos-causal" / "seed=0"
+    folder = runs / "s" / "eos-causal" / "seed0"
     old = write_copy(folder)
     write_run(runs, "eos-causal", 0, _loss=0.5)
     text, _ = audit(runs)
@@ -196,7 +196,7 @@ def test_a_copy_stands_for_its_run_where_only_the_scoring_was_asked_otherwise(ru
 
 
 def test_bad_manifests_are_named(runs, audit):
-    path = runs / "s" / "eos-causal" / "seed=1" / "manifest.json"
+    path = runs / "s" / "eos-causal" / "seed1" / "manifest.json"
     whole = path.read_text()
     path.write_text(whole.replace('"threads": 4', '"threads": 8'))
     assert f"{path} was edited by hand" in audit(runs)[1]
@@ -218,7 +218,7 @@ def test_the_five_designs_as_conf_composes_them_are_controlled(tmp_path, audit):
     assert error is None
     assert "these 5 cells differ only in pooler, attn." in text
     reference = untrained(manifest("mean", "bi", _config=plain(composed("evaluate", ["pooler=mean", "attn=bi"]))))
-    folder = tmp_path / "s" / "scores" / "results" / "s__mean-bi-untrained" / "seed=0@00000000" / "run"
+    folder = tmp_path / "s" / "scores" / "results" / "s__mean-bi-untrained" / "seed0@00000000" / "run"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps(seal(reference | {"evaluation": evaluation(["STS0"])})))
     text, error = audit(tmp_path)

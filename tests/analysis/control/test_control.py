@@ -150,7 +150,7 @@ def test_an_unknown_factor_has_neighbours(planted, read_words):
 
 def test_a_further_factor_makes_designs(study, read_words, spread_scores):
     study.run("lastlayer-bi", spread_scores(0.3))
-    study.run("lastlayer-bi", spread_scores(0.4), study="s,pooler.tokens=mean", pooler__tokens="mean")
+    study.run("lastlayer-bi", spread_scores(0.4), study="s+pooler.tokens-mean", pooler__tokens="mean")
     with pytest.raises(UserError, match=r"also in pooler.tokens.*factors=\[pooler,attn,pooler.tokens\]"):
         read_words(f"scores={study.root}")
     result = read_words(f"scores={study.root}", "factors=[pooler,attn,pooler.tokens]")
@@ -160,7 +160,7 @@ def test_a_further_factor_makes_designs(study, read_words, spread_scores):
 
 def test_a_template_is_a_factor_by_its_name(study, read_words, spread_scores):
     for name, mean in (("instruct", 0.3), ("echo", 0.4)):
-        study.run("mean-bi", spread_scores(mean), study=f"s,template={name}", template={"name": name, "eos": True})
+        study.run("mean-bi", spread_scores(mean), study=f"s+template-{name}", template={"name": name, "eos": True})
     with pytest.raises(UserError, match=r"also in template\.name"):
         read_words(f"scores={study.root}")
     found = read_words(f"scores={study.root}", "factors=[template]").material.designs

@@ -72,7 +72,7 @@ def test_a_missing_manifest_is_named(planted, study, read_words):
     planted()
     (path,) = study.root.glob("results/s__eos-causal/*/run/manifest.json")
     path.unlink()
-    with pytest.raises(UserError, match=r"s__eos-causal/seed=0@.* has no run/manifest.json"):
+    with pytest.raises(UserError, match=r"s__eos-causal/seed0@.* has no run/manifest.json"):
         read_words(f"scores={study.root}")
 
 
@@ -101,7 +101,7 @@ def test_scores_of_a_half_finished_run_are_left_out_by_name(planted, read_words)
     result = read_words(f"scores={planted(_status='running').root}")
     assert list(result.material.designs) == ["eos-causal", "multilayer-causal"]
     (note,) = [note for note in result.notes if note.startswith("Left out")]
-    assert "s__lastlayer-bi/seed=0@" in note
+    assert "s__lastlayer-bi/seed0@" in note
 
 
 def test_the_seal_holds_for_any_change_and_survives_a_file(tmp_path):

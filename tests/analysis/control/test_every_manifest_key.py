@@ -63,7 +63,7 @@ def manifests(compose_cell, tmp_path_factory) -> dict[str, dict]:
     words = [f"trainer.{word}" for word in quick] + ["logging.tensorboard=false", "logging.csv=false", "data=jsonl"]
     words += [f"data.path='{write_triples(folder / 'triples.jsonl')}'", "data.validation=4", "objective.warmup=1"]
     for pooler, attn in (("mean", "causal"), ("lastlayer", "bi")):
-        run = folder / "s" / f"{pooler}-{attn}" / "seed=0"
+        run = folder / "s" / f"{pooler}-{attn}" / "seed0"
         train_run(compose_cell(pooler, attn, *words), RunFolder(run))
         found[pooler] = json.loads((run / "manifest.json").read_text()) | {"evaluation": evaluation(["STS0", "STS1"])}
     return found

@@ -21,7 +21,7 @@ def runs(tmp_path):
     def write(**changes):
         for combine, level in BITS.items():
             for seed in (0, 1):
-                folder = tmp_path / f"lm,{combine}" / "eos-causal" / f"seed={seed}"
+                folder = tmp_path / f"lm+{combine}" / "eos-causal" / f"seed{seed}"
                 folder.mkdir(parents=True)
                 rows = [["domain", "document", "bytes", "bits_per_byte"]]
                 for domain, shift in (("torch", 0.0), ("stdlib", 0.4)):
@@ -37,7 +37,7 @@ def runs(tmp_path):
                 }
                 value = manifest("eos", "causal", seed, **own, **(changes if combine == "merged" else {}))
                 (folder / "manifest.json").write_text(json.dumps(seal(value)))
-        return f"scores='{tmp_path}/lm*/*/seed=*'", "factors=[pooler,attn,lora.combine]"
+        return f"scores='{tmp_path}/lm*/*/seed*'", "factors=[pooler,attn,lora.combine]"
 
     return write
 
@@ -62,12 +62,12 @@ def test_the_control_rule_holds_for_documents_too(runs, read_words):
 
 def test_a_changed_file_and_a_running_run(runs, read_words, tmp_path):
     scores = runs()
-    folder = tmp_path / "lm,plain" / "eos-causal" / "seed=1"
+    folder = tmp_path / "lm+plain" / "eos-causal" / "seed1"
     (folder / HELD_OUT).write_text((folder / HELD_OUT).read_text().replace("torch", "numpy"))
     with pytest.raises(UserError, match="is not the file that the run wrote"):
         read_words(*scores)
     for combine in BITS:
-        file = tmp_path / f"lm,{combine}" / "eos-causal" / "seed=1" / "manifest.json"
+        file = tmp_path / f"lm+{combine}" / "eos-causal" / "seed1" / "manifest.json"
         (file.parent / HELD_OUT).unlink()
         with pytest.raises(UserError, match=r"(is not the file|is not there)"):
             read_words(*scores)

@@ -32,16 +32,16 @@ def test_what_is_not_there_is_not_named():
 
 
 def test_runs_in_a_name_are_called_by_what_they_differ_in():
-    one, two, more = (f"x,data=f,mixture={name}/mean-bi" for name in ("one", "two", "two,trainer.max_steps=6"))
-    experts = [f"{one}+{two}", f"{one}+{more}", "4"]
+    one, two, more = (f"x+data-f+mixture-{name}/mean-bi" for name in ("one", "two", "two+trainer.max_steps-6"))
+    experts = [f"{one},{two}", f"{one},{more}", "4"]
     found = list(labels(designs(*({"adapter.experts": runs} for runs in experts))).values())
-    assert found == ["mean-bi experts=one+two", "mean-bi experts=one+two,trainer.max_steps=6", "mean-bi experts=4"]
+    assert found == ["mean-bi experts=one,two", "mean-bi experts=one,two+trainer.max_steps-6", "mean-bi experts=4"]
 
 
 def test_a_single_run_and_runs_that_would_look_alike_keep_their_names():
     alone = labels(designs({"lora.start": "x/mean-bi"}, {"lora.start": "none"}))
     assert next(iter(alone.values())) == "mean-bi start=x/mean-bi"
-    turned = [{"lora.start": "a,b=1,c=2/mean-bi"}, {"lora.start": "a,c=2,b=1/mean-bi"}]
+    turned = [{"lora.start": "a+b-1+c-2/mean-bi"}, {"lora.start": "a+c-2+b-1/mean-bi"}]
     assert list(labels(designs(*turned)).values()) == [f"mean-bi start={own['lora.start']}" for own in turned]
 
 
@@ -49,8 +49,8 @@ def test_a_whole_group_as_factor_says_what_was_done_before_and_not_where_it_lies
     """The runs that a seed starts from lie in folders of that seed; other runs, or another rank, are another value."""
 
     def value(seed, run="torch", rank=16):
-        path = f"runs/{run}/eos-causal/seed={seed}"
-        start = [{"run": f"{run}/eos-causal/seed={seed}", "objective": "next_token"}]
+        path = f"runs/{run}/eos-causal/seed{seed}"
+        start = [{"run": f"{run}/eos-causal/seed{seed}", "objective": "next_token"}]
         return factor_value(manifest("eos", "causal", seed, lora__start=[path], lora__r=rank, _start=start), "lora")
 
     assert value(0) == value(1)

@@ -109,7 +109,7 @@ def test_designs_and_tasks_without_items_are_left_out(with_items, analyse_words)
 
 def test_only_common_seeds_count(with_items, analyse_words):
     study, items = with_items
-    for path in study.root.glob("predictions/s__eos-causal/seed=2@*/*"):
+    for path in study.root.glob("predictions/s__eos-causal/seed2@*/*"):
         path.unlink()
     table = section(analyse_words(f"scores={study.root}", "types=[Retrieval]")).frames["random_effects"]
     row = table.set_index(["first", "second"]).loc[(DESIGNS[1], DESIGNS[2])]
