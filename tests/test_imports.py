@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "records": {"cli"},
     "corpora": {"cli", "records"},
     "poolers": {"cli", "records"},
-    "encoders": {"analysis", "cli", "poolers", "records"},  # analysis: its drawings, for the card of an export
+    "encoders": {"cli", "poolers", "records"},
     "training": {"cli", "corpora", "encoders", "poolers", "records"},
     "evaluation": {"cli", "corpora", "encoders", "poolers", "records"},
     "analysis": {"cli", "records"},
@@ -38,11 +38,6 @@ def test_arrows(package):
     for path in (ROOT / package).rglob("*.py"):
         ours = set(imported(path)) & MAY_IMPORT.keys() - {package}
         assert ours <= MAY_IMPORT[package], f"{path.name} imports {ours - MAY_IMPORT[package]}"
-
-
-def test_only_the_card_of_an_export_draws():
-    drawing = {path.name for path in (ROOT / "encoders").rglob("*.py") if "analysis" in imported(path)}
-    assert drawing == {"figures.py"}
 
 
 def circle(arrows):

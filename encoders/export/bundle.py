@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 
-from records.code import PACKAGES, ROOT
-
+ROOT = Path(__file__).resolve().parents[2]
 Imported = ast.Import | ast.ImportFrom
 
 
@@ -32,7 +32,7 @@ class _Bundle:
     def add(self, module: str, name: str) -> None:
         """Add what `name` means in `module`, and what that uses; a builtin or a local name adds nothing."""
         definition = _definitions(module).get(name)
-        if isinstance(definition, ast.ImportFrom) and str(definition.module).split(".")[0] in PACKAGES:
+        if isinstance(definition, ast.ImportFrom) and (ROOT / str(definition.module).split(".")[0]).is_dir():
             return self.add(str(definition.module), definition.names[0].name)
         if definition is None:
             return None

@@ -115,9 +115,11 @@ def _write_pooler(exported: Exported, folder: Path) -> None:
 def least_cosine(exported: Exported, folder: Path) -> float:
     """Return the smallest cosine of a text's vector by the program and by sentence-transformers from `folder`.
 
-    Texts stand in one batch and alone, as queries and as documents; one is cut, one names a special token.
+    Texts stand in one batch and alone, as queries and as documents; one is cut, one names a special token. The model
+    that is loaded for it also writes its own card, README.md.
     """
     from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.model_card import generate_model_card
 
     ours, template = exported.text_encoder, exported.text_encoder.tokenizer.template
     eos = ours.tokenizer.tokenizer.eos_token or "</s>"
@@ -125,9 +127,10 @@ def least_cosine(exported: Exported, folder: Path) -> float:
     queries, documents = ours.encode(texts), ours.encode(texts, template.asked("", "document"))
     model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=not exported.mode)
     theirs = [model.encode(texts), model.encode(texts, batch_size=1), model.encode_document(texts)]
-    return float(rowwise_cosine(np.concatenate([queries, queries, documents]), np.concatenate(theirs)).min())
+    write_text(folder / "README.md", generate_model_card(model))
+    return float(_cosines(np.concatenate([queries, queries, documents]), np.concatenate(theirs)).min())
 
 
-def rowwise_cosine(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
-    """Return the cosine [N] of each row of one matrix [N, E] with that of the other."""
+def _cosines(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+    """[N], the cosine of each row of one matrix [N, E] with that of the other."""
     return np.einsum("ne,ne->n", ours, theirs) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)

@@ -5,18 +5,15 @@ import subprocess
 import sys
 
 import numpy as np
-import onnxruntime
 import pytest
 import torch
 from peft import AutoPeftModel
 from sentence_transformers import SentenceTransformer
-from transformers import AutoTokenizer
 
 from encoders.attention.probe import sight
 from encoders.export.__main__ import main
 from encoders.export.exported import load_exported
 from encoders.export.folder import write_folder
-from records.code import PACKAGES
 from tests.cells import CELLS
 from tests.contract.conftest import TEXTS
 
@@ -112,24 +109,6 @@ def test_the_adapter_beside_its_base(awake_run, tmp_path, pooler, attn):
     assert cosines(ours.encode(TEXTS), model.encode(TEXTS)).min() > LEAST
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("pooler", "attn"), [("eos", "causal"), ("weightedmean", "bi")])
-def test_a_graph_runs_without_torch(awake_run, tmp_path, pooler, attn):
-    """Of the folder's tokenizer and onnxruntime alone, padded, alone and cut."""
-    run, folder = awake_run(pooler, attn), tmp_path / "model"
-    main([f"run={run}", f"to={folder}", "onnx=true"])
-    ours = load_exported(run).text_encoder
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    session = onnxruntime.InferenceSession(folder / "onnx" / "model.onnx")
-    texts = [*TEXTS, "the sum of two arrays " * 40]
-    for batch in (texts, *([text] for text in texts)):
-        inputs = tokenizer(batch, padding=True, truncation=True, return_tensors="np", return_token_type_ids=False)
-        states, vectors = session.run(["last_hidden_state", "sentence_embedding"], dict(inputs))
-        assert states.shape[:2] == inputs["input_ids"].shape
-        assert cosines(ours.encode(batch), vectors).min() > LEAST
-        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-
-
 def test_the_adapter_of_a_run_loads_by_itself(awake_run):
     """PEFT finds base and architecture in the adapter's own configuration."""
     run = awake_run("eos", "causal")
@@ -140,6 +119,7 @@ def test_the_adapter_of_a_run_loads_by_itself(awake_run):
     assert cosines(ours.encode(TEXTS), torch.stack(states).numpy()).min() > LEAST
 
 
+PACKAGES = {"cli", "records", "corpora", "poolers", "encoders", "training", "evaluation"}
 OUTSIDE = """
 import sys
 from importlib.abc import MetaPathFinder
@@ -169,7 +149,8 @@ def test_a_folder_needs_nothing_of_this_program(awake_run, tmp_path, capsys):
     run = awake_run("multilayer", "bi")
     main([f"run={run}", f"to={tmp_path / 'model'}"])
     assert "trust_remote_code=True" in capsys.readouterr().out
-    program = OUTSIDE.format(packages=set(PACKAGES), texts=TEXTS)
+    assert "SentenceTransformer" in (tmp_path / "model" / "README.md").read_text()
+    program = OUTSIDE.format(packages=PACKAGES, texts=TEXTS)
     environment = {**os.environ, "HF_HOME": str(tmp_path / "hub")}
     subprocess.run([sys.executable, "-I", "-c", program], cwd=tmp_path, env=environment, check=True)
     ours = load_exported(run).text_encoder.encode(TEXTS)
