@@ -17,7 +17,6 @@ from encoders.lora import add_lora, lora_config
 from encoders.mixse import LEARNED, ROUTERS, Mixing, mix, mixture_of
 from poolers.shared.registry import pooler_class
 from records.fingerprint import of_file, of_files, of_value
-from records.foreign_files import read_object
 from records.lineage import ADAPTER
 from records.streams import stream_seed
 
@@ -34,7 +33,7 @@ WORDS = {"adapter.router": ROUTERS, "adapter.trains": ("router", "experts"), "ad
 
 
 def is_mixture(cfg: Config) -> bool:
-    """Return whether the adapter of a run is a mixture; older manifests have plain LoRA and no such key."""
+    """Return whether the adapter of a run is a mixture; evaluate.yaml has no such key."""
     return cfg.get("adapter", {}).get("name") == "mixse"
 
 
@@ -61,17 +60,16 @@ def check_adapter(cfg: Config) -> None:
     head = pooler_class(pooler["name"]).needs_training and pooler.get("trainable") is not False
     faults = (
         (
-            cfg["backbone"]["frozen"],
-            "=mixse adapts the decoder, which backbone.frozen=true keeps as it is. Leave one of them out.",
+            cfg["backbone"]["frozen"] or cfg["lora"]["start"],
+            "=mixse takes neither backbone.frozen=true nor lora.start. Leave them out.",
         ),
         (
             not listed and adapter["trains"] == "router",
             f".trains=router with adapter.experts={experts}, which are drawn: they do nothing yet. "
             "Give adapter.trains=experts, or name finished runs.",
         ),
-        (mixing.routed < 1, ".always=true leaves the router no expert. Give two or more."),
         (
-            (mixing.top_k or 1) > mixing.routed >= 1,
+            (mixing.top_k or 1) > mixing.routed,
             f".top_k={mixing.top_k} is more than the {mixing.routed} experts that are routed. Lower it.",
         ),
         (
@@ -84,19 +82,8 @@ def check_adapter(cfg: Config) -> None:
             "Give adapter.trains=experts, or trainer.max_steps=0.",
         ),
         (
-            adapter["balance"] and (mixing.top_k or mixing.routed) >= mixing.routed,
-            f".balance={adapter['balance']} keeps experts in use, and adapter.top_k={mixing.top_k} uses all. "
-            "Leave it out.",
-        ),
-        (
             adapter["balance"] and cfg["trainer"]["gradient_checkpointing"],
             f".balance={adapter['balance']} cannot be recomputed. Give trainer.gradient_checkpointing=false.",
-        ),
-        (cfg["lora"]["start"], "=mixse starts from adapter.experts, not from lora.start. Leave one of them out."),
-        (
-            not learned and (adapter["lr"] is not None or adapter["balance"]),
-            f".router={adapter['router']} is not trained, so adapter.lr and adapter.balance mean nothing. "
-            "Leave them out.",
         ),
     )
     for conflict, fault in faults:
@@ -106,7 +93,7 @@ def check_adapter(cfg: Config) -> None:
 
 def adapter_files(cfg: Config) -> list[str]:
     """Return the files of a run's adapter, in its folder; none where the backbone was frozen."""
-    if cfg.get("backbone", {}).get("frozen"):  # older manifests and evaluate.yaml have no such key
+    if cfg.get("backbone", {}).get("frozen"):  # evaluate.yaml has no such key
         return []
     if not is_mixture(cfg):
         return [ADAPTER]
@@ -208,7 +195,6 @@ def load_adapter(backbone: PreTrainedModel, cfg: Config, run: Path, merged: bool
     from peft import PeftModel
 
     if not is_mixture(cfg):
-        read_object(run / PLACE / "adapter_config.json", REMEDY)
         lora: Any = PeftModel.from_pretrained(backbone, str(run / PLACE))
         # PEFT draws what is absent
         check_names(str(run / ADAPTER), peft_tensors(lora, "default"), load_file(run / ADAPTER), REMEDY)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
@@ -16,10 +15,9 @@ from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.precision import use_autocast
 from encoders.quantised import quantisation, same_in_evaluation
-from records.foreign_files import read_object
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
-ANEW = "Download it anew, or save it anew with save_pretrained()"
+ANEW = "Download it anew, or save it anew with save_pretrained()."
 
 
 def model_path(path: str | None, weights: bool = True) -> str:
@@ -43,10 +41,6 @@ def model_path(path: str | None, weights: bool = True) -> str:
 def _check_folder(folder: Path, needs_weights: bool) -> None:
     if not (folder / "config.json").exists():
         raise UserError(f"The model folder {folder} has no config.json. Save the model with save_pretrained().")
-    for index in folder.glob("*.safetensors.index.json") if needs_weights else ():
-        names = read_object(index, f"{ANEW}.").get("weight_map")
-        if not isinstance(names, dict) or any(Path(str(name)).name != name for name in names.values()):
-            raise UserError(f"{index} names files that are none of its folder's. {ANEW}.")
     if needs_weights and not [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]:
         pickled = "; its pickled weights (*.bin) are not loaded, convert them to safetensors"
         why = pickled if [*folder.glob("*.bin")] else ""
@@ -93,30 +87,22 @@ def load_backbone(
     whole, path = _whole_config(model), model_path(model["path"])
     config = _without_windows(whole.get_text_config(), model)
     kernel, quantised = kernel_of(model, config, padding), quantisation(model, dtype)
-    try:
-        prefix = "" if config is whole else language_model_prefix(tensor_files(path), _empty(config))
-        backbone, info = _loaded(
-            path,
-            AutoModel,
-            config=config,
-            trust_remote_code=model["trust_remote_code"],
-            attn_implementation=kernel,
-            dtype=dtype,
-            use_safetensors=True,
-            key_mapping={f"^{re.escape(prefix)}": ""} if prefix else None,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # they are refused by name below
-            device_map=None if device is None and not quantised else {"": device or "cpu"},
-            quantization_config=quantised,
-            **_without_pooling_layer(config),
-        )
-    except (RuntimeError, SafetensorError) as error:
-        why = f"{_first(error).rstrip('.')}."
-        if "conversion" in why:  # transformers' text refers to a report on the screen
-            why = "some of the tensors that make up one of the decoder's (an expert's matrix?) are missing."
-        raise UserError(
-            f"The weights of {model['path']} cannot be loaded: {why} Download or save them anew."
-        ) from error
+    prefix = "" if config is whole else language_model_prefix(tensor_files(path), _empty(config))
+    backbone, info = _loaded(
+        path,
+        AutoModel,
+        config=config,
+        trust_remote_code=model["trust_remote_code"],
+        attn_implementation=kernel,
+        dtype=dtype,
+        use_safetensors=True,
+        key_mapping={f"^{re.escape(prefix)}": ""} if prefix else None,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are refused by name below
+        device_map=None if device is None and not quantised else {"": device or "cpu"},
+        quantization_config=quantised,
+        **_without_pooling_layer(config),
+    )
     check_filled(backbone, path, info, prefix)
     without_dropout(backbone)
     _count_from_zero(backbone)
@@ -193,16 +179,11 @@ def _reached(tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 def _loaded(path: str, auto: Any, **settings: Any) -> Any:
+    """Return `auto.from_pretrained`. Raises `UserError`, which names the model, where transformers stumbles over it."""
     try:
         return auto.from_pretrained(path, **settings)
-    except (MemoryError, RuntimeError, SafetensorError) as error:
-        if not isinstance(error, RecursionError):  # which is deep JSON
-            raise
-        _check_json(path)
-        raise
-    except Exception as error:  # whatever transformers stumbles over is a fault of the folder
-        _check_json(path)
-        text = str(error)
+    except Exception as error:
+        text = str(error).strip()
         if not Path(path).is_dir() and any(word in text.lower() for word in ("connect", "couldn't", "offline")):
             raise UserError(
                 f"The hub model '{path}' is not in the local cache and the hub cannot be reached. "
@@ -214,16 +195,6 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
                 "(of DeepSeek: deepseek-ai/DeepSeek-V2-Lite), or, if the repository brings code that you trust, "
                 "model.trust_remote_code=true, which executes it."
             ) from error
-        what, remedy = ("tokenizer", TOKENIZER_FILES) if auto is AutoTokenizer else ("model", f"{ANEW}.")
-        why = f"{_first(error).rstrip('. :')}."
-        raise UserError(f"'{path}' cannot be loaded as a {what}: {why} {remedy}") from error
-
-
-def _check_json(path: str) -> None:
-    """Name the file of a folder that is no JSON object, if one is to blame. Raises `UserError`."""
-    for file in sorted(Path(path).glob("*.json")) if Path(path).is_dir() else ():
-        read_object(file, f"{ANEW}.")
-
-
-def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        what, remedy = ("tokenizer", TOKENIZER_FILES) if auto is AutoTokenizer else ("model", ANEW)
+        why = (text.splitlines() or [type(error).__name__])[0][:300].rstrip(". :")
+        raise UserError(f"'{path}' cannot be loaded as a {what}: {why}. {remedy}") from error

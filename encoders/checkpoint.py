@@ -1,6 +1,5 @@
 """A checkpoint's tensors by name: which file holds each, which are the decoder's, and that none is missing or left."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,26 +65,21 @@ def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any], p
             f"{path} holds an adapter beside its weights (adapter_config.json). Merge it (merge_and_unload) and save "
             "the model, or take the adapter out of the folder."
         )
-    kind, missing, left = type(decoder).__name__, set(info["missing_keys"]), list(info["unexpected_keys"])
-    if missing:
+    kind, left = type(decoder).__name__, list(info["unexpected_keys"])
+    if missing := info["missing_keys"]:
+        others = f" They hold {_some(left)} instead." if left else ""
         raise UserError(
-            f"The weights of {path} lack {len(missing)} tensors of {kind}: {_some(missing)}. "
-            f"{_remedy(missing, left, decoder.base_model_prefix)}"
+            f"The weights of {path} lack {len(missing)} tensors of {kind}: {_some(missing)}.{others} {ANEW}"
         )
-    together = "Save weights and config.json together with save_pretrained()."
     shapes = [f"{name} {list(there)}, not {list(here)}" for name, there, here in info["mismatched_keys"]]
-    if shapes:
-        raise UserError(
-            f"The weights of {path} have other shapes than {kind} of its config.json in {len(shapes)} tensors: "
-            f"{_some(shapes)}. {together}"
-        )
     children, usual = {name.split(".")[0] for name in decoder.state_dict()}, f"{decoder.base_model_prefix}."
     inside = [name for name in left if name.removeprefix(prefix or usual).split(".")[0] in children]
-    if inside:
-        raise UserError(
-            f"The weights of {path} hold {len(inside)} tensors that {kind} of its config.json has no place for: "
-            f"{_some(inside)}. {together}"
-        )
+    for wrong, what in ((shapes, "have other shapes than"), (inside, "hold tensors without a place in")):
+        if wrong:
+            raise UserError(
+                f"The weights of {path} {what} {kind} of its config.json: {_some(wrong)} ({len(wrong)} in all). "
+                "Save weights and config.json together with save_pretrained()."
+            )
 
 
 def check_names(what: str, wanted: Iterable[str], names: Iterable[str], remedy: str) -> None:
@@ -94,20 +88,6 @@ def check_names(what: str, wanted: Iterable[str], names: Iterable[str], remedy: 
     for wrong, verb in ((wanted - names, "lacks"), (names - wanted, "holds unknown")):
         if wrong:
             raise UserError(f"{what} {verb} tensors: {_some(wrong)} ({len(wrong)} in all). {remedy}")
-
-
-def _remedy(missing: set[str], left: Iterable[str], usual: str) -> str:
-    """The remedy: a prefix that stands before the missing names, or before the `usual` one, is named."""
-    prefixes: Counter[str] = Counter()
-    for name in left:
-        parts = name.split(".")
-        ends = (".".join(parts[i:]) for i in range(1, len(parts)))  # `b.c` and `c` of `a.b.c`
-        prefixes.update(name.removesuffix(end) for end in ends if end in missing)
-    if not prefixes:
-        return ANEW
-    prefix = prefixes.most_common(1)[0][0].removesuffix(f"{usual}.") or f"{usual}."
-    remedy = "take it off, that is, save the model inside with save_pretrained()"
-    return f"Its tensors carry the prefix '{prefix}': {remedy}."
 
 
 def _some(names: Iterable[str]) -> str:

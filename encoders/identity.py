@@ -3,8 +3,7 @@
 import importlib.metadata
 import json
 import os
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from encoders.attention.pattern import pattern_of
 from encoders.backbone import model_path
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
-from poolers.shared.base import Pooler
-from poolers.shared.registry import pooler_names
 from records.fingerprint import of_file, of_files, of_value
 from records.identity import VERSIONS
 
@@ -28,23 +25,10 @@ TOKENIZER_FILES = ("tokenizer", "special_tokens", "vocab", "merges")  # how thei
 OF_THE_FILE = ("transformers_version", "_name_or_path", "architectures", "torch_dtype", "dtype")
 
 
-def encoder_sources() -> str:
-    """Return the digest over encoders/ and all below it but export/ and cost/: the code that makes hidden states."""
-    return _digest(path for path in (ROOT / "encoders").rglob("*.py") if path.parent.name not in ("export", "cost"))
-
-
-def sources(pooler: Pooler) -> str:
-    """Return the digest over encoders/, what all poolers share, and this pooler's own modules; others do not count."""
-    modules = {module for part in pooler.modules() for cls in type(part).__mro__ if (module := cls.__module__)}
-    files = {Path(str(sys.modules[name].__file__)) for name in modules if name.startswith("poolers.")}
-    others = {ROOT / "poolers" / f"{name}.py" for name in pooler_names()}
-    shared = {path for path in (ROOT / "poolers").rglob("*.py") if path not in others}
-    return of_value([encoder_sources(), _digest(files | shared)])
-
-
-def _digest(files: Iterable[Path]) -> str:
-    """Digest over the places of files in the repository and their contents."""
-    return of_value({path.relative_to(ROOT).as_posix(): of_file(path) for path in files})
+def sources() -> str:
+    """Return the digest over encoders/ but its export/, and over poolers/: the code that makes states and vectors."""
+    files = [*(ROOT / "encoders").rglob("*.py"), *(ROOT / "poolers").rglob("*.py")]
+    return of_value({p.relative_to(ROOT).as_posix(): of_file(p) for p in files if p.parent.name != "export"})
 
 
 def base_fingerprints(model: Config) -> dict[str, str]:
@@ -79,7 +63,7 @@ def deciding(shape: PretrainedConfig, lineage: Sequence[Config], cfg: Config, pr
 
 def rounding(backbone: PreTrainedModel) -> Config:
     """Return all else that may move the last bits of a state: how it is computed, versions, and the code."""
-    return {**execution(backbone), "versions": versions(), "sources": encoder_sources()}
+    return {**execution(backbone), "versions": versions(), "sources": sources()}
 
 
 def execution(backbone: PreTrainedModel) -> Config:
@@ -97,9 +81,8 @@ def execution(backbone: PreTrainedModel) -> Config:
 def instruction_sets(backbone: PreTrainedModel) -> dict[str, str | None]:
     """Return the instruction sets of the processor that may be used, since other ones move the last bits of a number.
 
-    `torch`: the set that its own loops take. `onednn`: the limit that the environment sets to its products; null
-    without one. `numba`: the processor that the passes of a layer are compiled for, and whose features these are
-    (NUMBA_CPU_NAME alone leaves those of this processor); null where none is compiled.
+    `torch`: the set of its own loops. `onednn`: the limit that the environment sets to its products, or null. `numba`:
+    the processor that the passes of a layer are compiled for, and its features; null where none is compiled.
     """
     compiled = None
     if elementwise(backbone) != "torch":

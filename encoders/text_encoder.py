@@ -43,12 +43,8 @@ class TextEncoder:
             "weights": str(encoder.backbone.dtype).removeprefix("torch."),
             **execution(encoder.backbone),
         }
+        self.sources = sources()
         self.meter = Meter()
-
-    @property
-    def sources(self) -> str:
-        """sha256 of the code that makes the vectors."""
-        return sources(self.encoder.pooler)
 
     @property
     def max_length(self) -> int:

@@ -96,12 +96,10 @@ class ReadingEncoder:
     """One reading of a group, as an `Encoder`."""
 
     def __init__(self, group: ReadingGroup, name: str) -> None:
-        from encoders.identity import sources
-
         text_encoder, pooler = group.loaded.text_encoder, group.loaded.readings.readings[name].pooler
         self.group, self.name = group, name
         self.fingerprint = group.loaded.fingerprints[name]
-        self.settings, self.sources = text_encoder.settings, sources(pooler)
+        self.settings, self.sources = text_encoder.settings, text_encoder.sources
         self.embedding_dim, self.max_length = pooler.embedding_dim, text_encoder.max_length
         self.meter = text_encoder.meter
 

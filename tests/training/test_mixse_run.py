@@ -162,12 +162,10 @@ WRONG = {
     "adapter.top_k=0": "adapter.top_k=0 must be",
     "adapter.router=uniform": "weighs all experts alike",
     "adapter.router=random": "trains nothing",
-    "adapter.balance=0.01 adapter.top_k=2": "uses all",
     "adapter.balance=0.01 trainer.gradient_checkpointing=true": "cannot be recomputed",
     "lora.start=[nowhere]": "not from lora.start",
     "adapter.router=best": "must be one of shared, layer",
     "adapter.experts=1 adapter.trains=experts adapter.always=true": "no expert",
-    "adapter.router=random adapter.trains=experts adapter.lr=1e-3": "mean nothing",
     "backbone.frozen=true pooler=lastlayer": "adapter=mixse adapts the decoder",
 }
 
