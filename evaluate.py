@@ -1,25 +1,15 @@
 """Score runs with mteb: `python evaluate.py run=<run folder or glob> benchmark=docs`; --help prints the manual."""
 
-import os
 import sys
 
 from cli.errors import guard
 
 
 def main() -> None:
-    """Hand the command line to `evaluation`, or its tasks to jobs."""
-    words = sys.argv[1:]
-    plain = all("=" in word and not word.startswith("-") for word in words)
-    if plain and any(word.startswith(("shards=", "launcher=")) for word in words):
-        os.environ.setdefault("TQDM_DISABLE", "1")  # as `command.main` does, for the jobs too
-        from evaluation.shards import in_jobs
-        from studies.sweep import shard_runner
+    """Hand the command line to `evaluation`."""
+    from evaluation import command
 
-        in_jobs(words, shard_runner(words))
-    else:
-        from evaluation import command
-
-        command.main(words)
+    command.main(sys.argv[1:])
 
 
 def finished(words: list[str]) -> bool:

@@ -1,19 +1,18 @@
-"""`python evaluate.py key=value ...`: configuration in, scores on disk, tables on the screen."""
+"""`python evaluate.py key=value ...`: configuration in, scores on disk, a table on the screen."""
 
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.compose import composed
-from cli.errors import UserError
+from cli.compose import CONF, check_overrides, composed, plain
+from cli.errors import UserError, fail
 from cli.help import help_screen
 from cli.hydra_flags import job_config, own_flags
 from cli.limits import (
     ENCODER,
     ENCODER_WORDS,
-    LAUNCHER,
-    LAUNCHER_WORDS,
     SWITCH,
     Limit,
     check_groups,
@@ -23,39 +22,34 @@ from cli.limits import (
     real,
 )
 from cli.quiet import quiet
-from cli.quoting import evaluate_words
+from cli.quoting import asked_of_runs, evaluate_words
 from evaluation.candidates.candidates import Candidate, Config, candidates, configured
 from evaluation.candidates.readings import check_readings, read_by, share_starts
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
-from evaluation.plan.plan import Plan, check_mode
-from evaluation.plan.speed import remember
-from evaluation.report import report, task_notes
+from evaluation.report import score_table, task_notes
 from evaluation.results import nothing_left
 from evaluation.scoring import Options, Outcome, score
 from records.fingerprint import remember_below
 
 if TYPE_CHECKING:
-    from evaluation.crew import Crew
+    from omegaconf import DictConfig
 
 
 LIMITS = ENCODER | {
-    **LAUNCHER,
-    "shards": Limit(1, "no jobs"),
     "overlap": real(0, "not counted", largest=1),
     "threads": Limit(1, "one for each core"),
-    "devices": Limit(1),
     **{f"benchmark.{key}": Limit(2) for key in ("documents", "candidates", "classes")},
     **{f"benchmark.{key}": Limit(1) for key in ("queries", "class_members", "train_per_class", "body_chars")},
     **{f"benchmark.{key}": Limit(1) for key in ("experiments", "bootstraps", "relatives", "summarized")},
 }
 WORDS = ENCODER_WORDS | {
-    **LAUNCHER_WORDS,
     "instructions": (None, *MODES),
     "untrained": (None, "also", "only", True, False),
     "benchmark.kind": ("docs", "mteb"),
-    **dict.fromkeys(("predictions", "plan", "progress"), SWITCH),
+    **dict.fromkeys(("predictions", "embeddings", "progress"), SWITCH),
 }
+MULTIRUN = ("-m", "--multirun")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -64,6 +58,9 @@ def main(arguments: Sequence[str]) -> None:
     if {"-h", "--help"} & set(arguments):
         print(help_screen("evaluate"))
         return
+    if {*MULTIRUN} & set(arguments):
+        sweep([word for word in arguments if word not in MULTIRUN])
+        return
     flags = own_flags("evaluate.py", arguments)
     if flags.cfg:
         print(job_config(composed("evaluate", evaluate_words(flags.overrides)), flags), end="")
@@ -71,10 +68,36 @@ def main(arguments: Sequence[str]) -> None:
     run(configured(flags.overrides))
 
 
+def sweep(words: Sequence[str]) -> None:
+    """Run a job for each value of the words that have several, by Hydra's launcher: `-m tasks=[a,b],[c]`.
+
+    Jobs of one run write into one folder of scores, so the same command without -m prints the table of all.
+    """
+    import hydra
+
+    overrides = evaluate_words(words)
+    check_overrides("evaluate", ["-m", *(word for word in overrides if word != "~benchmark")])
+    sys.argv[1:] = ["-m", *overrides]
+    hydra.main(config_path=str(CONF), config_name="evaluate", version_base="1.3")(job)()
+
+
+def job(cfg: "DictConfig") -> None:
+    """Run a job of a sweep, on a GPU of its own where the machine has several."""
+    import torch
+    from hydra.core.hydra_config import HydraConfig
+
+    hydra = HydraConfig.get()
+    os.environ.setdefault("LOCAL_RANK", str(hydra.job.num % max(1, torch.cuda.device_count())))
+    try:
+        run(plain(cfg) | {"asked": asked_of_runs(hydra.overrides.task)})
+    except UserError as error:
+        fail(error)
+
+
 def finished(arguments: Sequence[str]) -> bool:
     """Tell whether a command line that names runs would score nothing; False where only loading an encoder tells.
 
-    False, too, with predictions=true: scores that have none are named by the command itself.
+    False, too, with predictions=true: scores that have none are made again.
     """
     from evaluation.tasks.chosen import task_set
 
@@ -94,7 +117,6 @@ def check(cfg: Config) -> list[str]:
     if isinstance(cfg["instructions"], str):
         read_instructions(cfg["instructions"])  # it names the nearest
     check_limits(cfg, LIMITS, WORDS)
-    check_mode(cfg["embeddings"])
     check_prefixes(cfg)
     return check_readings(cfg["readings"])
 
@@ -132,59 +154,37 @@ def run(cfg: Config) -> list[Outcome]:
     encoders = read_by(encoders, readings) if readings else encoders
     import torch
 
-    from evaluation.crew import crew, outer, serve_if_other
-    from evaluation.plan.plan import make_plan
     from evaluation.tasks.chosen import task_set
 
     check_encoder(cfg)
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
-    serve_if_other(idle=cfg["plan"])
-    cfg["devices"] = outer().world_size() if outer() else cfg["devices"]
-    tasks = task_set(cfg)
-    encoders = encoders if readings else share_starts(encoders)
     with quiet():
-        plan = make_plan(encoders, tasks, cfg)
-    print(plan.text, flush=True)
+        tasks = task_set(cfg).tasks
+    encoders = encoders if readings else share_starts(encoders)
+    print(f"{len(encoders)} encoders x {len(tasks)} tasks.", flush=True)
     _name_uninstructed(encoders)
-    if cfg["plan"]:
-        return []
-
-    with crew(cfg["devices"], cfg["threads"], cfg["accelerator"]) as others:
-        outcomes = _score_all(encoders, tasks.tasks, cfg, plan, others)
-    print(f"\n{report(outcomes)}\n")
-    conclude(outcomes, encoders, tasks.tasks, cfg)
+    outcomes = _score_all(encoders, tasks, cfg)
+    print(f"\n{score_table(outcomes)}\n")
+    for place in dict.fromkeys(str(candidate.results) for candidate in encoders):
+        print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
+    over = overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
+    for note in (*task_notes(tasks), *over):
+        print(f"Note: {note}")
     return outcomes
 
 
-def conclude(outcomes: Sequence[Outcome], encoders: Sequence[Candidate], tasks: Sequence[Any], cfg: Config) -> None:
-    """Say where the scores lie, and what to know of them."""
-    for place in dict.fromkeys(str(candidate.results) for candidate in encoders):
-        print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
-    notes = [*_older_scores(outcomes), *_unpredicted(outcomes), *task_notes(tasks)]
-    notes += overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
-    for note in notes:
-        print(f"Note: {note}")
-
-
 # of our own encoders
-IDLE = ("run", "readings", "untrained", "instructions", "predictions", "plan")
+IDLE = ("run", "readings", "untrained", "instructions", "predictions")
 
 
 def _run_foreign(cfg: Config) -> list[Outcome]:
     """Score the model of `foreign`. Raises `UserError` for words that do not go with it."""
-    idle = [key for key in IDLE if cfg[key]] + ["devices"] * (cfg["devices"] != 1)
+    idle = [key for key in IDLE if cfg[key]]
     if idle:
         raise UserError(f"foreign= does not go with {idle[0]}=. Leave one of them out.")
     import torch
 
-    from evaluation.crew import outer
-
-    if started := outer():  # each process would encode every text and write the same files
-        raise UserError(
-            f"foreign= is scored by one process, and torchrun or srun started {started.world_size()}. "
-            "Give the command without them."
-        )
     from evaluation.foreign import score_foreign
     from evaluation.tasks.chosen import task_set
 
@@ -192,7 +192,7 @@ def _run_foreign(cfg: Config) -> list[Outcome]:
         torch.set_num_threads(cfg["threads"])
     tasks = task_set(cfg).tasks
     outcome = score_foreign(cfg, tasks)
-    print(f"{report([outcome])}\n")
+    print(f"{score_table([outcome])}\n")
     place = outcome.folder.parents[2]
     print(f"Scores: {place / 'results'}. Beside ours: python -m analysis scores={place} allow=[manifest]")
     for note in task_notes(tasks):
@@ -200,9 +200,7 @@ def _run_foreign(cfg: Config) -> list[Outcome]:
     return [outcome]
 
 
-def _score_all(
-    encoders: list[Candidate], tasks: list[Any], cfg: Config, plan: Plan, others: "Crew | None"
-) -> list[Outcome]:
+def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list[Outcome]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
@@ -212,6 +210,7 @@ def _score_all(
     outcomes: dict[int, Outcome] = {}
     first = {candidate.checkpoint: i for i, candidate in reversed(list(enumerate(encoders)))}
     order = sorted(range(len(encoders)), key=lambda i: first[encoders[i].checkpoint])  # what shares a model, one by one
+    cache_dir = Path(cfg["cache_dir"])
     with Progress(*columns, console=Console(stderr=True), disable=not cfg["progress"], transient=True) as bar:
         line = bar.add_task("", total=len(encoders) * len(tasks), texts=0)
 
@@ -225,15 +224,14 @@ def _score_all(
             def on_task(name: str, title: str = candidate.title, before: int = done * len(tasks)) -> None:
                 bar.update(line, description=f"{title} {name}", completed=before + position[name])
 
-            mode = candidate.manifest["config"]["evaluation"]["instructions"]
-            overlap = None if cfg["overlap"] is None else Path(cfg["cache_dir"])
-            instructions = read_instructions(mode)
-            options = Options(instructions, cfg["predictions"], plan.cache_dir, plan.tokens[i], overlap, others)
-            outcome = score(candidate, tasks, options, on_task, on_texts)
-            outcomes[i] = outcome
-            spent = {"tokens": outcome.tokens, "seconds": outcome.encoding, "devices": cfg["devices"]}
-            remember(Path(cfg["cache_dir"]), candidate.manifest["config"], cfg["threads"], **spent)
-            print(f"{candidate.title}: {outcome.computed} new scores in {outcome.seconds:.0f} s", flush=True)
+            options = Options(
+                read_instructions(candidate.manifest["config"]["evaluation"]["instructions"]),
+                predictions=cfg["predictions"],
+                cache_dir=cache_dir if cfg["embeddings"] else None,
+                overlap=None if cfg["overlap"] is None else cache_dir,
+            )
+            outcomes[i] = score(candidate, tasks, options, on_task, on_texts)
+            print(outcomes[i].cost, flush=True)
     return [outcomes[i] for i in range(len(encoders))]
 
 
@@ -242,7 +240,7 @@ def _name_uninstructed(encoders: Sequence[Candidate]) -> None:
     names = []
     for candidate in encoders:
         config, data = candidate.manifest["config"], candidate.manifest.get("data", {})
-        learned = config.get("data", {}).get("instruction") or data.get("instructed", 1)  # older runs did not count
+        learned = config.get("data", {}).get("instruction") or data.get("instructed", 1)  # a mix counts none
         if candidate.trained and config["evaluation"]["instructions"] != "none" and not learned:
             names.append(candidate.title)
     if names:
@@ -251,22 +249,3 @@ def _name_uninstructed(encoders: Sequence[Candidate]) -> None:
             "docs/reference_divergences.md). Give instructions=none, or train with data.instruction=...",
             flush=True,
         )
-
-
-def _older_scores(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Scores of the same seed under other weights or settings stay; say so, since analysis asks which count."""
-    for outcome in outcomes:
-        seed = outcome.folder.name.split("@")[0]
-        older = [p.name for p in outcome.folder.parent.glob(f"{seed}@*") if p.is_dir() and p != outcome.folder]
-        if older:
-            yield f"{outcome.folder.parent} also holds {', '.join(sorted(older))}; delete what no longer counts."
-
-
-def _unpredicted(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """A score that is there is not made again, so it gets no predictions; say what to do."""
-    for outcome in outcomes:
-        if outcome.unpredicted:
-            yield (
-                f"{outcome.title} was scored before without predictions on {', '.join(outcome.unpredicted)};"
-                " for them give results=<another folder>, or delete these scores and run the command again."
-            )

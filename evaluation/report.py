@@ -1,4 +1,4 @@
-"""Tables and notes that evaluate.py prints at its end: scores by type of task, speed, and notes on the tasks."""
+"""What evaluate.py prints at its end: scores by type of task, and notes on the tasks."""
 
 import math
 from collections import Counter, defaultdict
@@ -10,13 +10,8 @@ from evaluation.scoring import Outcome
 from evaluation.tasks.task_data import TYPES
 
 
-def report(outcomes: Sequence[Outcome]) -> str:
-    """Return both tables. A score is the mean main score over the tasks of a type, each task counting once."""
-    return "\n\n".join([score_table(outcomes), speed_table(outcomes)])
-
-
 def score_table(outcomes: Sequence[Outcome]) -> str:
-    """Mean main score by type, and the mean over types."""
+    """Return the mean main score by type, each task counting once, and the mean over types."""
     means = [type_means(outcome) for outcome in outcomes]
     seen = {kind for mean in means for kind in mean}
     kinds = [k for k in TYPES if k in seen] + sorted(seen - set(TYPES))
@@ -24,17 +19,6 @@ def score_table(outcomes: Sequence[Outcome]) -> str:
     rows = [["mean main score", *(f"{kind} ({counts[kind]})" for kind in kinds), "mean of types"]]
     for o, mean in zip(outcomes, means, strict=True):
         rows.append([o.title, *(f"{mean[k]:.4f}" for k in kinds), f"{math.fsum(mean.values()) / len(mean):.4f}"])
-    return aligned(rows)
-
-
-def speed_table(outcomes: Sequence[Outcome]) -> str:
-    """Texts that were encoded and those found in the cache; seconds of encoding, of the cache, of mteb's own work."""
-    rows = [["speed", "new scores", "texts", "cached", "texts/s", "tokens/s", "encoding s", "cache s", "mteb s"]]
-    for o in outcomes:
-        rate = [f"{count / o.encoding:,.0f}" if o.encoding else "-" for count in (o.texts, o.tokens)]
-        mteb = max(0.0, o.seconds - o.encoding - o.caching)
-        spent = [f"{seconds:.1f}" for seconds in (o.encoding, o.caching, mteb)]
-        rows.append([o.title, f"{o.computed} of {len(o.scores)}", f"{o.texts:,}", f"{o.cached:,}", *rate, *spent])
     return aligned(rows)
 
 

@@ -20,7 +20,6 @@ from records.fingerprint import of_value
 from records.lock import alone_in
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
 
-OF_A_SCORE = ("fingerprint", "instructions", "max_length", "mteb", "seed", "encoder")  # of a record, beside the task
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
 
 
@@ -103,21 +102,6 @@ def written_record(folder: Path) -> dict[str, Any]:
     except UserError:
         return {}
     return dict(manifest["evaluation"])
-
-
-def same_encoder(folder: Path, task: Any, record: dict[str, Any]) -> Path | None:
-    """Return the folder of another seed in which the same encoder, asked as `record` says, has a score of `task`.
-
-    The start of a design without parameters of its own is one encoder for all seeds.
-    """
-    name, (_, _, encoder) = task.metadata.name, folder.name.partition("@")
-    for other in sorted(folder.parent.glob("seed*@*")):
-        if other != folder and other.name.partition("@")[2] == encoder:
-            theirs = written_record(other)
-            alike = all(theirs.get(key) == record[key] for key in OF_A_SCORE)
-            if alike and name in theirs["tasks"] and finished(other, task, theirs):
-                return other
-    return None
 
 
 def digest(folder: Path, task: Any) -> str:

@@ -16,38 +16,11 @@ from encoders.templates import template_of
 from evaluation import results
 from evaluation.candidates.candidates import Candidate
 from evaluation.embeddings.cache import EmbeddingCache
-from evaluation.embeddings.store import Meter
 from evaluation.instructions import Instructions
 from evaluation.overlap import Counts, Overlap, overlap_of
-from evaluation.plan.plan import in_time
 from records.lock import alone_in
 
 BY_NAME = ("inputs", "tasks", "left_out", "scores", "overlap")  # parts of the record that grow with the tasks
-PROBE_SECONDS = 3.0
-WORTH_A_LINE = 60.0  # seconds that remain
-
-
-class RemainingTime:
-    """Estimates the remaining time from the first seconds of encoding, in one line where a minute or more is left.
-    expected: tokens to encode; None where that is not known."""
-
-    def __init__(self, title: str, expected: int | None, meter: Meter, say: Callable[[str], None]) -> None:
-        self.title, self.expected, self.meter, self.say = title, expected, meter, say
-        self.tokens, self.seconds = meter.tokens, meter.seconds  # at the start
-
-    def look(self) -> None:
-        """Call after each batch of texts."""
-        seconds = self.meter.seconds - self.seconds
-        if self.expected is None or seconds < PROBE_SECONDS:
-            return
-        tokens = self.meter.tokens - self.tokens
-        left = (self.expected - tokens) * seconds / tokens
-        self.expected = None  # one line is enough
-        if left >= WORTH_A_LINE:
-            self.say(
-                f"{self.title}: {tokens / seconds:,.0f} tokens/s in the first {seconds:.0f} s of encoding, longest "
-                f"texts first; at most {in_time(left)} of encoding remain."
-            )
 
 
 @dataclass
@@ -60,18 +33,16 @@ class Outcome:
     computed: int = 0  # tasks; the others were finished before
     seconds: float = 0.0  # in all, without loading the encoder
     encoding: float = 0.0  # seconds of it in the encoder
-    caching: float = 0.0  # seconds of it looking embeddings up and keeping them
     texts: int = 0  # encoded
-    cached: int = 0  # found in the cache
     tokens: int = 0  # encoded, after truncation
-    unpredicted: list[str] = field(default_factory=list)  # tasks scored before without predictions, which are asked for
     overlap: dict[str, Counts] = field(default_factory=dict)  # task -> its texts, and those among the training texts
     unmeasured: str = ""  # why the overlap of some task is not there
 
-    def count(self, meter: Meter, before: Meter, cache: EmbeddingCache) -> None:
-        """Take over what was encoded since `before`, since readings of one checkpoint share a meter, and the cache."""
-        self.encoding, self.caching, self.cached = meter.seconds - before.seconds, cache.seconds, cache.texts
-        self.texts, self.tokens = meter.texts - before.texts, meter.tokens - before.tokens
+    @property
+    def cost(self) -> str:
+        """A line on what was done: scores, texts, time."""
+        rate = f", {self.tokens / self.encoding:,.0f} tokens/s" if self.encoding else ""
+        return f"{self.title}: {self.computed} new scores, {self.texts:,} texts in {self.seconds:.0f} s{rate}"
 
 
 @dataclass(frozen=True)
@@ -81,9 +52,7 @@ class Options:
     instructions: Instructions = field(default_factory=Instructions)
     predictions: bool = False
     cache_dir: Path | None = None  # of embeddings on disk; None keeps them in memory, for one candidate
-    expected: int | None = None  # tokens to encode, by the plan
     overlap: Path | None = None  # cache_dir, below which the training texts lie; None: they are not looked for
-    crew: Any = None  # further processes that encode (`evaluation.crew.Crew`); None: this one alone
 
 
 def score(
@@ -101,20 +70,14 @@ def score(
     from evaluation.mteb_encoder import MtebEncoder, model_meta
 
     with quiet():
-        encoder = options.crew.load(candidate) if options.crew else candidate.load()
+        encoder = candidate.load()
     revision = results.revision(candidate, encoder.fingerprint, options.instructions)
     folder = results.model_folder(candidate) / revision
     results.drop_cut_lines(folder)
     meta = model_meta(candidate.name, revision, encoder, use_instructions=options.instructions.mode != "none")
     store, whose = candidate.store(encoder, options.cache_dir), f"{candidate.title} ({candidate.folder or 'untrained'})"
     cache = EmbeddingCache(encoder, store, options.cache_dir, whose)
-    remaining = RemainingTime(candidate.title, options.expected, encoder.meter, print)
-
-    def counted(texts: int) -> None:
-        remaining.look()
-        on_texts(texts)
-
-    adapter = MtebEncoder(cache, meta, options.instructions, counted, template_of(candidate.manifest["config"]))
+    adapter = MtebEncoder(cache, meta, options.instructions, on_texts, template_of(candidate.manifest["config"]))
     outcome = Outcome(candidate.title, folder)
     started, before = time.perf_counter(), copy(encoder.meter)
     every = [part for task in tasks for part in [*results.parts(task), task]]
@@ -144,7 +107,9 @@ def score(
         )
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
-    outcome.count(encoder.meter, before, cache)
+    meter = encoder.meter  # which readings of one checkpoint share
+    outcome.encoding, outcome.texts = meter.seconds - before.seconds, meter.texts - before.texts
+    outcome.tokens = meter.tokens - before.tokens
     return outcome
 
 
@@ -164,17 +129,13 @@ def _make(
     predictions = candidate.results / "predictions" / meta.model_name_as_path() / meta.revision
     if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
         (folder / f"{name}.json").unlink(missing_ok=True)
+    if predicts and not (predictions / task.prediction_file_name).is_file():
+        (folder / f"{name}.json").unlink(missing_ok=True)
     if results.finished(folder, task, record):
-        if predicts and not (predictions / task.prediction_file_name).is_file():
-            outcome.unpredicted.append(name)
         return False
-    other = None if predicts else results.same_encoder(folder, task, record)
-    if other:
-        counted = _take_over(task, other, candidate.results, meta, record)
-    else:
-        with overlap.counting(task, adapter) as counted:
-            evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
-        record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
+    with overlap.counting(task, adapter) as counted:
+        evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
+    record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
     left_out = results.left_out(task)
     with alone_in(folder, wait=True):  # another command may score other tasks
         others = results.written_record(folder)
@@ -186,19 +147,6 @@ def _make(
             record[part] |= {name: fact} if fact else {}
         results.write_manifest(folder, candidate, record)
     return True
-
-
-def _take_over(task: Any, other: Path, place: Path, meta: Any, record: dict[str, Any]) -> Counts:
-    """Save the score in `other` as that of `meta`, its inputs in `record`; return the counts of its texts."""
-    from mteb.results import TaskResult
-
-    from evaluation.mteb_encoder import ENCODE_KWARGS, SharedCache
-
-    name, theirs = task.metadata.name, results.written_record(other)
-    result = TaskResult.from_disk(other / f"{name}.json")
-    SharedCache(place).save_to_cache(result, meta, encode_kwargs=ENCODE_KWARGS)
-    record["inputs"] |= {key: value for key, value in theirs["inputs"].items() if key.startswith(f"{name} ")}
-    return dict(theirs["overlap"].get(name, {}))
 
 
 def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:

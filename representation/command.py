@@ -17,12 +17,10 @@ from cli.errors import UserError, nearest
 from cli.limits import ENCODER, Limit, check_groups, check_limits, check_prefixes
 from evaluation.command import LIMITS as SCORING
 from evaluation.command import WORDS as SCORING_WORDS
-from evaluation.plan.plan import check_mode, in_time
-from evaluation.plan.speed import rate_of
 from records.fingerprint import remember_below
-from representation.encoders_studied import Studied, read_encoders
+from representation.encoders_studied import read_encoders
 from representation.question import questions
-from representation.texts import Texts, read_texts
+from representation.texts import read_texts
 from representation.write import markdown, write_answer
 
 Config = dict[str, Any]
@@ -43,7 +41,7 @@ def run(cfg: Config) -> list[Answer]:
     texts = read_texts(cfg)
     labels = ", ".join(studied.label for studied in encoders)
     over = f"{len(encoders)} encoder{'s' * (len(encoders) > 1)} ({labels}); {texts.over}."
-    print(f"{over}\n{_cost(encoders, texts, list(chosen), cfg)}", file=sys.stderr, flush=True)
+    print(over, file=sys.stderr, flush=True)
     answers = []
     for name, question in chosen.items():
         answer = question.answer(encoders, texts, {**cfg, "out": str(folder)})
@@ -66,7 +64,6 @@ def check(cfg: Config) -> dict[str, ModuleType]:
     words = {key: known for question in chosen.values() for key, known in getattr(question, "WORDS", {}).items()}
     check_limits(cfg, LIMITS | SCORING | limits, SCORING_WORDS | words)
     check_prefixes(cfg)
-    check_mode(cfg["embeddings"])
     return chosen
 
 
@@ -82,14 +79,3 @@ def check_questions(names: Any) -> dict[str, ModuleType]:
     if not asked:
         raise UserError(f"questions= is an empty list. Choices: {', '.join(known)}.")
     return {name: known[name] for name in asked}
-
-
-def _cost(encoders: Sequence[Studied], texts: Texts, names: Sequence[str], cfg: Config) -> str:
-    """Expect one pass over the sample per encoder and question, at the rate measured on this machine before."""
-    tokens = sum(encoders[0].candidate.measure().lengths([text.text for text in texts.every], ""))
-    rate = rate_of(Path(cfg["cache_dir"]), encoders[0].config, cfg["threads"])
-    seconds = len(encoders) * len(names) * tokens / rate.tokens
-    return (
-        f"To read: {tokens:,} tokens for each encoder and each question ({', '.join(names)}): "
-        f"about {in_time(seconds)} at {rate.tokens:,.0f} tokens/s ({rate.how}), and what a question says of its own."
-    )

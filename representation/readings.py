@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from analysis.scores.task_types import sort_types
-from cli.quiet import quiet
 from encoders.encoder import Reading, Readings
 from encoders.routers import experts_of
 from encoders.text_encoder import TextEncoder
@@ -15,7 +15,6 @@ from encoders.tokens import Batch
 from evaluation.candidates.candidates import Candidate
 from evaluation.candidates.readings import ReadingCandidate, pooler_config
 from evaluation.instructions import read_instructions
-from evaluation.plan.plan import make_plan
 from evaluation.scoring import Options, score
 from evaluation.tasks.chosen import TaskSet
 from poolers.shared.registry import build_pooler
@@ -56,13 +55,12 @@ def score_readings(
 
     settings: cache_dir, embeddings, progress of the command. what: "Layers", on standard error.
     """
-    with quiet():
-        plan = make_plan(readings, tasks, settings)
-    print(f"{what} to score: {plan.text}", file=sys.stderr, flush=True)
+    print(f"{what} to score: {len(readings)} x {len(tasks.tasks)} tasks.", file=sys.stderr, flush=True)
+    cache_dir = Path(settings["cache_dir"]) if settings["embeddings"] else None
     for reading in each(readings, "scored", settings, lambda reading: reading.title):
         assert isinstance(reading, ReadingCandidate)
         mode = reading.manifest["config"]["evaluation"]["instructions"]
-        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=plan.cache_dir))
+        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=cache_dir))
         yield from ((reading, kind, task, value) for task, (kind, value) in outcome.scores.items())
 
 

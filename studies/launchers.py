@@ -30,14 +30,8 @@ SETTINGS = {  # launcher -> key of Hydra's -> our key
     "slurm_local": {"timeout_min": "launcher.minutes"},
 }
 OF_SLURM = ("srun", "sbatch")  # the commands by which submitit reaches it
-# What conf/train.yaml says to Hydra, for a program whose configuration has no such words.
-IN_PLACE = (
-    *("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.sweep.dir=${runs_dir}", "hydra.sweep.subdir=."),
-    *("hydra/job_logging=none", "hydra/hydra_logging=none"),
-)
 PROCESSES = {  # program -> key of Hydra's -> our key
     "train": {"nodes": "trainer.num_nodes", "tasks_per_node": "trainer.devices"},
-    "evaluate": {"tasks_per_node": "devices"},
 }
 
 

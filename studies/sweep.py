@@ -18,20 +18,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import hydra
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from cli.compose import CONF, composed, params_of_sweeps, plain
+from cli.compose import composed, params_of_sweeps, plain
 from cli.errors import UserError, explained, leave_if_unread
-from cli.quoting import evaluate_words, quoted
 from records.atomic import write_json
 from records.progress import FILE, Progress, write_progress
 from records.run_folder import choices_of, fixed_words, run_folder
-from studies.launchers import IN_PLACE, launcher_words
 
 RECORDS = ".sweeps"
 RANKS = ("RANK", "SLURM_PROCID", "LOCAL_RANK")  # of the process within its job, as torchrun, Slurm and Lightning set it
@@ -145,27 +142,6 @@ class Jobs:
             except UserError as error:  # Hydra would print a trace; the next job would find the same disk
                 self._unwritten[number] = facts.get("error", str(error))
                 raise SystemExit(_report(error)) from error
-
-
-def shard_runner(words: Sequence[str]) -> Callable[[Sequence[Sequence[str]], Callable[[dict[str, Any]], None]], None]:
-    """Return what runs a job of evaluate.py for each of several lists of tasks, by the launcher among its `words`.
-
-    It calls its second argument with the configuration of each. Raises `UserError` for a launcher that is not
-    installed; so does what is returned, where jobs fail.
-    """
-    launcher = launcher_words(words, "evaluate")
-
-    def start(dealt: Sequence[Sequence[str]], score: Callable[[dict[str, Any]], None]) -> None:
-        jobs = Jobs(score, "evaluate")
-        shards = ",".join(f"[{','.join(map(quoted, tasks))}]" for tasks in dealt)
-        kept = [word for word in evaluate_words(words) if not word.startswith(("tasks=", "shards="))]
-        swept = [*kept, f"tasks=choice({shards})", *["progress=false"] * bool(launcher)]
-        jobs.plan(swept)
-        sys.argv[1:] = [*swept, *IN_PLACE, "hydra.mode=MULTIRUN", *launcher]
-        with jobs.told():
-            hydra.main(config_path=str(CONF), config_name="evaluate", version_base="1.3")(jobs.run)()
-
-    return start
 
 
 def read_record(record: Path) -> list[dict[str, Any]]:

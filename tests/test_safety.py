@@ -28,7 +28,6 @@ CALLED = {("tempfile", "mktemp"), ("os", "system"), ("yaml", "unsafe_load"), ("y
 OURS = {
     ("cli/compose.py", "pickle"),  # copies of what this process composed itself; read from no file
     ("cli/programs.py", "runpy"),  # this program itself
-    ("evaluation/crew.py", "pickle"),  # between the processes of one command
     ("studies/workers.py", "runpy"),
     ("training/loop.py", "zipfile"),  # the checksums of a checkpoint; nothing is unpacked
 }

@@ -2,7 +2,7 @@
 
 import glob
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,10 @@ from cli.compose import composed, flat, plain
 from cli.errors import UserError
 from cli.limits import check_dims
 from cli.quoting import asked_of_runs, evaluate_words
-from encoders.templates import DEFAULT, Template
+from encoders.templates import DEFAULT
 from evaluation.candidates.moee_readings import moee_word
 from evaluation.candidates.shared import Prefix, Siblings, let_go
 from evaluation.embeddings.store import Encoder, Store, open_store
-from records.fingerprint import of_value
 from records.lineage import label, read_stages
 from records.manifest import check_code, read_manifest
 from records.run_folder import model_name, short, whole_study
@@ -29,18 +28,6 @@ OF_A_START = (  # what a run's manifest says before the first step, whatever its
     *("precision", "dtypes", "device", "kernel", "elementwise", "parameters", "seeds", "threads"),
     *("versions", "machine", "code"),
 )
-
-
-@dataclass(frozen=True)
-class Measure:
-    """Lengths of texts for an encoder, and the width E of its vectors, before its weights are loaded.
-    `lengths`: (texts, what `template.asked` gave) -> tokens of each after truncation, `max_length` at most."""
-
-    lengths: Callable[[Sequence[str], str], list[int]]
-    width: int
-    max_length: int
-    model: str
-    template: Template = DEFAULT
 
 
 @dataclass(frozen=True)
@@ -89,24 +76,6 @@ class Candidate:
             return None if self.dim else loading.fingerprint_of(self.manifest["config"], self.folder)
         except (UserError, OSError):
             return None  # loading says what is wrong
-
-    def measure(self) -> Measure:
-        """Return the lengths of texts for this encoder; of the model only configuration and tokenizer are read.
-        Raises `UserError` where they cannot be."""
-        from encoders.backbone import load_config
-        from encoders.loading import text_tokenizer
-
-        config = self.manifest["config"]
-        shape = load_config(config["model"])
-        tokenizer = text_tokenizer(config, shape.max_position_embeddings)
-        model = str(config["model"]["path"])
-        return Measure(tokenizer.lengths, shape.hidden_size, tokenizer.max_length, model, tokenizer.template)
-
-    @property
-    def measured_alike(self) -> str:
-        """Digest of all that `measure` depends on."""
-        config = self.manifest["config"]
-        return of_value([config.get(key) for key in ("model", "max_length", "evaluation", "template")])
 
     @property
     def checkpoint(self) -> str:

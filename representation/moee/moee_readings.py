@@ -63,7 +63,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     frame = scores(cells, words, texts.task_set, settings)
     over = f"{frame['task'].nunique()} tasks of {texts.benchmark}"
     notes = [
-        f"alpha = {alpha:g} of the sum; chosen on docs_dev by python -m evaluation.alpha.",
+        f"alpha = {alpha:g} of the sum; chosen on benchmark=docs_dev.",
         "Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template].",
         "instruct without an instruction is the bare text, closed by EOS, whose state and routing are read; "
         "prompteol reads the prompt's last token.",

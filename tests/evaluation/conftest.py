@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.candidates.candidates import Candidate, Measure
+from evaluation.candidates.candidates import Candidate
 
 
 @dataclass
@@ -69,9 +69,6 @@ class LocalCandidate(Candidate):
 
     def load(self) -> Any:
         return self.encoder
-
-    def measure(self) -> Measure:
-        return Measure(lambda texts, said: [len(f"{said} {t}".split()) for t in texts], 512, 10_000, "words")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,6 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.quoting import evaluate_words
-from evaluation.plan.work import columns_of
 from evaluation.tasks.chosen import task_set
 
 DATA = composed("train", ["data=docstrings"]).data
@@ -20,17 +19,13 @@ def test_what_is_scored_is_what_training_leaves_out(benchmark: str, kept_out: st
 
 
 @pytest.mark.parametrize(("name", "size"), [("MTEB(eng, v1)", 56), ("MTEB(eng, v2)", 41)])
-def test_a_benchmark_of_mteb_comes_whole_and_with_a_forecast(name: str, size: int) -> None:
+def test_a_benchmark_of_mteb_comes_whole(name: str, size: int) -> None:
     found = task_set(plain(composed("evaluate", ["benchmark=mteb", f"benchmark.name='{name}'"])))
     assert len(found.tasks) == size
     material = {task.metadata.name: (task.eval_splits, task.hf_subsets) for task in found.tasks}
     assert material["MassiveIntentClassification"] == (["test"], ["en"])
     assert material["STS17"] == (["test"], ["en-en"])
     assert material.get("MSMARCO", (["dev"], ["default"])) == (["dev"], ["default"])
-    columns = [column for task in found.tasks for column in columns_of(task)]
-    assert sum(column.characters for column in columns) > 1e9
-    assert sum(column.texts for column in columns) > 1e6
-    assert sum(column.tokens(64) for column in columns) <= 64 * sum(column.texts for column in columns)
 
 
 THREE_EACH = dict.fromkeys(["Retrieval", "Clustering", "Classification", "STS"], 3)

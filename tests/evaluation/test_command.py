@@ -91,7 +91,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
     ]
     main([*words, "progress=false"])
     said = capsys.readouterr().out
-    assert "1 encoder x 7 tasks = 7 scores; 0 are there" in said
+    assert "1 encoders x 7 tasks" in said
     assert "tokens/s" in said
     scores = list(tmp_path.glob("embedded/scores/results/embedded__mean-causal-untrained/seed0@*/Docs*.json"))
     assert len(scores) == 7

@@ -18,7 +18,6 @@ from evaluation.foreign import ForeignEncoder
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
 from records.run_folder import RunFolder
-from tests.processes import slurm, torchrun
 from tests.triples import write_triples
 from training.run import train_run
 
@@ -95,16 +94,6 @@ def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):
     with pytest.raises(UserError, match="does not go with readings="):
         scored("foreign=x", "readings=[mean]")
     with pytest.raises(UserError, match="cannot be loaded by sentence-transformers"):
-        scored(f"foreign={tmp_path}")
-
-
-@pytest.mark.parametrize("starter", [torchrun, slurm])
-def test_several_processes_are_refused_before_anything_is_read(scored, monkeypatch, tmp_path, starter):
-    """Each of them would score all, into the same files."""
-    for key, value in starter(rank=1, nodes=1, devices=2, port=1).items():
-        monkeypatch.setenv(key, value)
-    monkeypatch.setattr("evaluation.tasks.chosen.task_set", None)
-    with pytest.raises(UserError, match=r"foreign= is scored by one process, and torchrun or srun started 2\."):
         scored(f"foreign={tmp_path}")
 
 

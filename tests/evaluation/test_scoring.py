@@ -12,7 +12,6 @@ from analysis.scores.mteb_results import read_results
 from analysis.settings import Settings
 from cli.errors import UserError
 from evaluation import scoring
-from evaluation.plan.plan import finished_names
 from evaluation.results import MANIFEST, written_record
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
@@ -140,24 +139,6 @@ def _scores(outcome: Outcome, task: str) -> dict:
     return json.loads((outcome.folder / f"{task}.json").read_text())["scores"]["test"][0]
 
 
-def test_one_encoder_under_two_seeds_is_scored_once(tasks: list, candidate, bag, tmp_path: Path) -> None:
-    """The start of a design without parameters: its second seed has the scores and the record of one scored alone."""
-    run, encoder = candidate(), bag()
-    other = replace(run, manifest=run.manifest | {"seed": 1}, encoder=encoder)
-    first, alone = score(run, tasks, Options()), score(replace(other, results=tmp_path / "alone"), tasks, Options())
-    seen = len(encoder.seen)
-    taken = score(other, tasks, Options())
-    assert (seen, len(encoder.seen), taken.computed) == (encoder.meter.texts, seen, 3)
-    assert taken.scores == alone.scores == first.scores
-    assert taken.folder.name == first.folder.name.replace("seed0", "seed1")
-    assert written_record(taken.folder) == written_record(alone.folder)
-    for name in ("model_meta.json", *(f"{task.metadata.name}.json" for task in tasks)):
-        one, two = (json.loads((folder / name).read_text()) for folder in (taken.folder, alone.folder))
-        assert {k: v for k, v in one.items() if k not in TIMES} == {k: v for k, v in two.items() if k not in TIMES}
-    changed = score(replace(other, manifest=run.manifest | {"seed": 2}, encoder=bag("trained on")), tasks, Options())
-    assert changed.folder.name[len("seed2") :] != first.folder.name[len("seed0") :]
-
-
 def test_a_collapsed_encoder_gets_no_score(tasks: list, candidate, bag) -> None:
     class Collapsed(bag):
         def encode(self, texts, instruction="", progress=None):
@@ -187,16 +168,6 @@ def test_predictions_are_kept_on_request(tasks: list, candidate) -> None:
     score(run, tasks, Options(predictions=True))
     (path,) = run.results.glob("predictions/test__eos-causal/*/Asked_predictions.json")
     assert len(json.loads(path.read_text())["default"]["test"]) == 9
-
-
-def test_the_plan_knows_what_is_finished(tasks: list, candidate) -> None:
-    from evaluation.tasks.chosen import TaskSet
-
-    run = candidate()
-    assert finished_names(run, TaskSet(tasks)) == set()
-    score(run, tasks[:2], Options())
-    assert finished_names(run, TaskSet(tasks)) == {"Asked", "Graded"}
-    assert finished_names(candidate(salt="other"), TaskSet(tasks)) == set()
 
 
 def test_the_settings_of_a_task_are_part_of_its_content(folder: Path) -> None:
@@ -272,6 +243,6 @@ def test_the_parts_of_an_aggregate_are_tasks_like_any_other(aggregate, candidate
     assert len(list((run.results / "predictions").rglob("*_items.json"))) == 2
     encoder = bag()
     again = score(candidate(encoder=encoder), [aggregate()], Options(predictions=True))
-    assert (again.computed, again.unpredicted, encoder.seen) == (0, [], [])
+    assert (again.computed, encoder.seen) == (0, [])
     (outcome.folder / "Asked.json").unlink()
     assert score(candidate(), [aggregate()], Options()).computed == 1, "with a part made again, so is the mean"

@@ -3,29 +3,22 @@
 import json
 import os
 import re
-import shlex
 import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from cli import compose
-from cli.compose import CONF, check_overrides, composed, composer, params_of_sweeps, plain
+from cli.compose import composer
 from cli.errors import UserError
-from cli.quoting import evaluate_words, train_words
-from evaluation.command import check as check_evaluate
 from records.manifest import sealed
 from records.progress import Progress, write_progress
-from studies.launchers import IN_PLACE, PLUGIN, SETTINGS, launcher_words
+from studies.launchers import PLUGIN, SETTINGS, launcher_words
 from studies.status import main as status_main
 from studies.status import plain_table, rows
 from studies.sweep import RECORDS, Jobs
 from tests.started import run_here, start
 from tests.triples import write_triples
-from training.checks import check_sizes
 
 
 def installed(name):
@@ -106,16 +99,10 @@ def test_a_launcher_is_hydras_own_with_the_settings_of_conf(name, monkeypatch):
             assert (settings.nodes, settings.tasks_per_node, settings.gpus_per_node) == (4, 1, 1)
             assert settings.additional_parameters == {"mail-type": "END"}
     assert launcher_words(["lora.r=8", "launcher=none"]) == []
-    of_evaluate = ["devices=8", *words[:1], *launcher_words(words[:1], "evaluate"), *IN_PLACE]
-    with composer() as make:
-        settings = make("evaluate", of_evaluate, return_hydra_config=True).hydra.launcher
-        assert name != "slurm" or (settings.nodes, settings.tasks_per_node, settings.gpus_per_node) == (1, 8, 8)
 
 
 @pytest.mark.skipif(not installed("slurm"), reason="launcher=slurm is not installed")
-@pytest.mark.parametrize(
-    "words", [["train.py", "-m", "seed=0,1"], ["train.py"], ["evaluate.py", "run=null", "shards=2"]], ids=" ".join
-)
+@pytest.mark.parametrize("words", [["train.py", "-m", "seed=0,1"], ["train.py"]], ids=" ".join)
 def test_slurm_is_asked_for_on_a_machine_that_has_none(words, tmp_path, monkeypatch):
     command = tmp_path / "bin" / "srun"
     command.parent.mkdir()
@@ -275,24 +262,3 @@ def test_watching_ends_with_the_process_that_cells_wait_for(tmp_path, monkeypatc
     assert looks == [["waiting", "waiting"]] * 2
     status_main()
     assert len(looks) == 2, "nothing waits for a process that has gone"
-
-
-PAGE = (CONF.parent / "docs" / "cluster.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^    .*?((?:train|evaluate)\.py) (.*?)(?:  #.*)?$", PAGE, re.MULTILINE)
-
-
-@pytest.mark.parametrize(("program", "line"), COMMANDS, ids=[" ".join(words) for words in COMMANDS])
-def test_the_page_s_commands_compose_with_check(program, line, monkeypatch):
-    """Those behind srun and torchrun too; of a sweep its first cell, with all checks that need no weights."""
-    words = shlex.split(line.replace("<run folder>", "runs/a/b/seed0"))
-    if program == "evaluate.py":
-        check_evaluate(plain(composed("evaluate", evaluate_words(words))))
-        return
-    monkeypatch.setattr(compose, "SWEEP_PROBES", 2)
-    words = train_words([*words, "check=true"])
-    check_overrides("train", words)
-    parsed = OverridesParser.create().parse_overrides([w for w in (*params_of_sweeps(words), *words) if w != "-m"])
-    first = BasicSweeper.split_arguments(parsed, None)[0][0]
-    config = plain(composed("train", first))
-    assert config["check"] is True
-    check_sizes(config)

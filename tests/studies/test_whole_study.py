@@ -24,7 +24,7 @@ from tests.triples import write_triples
 
 pytestmark = pytest.mark.slow
 DESIGNS = ("eos-causal", "lastlayer-causal")
-SCORED = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification,DocsNetworkxRetrieval]", "embeddings=memory"]
+SCORED = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification,DocsNetworkxRetrieval]", "embeddings=false"]
 
 
 @pytest.fixture(scope="module")

@@ -1,1 +1,0 @@
-"""The work, time and space of a command before it runs."""
