@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.analyse import Result
-from analysis.manifests.cost import costs, memory_kinds
+from analysis.manifests.cost import costs
 from analysis.manifests.designs import Design
 from analysis.scores.long_table import scores_for_file
 from analysis.settings import PLACES, Settings, public_path
@@ -120,7 +120,6 @@ def _design(design: Design) -> dict[str, Any]:
         "train_flops": operations,
         "train_tokens_per_second": speed,
         "peak_memory_bytes": memory,
-        "peak_memory_of": sorted(memory_kinds([design])),
     }
 
 

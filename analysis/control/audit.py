@@ -9,23 +9,18 @@ from analysis.control.find_runs import Found
 from analysis.control.rule import Control, confounds, described, difference_grid, judge, short, value_rows
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import escape, markdown_grid
-from analysis.manifests.compared_keys import check_allowed, check_factors
-from analysis.manifests.cost import cost_header, cost_texts, memory_kinds, memory_note
+from analysis.manifests.cost import COST_HEADER, cost_texts
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, MODULES, compare, values_of
 from analysis.names import by_number, listed
 from analysis.scores.labels import config_order, gathered, labels
 from cli.compose import CONF
-from records.identity import below
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 
 
 def audit(study: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
     """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order)."""
-    manifests = [run.manifest for design in study.designs.values() for run in design.runs]
-    check_factors(factors, manifests)
-    check_allowed(allow, manifests)
     cells = gathered(study.designs, labels(study.designs.values(), allow))
     order: Any = OmegaConf.to_container(OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order"))
     cells = {label: cells[label] for label in config_order(cells, order)}
@@ -69,29 +64,22 @@ def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control
 
 
 def _cells(cells: dict[str, Design]) -> Grid:
-    rows, kinds = [], memory_kinds(cells.values())
+    rows = []
     for label, cell in cells.items():
         seeds, steps = ", ".join(run.seed for run in cell.runs), {str(r.manifest.get("steps", "-")) for r in cell.runs}
-        texts = [label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell, kinds)]
+        texts = [label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell)]
         rows.append([Cell(text) for text in texts])
-    caption = f"{len(cells)} cells.{memory_note(kinds)}"
-    return Grid("cells", caption, ["Cell", "Seeds", "Steps", *cost_header(kinds)], rows, left=2)
+    return Grid("cells", f"{len(cells)} cells.", ["Cell", "Seeds", "Steps", *COST_HEADER], rows, left=2)
 
 
 def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Grid:
-    keys = sorted({key for cell in cells.values() for run in cell.runs for key in run.profile if below(key, factors)})
-    keys = [key for key in keys if len(values_of(key, cells)) > 1 and key not in {f"{f}.name" for f in factors}]
     rows = []
     for factor in factors:
         groups: dict[str, list[str]] = {}
         for label, cell in cells.items():
             groups.setdefault(cell.factors[factor], []).append(label)
         rows += value_rows(factor, groups, 10)
-        for key in (key for key in keys if below(key, (factor,)) and key not in factors):
-            values = values_of(key, cells)
-            rows += value_rows(key, {value: units for value, units in values.items() if value != ABSENT}, 10)
-    caption = "The factors, and the keys below them that vary with them."
-    return Grid("factors", caption, ["Key", "Value", "Cells"], rows, left=3)
+    return Grid("factors", "The factors.", ["Key", "Value", "Cells"], rows, left=3)
 
 
 def _others(control: Control, cells: dict[str, Design]) -> list[Grid | str]:

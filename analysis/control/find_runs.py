@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.manifests.designs import Design, Run
-from analysis.manifests.read_manifest import check_versions, design_of, read_manifest
-from analysis.scores.mteb_results import OURS, RUNNING, missing
+from analysis.manifests.designs import OURS, RUNNING, Design, Run, design_of, no_manifest, read_manifest
 from cli.errors import UserError
 
 Named = list[tuple[str, Run]]  # (model, run)
@@ -31,26 +29,22 @@ def find_runs(words: Iterable[str], factors: tuple[str, ...]) -> Found:
     """Read every run below the folders and globs.
 
     Half-finished runs are left out by name. Raises UserError where nothing is found, and for a manifest that is
-    missing, edited by hand, or of another version.
+    missing or edited by hand.
     """
-    runs: Named = []
-    copies: Named = []
+    named: dict[bool, Named] = {False: [], True: []}  # whether it stands with scores -> runs
+    left_out: list[str] = []
     for folder in _folders(words):
-        scored, parts = OURS.match(folder.name), folder.absolute().parts
+        scored, parts = bool(OURS.match(folder.name)), folder.absolute().parts
         path = folder / ("run/manifest.json" if scored else "manifest.json")
-        if scored and not path.is_file():
-            raise missing(folder)
         if not path.is_file():
-            nothing = f"{folder} has no manifest.json, so nothing shows what was run"
-            raise UserError(f"{nothing}. Train it again, or move it away.")
-        model = parts[-2] if scored else f"{parts[-3]}__{parts[-2]}"
-        (copies if scored else runs).append((model, read_manifest(path)))
-    left_out = [f"{run.path.parent} (not finished)" for _, run in (*runs, *copies) if run.manifest["status"] == RUNNING]
-    finished = ([item for item in named if item[1].manifest["status"] != RUNNING] for named in (runs, copies))
-    kept = list(_joined(left_out, *finished))
-    check_versions(run for _, run in kept)
+            raise no_manifest(folder)
+        run = read_manifest(path)
+        if run.manifest["status"] == RUNNING:
+            left_out.append(f"{path.parent} (not finished)")
+        else:
+            named[scored].append((parts[-2] if scored else f"{parts[-3]}__{parts[-2]}", run))
     by_model: dict[str, list[Run]] = defaultdict(list)
-    for model, run in kept:
+    for model, run in _joined(left_out, named[False], named[True]):
         by_model[model].append(run)
     if not by_model:
         left = f" Left out: {'; '.join(left_out)}." if left_out else ""
@@ -65,7 +59,7 @@ def _folders(words: Iterable[str]) -> list[Path]:
         matches = [Path(word)] if Path(word).exists() else sorted(map(Path, glob.glob(word, recursive=True)))
         if not matches:
             raise UserError(f"{word}: there is no such folder. Give run folders, a study's folder, or globs of them.")
-        places += [p for match in matches for p in ([match] if match.is_dir() else [match.parent])]
+        places += [match if match.is_dir() else match.parent for match in matches]
     inside = [p for place in places for p in (place, *sorted(place.rglob("seed*"))) if p.is_dir()]
     return [p for p in dict.fromkeys(inside) if RUN_NAME.match(p.name) or OURS.match(p.name)]
 
@@ -75,13 +69,13 @@ def _joined(left_out: list[str], runs: Named, copies: Named) -> Iterator[tuple[s
     trained = {(model, run.seed): run for model, run in runs}
     seen: dict[tuple[str, str], Path] = {}
     for model, copy in copies:
-        key = model, copy.seed
+        key, folder = (model, copy.seed), copy.path.parents[1]
         if key in trained and _core(trained[key].manifest) != _core(copy.manifest):
-            left_out.append(f"{copy.path.parents[1]} (scores of another training than {trained[key].path.parent})")
+            left_out.append(f"{folder} (scores of another training than {trained[key].path.parent})")
         elif key in seen:
-            left_out.append(f"{copy.path.parents[1]} (a second scoring of {seen[key]})")
+            left_out.append(f"{folder} (a second scoring of {seen[key]})")
         else:
-            seen[key] = copy.path.parents[1]
+            seen[key] = folder
             yield model, copy
     yield from ((model, run) for model, run in runs if (model, run.seed) not in seen)
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 
 from analysis.grids.grid import Cell, Grid
-from analysis.manifests.compared_keys import check_factors
+from analysis.manifests.compared_keys import check_allowed, check_factors
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, Differences, compare, values_of
-from analysis.manifests.read_manifest import check_versions
 from analysis.names import listed
 from analysis.scores.definitions import parts_of
 from analysis.settings import Settings
@@ -22,7 +21,6 @@ NO_PROOF = (
     "No manifest stands beside these scores, so nothing shows that the designs differ in the factors alone:"
     " the tests compare models, and what a table says of designs is to be read of these models."
 )
-LET_NOTHING = "let nothing through"
 MOST_NOTES = 6
 
 
@@ -58,42 +56,48 @@ class Control:
     notes: list[str] = field(default_factory=list)
 
 
-def judge(
-    designs: dict[str, Design], factors: tuple[str, ...], allow: tuple[str, ...] = (), tasks: set[str] | None = None
-) -> Control:
-    """Compare the manifests of all designs.
-
-    designs: label -> design; allow: keys that cover what lies below them; tasks: those whose inputs count, None: all.
-    """
-    if not any(design.runs for design in designs.values()):
-        idle = [f"allow=[{','.join(allow)}] {LET_NOTHING}: there are no manifests."] if allow else []
-        return Control(notes=[NO_PROOF, *idle])
-    differences = compare(designs, factors)
-    seeds = {key: seed for key, seed in sorted(differences.refused.items()) if tasks is None or _concerns(key, tasks)}
-    allowed = {key: seed for key, seed in seeds.items() if below(key, allow)}
-    refused = {key: seed for key, seed in seeds.items() if key not in allowed}
-    notes = confounds(differences, designs, factors)
-    notes += [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in differences.same]
-    idle_keys = [key for key in allow if not any(below(name, (key,)) for name in seeds)]
-    if idle_keys:
-        notes.append(f"allow=[{','.join(idle_keys)}] {LET_NOTHING}: no design differs there.")
-    return Control(refused, footnotes(allowed, designs), notes)
-
-
 def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings) -> Control:
     """Hold the manifests of the designs `shown` against the control rule.
 
     tasks: those whose inputs count. Raises `NotControlledError`, with keys and remedy, where anything is refused.
     """
-    runs = [run for design in shown.values() for run in design.runs]
-    check_versions(runs)
-    check_factors(settings.factors, (run.manifest for run in runs))
     parts = {part for task in tasks for part in (task, *parts_of(task))}
     control = judge(shown, settings.factors, settings.allow, parts)
     if control.refused:
         grid = difference_grid(control.refused, shown)
         raise NotControlledError(refusal(control, shown, settings.factors, settings.allow), grid)
     return control
+
+
+def judge(
+    designs: dict[str, Design], factors: tuple[str, ...], allow: tuple[str, ...] = (), tasks: set[str] | None = None
+) -> Control:
+    """Compare the manifests of all designs.
+
+    designs: label -> design; allow: keys that cover what lies below them; tasks: those whose inputs count, None: all.
+    Raises UserError for a factor or an allowed key that no run has.
+    """
+    manifests = [run.manifest for design in designs.values() for run in design.runs]
+    if not manifests:
+        idle = [f"allow=[{','.join(allow)}] let nothing through: there are no manifests."] if allow else []
+        return Control(notes=[NO_PROOF, *idle])
+    check_factors(factors, manifests)
+    check_allowed(allow, manifests)
+    differences = compare(designs, factors)
+    seeds = {key: seed for key, seed in sorted(differences.refused.items()) if tasks is None or _concerns(key, tasks)}
+    allowed = {key: seed for key, seed in seeds.items() if below(key, allow)}
+    refused = {key: seed for key, seed in seeds.items() if key not in allowed}
+    notes = confounds(differences, designs, factors)
+    notes += [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in differences.same]
+    idle = [key for key in allow if not any(below(name, (key,)) for name in seeds)]
+    notes += [f"allow=[{','.join(idle)}] let nothing through: no design differs there."] if idle else []
+    return Control(refused, footnotes(allowed, designs), notes)
+
+
+def _concerns(key: str, tasks: set[str]) -> bool:
+    """Tell whether a key is of no task, or of one that is compared."""
+    part = re.match(r"evaluation\.(?:inputs|tasks)\.([^ ]*)", key)  # inputs: "<task> <split> <subset>"
+    return not part or part[1] in tasks
 
 
 def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ...], allow: tuple[str, ...]) -> str:
@@ -144,12 +148,6 @@ def confounds(
     rest = len(lines) - most
     more = [f"So it is between {rest} more pairs; python -m analysis.control lists them."] if rest > 0 else []
     return [*lines[:most], *more]
-
-
-def _concerns(key: str, tasks: set[str]) -> bool:
-    """Tell whether a key is of no task, or of one that is compared."""
-    part = re.match(r"evaluation\.(?:inputs|tasks)\.([^ ]*)", key)  # inputs: "<task> <split> <subset>"
-    return not part or part[1] in tasks
 
 
 def footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote]:

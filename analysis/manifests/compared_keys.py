@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from analysis.names import suggest
 from cli.compose import flat, own_keys
-from cli.errors import UserError, nearest
+from cli.errors import UserError
 from records.fingerprint import of_value
-from records.identity import BASE, BOOKKEEPING, MEANT, below
+from records.identity import BASE, BOOKKEEPING, below
 from records.lineage import OTHER_RUNS
-from records.manifest import MANIFEST_VERSION
 
 SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
@@ -104,7 +104,7 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
     value: Any = manifest["config"]
     for part in factor.split("."):
         if not isinstance(value, dict) or part not in value:
-            return as_text(MEANT.get(factor, MEANT.get(f"{factor}.name", "absent")))
+            return "absent"
         value = value[part]
     if isinstance(value, dict):
         if factor == "data.mix":  # its shares, that of null among them
@@ -129,25 +129,20 @@ def check_factors(factors: tuple[str, ...], manifests: Iterable[Mapping[str, Any
     known = _with_parents(key for manifest in manifests for key in (*NAMED, *flat(manifest["config"])))
     unknown = [factor for factor in factors if factor not in known]
     if known and unknown:
-        raise UserError(f"factors= names {unknown[0]!r}, a key that no run has. {nearest(unknown[0], known)}")
+        raise UserError(f"factors= names {unknown[0]!r}, a key that no run has. {suggest(unknown[0], known)}")
 
 
 def check_allowed(allow: tuple[str, ...], manifests: Iterable[Mapping[str, Any]]) -> None:
-    """Raise `UserError` for a key of `allow=` that no run has and none could lack, with the nearest ones.
-
-    Nothing is known of manifests of another version, which are refused where they are compared.
-    """
+    """Raise `UserError` for a key of `allow=` that no run has, with the nearest ones."""
     runs = list(manifests)
-    if not (allow and runs) or any(manifest.get("manifest_version") != MANIFEST_VERSION for manifest in runs):
+    if not (allow and runs):
         return
     parts = (f"{group}.{part}" for group, parts in PARTS.items() for part in parts)
-    known = _with_parents(("manifest", "seed", *SINGLE, *NESTED, *SEED_BOUND, *MEANT, *parts))
+    known = _with_parents(("manifest", "seed", *SINGLE, *NESTED, *SEED_BOUND, *parts))
     known |= _with_parents(key for manifest in runs for key in (*profile(manifest), *flat(manifest["config"])))
     unknown = [key for key in allow if key not in known]
     if unknown:
-        above = unknown[0].rpartition(".")[0]
-        beside = {key for key in known if key.rpartition(".")[0] == above} or {key for key in known if "." not in key}
-        raise UserError(f"allow= names {unknown[0]!r}, a key that no run has. {nearest(unknown[0], beside)}")
+        raise UserError(f"allow= names {unknown[0]!r}, a key that no run has. {suggest(unknown[0], known)}")
 
 
 def _with_parents(keys: Iterable[str]) -> set[str]:

@@ -4,15 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from analysis.manifests.compared_keys import SEED_BOUND, as_text, moved_by
+from analysis.manifests.compared_keys import SEED_BOUND, moved_by
 from analysis.manifests.designs import Design, Run
 from analysis.names import by_number
-from records.identity import MEANT, below
+from records.identity import below
 
 ABSENT = "absent"
 MODULES = "code.modules"
 BY_TASK = ("evaluation.inputs", "evaluation.tasks")  # of the tasks that a run was scored on; the tables leave out gaps
-USUAL = {key: as_text(value) for key, value in MEANT.items()}  # what an absent key meant before there was such a key
 Pairs = list[tuple[str, str]]
 
 
@@ -83,7 +82,7 @@ def run_differences(a: Run, b: Run, varying: Iterable[str] = ()) -> set[str]:
     one, two = a.profile, b.profile
     both = a.trained and b.trained
     keys = one.keys() | two.keys() if both else one.keys() & two.keys()
-    differing = {key for key in keys if one.get(key, USUAL.get(key)) != two.get(key, USUAL.get(key))}
+    differing = {key for key in keys if one.get(key) != two.get(key)}
     if a.seed != b.seed or not both:
         differing = {key for key in differing if not below(key, SEED_BOUND)}
     return {key for key in differing if not (_idle(key, one, two) or _chosen(key, a, b, varying))}
@@ -103,16 +102,10 @@ def _scored(profile: dict[str, str]) -> bool:
 
 
 def _chosen(key: str, a: Run, b: Run, varying: Iterable[str]) -> bool:
-    """Tell whether a module is loaded by one run alone because a factor that varies chose it: the pooler's own file.
-
-    Manifests that do not say what chose a module list all poolers that the process had loaded; such a name alone says
-    nothing.
-    """
+    """Tell whether a module is there for one run alone because a factor that varies chose it: the pooler's own file."""
     if not below(key, (MODULES,)) or (key in a.profile and key in b.profile):
         return False
     module, code = key.removeprefix(f"{MODULES}."), (a if key in a.profile else b).manifest["code"]
-    if "chosen" not in code:
-        return module.startswith("poolers.")
     groups = tuple(group for group, modules in code["chosen"].items() if module in modules)
     return any(below(factor, groups) for factor in varying)
 
@@ -138,4 +131,4 @@ def _read(key: str, design: Design, run: Run) -> str:
     if key == "manifest":
         return "present"
     unsaid = not run.trained or (below(key, ("evaluation",)) and (below(key, BY_TASK) or not _scored(run.profile)))
-    return run.profile.get(key, "" if unsaid else USUAL.get(key, ABSENT))
+    return run.profile.get(key, "" if unsaid else ABSENT)

@@ -4,7 +4,7 @@ import pandas as pd
 
 from analysis.control.rule import Footnote
 from analysis.grids.grid import Cell, Grid
-from analysis.manifests.cost import costs, has_costs, memory_kinds
+from analysis.manifests.cost import costs, has_costs
 from analysis.questions.question import Answer, Material
 
 PLACE = 10
@@ -72,8 +72,6 @@ def _for_file(material: Material) -> pd.DataFrame:
         names = ("trainable", "train_flops", "train_tokens_per_second", "peak_memory_bytes")
         for k, (name, values) in enumerate(zip(names, zip(*spent, strict=True), strict=True)):
             table.insert(k, name, list(values))
-        kinds = [sorted(memory_kinds([material.designs[str(label)]])) for label in table.index]
-        table.insert(len(names), "peak_memory_of", list(map("+".join, kinds)))
     if material.footnotes:
         marked = [[note for note in material.footnotes if label in note.marked] for label in table.index]
         table["differs_in"] = list(map(footnote_keys, marked))

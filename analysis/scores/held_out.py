@@ -3,8 +3,7 @@
 import csv
 from pathlib import Path
 
-from analysis.manifests.designs import Row, ScoreSource
-from analysis.manifests.read_manifest import design_of, read_manifest
+from analysis.manifests.designs import Row, ScoreSource, design_of, read_manifest
 from analysis.settings import Settings
 from cli.errors import UserError
 from records.fingerprint import digest_of

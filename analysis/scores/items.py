@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.manifests.read_manifest import load_object
 from analysis.names import by_number
 from analysis.statistics.arrays import Floats
 from cli.errors import UserError
+from records.foreign_files import read_object
 
 KINDS = ("mean", "spearman", "average_precision")
 
@@ -57,7 +57,8 @@ def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
         path = item_file(Path(row.source), folder)
         if path is None or not path.is_file():
             continue
-        for name, entry in _entries(load_object(path), row.split.split(";"), row.subsets.split(";"), path).items():
+        about = read_object(path, "Remove the file, or score the task again.")
+        for name, entry in _entries(about, row.split.split(";"), row.subsets.split(";"), path).items():
             of_file = _items(entry, row.task, row.type, name, path)
             items = tasks.setdefault((row.task, name), of_file)
             _same(items, of_file, path)

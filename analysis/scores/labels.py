@@ -25,9 +25,22 @@ def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, 
     runs = _short_runs(every)
     groups: dict[str, list[Design]] = defaultdict(list)
     for design in every:
-        groups[design.named(further, usual, runs)].append(design)
+        groups[_name(design, further, usual, runs)].append(design)
     clash = any(len(alike) > 1 and alike[0].pooler and not _one_design(alike, allow) for alike in groups.values())
     return {d.model: d.model if clash and d.pooler else name for name, alike in groups.items() for d in alike}
+
+
+def _name(design: Design, further: dict[str, str], usual: dict[str, str], runs: dict[str, str]) -> str:
+    """Return `<pooler>-<attn>`, or the model's own name, with the values of further factors: `eos-bi tokens=mean`.
+
+    A factor that a design lacks, such as lineage=none, is not named. further: key -> its word in the table;
+    usual: key -> the value that needs no naming; runs: a value that names runs -> what tells them apart.
+    """
+    name = f"{design.pooler}-{design.attn}" if design.pooler else design.model
+    for key, word in further.items():
+        value = design.factors.get(key, "absent")
+        name += "" if value in NOTHING or value == usual.get(key) else f" {word}={runs.get(value, value)}"
+    return name if design.trained or name.endswith(UNTRAINED) else f"{name}{UNTRAINED}"
 
 
 def _usual_values(designs: Iterable[Design]) -> dict[str, str]:

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from analysis.manifests.designs import Design, Run, ScoreSource
-from analysis.manifests.read_manifest import design_of, read_manifest
+from analysis.manifests.designs import OURS, RUNNING, Design, Run, ScoreSource, design_of, no_manifest, read_manifest
 from analysis.scores.definitions import Benchmark
 from analysis.scores.mteb_task import read_task
 from analysis.scores.task_types import read_types
@@ -19,8 +18,6 @@ from cli.errors import UserError
 
 NOT_SCORES = ("model_meta.json", "manifest.json", "tasks.json", "experiment_params.json")
 SEED = re.compile(r"seed(\d+)(?:@.*)?$")
-OURS = re.compile(r"seed\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the folder of a run's scores
-RUNNING = "running"
 
 
 def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = None) -> ScoreSource:
@@ -112,18 +109,11 @@ def _by_model(folders: Iterable[tuple[str, Path, Path]]) -> tuple[dict[str, list
         manifest, of_seed = folder / "run" / "manifest.json", SEED.match(revision.name)
         run = read_manifest(manifest) if manifest.exists() else None
         if not run and OURS.match(revision.name):
-            raise missing(folder)
+            raise no_manifest(folder)
         place = unfinished if run and run.manifest["status"] == RUNNING else models[model]
         seed = run.seed if run else (of_seed[1] if of_seed else "")
         place.append(_Folder(revision.name, folder, run, seed))
     return models, unfinished
-
-
-def missing(folder: Path) -> UserError:
-    """Return the error for scores of ours whose manifest is gone."""
-    return UserError(
-        f"{folder} has no run/manifest.json, so nothing shows what was scored. Score the run again with evaluate.py."
-    )
 
 
 def _one_folder_per_seed(model: str, folders: list[_Folder], wanted: str) -> list[_Folder]:
@@ -150,5 +140,5 @@ def _design(model: str, folders: list[_Folder], factors: tuple[str, ...]) -> Des
     """Return the design of a model's folders. Raises UserError where only some of them have a manifest."""
     runs = [item.run for item in folders if item.run]
     if runs and len(runs) < len(folders):
-        raise missing(next(item.path for item in folders if not item.run))
+        raise no_manifest(next(item.path for item in folders if not item.run))
     return design_of(runs, model, factors) if runs else Design(model=model)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from analysis.manifests.designs import Row
-from analysis.manifests.read_manifest import load_object
 from analysis.names import listed
 from analysis.scores.definitions import Benchmark, definition_of
 from cli.errors import UserError
 from records.fingerprint import of_value
+from records.foreign_files import read_object
 
 Entries = list[dict[str, Any]]
 Globs = tuple[str, ...]
@@ -44,7 +44,7 @@ def read_task(
     written: sha256 of its scores as the manifest beside them states it. Raises UserError for a file that is no result,
     or whose scores are others.
     """
-    result = load_object(path)
+    result = read_object(path, "Remove the file, or score the task again.")
     splits = result.get("scores")
     if not isinstance(splits, dict) or not splits:
         raise UserError(f'{path} is no mteb result: it has no "scores". Remove the file, or score the task again.')

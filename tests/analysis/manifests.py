@@ -1,4 +1,4 @@
-"""Valid manifests of version 2, as a run on the embedded default would leave them, and a planted change in any key."""
+"""Valid manifests, as a run on the embedded default would leave them, and a planted change in any key."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def manifest(pooler: str, attn: str, seed: int = 0, **changes: Any) -> dict[str,
         "kernel": "eager", "elementwise": "torch", "device": "cpu", "threads": 4,
         "parameters": {"adapter": 590_000, "head": 10_000 if own else 0, "base": 6_800_000},
         "seeds": {s: int(of_value([s, seed])[:8], 16) for s in ("data", "dropout", "adapter", "head", "evaluation")},
-        "code": {"commit": "abc", "dirty": False, "modules": {
+        "code": {"commit": "abc", "dirty": False, "chosen": {"pooler": [f"poolers.{pooler}"]}, "modules": {
             "encoders.encoder": of_value("encoder"), f"poolers.{pooler}": of_value(pooler)}},
         "versions": {"python": "3.12.3", "torch": "2.9.0", "mteb": "2.20.0"},
         "machine": {"system": "Linux", "processor": "x86", "cores": 4},
@@ -67,8 +67,8 @@ def untrained(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def seal(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest as a program of version 2 writes it."""
-    return sealed(value) if value["manifest_version"] == 2 else value
+    """Return the manifest as the program writes it."""
+    return sealed(value)
 
 
 def _plant(value: dict[str, Any], path: list[str], new: Any) -> None:

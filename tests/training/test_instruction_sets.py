@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from analysis.manifests.designs import read_manifest
 from analysis.manifests.differences import run_differences
-from analysis.manifests.read_manifest import read_manifest
 from cli.compose import composed, plain
 from records.run_folder import RunFolder
 from training.run import train_run

@@ -203,7 +203,7 @@ def test_bad_manifests_are_named(runs, audit):
     path.unlink()
     assert f"{path.parent} has no manifest.json" in audit(runs)[1]
     write_run(runs, "eos-causal", 1, _manifest_version=1)
-    assert "mixed versions" in audit(runs)[1]
+    assert "is of version 1; this" in audit(runs)[1]
     path.write_text("{")
     assert f"{path}, line 1: not valid JSON" in audit(runs)[1]
 

@@ -8,10 +8,8 @@ import pytest
 from analysis.control.rule import NotControlledError
 from analysis.grids.markdown import markdown_grid
 from analysis.write import document, latex_document, write_files
-from cli.compose import composed, plain
 from cli.errors import UserError
 
-TEMPLATE = plain(composed("train"))["template"]
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them
 MOVED = {"_code__modules__poolers.shared": "c" * 64, "_code__chosen": {"pooler": []}}
 PLANTED = [  # (what, the change of one run, the keys that must be named)
@@ -26,7 +24,6 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("code", {"_code__modules__encoders.encoder": "c" * 64}, ["code.modules.encoders.encoder"]),
     ("threads", {"_threads": 2, "trainer__threads": 2}, ["threads"]),
     ("element-wise passes", {"_elementwise": "numba 0.68.1"}, ["elementwise"]),
-    ("an older version's passes", {"_elementwise": None}, ["elementwise"]),
     ("stream", {"_seeds__adapter": 1}, ["seeds.adapter"]),
     ("steps", {"_steps": 39}, ["steps"]),
     ("version", {"_versions__torch": "2.8.0"}, ["versions.torch"]),
@@ -66,10 +63,9 @@ def test_a_planted_difference_is_refused_and_named(planted, read_words, what, ch
     "changes",
     [
         {"runs_dir": "elsewhere", "logging__csv": False, "trainer__progress": False},
-        {"_code__commit": "def", "_code__dirty": True, "_code__modules__poolers.extra": "1" * 64},
+        {"_code__commit": "def", "_code__dirty": True},
         {"_loss": 2.0, "_tokens": 5, "_seconds": 9.0, "_machine__system": "other", "_data__triples": 1},
         {"trainer__threads": 4},  # a wish; the fact `threads` is 4 in all
-        {"tf32": False, "backbone": {"frozen": False}, "template": TEMPLATE},  # what runs before these keys did
         {"pooler__num_queries": 1, "head__num_queries": 1},  # below the factor pooler
         {"_evaluation__inputs__Other test default": "1" * 64, "_evaluation__fingerprint": "0" * 64},
     ],
@@ -273,13 +269,6 @@ def test_a_file_that_one_run_of_a_pooler_has_and_another_lacks_is_one(study, rea
     study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "moved"))
     with pytest.raises(NotControlledError, match=r"also in code\.modules\.poolers\.moved\."):
         read_words(f"scores={study.root}")
-
-
-def test_a_template_factor_takes_older_runs_for_what_they_did(study, read_words, spread_scores):
-    study.run("mean-bi", spread_scores(0.3))
-    study.run("eos-bi", spread_scores(0.4), study="t", template=TEMPLATE)
-    found = read_words(f"scores={study.root}", "factors=[pooler,attn,template]")
-    assert list(found.material.designs) == ["eos-bi", "mean-bi"]
 
 
 def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, read_words, spread_scores):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analysis.control.rule import judge
-from analysis.manifests.read_manifest import design_of, read_manifest
+from analysis.manifests.designs import design_of, read_manifest
 from records.identity import below
 from records.run_folder import RunFolder
 from tests.analysis.manifests import evaluation, seal

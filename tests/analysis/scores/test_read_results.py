@@ -125,13 +125,6 @@ def test_empty_folder_and_unknown_task(tmp_path, read_words, task_writer):
     assert "Probing" in read_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").material.types
 
 
-def test_a_manifest_without_a_key_is_named(study, read_words, spread_scores):
-    folder = study.run("eos-causal", spread_scores(0.2))
-    (folder / "run" / "manifest.json").write_text('{"study": "s", "pooler": "eos"}')
-    with pytest.raises(UserError, match=r"manifest.json has no key attn, seed, status, config"):
-        read_words(f"scores={study.root}")
-
-
 def test_a_folder_that_cannot_be_read_is_said_and_leaves_no_design_out(study, read_words, spread_scores, monkeypatch):
     """A glob passes over such a folder in silence. Root reads all, so the system's refusal is put in its place."""
     for k, design in enumerate(("eos-causal", "mean-bi", "mean-causal")):

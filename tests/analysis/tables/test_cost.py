@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from analysis.grids.formats import operations
-from analysis.manifests.cost import cost_header, cost_texts, memory_kinds, memory_note, peak_memory, training_flops
+from analysis.manifests.cost import costs, training_flops
 from analysis.manifests.designs import Design, Run
 
 
@@ -29,22 +29,7 @@ def test_printed_with_a_letter_for_the_size():
     assert [operations(x) for x in (None, 12.0, 6.21e12, 1.5e15, 2e18)] == ["-", "12", "6.21 T", "1.5 P", "2 E"]
 
 
-HOST, GPU = ({"peak_memory_bytes": n * 2**20, "peak_memory_of": of} for n, of in ((900, "process"), (300, "gpu")))
-
-
-def peaks(*designs):
-    """The column of peak memory as a table of the designs prints it."""
-    kinds = memory_kinds(designs)
-    return [cost_header(kinds)[-1], *(cost_texts(d, kinds)[-1] for d in designs)], memory_note(kinds)
-
-
-def test_peak_memory_of_one_kind_is_named_in_the_header():
-    assert peaks(design(HOST), design({"peak_memory_bytes": 2**20})) == (["Peak MiB", "900", "1"], "")
-    assert peaks(design(GPU, GPU), design({})) == (["Peak GPU MiB", "300", "-"], "")
-
-
-def test_peak_memory_of_two_kinds_is_marked_and_said_to_be_incomparable():
-    column, note = peaks(design(HOST), design(GPU), design(HOST, GPU))
-    assert column == ["Peak MiB", "900", "300 (GPU)", "-"]
-    assert "cannot be compared" in note
-    assert peak_memory(design(HOST, GPU)) is None, "a maximum over both would be neither"
+def test_speed_is_a_mean_and_memory_a_maximum_over_seeds():
+    of_seeds = [{"tokens_per_second": speed, "peak_memory_bytes": peak} for speed, peak in ((9000, 500), (10000, 501))]
+    assert costs(design(*of_seeds)) == (None, None, 9500, 501)
+    assert costs(design({"parameters": {"adapter": 3, "head": 2, "base": 9}}))[0] == 5
