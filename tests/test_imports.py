@@ -1,7 +1,6 @@
 """Every import arrow points one way, and what must start fast imports nothing heavy."""
 
 import ast
-import re
 import subprocess
 import sys
 from functools import cache
@@ -117,20 +116,6 @@ for flags in sys.argv[1:]:
 def test_what_hydra_alone_can_print_needs_no_torch():
     flags = ["--help", "--info all", "--cfg all", "--cfg job"]
     assert alone(WITHOUT_TORCH, *flags) == [f"{each} True []" for each in flags]
-
-
-@pytest.mark.parametrize("package", [*MAY_IMPORT, "benchmarks"])
-def test_the_drawing_shows_every_room(package):
-    """docs/decisions/house.md, "As built": the files and folders of a package's first level, and no others."""
-    drawing = (ROOT / "docs" / "decisions" / "house.md").read_text().split("## As built")[1].split("\n`tests")[0]
-    block = re.split(r"^    (?=\w)", drawing, flags=re.MULTILINE)
-    (of_package,) = [part for part in block if part.startswith(f"{package}/")]
-    below = re.sub(r"\([^)]*\)", "", of_package.removeprefix(f"{package}/"))
-    drawn = set(re.findall(r"[a-z_]+", below))
-    rooms = {p.stem for p in (ROOT / package).iterdir() if p.suffix == ".py" or (p.is_dir() and any(p.glob("*.*")))}
-    assert rooms - {"__init__", "__main__", "__pycache__"} <= drawn
-    paths = {p.stem for p in (ROOT / package).rglob("*") if "__pycache__" not in p.parts}
-    assert drawn - {"one", "per", "design", "file", "and"} <= paths
 
 
 def test_no_file_is_a_drawer():

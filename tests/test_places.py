@@ -24,5 +24,5 @@ def test_what_is_written_into_the_checkouts_own_is_refused(folder):
 
 @pytest.mark.slow
 def test_processes_begin_in_the_same_place():
-    done = start("-c", "import os, records.code; print(os.getcwd(), records.code.ROOT)")
+    done = start("-c", "import os, records.manifest; print(os.getcwd(), records.manifest.ROOT)")
     assert done.stdout.split() == [str(Path.cwd()), str(ROOT)]

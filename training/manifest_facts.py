@@ -1,11 +1,9 @@
 """The facts of a run's manifest, before the first step and after the last, and their words on the screen."""
 
-from pkgutil import iter_modules
 from typing import Any
 
 import torch
 
-import poolers.shared
 from cli.compose import flat
 from cli.errors import UserError
 from corpora.docstrings import package_versions
@@ -16,7 +14,6 @@ from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from encoders.quantised import count
-from records.code import modules_of
 from records.identity import BASE
 from records.lineage import OTHER_RUNS
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
@@ -26,8 +23,6 @@ from training.module import StepModule
 
 Config = dict[str, Any]
 SAME = {"data.sha256": "training data", **BASE}
-# Every run goes through these and the files that all poolers share; a run's own choices lead to the others.
-ROOTS = ("training.run", *sorted(f"poolers.shared.{module.name}" for module in iter_modules(poolers.shared.__path__)))
 ABSENT = "absent"
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "elementwise", "device", "precision", "dtypes")
 
@@ -73,16 +68,8 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "seeds": stream_seeds(config["seed"]),
         "threads": torch.get_num_threads(),
         **environment(instruction_sets=instruction_sets(encoder.backbone)),
-        "code": {**code(), **modules(config)},
+        "code": code(),
     }
-
-
-def modules(config: Config) -> Config:
-    """Return the sources that the run of `config` goes through, and which of them are there for one choice alone."""
-    readers = [data.get("reader") or data.get("texts") for data in _data(config)]
-    places = {"attn": "encoders.attention.patterns", "objective": "training.objectives", "pooler": "poolers"}
-    chosen = {group: [f"{folder}.{config[group]['name']}"] for group, folder in places.items()}
-    return modules_of(ROOTS, chosen | {"data": [reader.rpartition(".")[0] for reader in readers if reader]})
 
 
 def _data(config: Config) -> list[Config]:

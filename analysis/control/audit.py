@@ -11,7 +11,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.manifests.cost import COST_HEADER, cost_texts
 from analysis.manifests.designs import Design
-from analysis.manifests.differences import ABSENT, MODULES, compare, values_of
+from analysis.manifests.differences import ABSENT, compare, values_of
 from analysis.names import by_number, listed
 from analysis.scores.labels import config_order, gathered, labels
 from cli.compose import CONF
@@ -125,16 +125,12 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
 
 
 def _code(cells: dict[str, Design]) -> list[str]:
-    """Show commits and dirty flags; compared are the sources of the shared modules."""
+    """Show commits and dirty flags; compared is the digest of all sources."""
     commits: dict[str, dict[str, None]] = {}
-    modules: set[str] = set()
     for label, code in ((label, run.manifest.get("code")) for label, cell in cells.items() for run in cell.runs):
         if code:
             word = f"{str(code.get('commit'))[:12]}{' with uncommitted changes' if code.get('dirty') else ''}"
             commits.setdefault(word, {})[label] = None
-            modules |= set(code.get("modules") or {})
-    sources = {m: values_of(f"{MODULES}.{m}", cells).keys() - {ABSENT} for m in modules}
-    differing = [m for m in sorted(modules) if len(sources[m]) > 1]
     lines = [f"{word}: {listed(units, 10)}." for word, units in commits.items()]
-    same = f"{len(modules) - len(differing)} of {len(modules)} modules have the same source wherever they were loaded"
-    return [*lines, same + (f"; not {listed(differing)}." if differing else ".")]
+    sources = values_of("code.sha256", cells)
+    return [*lines, "All have the same sources." if len(sources) < 2 else described("code.sha256", sources) + "."]

@@ -13,7 +13,7 @@ from records.lineage import OTHER_RUNS
 
 SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")
-PARTS = {"data": ("sha256",), "machine": ("processor", "instruction_sets")}
+PARTS = {"data": ("sha256",), "code": ("sha256",), "machine": ("processor", "instruction_sets")}
 SCORED = ("instructions", "max_length", "mteb", "seed")  # of `evaluation`; inputs and revisions go by task
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
 SEED_BOUND = ("batch_order_sha256", "steps", "seeds", *(f"{key}.adapters" for key in OTHER_RUNS))
@@ -70,8 +70,6 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{key}.adapters", [start["adapter_sha256"] for start in starts]
     if _drawn(manifest):
         yield "adapter.experts.runs", _drawn(manifest)
-    for module, digest in _object(_object(manifest, "code"), "modules").items():
-        yield f"code.modules.{module}", digest
     evaluation = _object(manifest, "evaluation")
     yield from ((f"evaluation.{key}", evaluation[key]) for key in SCORED if key in evaluation)
     for part in ("encoder", "inputs", "tasks"):  # encoder: number formats, kernel, device, threads

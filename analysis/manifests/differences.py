@@ -1,6 +1,5 @@
 """Two designs -> the keys in which they differ beside the factors, run against run."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -10,7 +9,6 @@ from analysis.names import by_number
 from records.identity import below
 
 ABSENT = "absent"
-MODULES = "code.modules"
 BY_TASK = ("evaluation.inputs", "evaluation.tasks")  # of the tasks that a run was scored on; the tables leave out gaps
 Pairs = list[tuple[str, str]]
 
@@ -53,7 +51,7 @@ def _compare_pair(
     shared = [(run, theirs[run.seed]) for run in a.runs if run.seed in theirs]
     keys: set[str] = set()
     for one, other in shared or [(a.runs[0], b.runs[0])]:  # seed by seed, or else the first of each
-        differing = run_differences(one, other, varying)
+        differing = run_differences(one, other)
         keys |= differing
         for key in sorted(differing):
             if distinct and below(key, factors):
@@ -72,10 +70,10 @@ def _seeds(design: Design) -> set[str]:
     return {run.seed for run in design.runs}
 
 
-def run_differences(a: Run, b: Run, varying: Iterable[str] = ()) -> set[str]:
+def run_differences(a: Run, b: Run) -> set[str]:
     """Return the keys in which two runs differ; one that a single run has is such a key.
 
-    varying: the factors that differ, which choose modules of their own. With an untrained reference only what both
+    With an untrained reference only what both
     state is compared: it has no data, no order and no optimizer. Of `head.*` only what no pooler takes over is
     compared, since `pooler.*` holds the sizes that were built.
     """
@@ -85,7 +83,7 @@ def run_differences(a: Run, b: Run, varying: Iterable[str] = ()) -> set[str]:
     differing = {key for key in keys if one.get(key) != two.get(key)}
     if a.seed != b.seed or not both:
         differing = {key for key in differing if not below(key, SEED_BOUND)}
-    return {key for key in differing if not (_idle(key, one, two) or _chosen(key, a, b, varying))}
+    return {key for key in differing if not _idle(key, one, two)}
 
 
 def _idle(key: str, one: dict[str, str], two: dict[str, str]) -> bool:
@@ -99,15 +97,6 @@ def _idle(key: str, one: dict[str, str], two: dict[str, str]) -> bool:
 def _scored(profile: dict[str, str]) -> bool:
     """Tell whether a manifest says how its run was scored; the configuration's keys below `evaluation` are wishes."""
     return "evaluation.mteb" in profile
-
-
-def _chosen(key: str, a: Run, b: Run, varying: Iterable[str]) -> bool:
-    """Tell whether a module is there for one run alone because a factor that varies chose it: the pooler's own file."""
-    if not below(key, (MODULES,)) or (key in a.profile and key in b.profile):
-        return False
-    module, code = key.removeprefix(f"{MODULES}."), (a if key in a.profile else b).manifest["code"]
-    groups = tuple(group for group, modules in code["chosen"].items() if module in modules)
-    return any(below(factor, groups) for factor in varying)
 
 
 def values_of(key: str, designs: dict[str, Design], seed: str = "") -> dict[str, list[str]]:

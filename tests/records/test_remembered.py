@@ -10,8 +10,8 @@ import time
 import pytest
 
 from records import fingerprint
-from records.code import ROOT
 from records.fingerprint import of_file
+from records.manifest import ROOT
 
 
 @pytest.fixture

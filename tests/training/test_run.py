@@ -1,8 +1,5 @@
 """A whole run: an interrupted one ends bit-equal, a stopped one is not finished; tests/contract holds the rest."""
 
-import json
-import sys
-
 import pytest
 import torch
 from lightning_fabric import accelerators as fabric
@@ -70,23 +67,13 @@ def test_an_interrupted_run_ends_bit_equal(cell, tmp_path, power_cut):
 def test_an_interruption_with_other_data_or_code_is_noticed():
     now = {"data": {"sha256": "a"}, "base_weights_sha256": "b", "tokenizer_sha256": "c", "threads": 2}
     now |= {key: "x" for key in MAY_CHANGE if key not in ("code", "threads")}
-    now["code"] = {"commit": "1", "modules": {"encoders.encoder": "old", "poolers.eos": "same"}}
+    now["code"] = {"commit": "1", "sha256": "old"}
     assert continued(now, now) == now
-    later = {**now, "code": {"commit": "2", "modules": {"encoders.encoder": "new", "poolers.eos": "same"}}}
+    later = {**now, "code": {"commit": "2", "sha256": "new"}}
     merged = continued(later, now)
-    assert merged["code"]["modules"] == {"encoders.encoder": "old -> new", "poolers.eos": "same"}
+    assert merged["code"]["sha256"] == "old -> new"
     with pytest.raises(UserError, match=r"The training data changed .* \(data.sha256\)"):
         continued({**now, "data": {"sha256": "other"}}, now)
-
-
-def test_a_module_that_came_or_went_while_a_run_stood_still_is_noticed():
-    before = {"data": {"sha256": "a"}, "base_weights_sha256": "b", "tokenizer_sha256": "c", "base_config_sha256": "d"}
-    before |= {key: "x" for key in MAY_CHANGE if key != "code"}
-    before["code"] = {"commit": "1", "modules": {"encoders.attention.pattern": "old", "poolers.eos": "same"}}
-    modules = {"encoders.pattern": "old", "poolers.eos": "same"}
-    merged = continued({**before, "code": {"commit": "1", "modules": modules}}, before)
-    both = {"encoders.pattern": "absent -> old", "poolers.eos": "same", "encoders.attention.pattern": "old -> absent"}
-    assert merged["code"]["modules"] == both
 
 
 @pytest.mark.parametrize("lacks", ["now", "before"])
@@ -99,49 +86,6 @@ def test_an_interruption_with_another_configuration_of_the_base_is_noticed(lacks
     silent = {key: value for key, value in stated.items() if key != "base_config_sha256"}
     with pytest.raises(UserError, match="base_config_sha256"):
         continued(*((silent, stated) if lacks == "now" else (stated, silent)))
-
-
-@pytest.mark.slow
-def test_a_run_states_its_own_modules_whatever_the_process_has_loaded(cell, tmp_path):
-    """So the cells of a sweep, one process, have the manifests that each would have by itself."""
-    import poolers.latent
-
-    assert poolers.latent.__name__ in sys.modules
-    train_run(cell("mean", "bi", "trainer.max_steps=1", "trainer.checkpoint_every=0"), RunFolder(tmp_path))
-    code = RunFolder(tmp_path).manifest()["code"]
-    ours = {name for name in code["modules"] if name.startswith("poolers.")}
-    assert "poolers.mean" in ours
-    assert "poolers.latent" not in ours
-    assert {"training.run", "encoders.encoder", "corpora.files", "records.streams"} <= code["modules"].keys()
-    assert code["chosen"] == {
-        "attn": ["encoders.attention.patterns", "encoders.attention.patterns.bi"],
-        "objective": ["training.objectives.infonce"],
-        "pooler": ["poolers.mean"],
-        "data": [],
-    }
-
-
-LOADED = """
-import sys, train
-train.main()
-print(*sys.modules)
-"""
-
-
-@pytest.mark.slow
-def test_all_that_a_run_loads_is_in_its_manifest(cell, tmp_path):
-    """Also what is found by its name: pattern, pooler, objective, reader."""
-    config = cell("lastlayer", "bi_last")
-    words = ["pooler=lastlayer", "attn=bi_last", "attn.layers=1", f"model.path={config['model']['path']}"]
-    words += ["data=jsonl", f"data.path='{config['data']['path']}'", "data.validation=4", "max_length=48"]
-    words += ["accelerator=cpu", "trainer.max_steps=1", "trainer.global_batch_size=4", "trainer.progress=false"]
-    done = start("-c", LOADED, *words, "logging.tensorboard=false", f"runs_dir={tmp_path}")
-    assert done.returncode == 0, done.stderr[-2000:]
-    (path,) = tmp_path.glob("*/*/*/manifest.json")
-    sources = json.loads(path.read_text())["code"]["modules"].keys()
-    assert {"encoders.attention.patterns.bi_last", "poolers.lastlayer", "training.objectives.infonce"} <= sources
-    ours = ("records.", "corpora.", "poolers.", "encoders.", "training.")
-    assert {name for name in done.stdout.splitlines()[-1].split() if name.startswith(ours)} <= sources
 
 
 @pytest.mark.slow

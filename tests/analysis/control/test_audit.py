@@ -83,7 +83,7 @@ def test_a_clean_study(runs, audit):
         ({"_dtypes__compute": "float32"}, "dtypes.compute"),
         ({"max_length": 32}, "max_length"),
         ({"objective__temperature": 0.02}, "objective.temperature"),
-        ({"_code__modules__encoders.encoder": "c" * 64}, "code.modules.encoders.encoder"),
+        ({"_code__sha256": "c" * 64}, "code.sha256"),
     ],
 )
 def test_a_planted_difference_is_refused_and_named(runs, audit, changes, key):

@@ -11,7 +11,6 @@ from analysis.write import document, latex_document, write_files
 from cli.errors import UserError
 
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them
-MOVED = {"_code__modules__poolers.shared": "c" * 64, "_code__chosen": {"pooler": []}}
 PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("data", {"_data__sha256": "d" * 64}, ["data.sha256"]),
     ("order", {"_batch_order_sha256": "e" * 64}, ["batch_order_sha256"]),
@@ -21,7 +20,7 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("precision", {"_precision": "bf16", "precision": "bf16"}, ["precision"]),
     ("length", {"max_length": 32, "_evaluation__max_length": 32}, ["max_length", "evaluation.max_length"]),
     ("temperature", {"objective__temperature": 0.02}, ["objective.temperature"]),
-    ("code", {"_code__modules__encoders.encoder": "c" * 64}, ["code.modules.encoders.encoder"]),
+    ("code", {"_code__sha256": "c" * 64}, ["code.sha256"]),
     ("threads", {"_threads": 2, "trainer__threads": 2}, ["threads"]),
     ("element-wise passes", {"_elementwise": "numba 0.68.1"}, ["elementwise"]),
     ("stream", {"_seeds__adapter": 1}, ["seeds.adapter"]),
@@ -36,9 +35,6 @@ PLANTED = [  # (what, the change of one run, the keys that must be named)
     ("scoring's seed", {"_evaluation__seed": 1}, ["evaluation.seed"]),
     ("a key that one lacks", {"lora__dropout": None}, ["lora.dropout"]),
     ("the base's configuration", {"_base_config_sha256": "b" * 64}, ["base_config_sha256"]),
-    ("a module that one lacks", {"_code__modules__encoders.encoder": None}, ["code.modules.encoders.encoder"]),
-    ("a module that one alone has", {"_code__modules__encoders.moved": "c" * 64}, ["code.modules.encoders.moved"]),
-    ("a shared module that moved", MOVED, ["code.modules.poolers.lastlayer", "code.modules.poolers.shared"]),
     ("a fact of scoring that one lacks", {"_evaluation__seed": None}, ["evaluation.seed"]),
     ("a format that one lacks", {"_dtypes__compute": None}, ["dtypes.compute"]),
 ]
@@ -64,7 +60,7 @@ def test_a_planted_difference_is_refused_and_named(planted, read_words, what, ch
     [
         {"runs_dir": "elsewhere", "logging__csv": False, "trainer__progress": False},
         {"_code__commit": "def", "_code__dirty": True},
-        {"_loss": 2.0, "_tokens": 5, "_seconds": 9.0, "_machine__system": "other", "_data__triples": 1},
+        {"_loss": 2.0, "_tokens": 5, "_seconds": 9.0, "_data__triples": 1},
         {"trainer__threads": 4},  # a wish; the fact `threads` is 4 in all
         {"pooler__num_queries": 1, "head__num_queries": 1},  # below the factor pooler
         {"_evaluation__inputs__Other test default": "1" * 64, "_evaluation__fingerprint": "0" * 64},
@@ -248,27 +244,6 @@ def test_two_plants_are_both_named(study, read_words, spread_scores, pick):
     with pytest.raises(NotControlledError) as error:
         read_words(f"scores={study.root}")
     assert {row[0].text for row in error.value.grid.rows} - {""} == set(pick)
-
-
-def chosen(pooler, *further):
-    """What manifests say since modules are read from sources: which of them are there for the pooler alone."""
-    changes = {f"_code__modules__poolers.{name}": "1" * 64 for name in further}
-    return {**changes, "_code__chosen": {"pooler": [f"poolers.{name}" for name in (pooler, *further)], "data": []}}
-
-
-def test_the_files_of_another_pooler_are_no_difference(study, read_words, spread_scores):
-    """The study's own table: every pooler is a file, some with a second one that others do not read."""
-    study.run("eos-causal", spread_scores(0.3), **chosen("eos"))
-    study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "cross_attention"))
-    study.run("multilayer-bi", spread_scores(0.5), **chosen("multilayer", "cross_attention"))
-    assert read_words(f"scores={study.root}").material.footnotes == []
-
-
-def test_a_file_that_one_run_of_a_pooler_has_and_another_lacks_is_one(study, read_words, spread_scores):
-    study.run("lastlayer-causal", spread_scores(0.3), **chosen("lastlayer"))
-    study.run("lastlayer-bi", spread_scores(0.4), **chosen("lastlayer", "moved"))
-    with pytest.raises(NotControlledError, match=r"also in code\.modules\.poolers\.moved\."):
-        read_words(f"scores={study.root}")
 
 
 def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, read_words, spread_scores):

@@ -53,7 +53,7 @@ def test_a_key_that_no_run_has_lets_nothing_through(planted, read_words, monkeyp
 
 def test_what_a_run_may_have_is_no_unknown_key(planted, read_words):
     """Groups of keys, keys that only some runs or none of these have, and what the rule itself names."""
-    keys = ["threads", "machine", "machine.instruction_sets", "manifest", "seed", "code.modules", "code", "versions"]
+    keys = ["threads", "machine", "machine.instruction_sets", "manifest", "seed", "code.sha256", "code", "versions"]
     keys += ["evaluation.inputs", "evaluation", "data", "data.sha256", "lora", "base_config_sha256"]
     keys += ["batch_order_sha256", "trainer.max_steps", "study"]
     (note,) = read_words(f"scores={planted(_threads=2).root}", f"allow=[{','.join(keys)}]").material.footnotes
