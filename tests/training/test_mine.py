@@ -1,10 +1,9 @@
-"""Mining against brute force in numpy; killed at any block, it ends with the same bytes."""
+"""Mining against brute force in numpy."""
 
 import json
 
 import numpy as np
 import pytest
-import torch
 
 from cli.compose import composed, plain
 from cli.errors import UserError
@@ -13,9 +12,8 @@ from encoders.loading import load_run
 from records.manifest import read_manifest
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training.mine import encoder as encoders
-from training.mine.command import Mining, run
-from training.mine.ranks import keys_of, scores_and_places
+from training import ranker
+from training.mine.command import run
 from training.run import train_run
 
 
@@ -64,18 +62,19 @@ def unit(vectors):
 
 
 def brute_force(triples, texts, vectors, rule, window):
-    """(negatives and cosines of each query, candidates, dropped) by sorting all cosines."""
+    """The negatives and cosines of each query by sorting all cosines; of several positives the lowest cosine counts."""
     queries, documents = map(unit, vectors)
-    mined, candidates, suspected = [], 0, 0
+    mined, most = [], 2  # the library leaves room for as many positives as a query of these pairs has at most
     for t, q in zip(triples, queries, strict=True):
-        never = {t.query} | {other.positive for other in triples if other.query == t.query}
+        positives = {other.positive for other in triples if other.query == t.query}
         cosine = {text: float(q @ d) for text, d in zip(texts, documents, strict=True)}
-        ranks = sorted((text for text in texts if text not in never), key=lambda text: -cosine[text])
-        ranks = ranks[window[0] - 1 : window[1]]
-        left = [text for text in ranks if not rule(cosine[t.positive], cosine[text])]
-        candidates, suspected = candidates + len(ranks), suspected + len(ranks) - len(left)
-        mined.append((left[:3], [cosine[t.positive], *(cosine[text] for text in left[:3])]))
-    return mined, candidates, suspected
+        lowest = min(cosine[text] for text in positives)
+        ranks = sorted(texts, key=lambda text: -cosine[text])[: window[1] + most]
+        left = [text for text in ranks if text not in positives and not rule(lowest, cosine[text])]
+        left = left[window[0] - 1 : window[1]][:3]
+        left = [text for text in left if text != t.query]
+        mined.append((left, [cosine[t.positive], *(cosine[text] for text in left)]))
+    return mined
 
 
 RULES = {
@@ -109,67 +108,23 @@ def test_equals_brute_force(mine, pairs, folders, case):
         model = load_run(finished, read_manifest(finished)["config"])
         queries = [model.encode([t.query], t.instruction or "")[0] for t in triples]
         vectors = [queries, model.encode(texts)]
-    expected, candidates, suspected = brute_force(triples, texts, vectors, RULES[rule], window)
+    expected = brute_force(triples, texts, vectors, RULES[rule], window)
     mined = read_triples({**data, "path": str(out)}, "")
     for triple, found, (negatives, cosines) in zip(triples, mined, expected, strict=True):
         assert (found.query, found.positive, found.source) == (triple.query, triple.positive, triple.source)
         assert (found.instruction, found.negatives) == (triple.instruction, tuple(negatives))
         assert found.scores == pytest.approx(cosines, abs=2e-6)
-    assert facts["suspected"]["all"]["candidates"] == candidates
-    assert facts["suspected"]["all"]["dropped"] == pytest.approx(suspected / candidates, abs=1e-4)
-    assert (0 < suspected < candidates) == (rule != "percent=null"), "or the rule is not seen at work"
     assert json.loads((out.parent / "mined.jsonl.json").read_text()) == facts
     if not library:
         assert facts["encoder"]["manifest_sha256"] == read_manifest(finished)["manifest_sha256"]
 
 
-def test_a_kill_at_any_block_costs_nothing_but_the_block(mine, monkeypatch, capsys):
-    words = "sample=random", "last_rank=20", "margin=0.01"
-    facts, whole = mine(*words)
-    done = []
-    for step, kill_at in (("encode", 21), ("rank", 14)):
-        real = getattr(Mining, step)
-
-        def killed(self, start, real=real, kill_at=kill_at):
-            if start == kill_at:
-                raise SystemExit("the power went")
-            return real(self, start)
-
-        with monkeypatch.context() as patch, pytest.raises(SystemExit):
-            patch.setattr(Mining, step, killed)
-            mine(*words, out="resumed.jsonl")
-    with pytest.raises(UserError, match="holds blocks of another mining"):
-        mine(*words, "seed=1", out="resumed.jsonl")
-    with monkeypatch.context() as patch:
-        real_rank = Mining._line
-        patch.setattr(Mining, "_line", lambda self, t, *more: done.append(t) or real_rank(self, t, *more))
-        again, resumed = mine(*words, out="resumed.jsonl")
-    assert len(done) == facts["queries"] - 14, "two blocks of seven were there"
-    assert (again, resumed.read_bytes()) == (facts, whole.read_bytes())
-    assert not resumed.with_name("resumed.jsonl.parts").exists()
-    capsys.readouterr()
-    assert mine(*words, out="resumed.jsonl")[0] == facts
-    assert "is finished; nothing to do" in capsys.readouterr().out
-    with pytest.raises(UserError, match="of another mining or none"):
-        mine(*words, "negatives=2", out="resumed.jsonl")
-    other, out = mine(*words, "seed=1", out="other.jsonl")
-    assert out.read_bytes() != whole.read_bytes(), "another seed draws others"
-    assert other["suspected"] == facts["suspected"]
-
-
-def test_the_forecast_comes_first_and_the_shares_last(mine, capsys):
-    facts, _ = mine("last_rank=12")
-    forecast, *_, total = capsys.readouterr().out.splitlines()
-    assert f"{facts['queries']} queries among {facts['documents']} documents, ranks 1 to 12. To encode:" in forecast
-    assert total.split()[:2] == ["all", f"{facts['suspected']['all']['candidates']:,}"]
-    assert list(facts["suspected"]) == ["1", "2-10", "11-12", "all"]
-
-
-def test_keys_sort_by_score_then_place():
-    scores = torch.tensor([[0.5, -0.25, 0.5, -torch.inf, 0.0, -0.25, 1.0, -1e-30]])
-    back, places = scores_and_places(keys_of(scores, 3).sort(descending=True).values)
-    assert places.tolist() == [[9, 3, 5, 7, 10, 4, 8, 6]]
-    assert torch.equal(back, scores[:, places[0] - 3])
+def test_random_negatives_follow_the_seed_and_a_file_is_not_written_twice(mine, tmp_path):
+    files = [mine("sample=random", "last_rank=20", word, out=f"{k}.jsonl")[1] for k, word in enumerate(["seed=0"] * 2)]
+    other = mine("sample=random", "last_rank=20", "seed=1", out="other.jsonl")[1]
+    assert files[0].read_bytes() == files[1].read_bytes() != other.read_bytes()
+    with pytest.raises(UserError, match=r"other.jsonl is there. Delete it, or choose another out="):
+        mine(out="other.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -190,6 +145,6 @@ def test_what_cannot_be_mined_is_one_line(mine, words, message):
 
 
 def test_a_model_without_its_library_is_one_line(mine, small_model, monkeypatch):
-    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    monkeypatch.setattr(ranker, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install sentence-transformers"):
         mine(run_of=small_model)

@@ -35,7 +35,7 @@ from records.blocks import Blocks, check_out
 from records.fingerprint import remember_below
 from records.manifest import code, read_manifest
 from records.streams import stream_seed
-from training.mine.encoder import Ranker, of_start, open_ranker, unit_vectors
+from training.ranker import Ranker, of_start, open_ranker, unit_vectors
 from training.specialise.generator import Generator, prompt_of, seed_examples, shown
 from training.specialise.sieve import DROPPED, Sieve, ranks, report
 
