@@ -55,9 +55,9 @@ def deciding(shape: PretrainedConfig, lineage: Sequence[Config], cfg: Config, pr
         "model": {k: v for k, v in shape.to_dict().items() if not k.startswith("_") and k not in OF_THE_FILE},
         "attention": pattern_of(cfg["attn"]).identity,
         "precision": precision.name,
-        "tf32": cfg.get("tf32", False),
-        **({"deterministic": True} if cfg.get("deterministic") else {}),
-        **({"quantise": cfg["model"]["quantise"]} if cfg["model"].get("quantise") else {}),
+        "tf32": cfg["tf32"],
+        "deterministic": cfg["deterministic"],
+        "quantise": cfg["model"]["quantise"],
     }
 
 

@@ -18,8 +18,8 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
     """Return the frozen weight [V, D] of the head, in the format and on the device of `backbone`.
 
     It is read, alone, from the safetensors files of `model.path`; where they have none and the configuration ties it,
-    it is the decoder's own input embeddings. Raises `UserError` where the base has none or one of another shape, and
-    for a family whose logits are more than a product with it.
+    it is the decoder's own input embeddings. Raises `UserError` where the base has none, and for a family whose logits
+    are more than a product with it.
     """
     config = backbone.config.get_text_config()
     scaled = [key for key in SCALED if getattr(config, key, None) not in (None, 1.0)]
@@ -40,11 +40,6 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
         raise UserError(f"The logits of {path} have a bias ({name}.bias), which is not known here.")
     with safe_open(files[heads[0]], "pt") as tensors:
         weight: Tensor = tensors.get_tensor(heads[0])
-    if weight.shape != embeddings.shape:
-        raise UserError(
-            f"The language-model head of {path} is {list(weight.shape)}, its input embeddings are "
-            f"{list(embeddings.shape)}. Save both together with AutoModelForCausalLM."
-        )
     return weight.to(backbone.device, backbone.dtype)
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from cli.errors import UserError
-from encoders.adapter import REMEDY, adapter_files, add_adapter, is_mixture, load_adapter, mixing_of, of_adapter
+from cli.errors import UserError, reading
+from encoders.adapter import REMEDY, adapter_files, add_adapter, load_adapter, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
@@ -19,7 +18,7 @@ from encoders.backbone import empty_backbone, load_backbone, load_tokenizer
 from encoders.checkpoint import check_names
 from encoders.chunking import Chunk
 from encoders.encoder import Encoder, Reading, Readings
-from encoders.fast.same_numbers import assume_gates, spare_gates, spare_norms
+from encoders.fast.same_numbers import spare_gates, spare_norms
 from encoders.identity import base_fingerprints, deciding
 from encoders.jit_layer import use_kernels
 from encoders.merge_stages import merge_stages
@@ -58,8 +57,8 @@ def build_encoder(
 
     stages: merged into the backbone; None: those of cfg["lineage"]. others: poolers that read the same backbone.
     """
-    allow_tf32(cfg.get("tf32", False))  # older manifests have no such key
-    be_deterministic(cfg.get("deterministic", False))
+    allow_tf32(cfg["tf32"])
+    be_deterministic(cfg["deterministic"])
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
         refuse_quantised(cfg, "lineage=")
@@ -146,7 +145,7 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
             raise UserError(
                 f"The run folder {run} has no {absent[0]}. Train it again: delete the folder and run train.py."
             )
-    device = best_device(cfg.get("accelerator", "auto"))
+    device = best_device(cfg["accelerator"])
     precision = _precision(cfg, device)
     stages = recorded_stages(run, cfg.get("lineage")) if run else None
     encoder = build_encoder(cfg, precision, device, stages, others)
@@ -171,20 +170,9 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     return TextEncoder(encoder, tokenizer, fingerprint(encoder.pooler, cfg["pooler"]), cfg["token_budget"]), fingerprint
 
 
-def empty_loaded(cfg: Config, trained: bool) -> Encoder:
-    """Return the encoder that `loaded` gives on the meta device, its weights in the formats that they have there."""
-    precision = _precision(cfg, best_device(cfg.get("accelerator", "auto")))
-    constant = not is_mixture(cfg) or mixing_of(cfg["adapter"]).constant
-    apart = trained and adapter_files(cfg) and not (_merges(cfg, precision) and constant)
-    encoder = empty_encoder(cfg, precision, adapted=bool(apart)).eval()
-    store_as_computed(encoder.backbone, encoder.compute)
-    assume_gates(encoder.backbone)
-    return encoder
-
-
 def fingerprint_of(cfg: Config, run: Path | None) -> str:
     """Return the fingerprint of `loaded(cfg, run)` without reading weights of the base, or proving anything of it."""
-    precision = _precision(cfg, best_device(cfg.get("accelerator", "auto")))
+    precision = _precision(cfg, best_device(cfg["accelerator"]))
     backbone = empty_backbone(cfg["model"], precision.weights)
     set_attention(backbone, pattern_of(cfg["attn"]))
     stages = recorded_stages(run, cfg.get("lineage")) if run else read_stages(cfg.get("lineage"))
@@ -216,21 +204,14 @@ def _precision(cfg: Config, device: torch.device) -> Precision:
     return replace(precision, compute=resolve_autocast(cfg["evaluation"]["autocast"], precision))
 
 
-def _merges(cfg: Config, precision: Precision) -> bool:
-    """Return whether a trained adapter is added to the weights of the base: only float32 ones keep what it adds."""
-    return precision.weights is torch.float32 and not cfg["model"].get("quantise")
-
-
 def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:
-    try:
+    with reading(run, REMEDY):
         if adapter_files(cfg):
-            encoder.backbone = load_adapter(encoder.backbone, cfg, run, _merges(cfg, precision))
+            merged = precision.weights is torch.float32 and not cfg["model"]["quantise"]  # others round it away
+            encoder.backbone = load_adapter(encoder.backbone, cfg, run, merged)
         head = load_file(run / "head.safetensors")
         check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
         encoder.pooler.load_state_dict(head)
-    except (OSError, KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise UserError(f"The run in {run} is damaged or does not fit its base model: {why}. {REMEDY}") from error
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from encoders.checkpoint import check_names
-from records.foreign_files import read_object
 from records.lineage import ADAPTER, Stage
 
 PREFIX = "base_model.model."  # PEFT's, before the decoder's own names
@@ -56,17 +54,14 @@ def factors_of(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tens
     from peft.tuners.tuners_utils import check_target_module_exists
 
     file = stage.folder / ADAPTER
-    settings = read_object(file.with_name("adapter_config.json"), AGAIN)
-    unknown = [key for key in PLAIN if settings.get(key)]
+    with reading(file, AGAIN):
+        tensors, named = load_file(file), PeftConfig.from_pretrained(str(file.parent))
+    unknown = [key for key in PLAIN if getattr(named, key, None)]
     if unknown:
         raise UserError(
             f"The stage {stage.folder} is no plain LoRA ({unknown[0]}); such an adapter cannot be merged here."
         )
-    try:
-        tensors, named = load_file(file), PeftConfig.from_pretrained(str(file.parent))
-        scaling = settings["lora_alpha"] / settings["r"]
-    except (OSError, KeyError, TypeError, ValueError, ZeroDivisionError, SafetensorError) as error:
-        raise UserError(f"The adapter of the stage {stage.folder} cannot be read ({error}). {AGAIN}") from error
+    scaling = named.lora_alpha / named.r
     names = [name for name, _ in backbone.named_modules() if check_target_module_exists(named, name)]
     wanted = [f"{PREFIX}{name}.lora_{part}.weight" for name in names for part in "AB"]
     check_names(str(file), wanted, tensors, AGAIN)

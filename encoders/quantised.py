@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from cli.errors import UserError
 
-BITS = 4 + 8 / 64 + 32 / (64 * 256)  # of a weight: its own, and scales that are quantised again (section 3)
-
 
 def quantisation(model: dict[str, Any], compute: torch.dtype) -> Any:
     """Return transformers' configuration of `model.quantise`, None where the base is not quantised.
@@ -55,10 +53,3 @@ def count(parameter: Tensor) -> int:
     """Return the number of weights of a parameter, of one in four bits those that it stands for."""
     state = getattr(parameter, "quant_state", None)
     return parameter.numel() if state is None else prod(state.shape)
-
-
-def frozen_bytes(backbone: nn.Module, quantise: str | None) -> int:
-    """Return the bytes of what is frozen of an empty backbone, its linear layers as `quantise` says."""
-    linear = {id(m.weight) for m in backbone.modules() if isinstance(m, nn.Linear)} if quantise else set()
-    frozen = [p for p in backbone.parameters() if not p.requires_grad]
-    return round(sum(p.numel() * (BITS / 8 if id(p) in linear else p.element_size()) for p in frozen))

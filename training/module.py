@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
 from cli.errors import UserError
-from encoders.cost.flops import Work
+from encoders.flops import Work
 from encoders.mixse import mixture_of
 from encoders.precision import best_device
 from encoders.tokens import Tokens

@@ -26,13 +26,6 @@ def spare_gates(backbone: nn.Module, compute: torch.dtype = torch.float32) -> in
     return _replace(backbone, _is_gated, _silu_gate, compute)
 
 
-def assume_gates(backbone: nn.Module) -> None:
-    """Let gated MLPs of a backbone without weights, on which nothing can be tried, hold as little as `spare_gates`."""
-    for module in filter(_is_gated, backbone.modules()):
-        if type(getattr(module, "act_fn", None)).__name__ in ("SiLU", "SiLUActivation"):
-            module.forward = partial(_silu_gate, module)
-
-
 @torch.no_grad()
 def _replace(backbone: nn.Module, fits: Callable[[Any], bool], quick: Quick, compute: torch.dtype) -> int:
     modules = [m for m in backbone.modules() if fits(m) and _same(m, partial(quick, m), compute)]

@@ -5,19 +5,15 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from cli.compose import composed, options
 from cli.errors import UserError
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run
 from encoders.precision import PRECISIONS
-from encoders.quantised import BITS, frozen_bytes
 from records.run_folder import RunFolder
 from training.checks import check_sizes
-from training.cost import empty_encoder
 
 CPU = torch.device("cpu")
 INSTALLED = find_spec("bitsandbytes")
-LOADED = [name for name, keys in options("model").items() if keys.get("path", "inherited")]  # others are drawn
 
 
 @pytest.fixture
@@ -66,18 +62,3 @@ def test_what_was_trained_is_what_is_scored(quantised, tmp_path):
 def test_other_words_are_refused(quantised):
     with pytest.raises(UserError, match=r"model.quantise=int3 must be one of null, nf4"):
         check_sizes({**quantised, "model": {**quantised["model"], "quantise": "int3"}})
-
-
-@pytest.mark.parametrize("name", LOADED)
-def test_every_model_that_is_loaded_takes_it(name):
-    assert composed("train", [f"model={name}"]).model.quantise is None
-    assert composed("train", [f"model={name}", "model.quantise=nf4"]).model.quantise == "nf4"
-
-
-def test_bytes_of_linear_layers_by_hand(quantised):
-    encoder = empty_encoder({**quantised, "precision": "bf16"})
-    weights = [m.weight for m in encoder.backbone.modules() if type(m) is torch.nn.Linear]
-    linear = sum(weight.numel() for weight in weights if not weight.requires_grad)
-    frozen = sum(p.numel() for p in encoder.backbone.parameters() if not p.requires_grad)
-    assert frozen_bytes(encoder.backbone, "nf4") == pytest.approx(linear * BITS / 8 + (frozen - linear) * 2, abs=1)
-    assert frozen_bytes(encoder.backbone, None) == 2 * frozen

@@ -6,7 +6,7 @@ from transformers import AutoModel, OlmoeConfig
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.cost import flops
+from encoders import flops
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS

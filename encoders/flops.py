@@ -73,18 +73,6 @@ def polynomials(encoder: Encoder, count: Callable[[Batch], tuple[int, ...]]) -> 
     return [_fitted(*counts) for counts in zip(*probes, strict=True)]
 
 
-def forward_flops(encoder: Encoder) -> Polynomial:
-    """Return the FLOPs of a forward pass. encoder: see `polynomials`; it is not to be trained afterwards."""
-    encoder.requires_grad_(False)
-
-    def count(batch: Batch) -> tuple[int]:
-        with flop_counter() as counter:
-            encoder(batch)
-        return (counter.get_total_flops(),)
-
-    return polynomials(encoder, count)[0]
-
-
 def _product(a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
     """FLOPs of [m, k] x [k, n], or of a mixture's: [rows, k] x [experts, k, n], by expert [m, rows] x [rows, n]."""
     return 2 * prod(a) * b[-1]

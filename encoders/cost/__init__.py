@@ -1,1 +1,0 @@
-"""The cost of encoding, counted from shapes: floating-point operations and bytes, without weights."""
