@@ -1,12 +1,11 @@
 """Base models and tokenizers by transformers' Auto classes, from the hub or from a folder; never by executing code."""
 
 import re
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
 from cli.errors import UserError
@@ -101,11 +100,9 @@ def load_backbone(
         ignore_mismatched_sizes=True,  # they are refused by name below
         device_map=None if device is None and not quantised else {"": device or "cpu"},
         quantization_config=quantised,
-        **_without_pooling_layer(config),
     )
     check_filled(backbone, path, info, prefix)
     without_dropout(backbone)
-    _count_from_zero(backbone)
     use_autocast(backbone)
     same_in_evaluation(backbone)
     if device is not None:
@@ -116,35 +113,18 @@ def load_backbone(
 def _empty(config: Any, **settings: Any) -> PreTrainedModel:
     """The decoder of `config` on the meta device."""
     with torch.device("meta"):
-        decoder: PreTrainedModel = AutoModel.from_config(config, **settings, **_without_pooling_layer(config))
+        decoder: PreTrainedModel = AutoModel.from_config(config, **settings)
     return decoder
 
 
-def _without_pooling_layer(config: Any) -> dict[str, bool]:
-    """Words that leave out the layer of an encoder-only model (BERT) that reads [CLS]: our poolers read states."""
-    method = getattr(MODEL_MAPPING.get(type(config), None), "__init__", None)
-    return {"add_pooling_layer": False} if method and "add_pooling_layer" in signature(method).parameters else {}
-
-
-def _count_from_zero(backbone: PreTrainedModel) -> None:
-    """Shift positions, which we count from zero, in families whose embeddings begin after padding's (RoBERTa)."""
-    for name, module in backbone.named_modules():
-        first = getattr(module, "padding_idx", None)
-        if name.endswith("position_embeddings") and first is not None:
-            module.register_forward_pre_hook(lambda _, args, first=first: (args[0] + first + 1, *args[1:]))
-
-
-def shape_of(model: dict[str, Any]) -> Any:
-    """The configuration of `model`: `model.architecture` where it describes `model.path`, so that no hub is needed."""
-    published = dict(model.get("architecture") or {})
-    if published and published.pop("of", None) == model["path"]:
-        return _without_windows(AutoConfig.for_model(**published), model)
-    return load_config(model)
-
-
 def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
-    """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale)."""
-    config = shape_of(model)
+    """Return the decoder on the meta device: shapes and names, no weights (to check a study at hub scale).
+
+    Where `model.architecture` describes `model.path`, no hub is needed.
+    """
+    published = dict(model.get("architecture") or {})
+    known = bool(published) and published.pop("of", None) == model["path"]
+    config = _without_windows(AutoConfig.for_model(**published), model) if known else load_config(model)
     # others than these need a GPU, and have the same shapes
     kernel = "sdpa" if model["attn_implementation"] != "eager" and knows_sdpa(config) else "eager"
     empty = _empty(config, dtype=dtype, attn_implementation=kernel)

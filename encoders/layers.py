@@ -11,17 +11,13 @@ from cli.errors import UserError
 def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Module]:
     """Return the decoder layers and the final norm.
 
-    They are the one list of as many modules as there are layers, and the last norm beside it; of an encoder-only model
-    (BERT), whose layers end in their norms, the last layer stands in for the final norm. The probe of attention proves
-    that states pass through them in this order. Raises `UserError` for what is no such decoder.
+    They are the one list of as many modules as there are layers, and the last norm beside it. The probe of attention
+    proves that states pass through them in this order. Raises `UserError` for what is no such decoder.
     """
     inner: Any = backbone.get_decoder()
-    count, encoder = backbone.config.get_text_config().num_hidden_layers, getattr(inner, "encoder", None)
-    if encoder is not None and [*map(len, _lists(encoder, count))] == [count]:
-        layers = _lists(encoder, count)[0]
-        if not [m for m in (*inner.children(), *encoder.children()) if "Norm" in type(m).__name__]:
-            return list(layers), layers[-1]
-    children, lists = list(inner.children()), _lists(inner, count)
+    count = backbone.config.get_text_config().num_hidden_layers
+    children = list(inner.children())
+    lists = [m for m in children if isinstance(m, torch.nn.ModuleList) and len(m) == count]
     norms = [m for m in children if "Norm" in type(m).__name__]
     if len(lists) != 1 or not norms or backbone.config.is_encoder_decoder:
         raise UserError(
@@ -29,8 +25,3 @@ def parts(backbone: PreTrainedModel) -> tuple[list[torch.nn.Module], torch.nn.Mo
             "Give a base of another family, such as Llama, Qwen, Mistral, Gemma, GPT-2 or Phi."
         )
     return list(lists[0]), norms[-1]
-
-
-def _lists(module: Any, count: int) -> list[torch.nn.ModuleList]:
-    """The lists of `count` modules directly below `module`."""
-    return [m for m in module.children() if isinstance(m, torch.nn.ModuleList) and len(m) == count]

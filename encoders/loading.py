@@ -106,11 +106,8 @@ def build_tokenizer(cfg: Config, positions: int, template: Template | None = Non
     return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
 
 
-def text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
-    """Build the tokenizer that evaluation uses: `cfg["evaluation"]` may shorten texts and glue instructions to them.
-
-    Raises `UserError` as `build_tokenizer` does, and for gluing where `cfg` has a template of its own.
-    """
+def _text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
+    """The tokenizer of evaluation: `cfg["evaluation"]` may shorten texts and glue instructions to them."""
     evaluation = cfg["evaluation"]
     if evaluation["glued"] and template_of(cfg) != DEFAULT:
         name = cfg["template"]["name"]
@@ -161,7 +158,7 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     store_as_computed(encoder.backbone, encoder.compute)
     spare_gates(encoder.backbone, encoder.compute)
     shape = encoder.backbone.config.get_text_config()
-    tokenizer = text_tokenizer(cfg, shape.max_position_embeddings)
+    tokenizer = _text_tokenizer(cfg, shape.max_position_embeddings)
     base = deciding(shape, encoder.lineage, cfg, precision)
 
     def fingerprint(pooler: Pooler, config: Config) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from encoders.attention.kernels import is_unpadded
-from encoders.chunking import BackOff, Chunk, by_token_budget
+from encoders.chunking import BackOff, Chunk
 from encoders.encoder import Encoder
 from encoders.identity import execution, sources
 from encoders.tokens import Batch, TextTokenizer, Tokens
@@ -77,17 +77,6 @@ class TextEncoder:
         Chunks are cut by a rule that looks only ahead, so that stopped work goes on with the very same numbers.
         """
         return self.run(texts, instruction, lambda batch: self.encoder(batch).cpu().numpy())
-
-    def chunks(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[Chunk, int]]:
-        """Yield (indices of texts, their tokens) of each chunk that `parts` runs, in its order, and run none.
-
-        The texts of a chunk by themselves are one chunk again, in the same order.
-        """
-        for offset in range(0, len(texts), WINDOW):
-            with self._timed():
-                lengths = self.tokenizer.lengths(texts[offset : offset + WINDOW], instruction)
-            for chunk in by_token_budget(lengths, self.token_budget, padded=self.back_off.padded):
-                yield [offset + i for i in chunk], sum(lengths[i] for i in chunk)
 
     def run(self, texts: Sequence[str], instruction: str, compute: Callable[[Batch], T]) -> Iterator[tuple[Chunk, T]]:
         """As `parts`, with `compute` in place of this encoder's own vectors: several readings of one forward pass."""

@@ -114,10 +114,6 @@ class TextTokenizer:
             rows.update(zip(places, self([texts[k][1] for k in places], instruction), strict=True))
         return [rows[k] for k in range(len(texts))]
 
-    def lengths(self, texts: Sequence[str], instruction: str | None = None) -> list[int]:
-        """Return the number of tokens of each text as `__call__` would cut it; nothing is checked."""
-        return [len(ids) + self.max_length - self._room for ids, _ in self._rows(texts, instruction)]
-
     def _rows(self, texts: Sequence[str], instruction: str | None) -> list[tuple[list[int], list[int]]]:
         """Ids and roles of each text, written out and cut, without BOS and EOS."""
         form = self.template.form(instruction or "")

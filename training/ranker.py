@@ -129,5 +129,5 @@ def open_ranker(name: str, instruction: str | None) -> Ranker:
 
 def unit_vectors(texts: Sequence[str], vectors: np.ndarray, name: str) -> Tensor:
     """Return the vectors [N, E] of `texts` at length 1. Raises `UserError`, naming text and encoder, for a NaN."""
-    refuse_nonfinite(texts, range(len(texts)), vectors, name)
+    refuse_nonfinite(texts, vectors, name)
     return F.normalize(torch.from_numpy(vectors).float(), dim=-1)

@@ -129,7 +129,7 @@ class Validation:
         documents = self.encoder.encode(self.documents, self.of_document)
         texts_of_queries = [text for _, text in self.queries]
         for side, texts, vectors in (("queries", texts_of_queries, queries), ("documents", self.documents, documents)):
-            refuse_nonfinite(texts, range(len(texts)), vectors, f"Validation ({side}) of {self.run}: the model", TRY)
+            refuse_nonfinite(texts, vectors, f"Validation ({side}) of {self.run}: the model", TRY)
         self.ndcg = ndcg_at_10(queries, documents, self.relevant, self.left_out)
         self.vectors = torch.from_numpy(documents)
         return self.ndcg

@@ -135,7 +135,7 @@ def probe_ids(backbone: PreTrainedModel) -> Tensor:
 def _check_order(backbone: PreTrainedModel, pattern: Pattern) -> None:
     """Refuse a decoder whose states do not pass from layer to layer, then through the norm, and out, as they are."""
     layers, norm = parts(backbone)
-    sites = dict.fromkeys((*layers, norm))  # of an encoder-only model the last layer is both
+    sites = [*layers, norm]
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
 

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import shutil
-import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,17 +11,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cli.errors import UserError
+from cli.errors import reading
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import PAD
 from records.atomic import appearing, write_json
-from records.fingerprint import of_value, refuse_damaged, write_sum
+from records.fingerprint import of_value
 
 SHARD_BYTES = 256 * 2**20  # computed in memory (twice that while joined), then written; what a killed process loses
 STORED: dict[torch.dtype, Any] = {torch.float32: np.dtype(np.float32), torch.bfloat16: np.dtype(np.int16)}  # its bits
 TEXTS, STATES = "texts.json", "states.npy"
 OPEN_MAPS = 512  # each holds a file descriptor
-LEFT_BEHIND = 24 * 3600  # seconds after which a draft belongs to a process that was killed
 
 
 class Place(NamedTuple):
@@ -44,8 +41,7 @@ class StateCache:
 
     A shard is a folder with `states.npy` [L, N, D] (N: tokens of all its texts, in the decoder's own format) and
     `texts.json` (key and length of each, in order); it is whole or absent, and never changed: where two processes write
-    the same one, the first stays. The states have a sum, compared when a shard is first read. Layers come first, so
-    that a head that reads one layer touches 1/L of the file.
+    the same one, the first stays. Layers come first, so that a head that reads one layer touches 1/L of the file.
     """
 
     def __init__(self, root: Path, identity: dict[str, Any], layers: int, width: int, dtype: torch.dtype) -> None:
@@ -55,9 +51,6 @@ class StateCache:
         self._places: dict[str, Place] = {}
         if not (self.folder / "identity.json").is_file():
             write_json(self.folder / "identity.json", identity)
-        for draft in self.folder.glob(".*"):
-            if draft.is_dir() and time.time() - draft.stat().st_mtime > LEFT_BEHIND:
-                shutil.rmtree(draft, ignore_errors=True)
         for shard in sorted(self.folder.glob(f"*/{TEXTS}")):
             self._enter(shard.parent)
 
@@ -87,7 +80,6 @@ class StateCache:
             with (draft / STATES).open("wb") as file:  # not np.save, which hides that the disk is full
                 np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(states))
                 file.write(np.ascontiguousarray(states).data)
-            write_sum(draft / STATES)
         self._enter(shard)
 
     def places(self, batch: Batch) -> list[tuple[Place, int]]:
@@ -105,7 +97,6 @@ class StateCache:
         """[B, T, D] states of one layer (0 is the first) on the batch's device, zero where there is padding."""
         out = np.zeros((*batch.roles.shape, self.width), dtype=STORED[self.dtype])
         for i, ((shard, start, length), column) in enumerate(places):
-            refuse_damaged(shard / STATES, "The cached states")
             out[i, column : column + length] = _mapped(shard / STATES)[layer, start : start + length]
         return torch.from_numpy(out).view(self.dtype).to(batch.roles.device)
 
@@ -113,16 +104,12 @@ class StateCache:
         return self.folder / of_value(_texts(rows))[:24]
 
     def _enter(self, shard: Path) -> None:
-        try:
+        with reading(shard, "Delete that folder."):
             texts = json.loads((shard / TEXTS).read_text(encoding="utf-8"))
             states = _mapped(shard / STATES)
             wanted = (self.layers, sum(length for _, length in texts), self.width)
-            if of_value(texts)[:24] != shard.name:
-                raise ValueError("other texts than its name says")
             if states.shape != wanted or states.dtype != STORED[self.dtype]:
                 raise ValueError(f"shape {states.shape} instead of {wanted}")
-        except (OSError, ValueError, TypeError) as error:
-            raise UserError(f"The cached states in {shard} are damaged ({error}). Delete that folder.") from error
         start = 0
         for key, length in texts:
             self._places[key] = Place(shard, start, length)

@@ -83,7 +83,7 @@ class ReadingGroup:
             for indices, vectors in self.loaded.parts(texts, instruction):
                 for name, store in others.items():
                     remedy = f"{REMEDY} Or leave this reading out."
-                    refuse_nonfinite(texts, indices, vectors[name], f"Reading {name}", remedy)
+                    refuse_nonfinite([texts[i] for i in indices], vectors[name], f"Reading {name}", remedy)
                     lacking = store.lacks(keys[indices])
                     store.add(keys[indices][lacking], vectors[name][lacking])
                 yield indices, vectors[reading]

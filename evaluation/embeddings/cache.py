@@ -8,7 +8,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from encoders.finite import NAMELESS, NonFiniteError, refuse_nonfinite
+from encoders.finite import refuse_nonfinite
 from evaluation.embeddings.on_disk import keys_of
 from evaluation.embeddings.store import EmbeddingMemory, Encoder, Store
 
@@ -77,7 +77,7 @@ class EmbeddingCache:
     folder: where results too large for memory lie. whose: what an error calls the encoder."""
 
     def __init__(
-        self, encoder: Encoder, store: Store | None = None, folder: Path | None = None, whose: str = NAMELESS
+        self, encoder: Encoder, store: Store | None = None, folder: Path | None = None, whose: str = "The model"
     ) -> None:
         self.encoder, self.folder, self.whose = encoder, folder, whose
         self.store: Store = EmbeddingMemory() if store is None else store
@@ -91,17 +91,11 @@ class EmbeddingCache:
         self, batches: Iterable[Sequence[str]], instruction: str = "", progress: Progress | None = None
     ) -> np.ndarray:
         """Return [N, E] float32 for the texts of all batches, of which no more than a window is held at a time.
-        progress is told the number of texts done. Raises `NonFiniteError`, naming the text and its number among all of
-        them, where the encoder gives NaN or infinity."""
+        progress is told the number of texts done. Raises `UserError`, naming the text, for NaN or infinity."""
         matrix = Matrix(self.encoder.embedding_dim, self.folder)
-        done = 0
         for window in windows(batches, WINDOW):
             started, before = time.perf_counter(), self.encoder.meter.seconds
-            try:
-                vectors = self._vectors(window.texts, instruction, progress)
-            except NonFiniteError as error:
-                raise error.at(done + int(np.argmax(window.rows == error.place)), self.whose) from error
-            done += len(window.rows)
+            vectors = self._vectors(window.texts, instruction, progress)
             repeats = len(window.rows) > len(window.texts)
             matrix.append(vectors[window.rows] if repeats else vectors)
             self.seconds += time.perf_counter() - started - (self.encoder.meter.seconds - before)
@@ -119,13 +113,11 @@ class EmbeddingCache:
         wanted = [texts[i] for i in missing]
         try:
             for indices, part in self.encoder.parts(wanted, instruction):
-                refuse_nonfinite(wanted, indices, part)
+                refuse_nonfinite([wanted[i] for i in indices], part, self.whose)
                 vectors[missing[indices]] = part
                 self.store.add(keys[missing[indices]], part)
                 if progress:
                     progress(len(indices))
-        except NonFiniteError as error:
-            raise error.at(int(missing[error.place])) from error
         finally:
             self.store.flush()
         return vectors

@@ -6,9 +6,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from cli.compose import composed, plain
-from cli.limits import ENCODER, ENCODER_WORDS, check_limits
 from encoders.loading import untrained
-from evaluation.candidates.readings import pooler_config
 from poolers.shared.base import BOS, EOS, INSTRUCTION, TEXT, TokenView
 from poolers.shared.registry import build_pooler
 from tests.hub_model import HUB_MODELS
@@ -96,19 +94,3 @@ def test_published_designs_pool_what_their_code_pools(name):
 def test_llm2vec_s_recipes_put_no_eos(stage):
     cfg = plain(composed("train", [f"experiment=llm2vec/{stage}", "lineage=null"]))
     assert (cfg["template"]["eos"], cfg["pooler"]["pool_bos"]) == (False, False)
-
-
-def test_a_run_from_before_the_key_reads_as_it_was_trained(compose_cell):
-    """Its manifest has no such key, and BOS was pooled."""
-    cfg = compose_cell("mean", "bi")
-    for keys in (cfg["token_choice"], cfg["pooler"]):
-        del keys["pool_bos"]
-    for pooler in (cfg["pooler"], pooler_config("mean", cfg), pooler_config("layer:1/mean", cfg)):
-        assert build_pooler(pooler, 8, 2, seed=0).pooled(TokenView(ROLES))[0, 0]
-
-
-@pytest.mark.parametrize("key", ["token_choice.pool_bos", "pooler.pool_bos"])
-def test_what_is_no_switch_is_refused(key):
-    cfg = plain(composed("train", ["pooler=mean", f"{key}=maybe"]))
-    with pytest.raises(Exception, match=rf"{key}=maybe must be true or false"):
-        check_limits(cfg, ENCODER, {key: ENCODER_WORDS[key]})

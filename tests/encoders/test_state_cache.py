@@ -183,18 +183,8 @@ def test_a_damaged_shard_is_named(opened, filled):
     shard = next(encoder.cache.folder.glob(f"*/{STATES}"))
     shard.write_bytes(shard.read_bytes()[:-100])
     state_cache._mapped.cache_clear()  # as in another process
-    with pytest.raises(UserError, match=f"{shard.parent}.* damaged .*Delete that folder"):
+    with pytest.raises(UserError, match=f"{shard.parent} .*Delete that folder"):
         opened()
-
-
-def test_a_state_with_a_flipped_bit_is_named(filled):
-    encoder, _, batch = filled()
-    for shard in encoder.cache.folder.glob(f"*/{STATES}"):
-        data = shard.read_bytes()
-        shard.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    state_cache._mapped.cache_clear()
-    with pytest.raises(UserError, match=r"cached states in .* are damaged: their sha256 is another"):
-        encoder(batch)
 
 
 def test_a_text_that_was_not_computed_is_an_error(filled):

@@ -10,7 +10,6 @@ from corpora.triples import Triple
 from encoders.loading import untrained
 from encoders.templates import DEFAULT, GLUED, template_of
 from encoders.tokens import TextTokenizer
-from evaluation.candidates.candidates import candidates as evaluated
 from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
 from tests.hub_model import HUB_MODELS
 from training.objectives.infonce import candidates
@@ -173,9 +172,3 @@ def test_evaluation_uses_the_template_and_its_fingerprint_tells(small_model):
     assert abs(sides[0] - sides[1]).max() > 1e-3
     with pytest.raises(UserError, match="glued"):
         made("template=echo", "evaluation.glued=true")
-
-
-def test_a_zero_shot_row_carries_its_template_in_its_name():
-    for words, study in (([], "embedded"), (["template=prompteol"], "embedded,template=prompteol")):
-        (found,) = evaluated(plain(composed("evaluate", words)))
-        assert found.name == f"{study}/eos-causal-untrained"

@@ -36,14 +36,6 @@ def test_frame_is_there_exactly_once(tokenizer, text, max_length):
     assert row.roles.count(TEXT) == len(row) - 1 - (rules.bos is not None)
 
 
-@pytest.mark.parametrize(("max_length", "instruction"), [(8, None), (64, None), (64, "find")])
-def test_lengths_are_those_of_the_rows(tokenizer, max_length, instruction):
-    rules, texts = TextTokenizer(tokenizer, max_length), ["sum", LONG, "a </s> b <|endoftext|> c <s>"]
-    found = rules.lengths(texts, instruction)
-    assert found == [len(row) for row in rules(texts, instruction)]
-    assert found[1] == max_length
-
-
 def test_roles_follow_offsets(tokenizer):
     rules = TextTokenizer(tokenizer, 128)
     text, instruction = "two arrays", "find the sum"

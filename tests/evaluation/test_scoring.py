@@ -185,7 +185,7 @@ def test_what_is_not_finite_names_run_and_text_before_mteb_computes(tasks: list,
             return rows
 
     run = candidate(encoder=Broken())
-    with pytest.raises(UserError, match=rf"^test/eos-causal seed=0 \(.*\) gives NaN .* is text 3: '{third}'\."):
+    with pytest.raises(UserError, match=rf"^test/eos-causal seed=0 \(.*\) gives NaN .* first is '{third}'\."):
         score(run, tasks[:1], Options())
     assert not list(run.results.rglob("Asked.json"))
 
