@@ -12,8 +12,7 @@ from cli.errors import UserError
 from cli.remarks import HOME
 from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
-from encoders.precision import use_autocast
-from encoders.quantised import quantisation, same_in_evaluation
+from encoders.precision import quantisation, same_in_evaluation, use_autocast
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 ANEW = "Download it anew, or save it anew with save_pretrained()."

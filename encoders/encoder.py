@@ -34,7 +34,6 @@ class Encoder(nn.Module):
         check_padding(backbone, [pooler])
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
         self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
-        self.merge_rounding = 0.0  # encoders/merge_stages.py
         self.texts_of_step = 1  # what a mean over the texts of a whole step is divided by
         self.start: dict[str, Any] = {}  # facts of the runs that LoRA started as, training/lora_start.py
 

@@ -27,11 +27,11 @@ from encoders.precision import (
     allow_tf32,
     be_deterministic,
     best_device,
+    refuse_quantised,
     resolve_autocast,
     resolve_precision,
     store_as_computed,
 )
-from encoders.quantised import refuse_quantised
 from encoders.routers import experts_of, prove_routers
 from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
@@ -68,7 +68,7 @@ def build_encoder(
     padding = any(map(reads_padding, (cfg["pooler"], *others)))
     straight = None if device.type == "cpu" else device  # else each process would hold all weights in host memory first
     backbone = load_backbone(cfg["model"], precision.weights, padding, straight)
-    rounding = merge_stages(backbone, stages)
+    merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     spare_norms(backbone, precision.compute)
     use_kernels(backbone, precision.compute)
@@ -80,7 +80,7 @@ def build_encoder(
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)
     prove_routers(backbone, [pooler])
     encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
-    encoder.lineage, encoder.merge_rounding = [stage.facts for stage in stages], rounding
+    encoder.lineage = [stage.facts for stage in stages]
     return encoder
 
 

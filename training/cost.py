@@ -11,10 +11,10 @@ import torch
 from encoders import loading
 from encoders.adapter import expert_parameters, in_adapter, mixing_of
 from encoders.encoder import Encoder
-from encoders.flops import Polynomial, Work, flop_counter, polynomials
 from encoders.layers import parts
 from encoders.precision import best_device, resolve_precision
 from encoders.tokens import Batch, check_positions
+from training.flops import Polynomial, Work, flop_counter, polynomials
 from training.objectives.objective import Objective, objective_class
 
 Config = dict[str, Any]

@@ -1,5 +1,6 @@
 """The facts of a run's manifest, before the first step and after the last, and their words on the screen."""
 
+import math
 from typing import Any
 
 import torch
@@ -13,7 +14,6 @@ from encoders.adapter import expert_parameters, in_adapter
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
-from encoders.quantised import count
 from records.identity import BASE
 from records.lineage import OTHER_RUNS
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
@@ -48,7 +48,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "config": config,
         "data": data,
         **base_fingerprints(config["model"]),
-        **({"lineage": encoder.lineage, "merge_rounding": encoder.merge_rounding} if encoder.lineage else {}),
+        **({"lineage": encoder.lineage} if encoder.lineage else {}),
         **encoder.start,
         "precision": precision.name,
         "dtypes": {
@@ -62,7 +62,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "parameters": {
             "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
             "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
-            "base": sum(count(p) for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
+            "base": sum(_count(p) for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
             **of_experts,
         },
         "seeds": stream_seeds(config["seed"]),
@@ -70,6 +70,12 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         **environment(instruction_sets=instruction_sets(encoder.backbone)),
         "code": code(),
     }
+
+
+def _count(parameter: torch.Tensor) -> int:
+    """The number of weights of a parameter; of one in four bits those that it stands for."""
+    state = getattr(parameter, "quant_state", None)
+    return parameter.numel() if state is None else math.prod(state.shape)
 
 
 def _data(config: Config) -> list[Config]:

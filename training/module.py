@@ -14,12 +14,12 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
 from cli.errors import UserError
-from encoders.flops import Work
 from encoders.mixse import mixture_of
 from encoders.precision import best_device
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
+from training.flops import Work
 from training.large_batch import world_size
 from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores

@@ -10,7 +10,7 @@ from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import Pattern, earlier, whole_text
 from encoders.attention.switch import attention_of
 from encoders.loading import load_run
-from encoders.quantised import refuse_quantised
+from encoders.precision import refuse_quantised
 from encoders.templates import TEXT_FIELD
 from encoders.text_encoder import TextEncoder
 from poolers.shared.base import Pooler

@@ -24,7 +24,7 @@ NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
 UNTRAINED = (None, "also", "only")
 OF_A_START = (  # what a run's manifest says before the first step, whatever its objective adds afterwards
     *("manifest_version", "study", "pooler", "attn", "seed", "config", "data"),
-    *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "merge_rounding", "experts"),
+    *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "experts"),
     *("precision", "dtypes", "device", "kernel", "elementwise", "parameters", "seeds", "threads"),
     *("versions", "machine", "code"),
 )

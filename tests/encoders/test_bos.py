@@ -6,9 +6,10 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from cli.compose import composed, plain
+from cli.errors import UserError
 from encoders.loading import untrained
 from poolers.shared.base import BOS, EOS, INSTRUCTION, TEXT, TokenView
-from poolers.shared.registry import build_pooler
+from poolers.shared.registry import build_pooler, refuse_blind
 from tests.hub_model import HUB_MODELS
 
 TEXTS = ["One day a girl named Lily went out", "sun", "The dog and the cat were friends and played all day."]
@@ -94,3 +95,10 @@ def test_published_designs_pool_what_their_code_pools(name):
 def test_llm2vec_s_recipes_put_no_eos(stage):
     cfg = plain(composed("train", [f"experiment=llm2vec/{stage}", "lineage=null"]))
     assert (cfg["template"]["eos"], cfg["pooler"]["pool_bos"]) == (False, False)
+
+
+def test_a_first_token_that_sees_no_other_is_refused():
+    for pooler in ({"name": "cls"}, {"name": "layer", "layer": 1, "pooling": "cls"}):
+        with pytest.raises(UserError, match="reads the first token, which sees no other under attn=causal"):
+            refuse_blind(pooler, "causal")
+        refuse_blind(pooler, "bi")

@@ -6,11 +6,11 @@ from transformers import AutoModel, OlmoeConfig
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders import flops
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from encoders.tokens import Tokens
+from training import flops
 from training.cost import Facts, Work, check, facts, training_flops
 from training.large_batch import ChunkPlan, LargeBatch
 from training.set_up import check_devices

@@ -11,13 +11,13 @@ from transformers import AutoModelForCausalLM
 
 from cli.errors import UserError
 from corpora.triples import Triple
-from encoders.lm_head import lm_head
 from poolers.shared.base import BOS
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.batches import blocks
 from training.checks import check_sizes
 from training.loop import LAST
+from training.objectives.lm_head import lm_head
 from training.objectives.mntp import MNTP
 from training.run import train_run
 from training.set_up import set_up

@@ -14,12 +14,12 @@ from transformers import PreTrainedTokenizerBase
 from cli.errors import UserError
 from corpora.raw_text import refuse_pairs
 from encoders.fast.dropout import drawn_as
-from encoders.lm_head import logits_at
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from poolers.shared.registry import pooler_class, pooler_names
 from records.streams import stream_seed
 from training.large_batch import LargeBatch, in_all_or_none, rank, world_size
+from training.objectives.lm_head import logits_at
 
 Config = dict[str, Any]
 UNDERSCORE = "_"  # what LLM2Vec takes for decoders that were trained without a mask token

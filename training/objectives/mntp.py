@@ -9,10 +9,10 @@ from cli.errors import UserError
 from cli.limits import SWITCH, real
 from corpora.raw_text import read_texts
 from corpora.triples import Triple
-from encoders.lm_head import lm_head
 from encoders.tokens import Tokens
 from records.fingerprint import of_value
 from training.batches import blocks
+from training.objectives.lm_head import lm_head
 from training.objectives.masking import Masked, MaskedLoss, masking, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

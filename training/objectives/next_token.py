@@ -20,12 +20,12 @@ from cli.limits import Limit
 from corpora.raw_text import read_texts
 from corpora.readers import of_percent
 from corpora.triples import Triple
-from encoders.lm_head import lm_head
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, EOS, TEXT
 from records.atomic import write_text
 from records.manifest import HELD_OUT
 from training.batches import TOKENIZED
+from training.objectives.lm_head import lm_head
 from training.objectives.masking import Masked, MaskedLoss, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
 from training.pretrain.model_card import per_byte, windows

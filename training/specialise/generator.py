@@ -14,11 +14,11 @@ from corpora.words import first_words
 from encoders.attention.kernels import knows_sdpa
 from encoders.backbone import load_backbone, load_config, load_tokenizer
 from encoders.identity import base_fingerprints
-from encoders.lm_head import lm_head, logits_at
 from encoders.precision import best_device, resolve_precision, store_as_computed
 from encoders.tokens import TextTokenizer
 from records.streams import stream_seed
 from training.mix_order import split
+from training.objectives.lm_head import lm_head, logits_at
 
 Config = dict[str, Any]
 FEW = 512  # tokens that mostly hold the nucleus
