@@ -76,7 +76,7 @@ def test_merged_weights_are_those_of_peft(stages, model):
     both = [stages["mntp"], stages["simcse"]]
     backbone = load_backbone(model, torch.float32)
     before = {k: v.clone() for k, v in backbone.state_dict().items()}
-    assert merge_stages(backbone, read_stages([str(f) for f in both])) == 0, "float32 loses nothing"
+    merge_stages(backbone, read_stages([str(f) for f in both]))
     wanted, merged = by_peft(model, both), backbone.state_dict()
     assert max(float((wanted[k] - merged[k]).abs().max()) for k in wanted) < 1e-6
     moved = [k for k in merged if not torch.equal(before[k], merged[k])]
@@ -84,12 +84,11 @@ def test_merged_weights_are_those_of_peft(stages, model):
 
 
 @pytest.mark.slow
-def test_a_bf16_base_is_rounded_once_and_says_what_that_took(stages, model):
+def test_a_bf16_base_is_rounded_once(stages, model):
     both = read_stages([str(stages["mntp"]), str(stages["simcse"])])
     backbone = load_backbone(model, torch.bfloat16)
-    start = {k: v.double() for k, v in backbone.state_dict().items()}
-    rounding = merge_stages(backbone, both)
-    exact = {k: v.clone() for k, v in start.items()}
+    exact = {k: v.double() for k, v in backbone.state_dict().items()}
+    merge_stages(backbone, both)
     for stage in both:
         tensors = load_file(stage.folder / ADAPTER)
         for key in [k for k in tensors if "lora_A" in k]:
@@ -98,10 +97,6 @@ def test_a_bf16_base_is_rounded_once_and_says_what_that_took(stages, model):
     errors = {k: (backbone.state_dict()[k].double() - exact[k]).abs() for k in exact}
     for k, error in errors.items():
         assert bool((error <= exact[k].abs() * 2**-8 * 1.001 + 1e-9).all()), "half of the last of eight bits"
-    lost = sum(float(e.square().sum()) for e in errors.values()) ** 0.5
-    total = sum(float((exact[k] - start[k]).square().sum()) for k in exact) ** 0.5
-    assert rounding == pytest.approx(lost / total, rel=1e-3)
-    assert 0 < rounding < 0.5
 
 
 @pytest.mark.slow
