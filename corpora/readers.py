@@ -4,15 +4,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
 from cli.errors import UserError
 from corpora.docstring_pairs import training_graded, training_side, training_triples
 from corpora.files import files_of
-from corpora.triples import Triple, fingerprint
-from records.fingerprint import of_files, remembered, stamps
+from corpora.triples import Triple
 
 Config = dict[str, Any]
 Reader = Callable[[Config, str], Iterable[Triple]]
@@ -35,10 +33,8 @@ def function_of(name: str) -> Callable:
 
 def read_once(read: Reader, data: Config, cache_dir: str) -> list[Triple]:
     """Return what `read` makes of a `data` configuration; the last two are kept while their files stay as they are."""
-    try:
-        state = json.dumps(stamps(files_of(data)))
-    except (OSError, UserError):
-        state = ""  # reading them will say what is wrong
+    stats = [(str(path), path.stat()) for path in files_of(data) if path.exists()]
+    state = json.dumps([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return list(_kept(read, json.dumps(data, sort_keys=True), cache_dir, state))
 
 
@@ -80,17 +76,3 @@ def docstring_sources(data: Config, cache_dir: str) -> list[tuple[str, str]]:
 def packages_of(data: Config) -> tuple[list[str], list[str]]:
     """Return those trained on, and those that no text may be copied from."""
     return data["packages"], [*data["held_out"], *data["development"]]
-
-
-SOURCES = Path(__file__).resolve().parent
-
-
-def data_fingerprint(data: Config, cache_dir: str, read: Callable[[Config, str], list[Triple]]) -> str:
-    """Return the sha256 of the triples that `read` makes of a `data` configuration, as the manifest has it.
-    Of data in files it is remembered as long as files, configuration and the sources of corpora/ stay as they are;
-    docstrings, hub data sets and mixes are read. Raises `UserError` where the data cannot be read."""
-    files = files_of(data)
-    if not files or "sources" in data:
-        return fingerprint(read(data, cache_dir))
-    what = ["triples", read.__name__, data, of_files(SOURCES.glob("*.py"))]
-    return remembered(what, files, lambda: fingerprint(read(data, cache_dir)))

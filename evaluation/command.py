@@ -30,7 +30,6 @@ from evaluation.overlap import overlap_notes
 from evaluation.report import score_table, task_notes
 from evaluation.results import nothing_left
 from evaluation.scoring import Options, Outcome, score
-from records.fingerprint import remember_below
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -104,7 +103,6 @@ def finished(arguments: Sequence[str]) -> bool:
     cfg = configured(arguments)
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
-    remember_below(cfg["cache_dir"])
     tasks = task_set(cfg).tasks
     more = cfg["readings"] or cfg["predictions"]
     return not more and all(nothing_left(candidate, tasks) for candidate in candidates(cfg))
@@ -146,7 +144,6 @@ def run(cfg: Config) -> list[Outcome]:
     readings = check(cfg)
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
-    remember_below(cfg["cache_dir"])
     read_instructions(cfg["evaluation"]["instructions"])
     if cfg["foreign"]:
         return _run_foreign(cfg)

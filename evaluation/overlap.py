@@ -2,21 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
-from corpora.overlap import VERSION, OverlapCount, TextIndex, place
+from corpora.overlap import OverlapCount, place
 from evaluation.candidates.candidates import Candidate
-from evaluation.results import parts, read_object
-from records.atomic import write_json
-from records.fingerprint import of_value
+from evaluation.results import parts
 from records.lineage import texts_read
 
-FOLDER = "overlap"  # of counts, so that the same task and data are counted once for all runs
 SHOWN = 5  # tasks that a warning names
 Counts = dict[str, int]
 
@@ -26,15 +21,9 @@ class Overlap:
     """The training texts of one encoder. read: sha256 of the data that it was trained on. lacking: why they cannot be
     looked into; "" where they can, and where there are none."""
 
-    cache_dir: Path
     read: list[str] = field(default_factory=list)
-    folders: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
     lacking: str = ""
-
-    @cached_property
-    def indexes(self) -> list[TextIndex]:
-        """The indexes, opened when the first task is counted."""
-        return [TextIndex(folder) for folder in self.folders]
 
     @contextmanager
     def counting(self, task: Any, adapter: Any) -> Iterator[Counts]:
@@ -43,50 +32,39 @@ class Overlap:
         It stays empty where there is nothing to look into, and for an aggregate, whose parts have the texts.
         """
         counts: Counts = {}
-        if not self.folders or parts(task):
+        if not self.files or parts(task):
             yield counts
             return
-        meta = task.metadata
-        of_task = [meta.name, meta.revision, sorted(task.eval_splits), sorted(task.hf_subsets)]
-        path = self.cache_dir / FOLDER / f"{of_value([VERSION, self.read, of_task])[:32]}.json"
-        known = read_object(path) if meta.revision else None
-        if known and known.keys() == {"texts", "exact", "near"}:
-            counts |= known
-            yield counts
-            return
-        counted = OverlapCount(self.indexes)
+        counted = OverlapCount(self.files)
         adapter.seen = counted.see
         try:
             yield counts
         finally:
             adapter.seen = None
         counts |= counted.counts()
-        if meta.revision:
-            with suppress(OSError, UserError):  # a full or read-only disk: they are counted again next time
-                write_json(path, counts)
 
 
 def overlap_of(candidate: Candidate, cache_dir: Path | None) -> Overlap:
     """Return where the training texts of a candidate lie. cache_dir: None looks for none."""
     if cache_dir is None:
-        return Overlap(Path())
+        return Overlap()
     cache_dir = cache_dir.expanduser()
     read = texts_read(candidate.manifest, candidate.trained)
     of_run = candidate.manifest["config"].get("cache_dir", cache_dir)
-    folders, missing = [], 0
+    files, missing = [], 0
     for sha256 in read:
-        there = [folder for folder in (place(sha256, cache_dir), place(sha256, of_run)) if sha256 and folder.is_dir()]
-        folders += there[:1]
+        there = [file for file in (place(sha256, cache_dir), place(sha256, of_run)) if sha256 and file.exists()]
+        files += there[:1]
         missing += not there
     if missing:
         mend = "give the train.py command of the run, and of those it starts from, again: they write it"
-        return Overlap(cache_dir, read, lacking=f"{cache_dir} holds no index of these training texts; {mend}")
-    return Overlap(cache_dir, read, folders)
+        return Overlap(read, lacking=f"{cache_dir} holds no digests of these training texts; {mend}")
+    return Overlap(read, files)
 
 
 def share(counts: Counts) -> float:
     """Return the share of a task's texts that stand in the training texts."""
-    return (counts["exact"] + counts["near"]) / max(1, counts["texts"])
+    return counts["exact"] / max(1, counts["texts"])
 
 
 def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest: float | None) -> Iterator[str]:
@@ -114,8 +92,8 @@ def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest:
 
 
 def described(counts: Counts) -> str:
-    """Return `3 exactly and 12 nearly of 1,400`."""
-    return f"{counts['exact']:,} exactly and {counts['near']:,} nearly of {counts['texts']:,}"
+    """Return `3 of 1,400`."""
+    return f"{counts['exact']:,} of {counts['texts']:,}"
 
 
 def listed(titles: Sequence[str]) -> str:

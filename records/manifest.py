@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from records.fingerprint import digest_of, of_value
+from records.fingerprint import of_file, of_value
 from records.foreign_files import read_object
 from records.streams import stream_seed
 
@@ -60,7 +60,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     check_seal(manifest, path)
     for name, sha256 in manifest.get("files", {}).items():  # what a finished run wrote; older manifests do not say
         file = folder / name
-        if file.is_file() and digest_of(file) != sha256:
+        if file.is_file() and of_file(file) != sha256:
             mend = "Delete the folder and train it again."
             raise UserError(f"{file} is not what the run wrote: its sha256 is another. {mend}")
     if "reading" in (manifest.get("config") or {}):  # its name before 2026-11-22
@@ -84,7 +84,7 @@ def code() -> dict[str, Any]:
     return {
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        "sha256": of_value({str(path): digest_of(ROOT / path) for path in sources}),
+        "sha256": of_value({str(path): of_file(ROOT / path) for path in sources}),
     }
 
 

@@ -17,7 +17,6 @@ from cli.errors import UserError, nearest
 from cli.limits import ENCODER, Limit, check_groups, check_limits, check_prefixes
 from evaluation.command import LIMITS as SCORING
 from evaluation.command import WORDS as SCORING_WORDS
-from records.fingerprint import remember_below
 from representation.encoders_studied import read_encoders
 from representation.question import questions
 from representation.texts import read_texts
@@ -30,7 +29,6 @@ LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0)}
 def run(cfg: Config) -> list[Answer]:
     """Answer all that `cfg` (conf/representation.yaml) asks; return the answers that there are."""
     chosen = check(cfg)
-    remember_below(cfg["cache_dir"])
     ours = set(own_keys("representation")) - set(own_keys("evaluate"))  # keys that say nothing of an encoder
     encoders = read_encoders({key: value for key, value in cfg.items() if key not in ours})
     folder = Path(cfg["out"] or encoders[0].candidate.results.parent / "representation")

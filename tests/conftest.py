@@ -1,7 +1,6 @@
 """How the tests run: in a folder of their own, on one thread, the longest first; composed configurations."""
 
 import gc
-import hashlib
 import os
 from pathlib import Path
 
@@ -124,16 +123,3 @@ def mixse_run(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
     cfg, run = compose_cell("mean", "bi", *words), folder / "joint" / "mean-bi" / "seed0"
     train_run(cfg, RunFolder(run))
     return run, cfg
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """The number of bytes that were hashed from files, in a list of one per file."""
-    real, sizes = hashlib.file_digest, []
-
-    def digest(file, *more):
-        sizes.append(os.fstat(file.fileno()).st_size)
-        return real(file, *more)
-
-    monkeypatch.setattr(hashlib, "file_digest", digest)
-    return sizes

@@ -24,8 +24,7 @@ from cli.limits import (
     real,
 )
 from corpora.mix import check_mix
-from corpora.readers import data_fingerprint
-from corpora.triples import Triple
+from corpora.triples import Triple, fingerprint
 from encoders.adapter import LIMITS as OF_ADAPTER
 from encoders.adapter import WORDS as OF_ADAPTER_WORDS
 from encoders.adapter import check_adapter
@@ -179,7 +178,7 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
     """
     finished, manifest = f"{folder.path} was finished", folder.manifest()
     try:
-        data = {"sha256": data_fingerprint(config["data"], config["cache_dir"], read)}
+        data = {"sha256": fingerprint(read(config["data"], config["cache_dir"]))}
         now = {"data": data, **base_fingerprints(config["model"])}
     except UserError as error:
         raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error

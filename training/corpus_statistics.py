@@ -25,7 +25,6 @@ from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.moee import MoEE
 from records.atomic import replacing
-from records.fingerprint import remember_below
 from training.batches import query_side
 
 Config = dict[str, Any]
@@ -61,7 +60,6 @@ def main(arguments: Sequence[str]) -> None:
         raise UserError(
             "Give one out=<file> and a pooler that standardises: pooler=moee token_choice.standardise=corpus."
         )
-    remember_below(config["cache_dir"])
     device = best_device(config["accelerator"])
     encoder = build_encoder(config, resolve_precision(config["precision"], device), device)
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)

@@ -11,7 +11,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from cli.quiet import quieten
 from corpora.overlap import keep_texts
 from corpora.triples import Triple
-from records.fingerprint import digest_of, remember_below
+from records.fingerprint import of_file
 from records.lock import alone_in
 from records.progress import FILE as PROGRESS
 from records.run_folder import RunFolder, fixed_words, run_folder
@@ -33,7 +33,6 @@ Config = dict[str, Any]
 def run(config: Config) -> None:
     """Train the run of a job's configuration unless its folder says it is finished; check=true only counts it."""
     objective = objective_class(config["objective"]["name"])
-    remember_below(config["cache_dir"])
     if issubclass(objective, Pretraining):
         begin(config)
         objective.pretrain(config)
@@ -57,7 +56,6 @@ def finished(config: Config, folder: RunFolder) -> bool:
     kind = objective_class(config["objective"]["name"])
     if issubclass(kind, Pretraining) or not folder.claim(config):
         return False
-    remember_below(config["cache_dir"])
     refuse_changed(config, folder, kind.read)
     keep_texts(folder.manifest()["data"], config["cache_dir"], lambda: kind.read(config["data"], config["cache_dir"]))
     _clear(folder)  # a kill may have come between the last manifest and this
@@ -125,7 +123,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         **steps,
         **objective.facts(steps),
         **({"held_out": {"before": before, "after": after}} if kind.scored_before else {}),
-        "files": {name: digest_of(folder.path / name) for name in files},
+        "files": {name: of_file(folder.path / name) for name in files},
         "collapse": objective.collapse(steps["loss"], before, after) if t["max_steps"] else None,
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})

@@ -13,8 +13,7 @@ from analysis.questions.tables import Row, filled
 from analysis.scores.definitions import parts_of
 
 PLACE = 145
-COUNTS = ["texts", "exact", "near"]
-NEARLY = "nearly (Jaccard similarity of word 5-grams of at least .5)"
+COUNTS = ["texts", "exact"]
 
 
 def answer(material: Material) -> Answer | None:
@@ -32,15 +31,15 @@ def answer(material: Material) -> Answer | None:
     worst = table.sort_values(["share", "exact"], ascending=False, kind="stable").drop_duplicates("task")
     shared = worst[worst["share"] > 0]
     if shared.empty:
-        note = f"No text of {len(worst)} tasks stands in the training texts, neither with the same words nor {NEARLY}."
-        return Answer("overlap", notes=[note, *notes], methods=[_cited(note)], aside=True)
+        note = f"No text of {len(worst)} tasks stands in the training texts with the same words."
+        return Answer("overlap", notes=[note, *notes], methods=[note], aside=True)
     note = _found(worst, shared)
     grid = Grid(
         "overlap",
-        f"Distinct texts of each task, and how many stand in the training texts: with the same words, and {NEARLY}; the"
+        "Distinct texts of each task, and how many stand in the training texts with the same words; the"
         " most over designs and seeds. Training texts: all that batches are drawn from, of every stage; what the base"
         " model read is not known.",
-        ["Task", "Texts", "Exact", "Near", "Share"],
+        ["Task", "Texts", "Exact", "Share"],
         title="Texts of the tasks that were trained on",
     )
     end = "tasks that have such texts; overlap.csv has all."
@@ -51,14 +50,14 @@ def answer(material: Material) -> Answer | None:
         grids=grids,
         frames=frames,
         notes=[note, *notes],
-        methods=[_cited(note)],
+        methods=[note],
         of_designs=False,
         of_scores=False,
     )
 
 
 def overlap_table(runs: Mapping[str, list[Run]], tasks: list[str]) -> pd.DataFrame:
-    """Return one row per design and task that was counted: texts, exact, near, share; of its seeds the largest share.
+    """Return one row per design and task that was counted: texts, exact, share; of its seeds the largest share.
 
     A task that is the mean of others has their texts together.
     """
@@ -77,20 +76,16 @@ def _counts(run: Run, task: str) -> dict[str, Any] | None:
     if not all(part in known for part in parts):
         return None
     sums = {key: sum(known[part][key] for part in parts) for key in COUNTS}
-    return sums | {"share": (sums["exact"] + sums["near"]) / max(1, sums["texts"])}
+    return sums | {"share": sums["exact"] / max(1, sums["texts"])}
 
 
 def _found(worst: pd.DataFrame, shared: pd.DataFrame) -> str:
-    texts, exact, near = (int(worst[key].sum()) for key in COUNTS)
+    texts, exact = (int(worst[key].sum()) for key in COUNTS)
     most = [f"{row['task']} {row['share']:.1%}" for row in shared.head(3).to_dict("records")]
     return (
         f"Of {texts:,} texts of {len(worst)} tasks, counted task by task, {exact:,} stand in the training texts with"
-        f" the same words and {near:,} {NEARLY}; the largest shares: {', '.join(most)}."
+        f" the same words; the largest shares: {', '.join(most)}."
     )
-
-
-def _cited(sentence: str) -> str:
-    return sentence.replace("at least .5)", "at least .5 [@broder1997])")
 
 
 def _cells(row: Row) -> list[Cell]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from analysis.manifests.designs import Row, ScoreSource, design_of, read_manifest
 from analysis.settings import Settings
 from cli.errors import UserError
-from records.fingerprint import digest_of
+from records.fingerprint import of_file
 from records.manifest import HELD_OUT
 
 BITS = 8  # of a byte
@@ -30,7 +30,7 @@ def read_held_out(path: Path, settings: Settings) -> ScoreSource:
     if settings.seeds and run.seed not in settings.seeds:
         source.other_seeds.add(run.seed)
         return source
-    if not file.is_file() or digest_of(file) != run.manifest.get("files", {}).get(HELD_OUT):
+    if not file.is_file() or of_file(file) != run.manifest.get("files", {}).get(HELD_OUT):
         state = "is not the file that the run wrote" if file.is_file() else "is not there"
         raise UserError(f"{file} {state}. Delete the run folder and train it again.")
     model = "/".join(path.absolute().parts[-3:-1])

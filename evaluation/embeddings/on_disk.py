@@ -12,7 +12,6 @@ import numpy as np
 
 from cli.errors import UserError
 from records.atomic import appearing
-from records.fingerprint import refuse_damaged, write_sum
 
 KEY = np.dtype("S16")
 
@@ -86,7 +85,6 @@ class EmbeddingShards:
         for shard in np.unique(shards[places >= 0]):
             here = np.flatnonzero(shards == shard)
             vectors = self._shards[shard] / VECTORS
-            refuse_damaged(vectors, "The cached embeddings")
             out[here] = _mapped(vectors)[places[here] & (2**ROW_BITS - 1)]
         return places >= 0
 
@@ -113,7 +111,6 @@ class EmbeddingShards:
                 draft.mkdir()
                 _write_array(draft / KEYS, keys)
                 _write_array(draft / VECTORS, vectors)
-                write_sum(draft / VECTORS)
         self._take_up()
 
     def _take_up(self) -> None:

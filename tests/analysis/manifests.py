@@ -55,7 +55,7 @@ def evaluation(tasks: list[str]) -> dict[str, Any]:
         "tasks": dict.fromkeys(tasks, "r1"),
         "inputs": {f"{t} test default": of_value(t) for t in tasks},
         "texts": 10, "tokens": 100, "seconds": 1.0,
-        "overlap": {t: {"texts": 100, "exact": 0, "near": 0} for t in tasks},
+        "overlap": {t: {"texts": 100, "exact": 0} for t in tasks},
     }  # fmt: skip
 
 

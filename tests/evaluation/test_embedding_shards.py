@@ -105,11 +105,10 @@ def test_a_shard_that_appears_while_one_is_written_stays(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("file", [KEYS, VECTORS])
-@pytest.mark.parametrize("damage", [lambda data: data[:-100], lambda data: data[:-100] + b"!" + data[-99:]])
-def test_a_damaged_shard_is_named(opened, tmp_path, file, damage) -> None:
+def test_a_damaged_shard_is_named(opened, tmp_path, file) -> None:
     opened().embed(TEXTS)
     (shard,) = shards(tmp_path)
-    (shard / file).write_bytes(damage((shard / file).read_bytes()))
+    (shard / file).write_bytes((shard / file).read_bytes()[:-100])
     with pytest.raises(UserError, match=f"{shard} are damaged.*Delete that folder"):
         opened().embed(TEXTS)
 

@@ -1,4 +1,4 @@
-"""Counts of a task's texts among the training texts: in the manifest beside the scores, warned of, counted once."""
+"""Counts of a task's texts among the training texts: in the manifest beside the scores, and warned of."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from corpora.overlap import OverlapCount, place, write_index
+from corpora.overlap import place, write_texts
 from evaluation.overlap import overlap_notes, overlap_of
 from evaluation.results import written_record
 from evaluation.scoring import Options, Outcome, score
@@ -25,7 +25,7 @@ def tasks(folder: Path) -> list:
 @pytest.fixture
 def run(candidate, tmp_path: Path) -> Any:
     """A run whose training texts hold two of the graded task's four texts, two of the corpus' 56, and others."""
-    write_index(
+    write_texts(
         place("1" * 64, tmp_path), ["Apple; PEAR plum lime!", "apple", "apple cherry fruit", "kiwi", "saw vice tools"]
     )
     made = candidate()
@@ -39,7 +39,7 @@ def told(*outcomes: Outcome) -> list:
 def test_counts_stand_in_the_manifest_and_move_no_score(run, tasks, candidate, tmp_path: Path) -> None:
     plain = score(candidate(results=tmp_path / "plain"), tasks, Options())
     outcome = score(run, tasks, Options(overlap=tmp_path))
-    counts = {"Asked": {"texts": 56, "exact": 2, "near": 0}, "Graded": {"texts": 4, "exact": 2, "near": 0}}
+    counts = {"Asked": {"texts": 56, "exact": 2}, "Graded": {"texts": 4, "exact": 2}}
     assert {name: outcome.overlap[name] for name in counts} == counts
     assert written_record(outcome.folder)["overlap"] == outcome.overlap
     assert outcome.overlap.keys() == set(NAMES)
@@ -49,39 +49,31 @@ def test_counts_stand_in_the_manifest_and_move_no_score(run, tasks, candidate, t
     assert not written_record(plain.folder)["overlap"]
 
 
-def test_the_same_task_and_data_are_counted_once(run, tasks, tmp_path: Path, monkeypatch) -> None:
-    first = score(run, tasks, Options(overlap=tmp_path))
-    monkeypatch.setattr(OverlapCount, "see", lambda *_: pytest.fail("it was counted before"))
-    again = score(replace(run, results=tmp_path / "again"), tasks, Options(overlap=tmp_path))
-    assert again.computed == len(tasks)
-    assert again.overlap == first.overlap
-
-
 def test_a_warning_names_tasks_above_the_share_and_what_was_not_counted(run, tasks, tmp_path: Path) -> None:
     outcome = score(run, tasks, Options(overlap=tmp_path))
     (note,) = overlap_notes(told(outcome, outcome), 0.1)
     assert note.startswith(
         f"Contamination: {run.title}, {run.title} was trained on more than 10.0% of the texts of 1 of 3"
     )
-    assert "Graded (50.0%: 2 exactly and 0 nearly of 4)" in note
+    assert "Graded (50.0%: 2 of 4)" in note
     assert list(overlap_notes(told(outcome), 0.6)) == []
     other = score(
         replace(run, manifest=run.manifest | {"data": {}}, results=tmp_path / "b"), tasks, Options(overlap=tmp_path)
     )
     assert other.overlap == {}
     (note,) = overlap_notes(told(other), 0.6)
-    assert "holds no index of these training texts; give the train.py command" in note
+    assert "holds no digests of these training texts; give the train.py command" in note
     scored_before = score(run, tasks[:1], Options())
     assert scored_before.overlap.keys() == {"Asked"}  # in the manifest since the first scoring
 
 
 def test_earlier_runs_count_and_a_run_before_training_has_read_theirs_alone(run, tmp_path: Path) -> None:
-    write_index(place("2" * 64, tmp_path), ["a text of the stage"])
+    write_texts(place("2" * 64, tmp_path), ["a text of the stage"])
     manifest = run.manifest | {"lineage": [{"run": "s/mean-bi/seed0", "data": ["2" * 64]}]}
     staged = replace(run, manifest=manifest)
-    assert overlap_of(staged, tmp_path).folders == [place(digit * 64, tmp_path) for digit in "21"]
-    assert overlap_of(replace(staged, folder=None), tmp_path).folders == [place("2" * 64, tmp_path)]
+    assert overlap_of(staged, tmp_path).files == [place(digit * 64, tmp_path) for digit in "21"]
+    assert overlap_of(replace(staged, folder=None), tmp_path).files == [place("2" * 64, tmp_path)]
     assert overlap_of(replace(run, folder=None), tmp_path).read == []
     older = replace(run, manifest=run.manifest | {"lineage": [{"run": "s/mean-bi/seed0"}]})
-    assert "holds no index" in overlap_of(older, tmp_path).lacking
+    assert "holds no digests" in overlap_of(older, tmp_path).lacking
     assert overlap_of(staged, None).read == []

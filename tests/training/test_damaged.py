@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cli.errors import UserError
-from records.fingerprint import digest_of
+from records.fingerprint import of_file
 from records.lock import alone_in
 from records.run_folder import RunFolder
 from training.loop import LAST
@@ -44,7 +44,7 @@ def test_what_is_damaged_is_named(config, tmp_path, power_cut):
         except UserError as error:
             told.append(str(error))
         else:  # a bit that says nothing: padding between the tensors
-            assert [digest_of(half / name) for name in TRAINED] == [digest_of(whole / name) for name in TRAINED]
+            assert [of_file(half / name) for name in TRAINED] == [of_file(whole / name) for name in TRAINED]
     assert all(f"The checkpoint {half / LAST} is damaged" in message for message in told)
     assert len(told) >= 10
     for name in TRAINED:

@@ -19,7 +19,6 @@ from cli.limits import DATA, DATA_WORDS, SWITCH, Limit, check_groups, check_limi
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from encoders.precision import best_device
-from records.fingerprint import remember_below
 from records.manifest import code
 from records.streams import stream_seed
 from training.pairs_file import check_out, write_pairs
@@ -57,7 +56,6 @@ def check(cfg: Config) -> None:
 def run(cfg: Config) -> Config:
     """Mine what `cfg` (conf/mine.yaml) asks; return the facts. Raises `UserError` for what the user can change."""
     check(cfg)
-    remember_below(cfg["cache_dir"])
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     triples = read_triples(cfg["data"], cfg["cache_dir"])

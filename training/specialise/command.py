@@ -32,7 +32,6 @@ from corpora.triples import Triple, described
 from corpora.words import first_words, word_count
 from records.atomic import write_json, write_text
 from records.blocks import Blocks, check_out
-from records.fingerprint import remember_below
 from records.manifest import code, read_manifest
 from records.streams import stream_seed
 from training.ranker import Ranker, of_start, open_ranker, unit_vectors
@@ -66,7 +65,6 @@ def run(cfg: Config) -> Config:
     """Write what `cfg` (conf/specialise.yaml) asks; return the facts. Raises `UserError` for what can be changed."""
     check(cfg)
     model = model_of(cfg)
-    remember_below(cfg["cache_dir"])
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     seeds = seed_examples(read_triples(cfg["data"], cfg["cache_dir"]), cfg)

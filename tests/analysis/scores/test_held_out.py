@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cli.errors import UserError
-from records.fingerprint import digest_of
+from records.fingerprint import of_file
 from records.manifest import HELD_OUT
 from tests.analysis.manifests import manifest, seal
 
@@ -33,7 +33,7 @@ def runs(tmp_path):
                 own = {
                     "lora__combine": combine,
                     "objective__name": "next_token",
-                    "_files": {HELD_OUT: digest_of(folder / HELD_OUT)},
+                    "_files": {HELD_OUT: of_file(folder / HELD_OUT)},
                 }
                 value = manifest("eos", "causal", seed, **own, **(changes if combine == "merged" else {}))
                 (folder / "manifest.json").write_text(json.dumps(seal(value)))
