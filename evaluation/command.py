@@ -23,10 +23,10 @@ from cli.limits import (
 )
 from cli.quiet import quiet
 from cli.quoting import asked_of_runs, evaluate_words
-from evaluation.candidates.candidates import Candidate, Config, candidates, configured
-from evaluation.candidates.readings import check_readings, read_by, share_starts
+from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
+from evaluation.readings import check_readings, read_by, share_starts
 from evaluation.report import score_table, task_notes
 from evaluation.results import nothing_left
 from evaluation.scoring import Options, Outcome, score

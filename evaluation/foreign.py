@@ -18,7 +18,7 @@ from encoders.identity import OF_THE_FILE
 from encoders.precision import best_device
 from encoders.templates import SIDES
 from evaluation import results
-from evaluation.candidates.candidates import Config
+from evaluation.candidates import Config
 from evaluation.scoring import Outcome, evaluate_task, score_of
 from records.fingerprint import of_tensors, of_value
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,44 +12,30 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
 from encoders.templates import DEFAULT, Template
-from evaluation.embeddings.cache import EmbeddingCache
-from evaluation.embeddings.store import Encoder
+from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
 from records.lock import alone_in
-
-
-def texts_of(batches: Iterable[dict[str, Any]], digest: Any, side: str, instruction: str) -> Iterator[list[str]]:
-    """Yield the texts of mteb's batches and hash them for the manifest.
-    digest: gets, piece by piece, the bytes of `json.dumps([side, instruction, texts])` over all batches."""
-    digest.update(f"{json.dumps([side, instruction])[:-1]}, [".encode())
-    between = ""
-    for batch in batches:
-        texts = list(batch["text"])
-        if texts:
-            digest.update(f"{between}{json.dumps(texts)[1:-1]}".encode())
-            between = ", "
-        yield texts
-    digest.update(b"]]")
-
 
 ENCODE_KWARGS: EncodeKwargs = {"batch_size": 4096, "show_progress_bar": False}  # mteb's hand-over only
 
 
 class MtebEncoder(AbsEncoder):
-    """Adapter: looks up the instruction of (task, prompt type), embeds through the cache."""
+    """Adapter: looks up the instruction of (task, prompt type), and the vectors.
+
+    template: the run's own. on_texts: called with the number of texts done, for a progress bar.
+    """
 
     def __init__(
         self,
-        cache: EmbeddingCache,
+        embeddings: Embeddings,
         meta: ModelMeta,
         instructions: Instructions,
         on_texts: Callable[[int], None] | None = None,
         template: Template = DEFAULT,
     ) -> None:
-        self.model, self.cache, self.mteb_model_meta = cache.encoder, cache, meta
-        self.instructions, self.template = instructions, template  # the run's own
-        self.on_texts = on_texts  # called with the number of texts done, for a progress bar
-        self.seen: Callable[[list[str]], None] | None = None  # called with the texts of each batch
+        self.model, self.embeddings, self.mteb_model_meta = embeddings.encoder, embeddings, meta
+        self.instructions, self.template, self.on_texts = instructions, template, on_texts
+        self.seen: Callable[[list[str]], None] | None = None  # called with all texts
         self.asked: dict[str, Any] = {}  # sha256 of all inputs in their order, for each task, split and subset
 
     def encode(
@@ -58,24 +44,21 @@ class MtebEncoder(AbsEncoder):
         """Return [N, E] float32 for the `text` column of `inputs`. Raises `UserError` for NaN."""
         side = prompt_type.value if prompt_type else "query"
         instruction = self.instructions.of(task_metadata, side)
+        texts = [text for batch in inputs for text in batch["text"]]
         digest = self.asked.setdefault(f"{task_metadata.name} {hf_split} {hf_subset}", hashlib.sha256())
-        texts = self._watched(texts_of(inputs, digest, side, instruction))
-        return self.cache.stream(texts, self.template.asked(instruction, side), self.on_texts)
-
-    def _watched(self, batches: Iterable[list[str]]) -> Iterator[list[str]]:
-        for texts in batches:
-            if self.seen:
-                self.seen(texts)
-            yield texts
+        digest.update(json.dumps([side, instruction, texts]).encode())
+        if self.seen:
+            self.seen(texts)
+        return self.embeddings.embed(texts, self.template.asked(instruction, side), self.on_texts)
 
 
-def model_meta(name: str, revision: str, encoder: Encoder, use_instructions: bool) -> ModelMeta:
+def model_meta(name: str, revision: str, embeddings: Embeddings, use_instructions: bool) -> ModelMeta:
     """Return mteb's description of a model; `name` has the form "study/design"."""
     facts = {
         "name": name,
         "revision": revision,
-        "max_tokens": encoder.max_length,
-        "embed_dim": encoder.embedding_dim,
+        "max_tokens": embeddings.encoder.max_length,
+        "embed_dim": embeddings.embedding_dim,
         "similarity_fn_name": ScoringFunction.COSINE,
         "framework": ["PyTorch"],
         "use_instructions": use_instructions,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.overlap import OverlapCount, place
-from evaluation.candidates.candidates import Candidate
+from evaluation.candidates import Candidate
 from evaluation.results import parts
 from records.lineage import texts_read
 

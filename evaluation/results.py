@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from evaluation.candidates.candidates import Candidate
+from evaluation.candidates import Candidate
 from evaluation.instructions import Instructions, read_instructions
 from records.atomic import write_json, write_text
 from records.fingerprint import of_value

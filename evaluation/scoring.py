@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from typing import Any
 from cli.errors import UserError, of_the_network
 from encoders.templates import template_of
 from evaluation import results
-from evaluation.candidates.candidates import Candidate
-from evaluation.embeddings.cache import EmbeddingCache
+from evaluation.candidates import Candidate
+from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
-from evaluation.overlap import Counts, Overlap, overlap_of
+from evaluation.overlap import Counts, overlap_of
 from records.lock import alone_in
 
 BY_NAME = ("inputs", "tasks", "left_out", "scores", "overlap")  # parts of the record that grow with the tasks
@@ -51,7 +50,7 @@ class Options:
 
     instructions: Instructions = field(default_factory=Instructions)
     predictions: bool = False
-    cache_dir: Path | None = None  # of embeddings on disk; None keeps them in memory, for one candidate
+    cache_dir: Path | None = None  # below which embeddings are kept; None: for this call alone
     overlap: Path | None = None  # cache_dir, below which the training texts lie; None: they are not looked for
 
 
@@ -63,90 +62,103 @@ def score(
     on_texts: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
     """Score one candidate on `tasks`, leaving out those that the same encoder has finished before.
-    on_task is called with the name before each task, on_texts with the number of texts of each batch. Raises
+
+    on_task is called with the name before each task, on_texts with the number of texts of each chunk. Raises
     `UserError` for NaN embeddings or scores, and for a data set that cannot be fetched; what was finished until then
-    stays."""
+    stays.
+    """
     from cli.quiet import quiet
-    from evaluation.mteb_encoder import MtebEncoder, model_meta
 
     with quiet():
-        encoder = candidate.load()
-    revision = results.revision(candidate, encoder.fingerprint, options.instructions)
-    folder = results.model_folder(candidate) / revision
-    results.drop_cut_lines(folder)
-    meta = model_meta(candidate.name, revision, encoder, use_instructions=options.instructions.mode != "none")
-    store, whose = candidate.store(encoder, options.cache_dir), f"{candidate.title} ({candidate.folder or 'untrained'})"
-    cache = EmbeddingCache(encoder, store, options.cache_dir, whose)
-    adapter = MtebEncoder(cache, meta, options.instructions, on_texts, template_of(candidate.manifest["config"]))
-    outcome = Outcome(candidate.title, folder)
-    started, before = time.perf_counter(), copy(encoder.meter)
+        embeddings = candidate.embeddings(options.cache_dir)
+    embeddings.whose = f"{candidate.title} ({candidate.folder or 'untrained'})"
     every = [part for task in tasks for part in [*results.parts(task), task]]
-    record = _record(encoder, options, every, folder)
-    overlap = overlap_of(candidate, options.overlap)
-    make = partial(
-        _make,
-        candidate=candidate,
-        options=options,
-        adapter=adapter,
-        outcome=outcome,
-        record=record,
-        overlap=overlap,
-    )
+    scoring = Scoring(candidate, options, embeddings, every, on_texts)
+    outcome, meter = Outcome(candidate.title, scoring.folder), embeddings.encoder.meter
+    started, before = time.perf_counter(), copy(meter)  # readings of one checkpoint share a meter
     for task in tasks:
         name = task.metadata.name
         on_task(name)
-        if sum(map(make, results.parts(task))):  # what is the mean of its parts is taken again
-            (folder / f"{name}.json").unlink(missing_ok=True)
-        outcome.computed += make(task)
-        outcome.scores[name] = task.metadata.type, score_of(folder, task)
-    names = [part.metadata.name for task in tasks for part in results.parts(task) or [task]]
-    outcome.overlap = {name: record["overlap"][name] for name in names if name in record["overlap"]}
-    if overlap.read and len(outcome.overlap) < len(set(names)):
-        outcome.unmeasured = (
-            overlap.lacking or "they were scored before; with results=<another folder> they are counted"
-        )
+        made = [scoring.make(part) for part in results.parts(task)]
+        if any(made):  # what is the mean of its parts is taken again
+            (scoring.folder / f"{name}.json").unlink(missing_ok=True)
+        outcome.computed += scoring.make(task)
+        outcome.scores[name] = task.metadata.type, score_of(scoring.folder, task)
+    counted = scoring.record["overlap"]
+    outcome.overlap = {
+        task.metadata.name: counted[task.metadata.name] for task in every if task.metadata.name in counted
+    }
+    outcome.unmeasured = scoring.overlap.lacking
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
-    meter = encoder.meter  # which readings of one checkpoint share
     outcome.encoding, outcome.texts = meter.seconds - before.seconds, meter.texts - before.texts
     outcome.tokens = meter.tokens - before.tokens
     return outcome
 
 
-def _make(
-    task: Any,
-    *,
-    candidate: Candidate,
-    options: Options,
-    adapter: Any,
-    outcome: Outcome,
-    record: dict[str, Any],
-    overlap: Overlap,
-) -> bool:
-    """Score the task unless it is there; return whether it was computed. `record` says how, and lies beside scores."""
-    name, folder, meta = task.metadata.name, outcome.folder, adapter.mteb_model_meta
-    predicts = options.predictions and not results.parts(task)  # an aggregate has no data of its own
-    predictions = candidate.results / "predictions" / meta.model_name_as_path() / meta.revision
-    if name not in record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
-        (folder / f"{name}.json").unlink(missing_ok=True)
-    if predicts and not (predictions / task.prediction_file_name).is_file():
-        (folder / f"{name}.json").unlink(missing_ok=True)
-    if results.finished(folder, task, record):
-        return False
-    with overlap.counting(task, adapter) as counted:
-        evaluate_task(adapter, task, candidate.results, predictions if predicts else None)
-    record["inputs"] |= {place: digest.hexdigest() for place, digest in adapter.asked.items()}
-    left_out = results.left_out(task)
-    with alone_in(folder, wait=True):  # another command may score other tasks
-        others = results.written_record(folder)
-        for part in BY_NAME:
-            record[part] = {**others.get(part, {}), **record[part]}
-        record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(folder, task)
-        for part, fact in (("left_out", left_out), ("overlap", counted)):
-            record[part].pop(name, None)
-            record[part] |= {name: fact} if fact else {}
-        results.write_manifest(folder, candidate, record)
-    return True
+class Scoring:
+    """The tasks of one candidate, one after another. record: how its scores are made, which lies beside them."""
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        options: Options,
+        embeddings: Embeddings,
+        tasks: list[Any],
+        on_texts: Callable[[int], None],
+    ) -> None:
+        from evaluation.mteb_encoder import MtebEncoder, model_meta
+
+        instructions, template = options.instructions, template_of(candidate.manifest["config"])
+        revision = results.revision(candidate, embeddings.fingerprint, instructions)
+        meta = model_meta(candidate.name, revision, embeddings, use_instructions=instructions.mode != "none")
+        self.candidate, self.folder = candidate, results.model_folder(candidate) / revision
+        self.adapter = MtebEncoder(embeddings, meta, instructions, on_texts, template)
+        self.predictions = (
+            candidate.results / "predictions" / meta.model_name_as_path() / revision if options.predictions else None
+        )
+        results.drop_cut_lines(self.folder)
+        self.overlap = overlap_of(candidate, options.overlap)
+        before = results.written_record(self.folder)
+        self.record: dict[str, Any] = {
+            "fingerprint": embeddings.fingerprint,
+            "instructions": instructions.mode,
+            "instructions_used": instructions.used([task.metadata for task in tasks]),
+            "max_length": embeddings.encoder.max_length,
+            "mteb": version("mteb"),
+            "seed": tasks[0].seed,  # of mteb's draws
+            "encoder": embeddings.encoder.settings,
+            **{part: dict(before.get(part, {})) for part in BY_NAME},
+        }
+
+    def make(self, task: Any) -> bool:
+        """Score the task unless it is there; return whether it was computed."""
+        name, path = task.metadata.name, self.folder / f"{task.metadata.name}.json"
+        predictions = None if results.parts(task) else self.predictions  # an aggregate has no data of its own
+        if name not in self.record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
+            path.unlink(missing_ok=True)
+        if predictions and not (predictions / task.prediction_file_name).is_file():
+            path.unlink(missing_ok=True)
+        if results.finished(self.folder, task, self.record):
+            return False
+        with self.overlap.counting(task, self.adapter) as counted:
+            evaluate_task(self.adapter, task, self.candidate.results, predictions)
+        self._write(task, counted)
+        return True
+
+    def _write(self, task: Any, counted: Counts) -> None:
+        """Put the facts of a new score into the record beside the scores, to which another command may add its own."""
+        name, record = task.metadata.name, self.record
+        record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
+        with alone_in(self.folder, wait=True):
+            others = results.written_record(self.folder)
+            for part in BY_NAME:
+                record[part] = {**others.get(part, {}), **record[part]}
+            record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(self.folder, task)
+            for part, fact in (("left_out", results.left_out(task)), ("overlap", counted)):
+                record[part].pop(name, None)
+                record[part] |= {name: fact} if fact else {}
+            results.write_manifest(self.folder, self.candidate, record)
 
 
 def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:
@@ -219,18 +231,3 @@ def score_of(folder: Path, task: Any) -> float:
             "(collapse). Look at the run's metrics; its score was not kept."
         )
     return value
-
-
-def _record(encoder: Any, options: Options, tasks: list[Any], folder: Path) -> dict[str, Any]:
-    """Return the record of how scores are made, with that of the scores that are in `folder`."""
-    before = results.written_record(folder)
-    return {
-        "fingerprint": encoder.fingerprint,
-        "instructions": options.instructions.mode,
-        "instructions_used": options.instructions.used([task.metadata for task in tasks]),
-        "max_length": encoder.max_length,
-        "mteb": version("mteb"),
-        "seed": tasks[0].seed,  # of mteb's draws
-        "encoder": encoder.settings,
-        **{part: dict(before.get(part, {})) for part in BY_NAME},
-    }

@@ -11,7 +11,7 @@ from typing import Any
 from cli.errors import UserError
 from cli.quiet import quiet
 from encoders.text_encoder import TextEncoder
-from evaluation.candidates.candidates import Candidate, candidates
+from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import Instructions, read_instructions
 from records.fingerprint import of_value
 from records.identity import MEANT, below, of_states

@@ -12,9 +12,9 @@ from encoders.encoder import Reading, Readings
 from encoders.routers import experts_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
-from evaluation.candidates.candidates import Candidate
-from evaluation.candidates.readings import ReadingCandidate, pooler_config
+from evaluation.candidates import Candidate
 from evaluation.instructions import read_instructions
+from evaluation.readings import ReadingCandidate, pooler_config
 from evaluation.scoring import Options, score
 from evaluation.tasks.chosen import TaskSet
 from poolers.shared.registry import build_pooler

@@ -13,7 +13,7 @@ from analysis.report.page import report_files
 from analysis.write import draw
 from cli.errors import UserError
 from encoders.backbone import load_backbone
-from evaluation.candidates.candidates import candidates
+from evaluation.candidates import candidates
 from records.foreign_files import read_object
 from tests.analysis.conftest import Study, analysed, spread
 from tests.analysis.manifests import manifest

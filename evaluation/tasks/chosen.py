@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.compose import options
 from cli.errors import UserError, nearest
-from evaluation.candidates.candidates import Config
+from evaluation.candidates import Config
 from evaluation.tasks.docs import docs_tasks
 from evaluation.tasks.docs_documents import Sizes
 from evaluation.tasks.folder import folder_tasks

@@ -19,8 +19,8 @@ from analysis.questions.question import Answer
 from analysis.statistics.intervals import student_interval
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
-from evaluation.candidates.candidates import Candidate
-from evaluation.embeddings.store import EmbeddingMemory, Encoder, Store
+from evaluation.candidates import Candidate
+from evaluation.embeddings import Embeddings
 from evaluation.scoring import Options
 from evaluation.scoring import score as score_candidate
 from evaluation.tasks.chosen import TaskSet
@@ -141,14 +141,10 @@ class LeftOutCandidate(Candidate):
 
     encoder: LayerLeftOut | None = None
 
-    def load(self) -> Encoder:
-        """Return it."""
+    def embeddings(self, cache_dir: Path | None) -> Embeddings:
+        """Return its vectors, which are not kept."""
         assert self.encoder is not None
-        return self.encoder
-
-    def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
-        """Return an empty store: distinct texts of a task are computed once all the same."""
-        return EmbeddingMemory()
+        return Embeddings.of(self.encoder)
 
 
 def layer_drops(studied: Studied, tasks: TaskSet, settings: dict[str, Any]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from analysis.drawings.style import GREY, MOST_DESIGNS
 from analysis.grids.formats import score, signed
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
-from evaluation.candidates.readings import read_by
+from evaluation.readings import read_by
 from evaluation.tasks.chosen import TaskSet
 from representation.encoders_studied import Decoder, Studied, decoders
 from representation.figures import legend, likeness_map, look

@@ -18,8 +18,8 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from cli.compose import composed, options, plain
 from cli.limits import real
-from evaluation.candidates.candidates import Candidate
-from evaluation.candidates.readings import read_by
+from evaluation.candidates import Candidate
+from evaluation.readings import read_by
 from evaluation.tasks.chosen import TaskSet
 from evaluation.tasks.task_data import TYPES
 from representation.encoders_studied import Studied

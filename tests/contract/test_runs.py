@@ -20,7 +20,7 @@ from encoders.fast.fused_lora import fuse_lora
 from encoders.loading import build_encoder, build_tokenizer, fingerprint_of, load_run, untrained
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
-from evaluation.candidates.candidates import candidates
+from evaluation.candidates import candidates
 from records.manifest import stream_seeds
 from tests.cells import ATTENTIONS, CELLS, POOLERS, reads_routers
 from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed, is_read, recorded

@@ -17,7 +17,7 @@ from encoders.frozen.cached_encoder import identity
 from encoders.identity import sources
 from encoders.loading import base_fingerprints, build_encoder, untrained
 from encoders.precision import PRECISIONS
-from evaluation.embeddings.store import open_store
+from evaluation.embeddings import open_store
 from records.lineage import Stage, check_base
 
 CPU = torch.device("cpu")

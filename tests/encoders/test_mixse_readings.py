@@ -7,8 +7,8 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.loading import load_readings
 from encoders.routers import experts_of, routers
-from evaluation.candidates.candidates import candidates
-from evaluation.candidates.readings import pooler_config, read_by
+from evaluation.candidates import candidates
+from evaluation.readings import pooler_config, read_by
 from records.run_folder import RunFolder
 from tests.contract.conftest import FLOAT32, TEXTS
 from tests.routing import literal
@@ -62,7 +62,7 @@ def test_padding_and_batch_mates_have_no_effect(mixse_run, poolers, side):
 def test_evaluate_reads_a_run_by_its_router(mixse_run):
     """Routing weights, with the hidden state and without, beside the run itself."""
     (run,) = candidates(plain(composed("evaluate", [f"run='{mixse_run[0]}'"])))
-    found = {c.manifest["pooler"]: c.load() for c in read_by([run], [*WORDS, "mean"])}
+    found = {c.manifest["pooler"]: c.embeddings(None) for c in read_by([run], [*WORDS, "mean"])}
     assert list(found) == ["moee_routing_of_mean", "moee_routing_mean_of_mean", "moee_concat_of_mean", "mean"]
     assert [e.embedding_dim for e in found.values()] == [18, 18, 32 + 18, 32]
     assert len({e.fingerprint for e in found.values()}) == 4

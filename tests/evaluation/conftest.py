@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.candidates.candidates import Candidate
+from evaluation.candidates import Candidate
 
 
 @dataclass

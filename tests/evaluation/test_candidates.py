@@ -7,8 +7,8 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates.candidates import candidates, configured
-from evaluation.candidates.readings import read_by
+from evaluation.candidates import candidates, configured
+from evaluation.readings import read_by
 from records.manifest import MANIFEST_VERSION, sealed
 
 

@@ -1,6 +1,7 @@
 """evaluation.dims: each dimension is an encoder of its own name, and all come from one encoding."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,8 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates.candidates import candidates, each_dim
-from evaluation.candidates.shared import Siblings
+from evaluation.candidates import candidates, each_dim
 from evaluation.command import run
-from evaluation.embeddings.cache import EmbeddingCache
 from evaluation.results import MANIFEST
 
 TEXTS = ["two arrays", "the sum of two arrays", "shape and type", "two arrays"]
@@ -27,42 +26,29 @@ def test_a_prefix_is_the_beginning_of_the_encoders_own_vectors(compose_cell, sma
     vectors = whole.encode(TEXTS).astype(np.float64)
     fingerprints = {whole.fingerprint}
     for candidate, d in zip(found, (4, 9, 32), strict=True):
-        encoder = candidate.load()
-        own = EmbeddingCache(encoder).embed(TEXTS)
+        embeddings = candidate.embeddings(None)
+        own = embeddings.embed(TEXTS)
         assert own.shape == (4, d)
-        assert encoder.embedding_dim == d
+        assert embeddings.embedding_dim == d
         cut = vectors[:, :d]
         assert np.allclose(own, cut / np.sqrt((cut**2).sum(axis=1, keepdims=True)), atol=1e-6)
-        fingerprints.add(encoder.fingerprint)
-        assert encoder.meter.texts == 3, "encoded for the first dimension, and never again"
+        fingerprints.add(embeddings.fingerprint)
+        assert embeddings.encoder.meter.texts == 3, "encoded for the first dimension, and never again"
     assert len(fingerprints) == 4
 
 
 def test_which_dimensions_are_asked_for_moves_no_vector(small_model):
     words = ["pooler=mean", f"model.path={small_model}", "precision=fp32"]
     one, other = (
-        [c.load().fingerprint for c in candidates(plain(composed("evaluate", [*words, w])))]
+        [c.embeddings(None).fingerprint for c in candidates(plain(composed("evaluate", [*words, w])))]
         for w in ("evaluation.dims=[4,9]", "evaluation.dims=[9]")
     )
     assert one[1:] == other
 
 
-def test_the_model_is_let_go_after_the_last(bag):
-    loads, siblings = [], Siblings([64, 512])
-
-    def load():
-        loads.append(bag())
-        return loads[-1]
-
-    first, last = siblings.load(64, load), siblings.load(512, load)
-    assert len(loads) == 1
-    assert first.whole is last.whole
-    assert siblings._whole is None
-
-
-def test_what_no_vector_has_is_refused(bag, candidate):
+def test_what_no_vector_has_is_refused(candidate):
     with pytest.raises(UserError, match="goes beyond the 512 entries"):
-        Siblings([64, 513]).load(64, bag)
+        replace(candidate(), dim=64, siblings=(64, 513)).embeddings(None)
     with pytest.raises(UserError, match="rising whole numbers"):
         each_dim(_with_dims(candidate, [64, 32]))
 

@@ -6,10 +6,9 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates.candidates import candidates
-from evaluation.candidates.moee_readings import moee_word
-from evaluation.candidates.readings import check_readings, read_by
+from evaluation.candidates import candidates, pooler_word
 from evaluation.command import main
+from evaluation.readings import check_readings, read_by
 from tests.evaluation.test_readings import scores
 
 MEANT = {
@@ -48,8 +47,8 @@ def test_what_the_words_mean(small_moe, tmp_path):
 
 def test_names_tell_poolers_apart():
     usual = plain(composed("evaluate", ["pooler=moee"]))["pooler"]
-    assert moee_word({**usual, "hidden_tokens": "mean"}) == "moee_sum_hmean_rlast"
-    assert moee_word({**usual, "routing_tokens": "mean"}) == "moee_sum_hlast_rmean"
+    assert pooler_word({**usual, "hidden_tokens": "mean"}) == "moee_sum_hmean_rlast"
+    assert pooler_word({**usual, "routing_tokens": "mean"}) == "moee_sum_hlast_rmean"
 
 
 @pytest.mark.parametrize(

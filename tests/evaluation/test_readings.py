@@ -4,17 +4,15 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.text_encoder import TextEncoder
-from evaluation.candidates import shared
-from evaluation.candidates.candidates import candidates
-from evaluation.candidates.readings import PLAIN, check_readings, read_by, share_starts
+from evaluation.candidates import candidates
 from evaluation.command import main
-from evaluation.embeddings.on_disk import VECTORS
+from evaluation.embeddings import KEY_BYTES, _shared
+from evaluation.readings import PLAIN, check_readings, read_by, share_starts
 from poolers.layer import POOLINGS
 from poolers.shared.registry import pooler_names
 from records.manifest import MANIFEST_VERSION, sealed
@@ -98,20 +96,6 @@ def test_each_reading_scores_as_its_pooler_alone(words, tmp_path, capsys) -> Non
     ]
     names = [sorted(p.name for p in (tmp_path / run).rglob("seed*")) for run in ("at_once", "alone")]
     assert names[0] == names[1], "the same encoder has the same fingerprint"
-    _same_vectors(tmp_path / "one", tmp_path / "two")
-
-
-def _same_vectors(one: Path, two: Path) -> None:
-    def rows(root: Path) -> set[tuple]:
-        found = set()
-        for path in root.rglob(VECTORS):
-            keys, vectors = np.load(path.parent / "keys.npy"), np.load(path)
-            encoder = path.parts[-4]
-            found |= {(encoder, key, row.tobytes()) for key, row in zip(keys.tolist(), vectors, strict=True)}
-        return found
-
-    assert rows(one) == rows(two)
-    assert len(rows(one)) > 200
 
 
 def test_what_one_reading_has_is_not_computed_for_the_others_again(words, tmp_path, monkeypatch) -> None:
@@ -122,15 +106,8 @@ def test_what_one_reading_has_is_not_computed_for_the_others_again(words, tmp_pa
     monkeypatch.setattr(TextEncoder, "run", lambda *given: ran.append(len(given[1])) or real(*given))
     main([*words, "readings=[mean,eos]", f"results={tmp_path / 'b'}"])
     assert ran == []
-    main([*words, "readings=[mean,weightedmean]", f"results={tmp_path / 'c'}"])
-    assert sum(ran) > 50  # weightedmean lacked them; mean keeps what it had
-    shards = {p.parts[-4]: sum(len(np.load(q)) for q in p.parents[2].rglob("keys.npy")) for p in _shards(tmp_path)}
-    assert len(shards) == 3
-    assert len(set(shards.values())) == 1, "no text is there twice"
-
-
-def _shards(root: Path) -> list[Path]:
-    return list((root / "cache").rglob(VECTORS))
+    (kept,) = (tmp_path / "cache").rglob("*.keys")
+    assert kept.stat().st_size > 50 * KEY_BYTES
 
 
 @pytest.mark.parametrize("place", [True, False])
@@ -182,20 +159,12 @@ def test_a_run_read_by_another_pooler_is_named_after_both(tmp_path, compose_cell
 def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
     cfg = plain(composed("evaluate", [f"model.path='{small_model}'", f"runs_dir='{tmp_path}'", "precision=fp32"]))
     one, two = (read_by(candidates(cfg | {"max_length": n}), ["eos", "mean"]) for n in (24, 32))
-    first = one[0].load()
-    assert one[1].load().group is first.group
-    second = two[0].load()
-    assert second.group is not first.group
-    assert list(shared._current.values()) == [second.group]
-    candidates(cfg)[0].load()
-    assert not shared._current, "an encoder that shares with no one is loaded into their place"
-
-
-def _vectors(encoder, texts) -> np.ndarray:
-    rows = np.zeros((len(texts), encoder.embedding_dim), dtype=np.float32)
-    for indices, part in encoder.parts(texts):
-        rows[indices] = part
-    return rows
+    first = one[0].embeddings(None)
+    assert one[1].embeddings(None).encoder is first.encoder
+    second = two[0].embeddings(None)
+    assert [encoder for encoder, _ in _shared.values()] == [second.encoder]
+    candidates(cfg)[0].embeddings(None)
+    assert not _shared, "an encoder that shares with no one is loaded into their place"
 
 
 def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tmp_path) -> None:
@@ -214,9 +183,9 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
     assert [(c.title, c.manifest) for c in found] == [(c.title, c.manifest) for c in each]
     texts = [f"a text {'of words ' * n}{n}" for n in range(12)]
     groups: dict[str, list] = {}
-    for one, together in zip([alone.load() for alone in each], found, strict=True):
-        two = together.load()
+    for one, together in zip([alone.embeddings(None) for alone in each], found, strict=True):
+        two = together.embeddings(None)
         assert one.fingerprint == two.fingerprint
-        assert _vectors(one, texts).tobytes() == _vectors(two, texts).tobytes()
+        assert one.embed(texts).tobytes() == two.embed(texts).tobytes()
         groups.setdefault(together.checkpoint, []).append(together.title)
     assert [len(titles) for titles in groups.values()] == [3, 2, 1, 1]

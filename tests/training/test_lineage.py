@@ -15,7 +15,7 @@ from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run, untrained
 from encoders.merge_stages import merge_stages
 from encoders.precision import PRECISIONS
-from evaluation.candidates.candidates import candidates
+from evaluation.candidates import candidates
 from records.lineage import ADAPTER, label, read_stages, recorded_stages, texts_read
 from records.run_folder import RunFolder, choices_of, run_folder
 from tests.training.raw_stages import quick_stage

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates.candidates import OF_A_START
+from evaluation.candidates import OF_A_START
 from records.run_folder import RunFolder
 from tests.started import start
 from training.checks import check_sizes

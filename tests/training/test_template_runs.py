@@ -5,7 +5,7 @@ import torch
 
 from encoders.loading import load_run
 from encoders.templates import template_of
-from evaluation.embeddings.cache import EmbeddingCache
+from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta
 from records.run_folder import RunFolder
@@ -41,9 +41,8 @@ def test_a_run_is_scored_with_its_own_template(run, name, pooler):
     encoder = load_run(folder.path, cfg)
     template = template_of(cfg)
     assert encoder.tokenizer.template == template
-    adapter = MtebEncoder(
-        EmbeddingCache(encoder), model_meta("a/b", "c", encoder, False), Instructions(), None, template
-    )
+    embeddings = Embeddings.of(encoder)
+    adapter = MtebEncoder(embeddings, model_meta("a/b", "c", embeddings, False), Instructions(), None, template)
     text = "two arrays of the same shape"
     vectors = {side: adapter.encode([{"text": [text]}], **_asked(side)) for side in ("query", "document")}
     for side, vector in vectors.items():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evaluation.candidates.candidates import Candidate
+from evaluation.candidates import Candidate
 from representation.encoders_studied import Decoder, Studied, decoders, read_encoders
 from representation.layers import layers
 from representation.layers.layers import BY, layer_grids, layer_scores
@@ -53,7 +53,7 @@ def test_vectors_of_the_last_layer_are_those_of_the_poolers(settings, texts):
 def test_scores_are_what_evaluation_gives_a_layer_alone(scored, two_encoders, texts, tmp_path):
     from dataclasses import replace
 
-    from evaluation.candidates.readings import read_by
+    from evaluation.readings import read_by
     from evaluation.scoring import Options, score
 
     assert scored.groupby(["decoder", "pooling", "layer"]).ngroups == 2 * 2 * 3

@@ -7,7 +7,7 @@ from scipy.stats import rankdata, spearmanr
 from cli.errors import UserError
 from cli.limits import check_limits
 from encoders.loading import untrained
-from evaluation.candidates.readings import pooler_config
+from evaluation.readings import pooler_config
 from representation.moee.clusters import agreement, partition
 from representation.moee.complementarity import LIMITS, answer, compared, correlated, failures
 from representation.moee.pair_tasks import pair_tasks

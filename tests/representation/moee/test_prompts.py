@@ -69,7 +69,7 @@ def test_similarities_are_those_of_each_pooler_alone(moe):
 
 
 def _moee(studied):
-    from evaluation.candidates.readings import pooler_config
+    from evaluation.readings import pooler_config
 
     return pooler_config("moee:sum", studied.config)
 

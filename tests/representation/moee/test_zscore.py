@@ -6,7 +6,7 @@ from scipy.stats import zscore
 from sklearn.metrics import average_precision_score
 
 from encoders.loading import untrained
-from evaluation.candidates.readings import pooler_config
+from evaluation.readings import pooler_config
 from representation.moee.batch_zscore import WHOLE, answer, batches_of, harm, raw_parts, vectors_of
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked

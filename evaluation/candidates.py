@@ -9,12 +9,11 @@ from typing import Any
 
 from cli.compose import composed, flat, plain
 from cli.errors import UserError
-from cli.limits import check_dims
+from cli.limits import check_dims, fit_width
 from cli.quoting import asked_of_runs, evaluate_words
 from encoders.templates import DEFAULT
-from evaluation.candidates.moee_readings import moee_word
-from evaluation.candidates.shared import Prefix, Siblings, let_go
-from evaluation.embeddings.store import Encoder, Store, open_store
+from evaluation.embeddings import Embeddings, Encoder, let_go, shared
+from records.fingerprint import of_value
 from records.lineage import label, read_stages
 from records.manifest import check_code, read_manifest
 from records.run_folder import model_name, short, whole_study
@@ -38,7 +37,7 @@ class Candidate:
     results: Path  # folder that gets results/ and tasks.json
     folder: Path | None = None  # the run folder; None for an untrained one
     dim: int | None = None  # how many entries of a vector are scored; None: all
-    siblings: Siblings | None = None  # the other dimensions of the same encoder
+    siblings: tuple[int, ...] | None = None  # all dimensions that are scored of the same encoder, rising
 
     @property
     def trained(self) -> bool:
@@ -59,11 +58,8 @@ class Candidate:
 
     def load(self) -> Encoder:
         """Return the encoder. Raises `UserError` for weights that are not there or of another version."""
-        if self.dim and self.siblings:
-            return self.siblings.load(self.dim, replace(self, dim=None).load)
         from encoders import loading
 
-        let_go()
         if self.folder is not None:
             return loading.load_run(self.folder, self.manifest["config"])
         return loading.untrained(self.manifest["config"])
@@ -82,9 +78,18 @@ class Candidate:
         """Candidates of one checkpoint share their forward passes."""
         return f"{self.results} {replace(self, dim=None).title}"
 
-    def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
-        """Return where the embeddings of `encoder`, which `load` gave, are kept; of a prefix the whole vectors are."""
-        return encoder.open_store(cache_dir) if isinstance(encoder, Prefix) else open_store(encoder, cache_dir)
+    def embeddings(self, cache_dir: Path | None) -> Embeddings:
+        """Load the encoder and return its vectors, kept below `cache_dir`; those of a prefix share one encoder.
+
+        Raises `UserError` as `load` does, and for more entries than a vector has.
+        """
+        if self.dim is None:
+            let_go()
+            return Embeddings.of(self.load(), cache_dir)
+        encoder, store = shared([self.folder, self.checkpoint], self.load, cache_dir)
+        fit_width("evaluation.dims", self.siblings, encoder.embedding_dim)
+        fingerprint = of_value([encoder.fingerprint, "prefix", self.dim])
+        return Embeddings(encoder, store, fingerprint, slice(self.dim), unit=True)
 
 
 def configured(words: Sequence[str]) -> Config:
@@ -107,11 +112,10 @@ def each_dim(whole: Candidate) -> list[Candidate]:
     if dims is None:
         return [whole]
     check_dims("evaluation.dims", dims)
-    siblings = Siblings(dims)
     each = []
     for dim in dims:
         manifest = {**whole.manifest, "config": {**config, "evaluation": {**config["evaluation"], "dims": [dim]}}}
-        each.append(replace(whole, manifest=manifest, dim=dim, siblings=siblings))
+        each.append(replace(whole, manifest=manifest, dim=dim, siblings=tuple(dims)))
     return each
 
 
@@ -161,8 +165,23 @@ def _zero_shot(cfg: Config) -> Candidate:
 def pooler_word(pooler: Config) -> str:
     """Return the name of an untrained pooler in folders and tables; each layer, pooling and reading has its own."""
     if pooler["name"] == "moee":
-        return moee_word(pooler)
+        return _moee_word(pooler)
     return f"layer{pooler['layer']}_{pooler['pooling']}" if pooler["name"] == "layer" else pooler["name"]
+
+
+def _moee_word(pooler: Config) -> str:
+    """Return `moee` for the reading as published, else what differs too: `moee_hidden_mean_all`."""
+    reading, layers = pooler["reading"], pooler["hidden_layers"]
+    of_hidden, of_routing = pooler["hidden_tokens"], pooler["routing_tokens"]
+    tokens = [of_routing if reading == "routing" else of_hidden]
+    if reading in ("concat", "sum") and of_hidden != of_routing:
+        tokens = [f"h{of_hidden}", f"r{of_routing}"]
+    parts = [f"{pooler['alpha']:g}"] if reading == "sum" and pooler["alpha"] != 1 else []
+    if reading != "routing" and layers != "last":
+        parts += [*tokens, layers]
+    elif tokens != ["last"]:
+        parts += tokens
+    return "_".join(["moee", *([reading] if reading != "sum" or parts else []), *parts])
 
 
 def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:

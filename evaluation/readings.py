@@ -2,29 +2,61 @@
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from omegaconf import OmegaConf
 
 from cli.compose import CONF
 from cli.errors import UserError
-from evaluation.candidates.candidates import Candidate, Config, pooler_word
-from evaluation.candidates.moee_readings import CHOICES as OF_ROUTERS
-from evaluation.candidates.moee_readings import is_moee, moee_pooler
-from evaluation.candidates.shared import ReadingGroup, group_of
-from evaluation.embeddings.store import Encoder, Store
+from encoders.finite import REMEDY, refuse_nonfinite
+from evaluation.candidates import Candidate, Config, pooler_word
+from evaluation.embeddings import Embeddings, shared
 from records.fingerprint import of_value
 from records.identity import of_states
 
 PLAIN = ("eos", "mean", "weightedmean", "cls")  # poolers without parameters
 LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")
+MOEE = re.compile(
+    r"moee:(?:(?P<both>hidden|concat|sum)(?:(?<=sum)@(?P<alpha>\d+(?:\.\d+)?))?"
+    r"(?:/(?P<tokens>last|mean)(?:/(?P<layers>last|all|mean))?)?"
+    r"|routing(?:/(?P<routed>last|mean))?)"
+)
 CHOICES = (
     f"{', '.join(PLAIN)}, layer:<number>/<{'|'.join(PLAIN)}>, and layer:*/... for every layer; of a mixture of experts "
-    f"{OF_ROUTERS}"
+    "moee:<hidden|routing|concat|sum>[/<last|mean>[/<last|all|mean>]] with tokens and then, where hidden states are "
+    "read, layers, and moee:sum@<alpha>"
 )
+
+
+class Together:
+    """The readings of one checkpoint as one encoder: their vectors stand side by side in a row of [E].
+
+    columns: reading -> its part of a row. fingerprints: of the encoders that have one of the poolers alone.
+    """
+
+    def __init__(self, loaded: Any) -> None:
+        self.loaded = loaded
+        poolers = {name: reading.pooler for name, reading in sorted(loaded.readings.readings.items())}
+        ends = list(itertools.accumulate(pooler.embedding_dim for pooler in poolers.values()))
+        starts = [0, *ends[:-1]]
+        self.columns = {name: slice(*span) for name, *span in zip(poolers, starts, ends, strict=True)}
+        self.fingerprints = loaded.fingerprints
+        self.fingerprint = of_value([loaded.fingerprints[name] for name in poolers])
+        self.embedding_dim = ends[-1]
+        self.settings, self.max_length = loaded.text_encoder.settings, loaded.text_encoder.max_length
+        self.meter = loaded.text_encoder.meter
+
+    def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
+        """Yield (indices of `texts`, their [n, E] float32). Raises `UserError` naming a reading that gives NaN."""
+        for indices, vectors in self.loaded.parts(texts, instruction):
+            for name in self.columns:
+                remedy = f"{REMEDY} Or leave this reading out."
+                refuse_nonfinite([texts[i] for i in indices], vectors[name], f"Reading {name}", remedy)
+            yield indices, np.concatenate([vectors[name] for name in self.columns], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,27 +76,29 @@ class ReadingCandidate(Candidate):
         """See `Candidate`."""
         return self.of.checkpoint
 
-    @property
-    def _group(self) -> ReadingGroup:
-        return group_of(self.of.folder, self.of.manifest["config"], self.poolers, self.seeds)
-
     def fingerprint(self) -> None:
         """See `Candidate`."""
 
-    def load(self) -> Encoder:
-        """Return this reading's encoder; the checkpoint is loaded with the first of its readings."""
-        return self._group.encoders[self.reading]
+    def embeddings(self, cache_dir: Path | None) -> Embeddings:
+        """Return this reading's vectors; the checkpoint is loaded with the first of its readings."""
+        config = self.of.manifest["config"]
 
-    def store(self, encoder: Encoder, cache_dir: Path | None) -> Store:
-        """Return this reading's store; the others' are opened with it, since every pass fills all of them."""
-        return self._group.stores(cache_dir)[self.reading]
+        def load() -> Together:
+            from encoders.loading import load_readings
+
+            return Together(load_readings(config, self.of.folder, self.poolers, self.seeds))
+
+        what = [str(self.of.folder), config, self.poolers, self.seeds]
+        together, store = shared(what, load, cache_dir)
+        assert isinstance(together, Together)
+        return Embeddings(together, store, together.fingerprints[self.reading], together.columns[self.reading])
 
 
 def check_readings(names: Any) -> list[str]:
     """Return `names` as a list without repeats. Raises `UserError`, naming the choices, for one that there is not."""
     listed = [names] if isinstance(names, str) else list(names or [])
     for name in listed:
-        if name not in PLAIN and not LAYER.fullmatch(str(name)) and not is_moee(str(name)):
+        if name not in PLAIN and not LAYER.fullmatch(str(name)) and not MOEE.fullmatch(str(name)):
             raise UserError(f"There is no reading '{name}'. Choices: {CHOICES}.")
     return list(dict.fromkeys(listed))
 
@@ -151,11 +185,26 @@ def _each(names: Sequence[str], config: Config) -> list[str]:
 def pooler_config(name: str, config: Config) -> Config:
     """Return the configuration of a reading's pooler, as pooler=<name> would compose it within `config`."""
     match = LAYER.fullmatch(name)
-    kind = "layer" if match else "moee" if is_moee(name) else name
+    kind = "layer" if match else "moee" if MOEE.fullmatch(name) else name
     file = CONF / "pooler" / f"{kind}.yaml"
     tokens = {"pool_bos": True, **config["token_choice"]}  # runs made before there was the key pooled BOS
     whole = OmegaConf.create({**config, "token_choice": tokens, "pooler": OmegaConf.load(file)})
     pooler: Config = OmegaConf.to_container(whole.pooler, resolve=True)  # type: ignore[assignment]
     if kind == "moee":
-        return moee_pooler(name, pooler)
+        return _moee_pooler(name, pooler)
     return {**pooler, "layer": int(match[1]), "pooling": match[2]} if match else pooler
+
+
+def _moee_pooler(name: str, usual: Config) -> Config:
+    """Return the configuration `usual` of pooler=moee with what `name` asks for: what it leaves out is "last"."""
+    match = MOEE.fullmatch(name)
+    assert match is not None, name
+    tokens = match["tokens"] or match["routed"] or "last"
+    return {
+        **usual,
+        "reading": match["both"] or "routing",
+        "alpha": float(match["alpha"] or 1.0),
+        "hidden_tokens": tokens,
+        "routing_tokens": tokens,
+        "hidden_layers": match["layers"] or "last",
+    }

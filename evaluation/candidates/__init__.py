@@ -1,1 +1,0 @@
-"""The encoders that a command scores."""

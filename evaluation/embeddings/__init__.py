@@ -1,1 +1,0 @@
-"""Vectors by encoder, instruction and text: in memory or on disk."""
