@@ -1,49 +1,34 @@
-"""A folder that one process at a time works in, as far as the system knows: nothing of it stays on disk."""
+"""A folder that one process at a time works in."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import takewhile
 from pathlib import Path
 
-from cli.errors import UserError
+from filelock import FileLock, Timeout
 
-try:
-    import fcntl
-except ImportError:  # Windows: two commands on one folder are not told apart
-    fcntl = None  # type: ignore[assignment]
+from cli.errors import UserError
 
 
 @contextmanager
 def alone_in(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Hold `folder`, which is made, for as long as the `with` lasts. The system lets it go with the process.
+    """Hold `folder`, which is made, for as long as the `with` lasts; the system lets it go with the process.
 
-    wait: until another process has let it go. Raises `UserError` where one holds it, without `wait`. A file system that
-    knows no locks holds nothing. What was made and is still empty goes where the work within ends in an error; with
-    `wait` it stays, since others may be waiting for it.
+    wait: until another process has let it go. Raises `UserError` where one holds it, without `wait`; then a folder that
+    is still empty at the end goes, with those above it.
     """
-    there = next((path for path in (folder, *folder.parents) if wait or path.exists()), folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock", timeout=-1 if wait else 0)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"Cannot make {folder}: {error.strerror}. Choose another place, or mend this one.") from error
-    descriptor = os.open(folder, os.O_RDONLY) if fcntl else -1
+        lock.acquire()
+    except Timeout as error:
+        raise UserError(
+            f"Another process is at work in {folder}. Wait until it ends, then give the same command again."
+        ) from error
     try:
-        if fcntl:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError as error:
-                raise UserError(
-                    f"Another process is at work in {folder}. Wait until it ends, then give the same command again."
-                ) from error
-            except OSError:
-                pass
         yield
-    except BaseException:
-        for path in takewhile(lambda path: path != there, (folder, *folder.parents)):
-            with suppress(OSError):  # not empty
-                path.rmdir()
-        raise
     finally:
-        with suppress(OSError):
-            os.close(descriptor)
+        (folder / ".lock").unlink(missing_ok=True)  # before it is let go: who waits for it sees that and opens another
+        lock.release()
+        with suppress(OSError):  # not empty
+            for path in () if wait else (folder, *folder.parents[:2]):
+                path.rmdir()

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,35 +37,24 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_seal(manifest: Mapping[str, Any], path: Path) -> None:
     """Raise `UserError`, naming the file, where the digest is absent or does not fit what the manifest says."""
-    seal = manifest.get(SEAL)
-    if seal is None:
-        raise UserError(f"{path} has no {SEAL}, so it was edited by hand. Restore the file, or make the run again.")
-    if seal != sealed(manifest)[SEAL]:
+    if manifest.get(SEAL) != sealed(manifest)[SEAL]:
         raise UserError(
             f"{path} was edited by hand: its {SEAL} does not fit what it says. Restore the file, or make the run again."
         )
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run folder. Raises `UserError` where it, or a file that it names, is damaged."""
-    path = folder / "manifest.json"
+    """Return the manifest of a run folder. Raises `UserError` where it, or a file that it names, is not as written."""
+    path, mend = folder / "manifest.json", "Delete the folder and train it again."
     if not path.exists():
         raise UserError(f"{folder} is no run folder: it has no manifest.json. Train the run first.")
-    manifest = read_object(path, "Delete the run folder and train it again.")
-    version = manifest.get("manifest_version")
-    if version != MANIFEST_VERSION:
-        raise UserError(
-            f"{path} is of version {version}; this program reads version {MANIFEST_VERSION}. "
-            "Delete the run folder and train it again, or use the program's version that wrote it."
-        )
+    manifest = read_object(path, mend)
+    if manifest.get("manifest_version") != MANIFEST_VERSION:
+        raise UserError(f"{path} is not of version {MANIFEST_VERSION}, which this program reads. {mend}")
     check_seal(manifest, path)
-    for name, sha256 in manifest.get("files", {}).items():  # what a finished run wrote; older manifests do not say
-        file = folder / name
-        if file.is_file() and of_file(file) != sha256:
-            mend = "Delete the folder and train it again."
-            raise UserError(f"{file} is not what the run wrote: its sha256 is another. {mend}")
-    if "reading" in (manifest.get("config") or {}):  # its name before 2026-11-22
-        manifest["config"]["token_choice"] = manifest["config"].pop("reading")
+    for name, sha256 in manifest.get("files", {}).items():  # what a finished run wrote
+        if (folder / name).is_file() and of_file(folder / name) != sha256:
+            raise UserError(f"{folder / name} is not what the run wrote: its sha256 is another. {mend}")
     return manifest
 
 
@@ -125,10 +115,7 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    try:
+    with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next(
-        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return platform.processor()

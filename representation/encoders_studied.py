@@ -14,7 +14,7 @@ from encoders.text_encoder import TextEncoder
 from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import Instructions, read_instructions
 from records.fingerprint import of_value
-from records.identity import MEANT, below, of_states
+from records.identity import below, of_states
 
 Config = dict[str, Any]
 _loaded: dict[str, Any] = {}  # the one encoder in memory, by a digest of what it was loaded from
@@ -153,7 +153,7 @@ def distinct_backbones(encoders: Sequence[Studied], with_attention: bool = True)
 def _start_name(studied: Studied, with_attention: bool) -> str:
     name = " + ".join(stage["objective"] for stage in studied.stages) or "untrained"
     template = of_states(studied.config)["template.name"]
-    name += "" if template == MEANT["template.name"] else f", {template}"
+    name += "" if template == "instruct" else f", {template}"
     return f"{name}, {studied.config['attn']['name']}" if with_attention else name
 
 

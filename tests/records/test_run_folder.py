@@ -1,13 +1,15 @@
 """Two runs that differ in any key never share a folder; a folder of another run is refused."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
 from records.lock import alone_in
-from records.manifest import MANIFEST_VERSION
+from records.manifest import SEAL, check_seal
 from records.run_folder import RunFolder, choices_of, fixed_words, run_folder
 from tests.started import run_here
 
@@ -185,38 +187,14 @@ def test_claim(tmp_path):
         run.claim({**config, "max_length": 48})
 
 
-def test_a_run_from_before_a_key_was_there_did_what_it_meant(tmp_path):
-    config = plain(composed("train"))
-    older = {key: value for key, value in config.items() if key not in ("tf32", "template", "backbone")}
-    run = RunFolder(tmp_path / "run")
-    run.write({"config": older, "status": "finished"})
-    assert run.claim(config) is True
-    with pytest.raises(UserError, match="tf32: False -> True"):
-        run.claim({**config, "tf32": True})
-    run.write({"config": {key: value for key, value in config.items() if key != "max_length"}, "status": "finished"})
-    with pytest.raises(UserError, match="max_length: absent -> 64"):
-        run.claim(config)
-
-
-def test_a_run_from_before_a_key_had_its_name_is_the_same_run(tmp_path):
-    config = plain(composed("train"))
-    older = {{"token_choice": "reading"}.get(key, key): value for key, value in config.items()}
-    run = RunFolder(tmp_path / "run")
-    run.write({"config": older, "status": "finished"})
-    assert run.claim(config) is True
-    assert run.manifest()["config"] == config
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "line 1: not valid JSON"), ("[]", "holds no JSON object")]
-    + [(json.dumps({"manifest_version": n}), f"manifest.json is of version {n}; this .* 2") for n in (1, 99)],
+    [("{", "line 1: not valid JSON"), ("[]", "holds no JSON object"), ("{}", "is not of version 2")],
 )
 def test_broken_manifests_are_named(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(UserError, match=message):
         RunFolder(tmp_path).manifest()
-    assert MANIFEST_VERSION != 99
 
 
 def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
@@ -234,19 +212,39 @@ def test_keys_of_an_objective_that_a_named_study_chooses_are_named():
     assert run_folder(config, choices_of(words), fixed).path.parts[-3] == "two+objective-mixed+objective.in_batch-false"
 
 
-def test_a_folder_that_was_made_for_work_that_failed_goes_while_it_is_empty(tmp_path):
+def test_an_edit_and_a_missing_seal_are_named_and_the_order_of_keys_is_none(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.write({"loss": 0.1 + 0.2, "path": tmp_path, "nested": {"b": [1, 2.5], "a": "é"}})
+    held = json.loads(folder.manifest_path.read_text())
+    assert folder.manifest()["loss"] == 0.1 + 0.2
+    check_seal(dict(reversed(held.items())), tmp_path)
+    for edit in ({"loss": 0.2}, {"new": None}, {"nested": {"b": [1, 2.5]}}, {SEAL: None}):
+        folder.manifest_path.write_text(json.dumps(held | edit))
+        with pytest.raises(UserError, match=r"manifest\.json was edited by hand"):
+            folder.manifest()
+
+
+def test_a_folder_is_of_one_process_and_goes_while_it_is_empty(tmp_path):
     (tmp_path / "study").mkdir()
     folder = tmp_path / "study" / "cell" / "seed0"
-    for wait, left in ((False, False), (True, True)):
-        with pytest.raises(RuntimeError), alone_in(folder, wait=wait):
-            raise RuntimeError
-        assert folder.exists() == left
-        assert (tmp_path / "study").is_dir()
-    (folder / "file").touch()
+    other = pytest.raises(UserError, match=f"Another process is at work in {folder}")
+    with alone_in(folder), other, alone_in(folder):
+        pass
+    assert not (tmp_path / "study" / "cell").exists()
     with pytest.raises(RuntimeError), alone_in(folder):
+        (folder / "log").touch()
         raise RuntimeError
-    assert (folder / "file").exists()
-    with pytest.raises(RuntimeError), alone_in(tmp_path / "new" / "seed0"):
-        (tmp_path / "new" / "seed0" / "log").touch()
-        raise RuntimeError
-    assert (tmp_path / "new" / "seed0" / "log").exists()
+    assert [p.name for p in folder.iterdir()] == ["log"]
+
+
+def test_who_waits_for_a_folder_gets_it(tmp_path):
+    def append(word):
+        with alone_in(tmp_path / "results", wait=True):
+            text = file.read_text() if file.exists() else ""
+            time.sleep(0.01)
+            file.write_text(text + word)
+
+    file = tmp_path / "file"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(append, "abcdefghij"))
+    assert sorted(file.read_text()) == list("abcdefghij")

@@ -85,7 +85,7 @@ def test_an_edited_manifest_is_named(planted, study, read_words):
         read_words(f"scores={study.root}")
     del value["manifest_sha256"]
     path.write_text(json.dumps(value))
-    with pytest.raises(UserError, match="has no manifest_sha256, so it was edited by hand"):
+    with pytest.raises(UserError, match="was edited by hand: its manifest_sha256"):
         read_words(f"scores={study.root}")
 
 
