@@ -8,15 +8,16 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
 
 from cli.errors import UserError
 from cli.limits import SWITCH, Limit, real
 from encoders.checkpoint import check_names
+from encoders.fast.dropout import use_quick_dropout
 from encoders.fast.fused_lora import fuse_lora
-from encoders.lora import add_lora, lora_config
 from encoders.mixse import LEARNED, ROUTERS, Mixing, mix, mixture_of
 from poolers.shared.registry import pooler_class
-from records.fingerprint import of_file, of_files, of_value
+from records.fingerprint import of_file, of_value
 from records.lineage import ADAPTER
 from records.streams import stream_seed
 
@@ -103,11 +104,9 @@ def adapter_files(cfg: Config) -> list[str]:
 
 
 def of_adapter(cfg: Config, run: Path) -> str:
-    """Return the sha256 of a run's adapter: of its files and, of a mixture, of the keys that weigh the experts."""
-    if not is_mixture(cfg):
-        return of_files([run / ADAPTER])
-    sha256 = [of_file(run / file) for file in adapter_files(cfg)]  # names alone tell no expert from another
-    return of_value([sha256, cfg["lora"]["alpha"], *astuple(mixing_of(cfg["adapter"]))])
+    """Return the sha256 of a run's adapter: of its files, its scaling and how a mixture weighs its experts."""
+    weighed = astuple(mixing_of(cfg["adapter"])) if is_mixture(cfg) else ()
+    return of_value([[of_file(run / file) for file in adapter_files(cfg)], cfg["lora"]["alpha"], *weighed])
 
 
 def expert_names(mixing: Mixing) -> list[str]:
@@ -127,6 +126,40 @@ def add_adapter(backbone: PreTrainedModel, cfg: Config, seed: int, experts: Sequ
     mixture = mix(backbone, mixing, expert_names(mixing), stream_seed(seed, "router"))
     mixture.balance = cfg["adapter"]["balance"]
     return adapted
+
+
+def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: bool = True) -> Any:
+    """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
+
+    lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fast/fused_lora.py`, or by
+    PEFT. Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError`
+    where a target names no linear layer.
+    """
+    from peft import get_peft_model
+
+    config = lora_config(backbone, lora)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        adapted = get_peft_model(backbone, config)
+    if next(backbone.parameters()).device.type == "cpu":
+        use_quick_dropout(backbone)
+    if fused:
+        fuse_lora(backbone)
+    return adapted
+
+
+def lora_config(backbone: PreTrainedModel, lora: dict[str, Any]) -> Any:
+    """Return PEFT's configuration of `lora`. Raises `UserError` where a target names no linear layer."""
+    from peft import LoraConfig
+
+    linear = (torch.nn.Linear, Conv1D)  # GPT-2's layers of that name are linear ones with transposed weights
+    names = {name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, linear)}
+    absent = set(lora["targets"]) - names
+    if absent:
+        raise UserError(f"lora.targets names {sorted(absent)}, not in this model. Its linear layers: {sorted(names)}.")
+    transposed = any(isinstance(m, Conv1D) for m in backbone.modules())
+    sizes = {"r": lora["r"], "lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
+    return LoraConfig(**sizes, target_modules=list(lora["targets"]), fan_in_fan_out=transposed)
 
 
 def _with_experts(backbone: PreTrainedModel, cfg: Config, seed: int, experts: Sequence[Path]) -> Any:

@@ -10,7 +10,7 @@ from transformers import __version__ as version
 
 from cli.errors import UserError
 from cli.remarks import HOME
-from encoders.attention.kernels import WINDOWLESS, kernel_of, knows_sdpa
+from encoders.attention.switch import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.precision import quantisation, same_in_evaluation, use_autocast
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from encoders.attention.kernels import check_padding
 from encoders.attention.layout import Rows, arranged
+from encoders.attention.switch import check_padding
 from encoders.layers import parts
 from encoders.mixse import mixture_of
 from encoders.routers import LOGITS, prove_routers, watched

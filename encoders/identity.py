@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
 from encoders.attention.pattern import pattern_of
-from encoders.backbone import model_path
+from encoders.backbone import load_config, model_path
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.fingerprint import of_file, of_files, of_value
@@ -43,12 +43,13 @@ def base_fingerprints(model: Config) -> dict[str, str]:
     }
 
 
-def deciding(shape: PretrainedConfig, lineage: Sequence[Config], cfg: Config, precision: Precision) -> Config:
+def deciding(cfg: Config, lineage: Sequence[Config], precision: Precision) -> Config:
     """Return all that decides a state: where two encoders differ here, the same tokens have other states.
 
-    The base's files, the configuration `shape` that its backbone is really built with (`model.sliding_window` among
-    it), the facts of the stages merged into it, attention and number formats.
+    The base's files, the configuration that its backbone is really built with (`model.sliding_window` among it), the
+    facts of the stages merged into it, attention and number formats.
     """
+    shape = load_config(cfg["model"])
     return {
         **base_fingerprints(cfg["model"]),
         **({"lineage": [stage["adapter_sha256"] for stage in lineage]} if lineage else {}),

@@ -1,6 +1,6 @@
 """An encoder from a configuration (untrained) or from a run folder (trained), read by one pooler or by several."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ from records.lineage import Stage, check_base, read_stages, recorded_stages
 from records.streams import stream_seed
 
 Config = dict[str, Any]
-Fingerprint = Callable[[Pooler, Config], str]  # of an encoder with another pooler, whose settings are the second
 
 
 def build_encoder(
@@ -122,7 +121,7 @@ def _cut(cfg: Config) -> int:
 
 def untrained(cfg: Config) -> TextEncoder:
     """Return the start of a run: LoRA is the identity there and left out; the head is as the seed draws it."""
-    return loaded(cfg, None)[0]
+    return loaded(cfg, None)
 
 
 def load_run(folder: Path, cfg: Config) -> TextEncoder:
@@ -131,21 +130,17 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
     LoRA is merged into float32 weights (it stays apart where the base is bf16 or quantised, which would round it away).
     A run of backbone.frozen=true has a head only. Raises `UserError` where adapter or head are absent or do not fit.
     """
-    return loaded(cfg, folder)[0]
+    return loaded(cfg, folder)
 
 
-def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tuple[TextEncoder, Fingerprint]:
-    """Return the encoder of a run's folder, or the untrained one, and its fingerprint. others: see `build_encoder`."""
-    if run:
-        absent = [part for part in (*adapter_files(cfg), "head.safetensors") if not (run / part).is_file()]
-        if absent:
-            raise UserError(
-                f"The run folder {run} has no {absent[0]}. Train it again: delete the folder and run train.py."
-            )
+def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> TextEncoder:
+    """Return the encoder of a run's folder, or the untrained one. others: see `build_encoder`."""
+    for part in (*adapter_files(cfg), "head.safetensors") if run else ():
+        if not (run / part).is_file():  # type: ignore[operator]
+            raise UserError(f"The run folder {run} has no {part}. {REMEDY}")
     device = best_device(cfg["accelerator"])
     precision = _precision(cfg, device)
-    stages = recorded_stages(run, cfg.get("lineage")) if run else None
-    encoder = build_encoder(cfg, precision, device, stages, others)
+    encoder = build_encoder(cfg, precision, device, _stages(cfg, run), others)
     if run:
         _load_trained(encoder, cfg, run, precision)
     if encoder.pooler.lacks_statistics:
@@ -157,33 +152,29 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> tupl
     encoder.eval()  # no dropout of LoRA that stays apart, whoever calls it
     store_as_computed(encoder.backbone, encoder.compute)
     spare_gates(encoder.backbone, encoder.compute)
-    shape = encoder.backbone.config.get_text_config()
-    tokenizer = _text_tokenizer(cfg, shape.max_position_embeddings)
-    base = deciding(shape, encoder.lineage, cfg, precision)
+    tokenizer = _text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
+    return TextEncoder(encoder, tokenizer, _fingerprint(cfg, run, encoder.pooler), cfg["token_budget"])
 
-    def fingerprint(pooler: Pooler, config: Config) -> str:
-        return _fingerprint(base, {**cfg, "pooler": config}, run, pooler.state_dict())
 
-    return TextEncoder(encoder, tokenizer, fingerprint(encoder.pooler, cfg["pooler"]), cfg["token_budget"]), fingerprint
+def _stages(cfg: Config, run: Path | None) -> list[Stage]:
+    return recorded_stages(run, cfg.get("lineage")) if run else read_stages(cfg.get("lineage"))
 
 
 def fingerprint_of(cfg: Config, run: Path | None) -> str:
     """Return the fingerprint of `loaded(cfg, run)` without reading weights of the base, or proving anything of it."""
-    precision = _precision(cfg, best_device(cfg["accelerator"]))
-    backbone = empty_backbone(cfg["model"], precision.weights)
-    set_attention(backbone, pattern_of(cfg["attn"]))
-    stages = recorded_stages(run, cfg.get("lineage")) if run else read_stages(cfg.get("lineage"))
-    shape = backbone.config.get_text_config()
-    base = deciding(shape, [stage.facts for stage in stages], cfg, precision)
     if run:
-        return _fingerprint(base, cfg, run, load_file(run / "head.safetensors"))
-    sizes, seed = (shape.hidden_size, shape.num_hidden_layers), stream_seed(cfg["seed"], "head")
-    return _fingerprint(base, cfg, None, build_pooler(cfg["pooler"], *sizes, seed, experts_of(backbone)).state_dict())
+        return _fingerprint(cfg, run, load_file(run / "head.safetensors"))
+    backbone = empty_backbone(cfg["model"], torch.float32)
+    shape, seed = backbone.config.get_text_config(), stream_seed(cfg["seed"], "head")
+    sizes = (shape.hidden_size, shape.num_hidden_layers)
+    return _fingerprint(cfg, None, build_pooler(cfg["pooler"], *sizes, seed, experts_of(backbone)))
 
 
-def _fingerprint(base: Config, cfg: Config, run: Path | None, head: Mapping[str, torch.Tensor]) -> str:
-    """sha256 of `base`, which `deciding` gave, of what was trained, and of the settings that move a vector."""
+def _fingerprint(cfg: Config, run: Path | None, head: Pooler | Mapping[str, torch.Tensor]) -> str:
+    """sha256 of what decides states, of what was trained, and of the settings that move a vector."""
+    base = deciding(cfg, [stage.facts for stage in _stages(cfg, run)], _precision(cfg, best_device(cfg["accelerator"])))
     adapter = {"adapter": of_adapter(cfg, run)} if run and adapter_files(cfg) else {}
+    tensors = head.state_dict() if isinstance(head, Pooler) else head
     settings = {  # what dims cut off later moves no vector
         "max_length": _cut(cfg),
         "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},
@@ -193,7 +184,7 @@ def _fingerprint(base: Config, cfg: Config, run: Path | None, head: Mapping[str,
         settings["template"] = asdict(template_of(cfg))
     if reads_padding(cfg["pooler"]):  # its vectors depend on the side of padding, and on who shares a forward pass
         settings["padding"] = [cfg["padding_side"], cfg["token_budget"]]
-    return of_value([base, {"head": of_tensors(head), **adapter}, settings])
+    return of_value([base, {"head": of_tensors(tensors), **adapter}, settings])
 
 
 def _precision(cfg: Config, device: torch.device) -> Precision:
@@ -239,7 +230,7 @@ def load_readings(
     seeds: name -> seed that draws the pooler's parameters; None: that of `cfg` for all.
     Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
     """
-    text_encoder, fingerprint = loaded(cfg, run, list(poolers.values()))
+    text_encoder = loaded(cfg, run, list(poolers.values()))
     usual = text_encoder.encoder.pooler
     experts = experts_of(text_encoder.encoder.backbone)
     readings, fingerprints = dict[str, Reading](), dict[str, str]()
@@ -252,5 +243,5 @@ def load_readings(
                 "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
         readings[name] = Reading(pooler.to(text_encoder.device).eval(), config["normalize"])
-        fingerprints[name] = fingerprint(pooler, config)
+        fingerprints[name] = _fingerprint({**cfg, "pooler": config}, run, pooler)
     return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)

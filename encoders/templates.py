@@ -53,12 +53,11 @@ GLUED = Template("glued", GLUED_FORM, GLUED_FORM)  # no wording and no space
 
 
 def template_of(cfg: dict[str, Any]) -> Template:
-    """Return the template of a configuration; runs made before there was a choice have the default one.
+    """Return the template of a configuration, of a foreign encoder's the default one.
 
     Raises `UserError` for a form without `{text}`, or with more than two.
     """
-    template = cfg.get("template")
-    if template is None:
+    if (template := cfg.get("template")) is None:
         return DEFAULT
     forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
     for key, written in ((f"{side}.{kind}", text) for side, form in forms.items() for kind, text in vars(form).items()):

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from encoders.attention.kernels import is_unpadded
+from encoders.attention.switch import is_unpadded
 from encoders.chunking import BackOff, Chunk
 from encoders.encoder import Encoder
 from encoders.identity import execution, sources

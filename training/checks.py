@@ -28,8 +28,8 @@ from corpora.triples import Triple, fingerprint
 from encoders.adapter import LIMITS as OF_ADAPTER
 from encoders.adapter import WORDS as OF_ADAPTER_WORDS
 from encoders.adapter import check_adapter
-from encoders.attention.kernels import refuse_unpadded
 from encoders.attention.pattern import pattern_of
+from encoders.attention.switch import refuse_unpadded
 from encoders.identity import base_fingerprints
 from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, reads_padding, refuse_blind

@@ -17,7 +17,7 @@ from cli.compose import composed, plain
 from cli.errors import UserError, guard
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from encoders.attention.kernels import is_unpadded
+from encoders.attention.switch import is_unpadded
 from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
 from encoders.loading import build_encoder, build_tokenizer

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from encoders.attention.kernels import is_unpadded
+from encoders.attention.switch import is_unpadded
 from encoders.chunking import by_token_budget, hand_back, unless_out_of_memory
 from encoders.encoder import Encoder
 from encoders.fast.dropout import Window, drawn_as

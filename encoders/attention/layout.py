@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from encoders.attention.kernels import is_unpadded
+from encoders.attention.switch import is_unpadded
 from encoders.attention.unpadded import Segments
 from encoders.tokens import Batch
 from poolers.shared.base import TEXT

@@ -15,7 +15,6 @@ from cli.limits import Limit, check_limits
 from records.identity import OF_HEADS
 
 PATTERNS = Path(__file__).resolve().parent / "patterns"
-BEFORE_PATTERNS = ("attn.is_causal",)  # in manifests of runs from before there were patterns; the name says the same
 
 # Positions of queries and of keys in their text, which broadcast -> bool: which key each query sees.
 Sees = Callable[[Tensor, Tensor], Tensor]
@@ -85,7 +84,7 @@ def pattern_of(attn: Mapping[str, Any]) -> Pattern:
     module = import_module(f"encoders.attention.patterns.{name}")
     classes = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pattern)]
     cls = next(cls for cls in classes if cls.__module__ == module.__name__)
-    no_settings = {"attn.name", *OF_HEADS, *BEFORE_PATTERNS}
+    no_settings = {"attn.name", *OF_HEADS}
     settings = {key: value for key, value in attn.items() if f"attn.{key}" not in no_settings}
     wanted = {field.name for field in fields(cls)}
     if settings.keys() != wanted:

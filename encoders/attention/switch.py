@@ -1,17 +1,74 @@
-"""A pattern set on a decoder: by transformers' own mask where it has one, else by a mask put in its place."""
+"""The kernel that computes attention, and a pattern set on it: by transformers' own mask, or by one in its place."""
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import MODEL_MAPPING, PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.pattern import Pattern, earlier, whole_text
 from encoders.attention.unpadded import UNPADDED
 from encoders.layers import parts
+from poolers.shared.base import Pooler
 
 TAKE_ANY = ("eager", "sdpa", UNPADDED)  # kernels that take any pattern; others know causal and bidirectional alone
+# Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also
+# decides its rotary base, so kinds must stay.
+WINDOWLESS = ("mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe")
+ROWS = (*WINDOWLESS, "llama", "olmo2", "olmoe", "qwen2_moe")  # tests/encoders/test_families.py
+NO_PADDING = (
+    "model.attn_implementation=unpadded has no states of padding, which the pooler reads with last_real=false or "
+    "mask_padding=false. Give auto, sdpa or eager, or leave these keys at true."
+)
+
+
+def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
+    """The attention kernel; "auto" takes what was measured to be fast on short texts (the result is the same).
+
+    padding: whether a pooler reads states of padding, which a decoder has under a padded kernel alone. Raises
+    `UserError` for `unpadded` where it cannot be had.
+    """
+    kernel = model["attn_implementation"]
+    refuse_unpadded(model, padding)
+    window = getattr(config, "sliding_window", None)  # texts share a row where attention is over all tokens of a text
+    takes_rows = config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
+    if kernel == UNPADDED and not takes_rows:
+        raise UserError(
+            f"model.attn_implementation=unpadded is not made for {config.model_type} with a sliding window or another "
+            "kind of attention than softmax over all tokens. Give sdpa or eager, or model.sliding_window=false."
+        )
+    if kernel != "auto":
+        return kernel
+    if takes_rows and not padding:
+        return UNPADDED
+    return "sdpa" if torch.cuda.is_available() and knows_sdpa(config) else "eager"
+
+
+def refuse_unpadded(model: dict[str, Any], padding: bool) -> None:
+    """Raise `UserError` where `model` asks for the kernel without padding, and a pooler reads states of padding."""
+    if model["attn_implementation"] == UNPADDED and padding:
+        raise UserError(NO_PADDING)
+
+
+def knows_sdpa(config: Any) -> bool:
+    """Return whether sdpa computes this family's attention; soft-capped scores (Gemma 2) and sinks (gpt-oss) it cannot.
+
+    False for code that is not transformers' own: eager is the code itself.
+    """
+    return bool(getattr(MODEL_MAPPING.get(type(config), None), "_supports_sdpa", False))
+
+
+def is_unpadded(backbone: PreTrainedModel) -> bool:
+    """Return whether the decoder takes its texts as one row (`model.attn_implementation=unpadded`)."""
+    return backbone.config._attn_implementation == UNPADDED
+
+
+def check_padding(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
+    """Raise `UserError` where one of `poolers` reads states of padding and the decoder has none, so zeros."""
+    if is_unpadded(backbone) and any(getattr(pooler, "reads_padding", False) for pooler in poolers):
+        raise UserError(NO_PADDING)
 
 
 def set_attention(backbone: PreTrainedModel, pattern: Pattern) -> None:
@@ -84,16 +141,3 @@ def _narrowed(mask: Tensor, sees: Any) -> Tensor:
     positions = (real.cumsum(dim=-1) - 1).clamp(min=0)  # padding has no place in its text; no state of it is read
     may = (sees(positions[:, :, None], positions[:, None]) & real[:, None])[:, None]
     return may if mask.dtype is torch.bool else torch.zeros_like(mask).masked_fill(~may, torch.finfo(mask.dtype).min)
-
-
-def set_attention_dropout(backbone: PreTrainedModel, p: float) -> None:
-    """Drop weights of attention with probability `p` in training; every kernel of ours and transformers' obeys.
-
-    Raises `UserError` where the decoder's attention has no dropout to set.
-    """
-    modules = [m for m in backbone.modules() if isinstance(getattr(m, "attention_dropout", None), int | float)]
-    if p and not modules:
-        lack = f"{type(backbone).__name__} has no dropout of attention"
-        raise UserError(f"objective.attention_dropout={p}, but {lack}. Set it to 0.")
-    for module in modules:
-        module.attention_dropout = p  # type: ignore[assignment]

@@ -32,12 +32,6 @@ def main(arguments: Sequence[str]) -> None:
     run, to = Path(words["run"]), Path(words["to"])
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise UserError(f"to={to} is there and not empty. Name another folder, or remove it.")
-    try:
-        import sentence_transformers  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            "Exporting takes sentence-transformers. Install it: pip install sentence-transformers."
-        ) from error
     from cli.quiet import quiet
     from encoders.export.exported import load_exported
     from encoders.export.folder import least_cosine, write_folder

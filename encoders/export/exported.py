@@ -34,11 +34,6 @@ class Exported:
     merged: bool
 
     @property
-    def name(self) -> str:
-        """`study/pooler-attn, seed n`."""
-        return "{study}/{pooler}-{attn}, seed {seed}".format_map(self.manifest)
-
-    @property
     def pooler(self) -> Pooler:
         """Its trained pooler."""
         return self.text_encoder.encoder.pooler
@@ -47,11 +42,6 @@ class Exported:
     def pattern(self) -> Pattern:
         """Its attention."""
         return attention_of(self.text_encoder.encoder.backbone)
-
-    @property
-    def bidirectional(self) -> bool:
-        """Return whether every layer sees the whole text."""
-        return set(self.pattern.of_layers(self.pooler.num_layers)) == {whole_text}
 
     @property
     def prompts(self) -> dict[str, str]:
@@ -64,15 +54,14 @@ class Exported:
     def mode(self) -> str | None:
         """Return the mode of sentence-transformers' Pooling that gives this design's vectors; None where none does.
 
-        Theirs pools all real tokens, without include_prompt all but the prompt's. How many these are it reads off the
-        prompt alone, whose last space is then a token of its own, and not the first of the text as in both together:
-        prompts that are not pooled take our module. So do BOS and EOS that are not, and layers of unlike attention.
+        Theirs pools all real tokens. It counts a prompt's tokens on the prompt alone, whose last space is then a token
+        of its own, so prompts that are not pooled take our module, as BOS, EOS and layers of unlike attention do.
         """
         template, pooler = self.text_encoder.tokenizer.template, self.pooler
         mode = MODES.get(self.config["pooler"]["name"])
-        causal = set(self.pattern.of_layers(pooler.num_layers)) == {earlier}
+        seen = set(self.pattern.of_layers(pooler.num_layers))
         forms = [form for side in (template.query, template.document) for form in vars(side).values()]
-        uniform = causal or (self.bidirectional and self.merged)  # config.json of the base says causal
+        uniform = seen == {earlier} or (seen == {whole_text} and self.merged)  # config.json of the base says causal
         if not (mode and uniform and all(map(_ends_in_text, forms))):
             return None
         prompted = self.manifest["data"].get("instructed") or any(self.prompts.values())

@@ -108,7 +108,7 @@ def _write_pooler(exported: Exported, folder: Path) -> None:
         {f"pooler.{name}": x.contiguous() for name, x in pooler.state_dict().items()}, place / "model.safetensors"
     )
     roots: list[type] = [Decoder, DesignPooling, type(pooler), type(exported.pattern)]
-    title = f"Tokens, attention and pooling of {exported.name}, for sentence-transformers >= 6."
+    title = "Tokens, attention and pooling of this model, for sentence-transformers >= 6."
     write_text(folder / f"{OURS}.py", bundled(roots, title))
 
 

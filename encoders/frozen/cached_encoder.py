@@ -55,8 +55,7 @@ def open_states(encoder: Encoder, cfg: Config, precision: Precision) -> CachedEn
 
 def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     """All that a state depends on, besides the text's own tokens: what differs here never shares a cache."""
-    shape = encoder.backbone.config.get_text_config()
-    computed = deciding(shape, encoder.lineage, cfg, precision) | rounding(encoder.backbone)
+    computed = deciding(cfg, encoder.lineage, precision) | rounding(encoder.backbone)
     return {"format": FORMAT, **computed, "max_length": cfg["max_length"]}
 
 

@@ -19,7 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from encoders import loading
 from encoders.adapter import add_adapter
-from encoders.attention.kernels import is_unpadded
+from encoders.attention.switch import is_unpadded
 from encoders.backbone import load_config
 from encoders.encoder import Encoder
 from encoders.fast import fused_lora

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from encoders.adapter import add_lora
 from encoders.fast import fused_lora
 from encoders.fast.dropout import QuickDropout
 from encoders.loading import build_encoder
-from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 
 

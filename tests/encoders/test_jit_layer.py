@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel
 
 from encoders import jit_layer
+from encoders.adapter import add_lora
 from encoders.attention.layout import arranged
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
@@ -20,7 +21,6 @@ from encoders.fast.compile_once import kernels
 from encoders.fast.dropout import draw_kept
 from encoders.jit_layer import HALF, elementwise, use_kernels
 from encoders.layers import parts
-from encoders.lora import add_lora
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 from tests.families import FAMILIES, SIZES

@@ -5,7 +5,7 @@ import torch
 from transformers import AutoConfig, AutoModel
 
 from cli.compose import composed, plain
-from encoders.attention.kernels import kernel_of
+from encoders.attention.switch import kernel_of
 from encoders.backbone import empty_backbone, load_backbone, load_config
 from tests.families import EXPERTS, SIZES
 

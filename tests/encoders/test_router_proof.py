@@ -77,6 +77,6 @@ def test_readings_of_a_checkpoint_too(compose_cell, small_moe):
     """A pooler of hidden states runs on; a reading of routers beside it is refused."""
     cfg = compose_cell("mean", "bi", f"model.path={small_moe}")
     routing = compose_cell("moee", "bi", "pooler.reading=routing")["pooler"]
-    assert len(loaded(cfg, None)[0].encode(TEXTS)) == len(TEXTS)
+    assert len(loaded(cfg, None).encode(TEXTS)) == len(TEXTS)
     with pytest.raises(UserError, match=REFUSED):
         load_readings(cfg, None, {"moee:routing": routing})

@@ -6,8 +6,8 @@ from transformers import AutoModel, OlmoeConfig
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from encoders.adapter import add_lora
 from encoders.loading import build_encoder, build_tokenizer
-from encoders.lora import add_lora
 from encoders.precision import PRECISIONS
 from encoders.tokens import Tokens
 from training import flops

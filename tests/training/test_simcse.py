@@ -7,12 +7,11 @@ import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError
-from encoders.attention.switch import set_attention_dropout
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.checks import check_sizes
 from training.objectives.infonce import infonce
-from training.objectives.simcse import twice
+from training.objectives.simcse import set_attention_dropout, twice
 from training.run import train_run
 from training.set_up import set_up
 

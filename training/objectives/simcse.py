@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import torch
+from transformers import PreTrainedModel
 
 from cli.errors import UserError
 from cli.limits import real
 from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
-from encoders.attention.switch import set_attention_dropout
 from encoders.tokens import Tokens
 from encoders.vector_geometry import alignment, uniformity
 from training.objectives.infonce import CONTRASTIVE, Candidates, Contrastive
@@ -82,3 +82,16 @@ def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:
         masked |= micro[:, None] != micro[None]
     masked.fill_diagonal_(False)
     return Candidates([("", text) for text in texts] * 2, torch.arange(count), torch.arange(count, 2 * count), masked)
+
+
+def set_attention_dropout(backbone: PreTrainedModel, p: float) -> None:
+    """Drop weights of attention with probability `p` in training; every kernel of ours and transformers' obeys.
+
+    Raises `UserError` where the decoder's attention has no dropout to set.
+    """
+    modules = [m for m in backbone.modules() if isinstance(getattr(m, "attention_dropout", None), int | float)]
+    if p and not modules:
+        lack = f"{type(backbone).__name__} has no dropout of attention"
+        raise UserError(f"objective.attention_dropout={p}, but {lack}. Set it to 0.")
+    for module in modules:
+        module.attention_dropout = p  # type: ignore[assignment]

@@ -11,7 +11,7 @@ from torch import Tensor
 from cli.errors import UserError, nearest
 from corpora.triples import Triple
 from corpora.words import first_words
-from encoders.attention.kernels import knows_sdpa
+from encoders.attention.switch import knows_sdpa
 from encoders.backbone import load_backbone, load_config, load_tokenizer
 from encoders.identity import base_fingerprints
 from encoders.precision import best_device, resolve_precision, store_as_computed
