@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 from typing import Any
 
 import torch
@@ -54,7 +53,7 @@ class Mixture(nn.Module):
 
     router: [1 or layers, routed experts, D] float32; None where the weights are constant. balance: weight of the loss
     whose gradient `_Balanced` adds. texts: the text of each token of the batch (-1: padding), and how many texts the
-    batch and the whole step have; None outside training. used: what `use` sums up.
+    batch and the whole step have; None outside training.
     """
 
     router: nn.Parameter | None
@@ -65,7 +64,6 @@ class Mixture(nn.Module):
         self.sublayers: list[Sublayer] = []
         self.balance = 0.0
         self.texts: tuple[Tensor, int, int] | None = None
-        self.used = torch.zeros(mixing.routed + 3)
         shape = (layers if mixing.router == "layer" else 1, mixing.routed, hidden_size)
         drawn = None if mixing.constant else nn.Parameter(torch.randn(shape) * START, mixing.router in LEARNED)
         self.register_parameter("router", drawn)
@@ -96,36 +94,14 @@ class Mixture(nn.Module):
         top_k, chosen = self.mixing.top_k or self.mixing.routed, torch.ones_like(weights)
         if top_k < self.mixing.routed:
             chosen = torch.zeros_like(weights).scatter(-1, weights.topk(top_k, dim=-1).indices, 1.0)
-        if self.texts and self.training and torch.is_grad_enabled():
+        if self.balance and self.texts and self.training and torch.is_grad_enabled():
             texts, count, of_step = self.texts
-            gradient = balance_gradient(chosen, texts, count)
-            self._count(weights.detach().flatten(0, -2), gradient.flatten(0, -2), texts >= 0, count)
-            if self.balance:
-                weights = _Balanced.apply(weights, self.balance / (of_step * len(self.sublayers)) * gradient)
+            gradient = self.balance / (of_step * len(self.sublayers)) * balance_gradient(chosen, texts, count)
+            weights = _Balanced.apply(weights, gradient)
         if top_k < self.mixing.routed:
             weights = weights * chosen
         always = [torch.ones_like(weights[..., :1])] * self.mixing.always
         return logits, torch.cat([*always, weights], dim=-1) if always else weights
-
-    def _count(self, weights: Tensor, gradient: Tensor, real: Tensor, texts: int) -> None:
-        """Add a sublayer's weights [N, routed] in a pass with gradients: once for each chunk of a step."""
-        if not self.mixing.chooses:
-            return
-        counts = real.to(weights.dtype)[:, None]
-        first = torch.zeros_like(weights).scatter(-1, weights.argmax(dim=-1, keepdim=True), counts).sum(dim=0)
-        entropy = (torch.special.entr(weights) * counts).sum() / log(self.mixing.routed)
-        self.used = self.used.to(first) + torch.stack(
-            [*first, entropy, (weights * gradient).sum(), weights.new_tensor(texts)]
-        )
-
-    def use(self) -> Tensor:
-        """Return [routed + 3], sums over the sublayers and chunks that this process has trained since the last call.
-
-        Tokens of which each routed expert has the largest weight; of tokens the entropy of their weights over that of
-        even ones; of texts the load-balancing loss; texts.
-        """
-        used, self.used = self.used, torch.zeros_like(self.used)
-        return used
 
 
 def balance_gradient(chosen: Tensor, texts: Tensor, count: int) -> Tensor:

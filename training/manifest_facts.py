@@ -146,13 +146,7 @@ def step_facts(module: StepModule) -> Config:
         **peak_memory(next(module.encoder.parameters()).device),
         **({"back_off": module.objective.work.back_off} if module.objective.work.back_off else {}),
         "loss": sum(module.recent_losses) / len(module.recent_losses) if module.recent_losses else None,
-        **({"routing": _mean_routes(module.recent_routes)} if module.recent_routes else {}),
     }
-
-
-def _mean_routes(steps: list[dict[str, float]]) -> Config:
-    """The use of the experts of adapter=mixse in the steps whose mean loss is the run's."""
-    return {name: sum(step[name] for step in steps) / len(steps) for name in steps[0]}
 
 
 def _counted(module: StepModule) -> Config:

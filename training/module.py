@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 
 import pytorch_lightning as pl
 import torch
-import torch.distributed as dist
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
@@ -20,14 +19,13 @@ from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
 from training.flops import Work
-from training.large_batch import world_size
 from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores
 from training.set_up import shard_base
 
 T = TypeVar("T")
 RECENT = 10  # losses whose mean is the run's final loss
-POSITION = ("batch_order_sha256", "tokens", "seconds", "recent_losses", "recent_routes")  # saved with a checkpoint
+POSITION = ("batch_order_sha256", "tokens", "seconds", "recent_losses")  # saved with a checkpoint
 
 
 class Prefetcher(Generic[T]):
@@ -114,7 +112,6 @@ class StepModule(pl.LightningModule):
         self.work_done, self.work_spared = Work(), Work()
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.recent_losses: list[float] = []
-        self.recent_routes: list[dict[str, float]] = []
         self.before: Scores = {}  # held-out scores of the start
         self.decay_steps = decay_steps(cfg, order.steps_per_epoch)
         steps, share = cfg["trainer"]["max_steps"], cfg["trainer"]["average"]
@@ -147,9 +144,6 @@ class StepModule(pl.LightningModule):
         run, spared = self.objective.work.work(rows)
         self.work_done, self.work_spared = self.work_done.plus(run), self.work_spared.plus(spared)
         self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
-        if routes := self._routes():
-            self.recent_routes = [*self.recent_routes, routes][-RECENT:]
-            self.log_dict(routes, batch_size=1)
         taken = time.perf_counter() - start
         self.seconds += taken
         self.log_dict({"loss": loss, "tokens/s": tokens / taken}, prog_bar=True, batch_size=1)
@@ -169,23 +163,6 @@ class StepModule(pl.LightningModule):
         schedule.step()  # type: ignore[union-attr]
         optimizer.zero_grad()  # type: ignore[union-attr]
         refuse_state(trained.items(), optimizer, step)
-
-    def _routes(self) -> dict[str, float]:
-        """Return how the router of adapter=mixse used the experts in this step, over all sublayers and processes.
-
-        Of the tokens, the share with each routed expert first; the mean entropy of their weights, 1 where these are
-        even; of the texts, the mean load-balancing loss, 1 where experts are used alike. Empty without a choice.
-        """
-        mixture = mixture_of(self.encoder.backbone)
-        if mixture is None or not mixture.mixing.chooses:
-            return {}
-        used = mixture.use().to(self.device)  # a process without a chunk has counted nothing
-        if world_size() > 1:
-            dist.all_reduce(used)
-        *first, entropy, balance, texts = used.tolist()
-        tokens = sum(first)
-        shares = {f"share of expert {i}": count / tokens for i, count in enumerate(first, mixture.mixing.always)}
-        return {**shares, "routing entropy": entropy / tokens, "balance loss": balance / texts}
 
     def held_out_scores(self) -> Scores:
         """Score what would be saved if this step were the last."""
@@ -235,10 +212,10 @@ class StepModule(pl.LightningModule):
             )
         refuse_checkpoint(checkpoint)
         for name in POSITION:
-            setattr(self, name, checkpoint["position"].get(name, getattr(self, name)))  # older ones have no routes
+            setattr(self, name, checkpoint["position"][name])
         self.objective.counts.update(checkpoint["counts"])
-        self.tail_mean.load(checkpoint.get("tail_mean", self.tail_mean.state()))  # older ones have none
-        self.objective.work.back_off = checkpoint.get("back_off", 0)
+        self.tail_mean.load(checkpoint["tail_mean"])
+        self.objective.work.back_off = checkpoint["back_off"]
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])
 
 

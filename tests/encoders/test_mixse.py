@@ -1,7 +1,6 @@
 """A mixture of LoRA experts against sums written out token by token, in float64; what is saved, merged and refused."""
 
 from dataclasses import replace
-from math import log
 
 import pytest
 import torch
@@ -168,37 +167,32 @@ def test_top_k_leaves_the_softmax_as_it_is():
 
 
 def test_balance_is_the_loss_of_each_text_alone(compose_cell):
-    """The gradient that training adds and the use that it counts, in chunks of any size, against a loop over texts,
-    sublayers and tokens."""
+    """The gradient that training adds, in chunks of any size, against a loop over texts, sublayers and tokens."""
     weight, texts = 0.7, ["the sum of two arrays", "type", "a new array with the same shape and type", "two arrays"]
     encoder, _, cfg = mixed(compose_cell, replace(PLAIN, top_k=2), "router")
-    mixture, tokenizer, used = encoder.backbone.mixture, build_tokenizer(cfg, 128), []
+    mixture, tokenizer = encoder.backbone.mixture, build_tokenizer(cfg, 128)
     rows = tokenizer.pairs([("", text) for text in texts])
 
     def gradient(balance, plan):
         mixture.balance, mixture.router.grad = balance, None
         LargeBatch(encoder.train(), tokenizer, plan, 0).backward(rows, lambda v: v[:, 0].square().sum(), 0)
-        used.append(mixture.use().tolist())
         return mixture.router.grad
 
     plans = [ChunkPlan(4096, n, gradcache=cached) for n, cached in ((None, False), (2, False), (1, True))]
     added = [gradient(weight, plan) - gradient(0.0, plan) for plan in plans]
-    assert not mixture.use().any(), "counted twice"
 
     states = []
     for layer in encoder.backbone.layers:
         for module in (layer.self_attn, layer.mlp):
             hook = lambda _m, args, kwargs: states.append(args[0] if args else kwargs["hidden_states"])  # noqa: E731
             module.register_forward_pre_hook(hook, with_kwargs=True)
-    total, firsts, entropy = 0.0, [0] * EXPERTS, 0.0
+    total = 0.0
     for row in rows:
         states.clear()
         encoder(tokenizer.batch([row]))
         for x in states:
             weights = (x[0] @ mixture.router[0].T).softmax(dim=-1)
             chosen = [sorted(range(EXPERTS), key=lambda i, w=w: -w[i])[:2] for w in weights.tolist()]
-            firsts = [count + sum(two[0] == i for two in chosen) for i, count in enumerate(firsts)]
-            entropy -= sum(w * log(w) for w in weights.flatten().tolist()) / log(EXPERTS)
             for i in range(EXPERTS):
                 share = sum(i in two for two in chosen) / (2 * len(chosen))
                 total = total + EXPERTS * share * weights[:, i].mean() / (len(rows) * 6)
@@ -206,8 +200,3 @@ def test_balance_is_the_loss_of_each_text_alone(compose_cell):
     assert wanted.abs().max() > 1e-3
     for found in added:
         assert torch.allclose(found, wanted, atol=1e-6 * float(wanted.abs().max()))
-    assert all(firsts), "an expert that nobody has"
-    for of_plan in used:  # the loss above is a mean over texts and six sublayers
-        assert of_plan == pytest.approx(
-            [*firsts, entropy, float(total.detach()) * len(rows) * 6, len(rows) * 6], rel=1e-5
-        )
