@@ -11,12 +11,10 @@ from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from cli.errors import UserError
-from cli.limits import SWITCH, Limit, real
 from encoders.checkpoint import check_names
 from encoders.fast.dropout import use_quick_dropout
 from encoders.fast.fused_lora import fuse_lora
-from encoders.mixse import LEARNED, ROUTERS, Mixing, mix, mixture_of
-from poolers.shared.registry import pooler_class
+from encoders.mixse import Mixing, mix, mixture_of
 from records.fingerprint import of_file, of_value
 from records.lineage import ADAPTER
 from records.streams import stream_seed
@@ -25,12 +23,6 @@ Config = dict[str, Any]
 PLACE, TENSORS = Path(ADAPTER).parts  # PEFT's names
 ROUTER = "router.safetensors"
 REMEDY = "Train the run again: delete its folder and run train.py."
-LIMITS = {
-    "adapter.top_k": Limit(1, "all experts"),
-    "adapter.balance": real(0),
-    "adapter.lr": real(0, "objective.lr"),
-}
-WORDS = {"adapter.router": ROUTERS, "adapter.trains": ("router", "experts"), "adapter.always": SWITCH}
 
 
 def is_mixture(cfg: Config) -> bool:
@@ -44,52 +36,6 @@ def mixing_of(adapter: Config) -> Mixing:
     return Mixing(
         experts if isinstance(experts, int) else len(experts), adapter["top_k"], adapter["router"], adapter["always"]
     )
-
-
-def check_adapter(cfg: Config) -> None:
-    """Refuse keys of adapter=mixse that do not fit one another. Raises `UserError`."""
-    if not is_mixture(cfg):
-        return
-    adapter = cfg["adapter"]
-    experts, learned = adapter["experts"], adapter["router"] in LEARNED
-    listed = isinstance(experts, list) and experts and all(isinstance(word, str) for word in experts)
-    if not listed and (isinstance(experts, bool) or not isinstance(experts, int) or experts < 1):
-        raise UserError(
-            f"adapter.experts={experts} must be a list of finished runs of adapter=lora, or how many experts are drawn."
-        )
-    mixing, pooler = mixing_of(adapter), cfg["pooler"]
-    head = pooler_class(pooler["name"]).needs_training and pooler.get("trainable") is not False
-    faults = (
-        (
-            cfg["backbone"]["frozen"] or cfg["lora"]["start"],
-            "=mixse takes neither backbone.frozen=true nor lora.start. Leave them out.",
-        ),
-        (
-            not listed and adapter["trains"] == "router",
-            f".trains=router with adapter.experts={experts}, which are drawn: they do nothing yet. "
-            "Give adapter.trains=experts, or name finished runs.",
-        ),
-        (
-            (mixing.top_k or 1) > mixing.routed,
-            f".top_k={mixing.top_k} is more than the {mixing.routed} experts that are routed. Lower it.",
-        ),
-        (
-            mixing.constant and mixing.top_k not in (None, mixing.routed),
-            f".router=uniform weighs all experts alike, not {mixing.top_k}. Give adapter.top_k=null.",
-        ),
-        (
-            not (learned or head) and adapter["trains"] == "router" and cfg["trainer"]["max_steps"],
-            f".router={adapter['router']} with adapter.trains=router and pooler={pooler['name']} trains nothing. "
-            "Give adapter.trains=experts, or trainer.max_steps=0.",
-        ),
-        (
-            adapter["balance"] and cfg["trainer"]["gradient_checkpointing"],
-            f".balance={adapter['balance']} cannot be recomputed. Give trainer.gradient_checkpointing=false.",
-        ),
-    )
-    for conflict, fault in faults:
-        if conflict:
-            raise UserError(f"adapter{fault}")
 
 
 def adapter_files(cfg: Config) -> list[str]:

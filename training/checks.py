@@ -25,14 +25,13 @@ from cli.limits import (
 )
 from corpora.mix import check_mix
 from corpora.triples import Triple, fingerprint
-from encoders.adapter import LIMITS as OF_ADAPTER
-from encoders.adapter import WORDS as OF_ADAPTER_WORDS
-from encoders.adapter import check_adapter
+from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import refuse_unpadded
 from encoders.identity import base_fingerprints
+from encoders.mixse import LEARNED, ROUTERS
 from encoders.templates import TEXT_FIELD, template_of
-from poolers.shared.registry import check_pooler, reads_padding, refuse_blind
+from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
 from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder
 from training.batches import query_side
@@ -45,7 +44,9 @@ from training.objectives.objective import Pretraining, objective_class
 Config = dict[str, Any]
 LIMITS = {
     **ENCODER,
-    **OF_ADAPTER,
+    "adapter.top_k": Limit(1, "all experts"),
+    "adapter.balance": real(0),
+    "adapter.lr": real(0, "objective.lr"),
     "trainer.max_steps": Limit(0),
     "trainer.global_batch_size": Limit(1),
     "trainer.graph_tokens": Limit(0),
@@ -74,7 +75,9 @@ LIMITS = {
 WORDS = {
     **ENCODER_WORDS,
     **DATA_WORDS,
-    **OF_ADAPTER_WORDS,
+    "adapter.router": ROUTERS,
+    "adapter.trains": ("router", "experts"),
+    "adapter.always": SWITCH,
     "lora.combine": COMBINE,
     "adapter.name": tuple(options("adapter")),
     **LAUNCHER_WORDS,
@@ -102,7 +105,7 @@ def check_sizes(config: Config) -> None:
         check_mix(config["data"])
     check_pooler(config["pooler"])
     refuse_blind(config["pooler"], config["attn"]["name"])
-    check_adapter(config)
+    _check_mixture(config)
     others = config["lora"]["start"] or config["adapter"].get("experts")
     _check_trainer(config, bool(others) or objective.scored_before, objective.contrastive)
     check_start(config)
@@ -110,6 +113,36 @@ def check_sizes(config: Config) -> None:
     objective.check(config)
     if config["backbone"]["frozen"]:
         check_frozen(config)
+
+
+def _check_mixture(config: Config) -> None:
+    """Refuse keys of adapter=mixse that do not fit one another."""
+    if not is_mixture(config):
+        return
+    adapter, pooler = config["adapter"], config["pooler"]
+    experts, router = adapter["experts"], adapter["router"]
+    listed = isinstance(experts, list) and experts and all(isinstance(word, str) for word in experts)
+    if not listed and (isinstance(experts, bool) or not isinstance(experts, int) or experts < 1):
+        raise UserError(
+            f"adapter.experts={experts} must be a list of finished runs of adapter=lora, or how many experts are drawn."
+        )
+    mixing = mixing_of(adapter)
+    head = pooler_class(pooler["name"]).needs_training and pooler.get("trainable") is not False
+    fault = ""
+    if config["backbone"]["frozen"] or config["lora"]["start"]:
+        fault = "=mixse takes neither backbone.frozen=true nor lora.start. Leave them out."
+    elif not listed and adapter["trains"] == "router":
+        fault = f".trains=router with adapter.experts={experts}, which are drawn. Give adapter.trains=experts."
+    elif (mixing.top_k or 1) > mixing.routed:
+        fault = f".top_k={mixing.top_k} is more than the {mixing.routed} experts that are routed. Lower it."
+    elif mixing.constant and mixing.top_k not in (None, mixing.routed):
+        fault = f".router=uniform weighs all experts alike, not {mixing.top_k}. Give adapter.top_k=null."
+    elif not (router in LEARNED or head or adapter["trains"] == "experts") and config["trainer"]["max_steps"]:
+        fault = f".router={router} and pooler={pooler['name']} train nothing. Give adapter.trains=experts."
+    elif adapter["balance"] and config["trainer"]["gradient_checkpointing"]:
+        fault = f".balance={adapter['balance']} cannot be recomputed. Give trainer.gradient_checkpointing=false."
+    if fault:
+        raise UserError(f"adapter{fault}")
 
 
 def check_instructed(config: Config, triples: Sequence[Triple]) -> None:
