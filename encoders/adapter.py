@@ -134,16 +134,6 @@ def in_adapter(name: str) -> bool:
     return ".lora_" in name or name.startswith("mixture.")
 
 
-def expert_parameters(backbone: PreTrainedModel) -> dict[str, int]:
-    """Return the parameters of all experts, and those of the adapter that a token meets; empty for one LoRA."""
-    mixture = mixture_of(backbone)
-    if mixture is None:
-        return {}
-    experts = sum(p.numel() for name, p in backbone.named_parameters() if ".lora_" in name)
-    mixing, router = mixture.mixing, sum(p.numel() for p in mixture.parameters())
-    return {"experts": experts, "active": experts * mixing.active // mixing.experts + router}
-
-
 def peft_tensors(adapted: Any, name: str) -> dict[str, torch.Tensor]:
     """Return the tensors of an adapter under the names of its file."""
     from peft import get_peft_model_state_dict

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError, reading
-from encoders.adapter import REMEDY, adapter_files, add_adapter, load_adapter, of_adapter
+from encoders.adapter import REMEDY, adapter_files, load_adapter, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
@@ -81,19 +81,6 @@ def build_encoder(
     encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
     encoder.lineage = [stage.facts for stage in stages]
     return encoder
-
-
-def empty_encoder(cfg: Config, precision: Precision, adapted: bool) -> Encoder:
-    """Return what `build_encoder` builds, with its adapter if `adapted`, on the meta device; no weights are read."""
-    backbone = empty_backbone(cfg["model"], precision.weights)
-    shape = backbone.config.get_text_config()
-    set_attention(backbone, pattern_of(cfg["attn"]))
-    with torch.device("meta"):
-        if adapted:
-            add_adapter(backbone, cfg, seed=0)
-        experts = experts_of(backbone)
-        pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed=0, experts=experts)
-    return Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
 
 
 def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:

@@ -36,16 +36,12 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     if name == "auto":
         fast_cpu = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
         name = "bf16" if device.type == "cuda" else "mixed" if fast_cpu else "fp32"
-    if name not in PRECISIONS:
-        raise UserError(f"precision is '{name}'; it must be auto, bf16, mixed or fp32.")
     return PRECISIONS[name]
 
 
 def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
     """Return the format of the matrix products in evaluation; None is that of training."""
     formats = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-    if name is not None and name not in formats:
-        raise UserError(f"evaluation.autocast is '{name}'; it must be null, fp16, bf16 or fp32.")
     return precision.compute if name is None else formats[name]
 
 

@@ -79,8 +79,6 @@ class TextTokenizer:
         padding_side: str = "right",
         template: Template = DEFAULT,
     ) -> None:
-        if padding_side not in ("left", "right"):
-            raise UserError(f"padding_side is '{padding_side}'; it must be left or right.")
         self.tokenizer, self.template = tokenizer, template
         self.max_length, self.padding_side = max_length, padding_side
         self._one_at_a_time = Lock()  # two threads may ask: "Already borrowed", transformers issue 47085

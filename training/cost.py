@@ -7,13 +7,19 @@ from functools import partial
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 
-from encoders import loading
-from encoders.adapter import expert_parameters, in_adapter, mixing_of
+from encoders.adapter import add_adapter, in_adapter, mixing_of
+from encoders.attention.pattern import pattern_of
+from encoders.attention.switch import set_attention
+from encoders.backbone import empty_backbone
 from encoders.encoder import Encoder
 from encoders.layers import parts
+from encoders.mixse import mixture_of
 from encoders.precision import best_device, resolve_precision
+from encoders.routers import experts_of
 from encoders.tokens import Batch, check_positions
+from poolers.shared.registry import build_pooler
 from training.flops import Polynomial, Work, flop_counter, polynomials
 from training.objectives.objective import Objective, objective_class
 
@@ -64,9 +70,26 @@ def _count(encoder: Encoder, batch: Batch, cached: bool) -> tuple[int, int]:
 def empty_encoder(config: Config) -> Encoder:
     """Return the encoder of `config` on the meta device, LoRA added, in training mode; no weights are read."""
     precision = resolve_precision(config["precision"], best_device(config["accelerator"]))
-    encoder = loading.empty_encoder(config, precision, adapted=not config["backbone"]["frozen"])
-    check_positions(config, encoder.backbone.config.get_text_config().max_position_embeddings)
-    return encoder.train()
+    backbone = empty_backbone(config["model"], precision.weights)
+    shape = backbone.config.get_text_config()
+    check_positions(config, shape.max_position_embeddings)
+    set_attention(backbone, pattern_of(config["attn"]))
+    with torch.device("meta"):
+        if not config["backbone"]["frozen"]:
+            add_adapter(backbone, config, seed=0)
+        sizes = (shape.hidden_size, shape.num_hidden_layers)
+        pooler = build_pooler(config["pooler"], *sizes, seed=0, experts=experts_of(backbone))
+    return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
+
+
+def expert_parameters(backbone: PreTrainedModel) -> dict[str, int]:
+    """Return the parameters of all experts, and those of the adapter that a token meets; empty for one LoRA."""
+    mixture = mixture_of(backbone)
+    if mixture is None:
+        return {}
+    experts = sum(p.numel() for name, p in backbone.named_parameters() if ".lora_" in name)
+    mixing, router = mixture.mixing, sum(p.numel() for p in mixture.parameters())
+    return {"experts": experts, "active": experts * mixing.active // mixing.experts + router}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from cli.errors import UserError
 from corpora.docstrings import package_versions
 from corpora.mix import facts, sources
 from corpora.triples import Triple, described
-from encoders.adapter import expert_parameters, in_adapter
+from encoders.adapter import in_adapter
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
@@ -18,7 +18,7 @@ from records.identity import BASE
 from records.lineage import OTHER_RUNS
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
-from training.cost import training_flops
+from training.cost import expert_parameters, training_flops
 from training.module import StepModule
 
 Config = dict[str, Any]

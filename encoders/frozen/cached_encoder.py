@@ -1,6 +1,6 @@
 """An encoder whose backbone is frozen: its states come from a cache, only the pooler computes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,13 @@ from torch import Tensor
 
 from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
-from encoders.frozen.state_cache import SHARD_BYTES, StateCache
+from encoders.frozen.state_cache import StateCache
 from encoders.identity import deciding, rounding
 from encoders.precision import Precision
 from encoders.tokens import Batch, TextTokenizer, Tokens
 from poolers.shared.base import States
 
 Config = dict[str, Any]
-FORMAT = 1  # of the cache's files
 
 
 class CachedEncoder(Encoder):
@@ -56,7 +55,7 @@ def open_states(encoder: Encoder, cfg: Config, precision: Precision) -> CachedEn
 def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     """All that a state depends on, besides the text's own tokens: what differs here never shares a cache."""
     computed = deciding(cfg, encoder.lineage, precision) | rounding(encoder.backbone)
-    return {"format": FORMAT, **computed, "max_length": cfg["max_length"]}
+    return {**computed, "max_length": cfg["max_length"]}
 
 
 def compute_states(
@@ -68,29 +67,14 @@ def compute_states(
 ) -> None:
     """Compute and keep the states of those of `rows` that the cache lacks; `progress` gets the number of tokens done.
 
-    Chunks and shards are cut by a rule that looks only ahead, so stopped work goes on with the very same numbers.
+    Chunks of `budget` padded tokens are cut by a rule that looks only ahead, and each is kept once it is computed: so
+    stopped work goes on with the very same numbers.
     """
-    cache = encoder.cache
-    most = max(1, SHARD_BYTES // cache.bytes_per_token)
-    for chunks in _shards(cache.missing(rows), budget, most):
-        texts = [row for chunk in chunks for row in chunk]
-        if not cache.appeared(texts):
-            cache.write(texts, np.concatenate([_states(encoder, tokenizer.batch(c), progress) for c in chunks], axis=1))
-
-
-def _shards(rows: Sequence[Tokens], budget: int, most: int) -> Iterator[list[list[Tokens]]]:
-    """Cut `rows`, longest first, into chunks of `budget` padded tokens, and these into shards of `most` tokens."""
-    shard: list[list[Tokens]] = []
-    tokens = 0  # of the shard, with this chunk's
-    for chunk in by_token_budget([len(r) for r in rows], budget):
-        texts = [rows[i] for i in chunk]
-        tokens += sum(map(len, texts))
-        if shard and tokens > most:
-            yield shard
-            shard, tokens = [], sum(map(len, texts))
-        shard.append(texts)
-    if shard:
-        yield shard
+    missing = encoder.cache.missing(rows)
+    for chunk in by_token_budget([len(r) for r in missing], budget):
+        texts = [missing[i] for i in chunk]
+        if not encoder.cache.appeared(texts):
+            encoder.cache.write(texts, _states(encoder, tokenizer.batch(texts), progress))
 
 
 def _states(encoder: CachedEncoder, batch: Batch, progress: Callable[[int], None]) -> np.ndarray:

@@ -17,7 +17,6 @@ from poolers.shared.base import PAD
 from records.atomic import appearing, write_json
 from records.fingerprint import of_value
 
-SHARD_BYTES = 256 * 2**20  # computed in memory (twice that while joined), then written; what a killed process loses
 STORED: dict[torch.dtype, Any] = {torch.float32: np.dtype(np.float32), torch.bfloat16: np.dtype(np.int16)}  # its bits
 TEXTS, STATES = "texts.json", "states.npy"
 OPEN_MAPS = 512  # each holds a file descriptor

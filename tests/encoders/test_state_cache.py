@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModel
 
 from cli.errors import UserError
-from encoders.frozen import cached_encoder, state_cache
+from encoders.frozen import state_cache
 from encoders.frozen.cached_encoder import CachedEncoder, compute_states, identity, open_states
 from encoders.frozen.state_cache import STATES, StateCache
 from encoders.loading import build_encoder, build_tokenizer
@@ -150,10 +150,8 @@ def test_other_weights_are_another_cache(compose_cell, small_model, tmp_path):
 
 
 def test_stopped_work_goes_on_with_the_same_numbers(opened, filled, tmp_path, monkeypatch):
-    """Small shards; stopped after the second, by an error in the middle of the third."""
+    """Stopped after the second shard, by an error in the middle of the third."""
     texts = [("", [" ".join(TEXTS[0].split() * n) for n in range(1, 7)] + TEXTS)]
-    bytes_per_token = 3 * 32 * 4
-    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 40 * bytes_per_token)
     whole, *_ = filled(texts=texts)
     wanted = shards(whole)
     assert len(wanted) > 3

@@ -189,7 +189,6 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
-    monkeypatch.setattr(cached_encoder, "SHARD_BYTES", 120 * 3 * 32 * 4)
     train_run(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
     shutil.move(tmp_path / "cache", tmp_path / "cache of the whole run")
     real, written = cached_encoder.StateCache.write, []
