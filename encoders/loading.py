@@ -86,19 +86,17 @@ def build_encoder(
 def build_tokenizer(cfg: Config, positions: int, template: Template | None = None) -> TextTokenizer:
     """Build the tokenizer of `cfg`; `max_length` must fit into `positions`. template: another than that of `cfg`."""
     check_positions(cfg, positions)
-    if cfg["max_length"] < 4:
-        raise UserError(f"max_length={cfg['max_length']} leaves no room for text. Give at least 4.")
     template = template or template_of(cfg)
     return TextTokenizer(load_tokenizer(cfg["model"]), cfg["max_length"], cfg["padding_side"], template)
 
 
 def _text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
     """The tokenizer of evaluation: `cfg["evaluation"]` may shorten texts and glue instructions to them."""
-    evaluation = cfg["evaluation"]
-    if evaluation["glued"] and template_of(cfg) != DEFAULT:
+    glued = cfg["evaluation"]["glued"]
+    if glued and template_of(cfg) != DEFAULT:
         name = cfg["template"]["name"]
         raise UserError(f"evaluation.glued=true leaves no place for template={name}. Leave one of them out.")
-    return build_tokenizer({**cfg, "max_length": _cut(cfg)}, positions, GLUED if evaluation["glued"] else None)
+    return build_tokenizer({**cfg, "max_length": _cut(cfg)}, positions, GLUED if glued else None)
 
 
 def _cut(cfg: Config) -> int:
@@ -132,9 +130,8 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
         _load_trained(encoder, cfg, run, precision)
     if encoder.pooler.lacks_statistics:
         raise UserError(
-            "pooler.standardise=corpus needs statistics. Make them with "
-            "python -m training.corpus_statistics out=<file> "
-            "and the same words, then give pooler.statistics=<file>."
+            "pooler.standardise=corpus needs statistics. Make them with python -m training.corpus_statistics "
+            "out=<file> and the same words, then give pooler.statistics=<file>."
         )
     encoder.eval()  # no dropout of LoRA that stays apart, whoever calls it
     store_as_computed(encoder.backbone, encoder.compute)

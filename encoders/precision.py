@@ -63,8 +63,7 @@ def allow_tf32(allowed: bool) -> None:
 def be_deterministic(wanted: bool) -> None:
     """Let operations give the same bits each time they run on the same device and versions, or leave them as they are.
 
-    torch then takes the deterministic form of each operation (no atomic sums in `index_add` and in FlashAttention's
-    gradients), and raises where there is none: `cli.errors.explained`. To be called before a GPU
+    torch then takes the deterministic form of each operation, and raises where there is none. To be called before a GPU
     multiplies matrices: cuBLAS reads its workspace from the environment once.
     """
     if wanted and os.environ.get("CUBLAS_WORKSPACE_CONFIG") not in WORKSPACES:
