@@ -19,7 +19,8 @@ def check_out(out: Any) -> None:
         raise UserError(f"out={out} is there. Delete it, or choose another out=.")
 
 
-def write_pairs(out: str, rows: Iterable[Config], facts: Config) -> None:
-    """Write <out>.json, then <out>, whose being there says that all is done."""
-    write_json(Path(f"{out}.json"), facts)
+def write_pairs(out: str, rows: Iterable[Config], facts: Config | None = None) -> None:
+    """Write <out>.json, where there are facts, then <out>, whose being there says that all is done."""
+    if facts is not None:
+        write_json(Path(f"{out}.json"), facts)
     write_text(Path(out), (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -1,4 +1,4 @@
-"""Writing by the embedded base: draws, filters and ranks against brute force; killed anywhere, the same bytes."""
+"""Writing by the bundled base: filters and ranks against brute force; the same seed, the same bytes."""
 
 import json
 
@@ -15,7 +15,7 @@ from corpora.triples import Triple
 from encoders.loading import untrained
 from tests.triples import write_triples
 from training.specialise.command import Specialising, run
-from training.specialise.generator import Generator, group, prompt_of, sampled, seed_examples, shown
+from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown
 from training.specialise.sieve import DROPPED, Sieve, ranks
 
 FEW = ["pairs=8", "block=8", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]
@@ -63,30 +63,12 @@ def alike(one, other):
     return len(a & b) / len(a | b) >= 0.5
 
 
-def test_a_draw_is_that_of_the_nucleus():
-    """Evenly spread numbers give each token its share of a nucleus found by adding up one by one."""
-    logits, n = torch.randn(1, 12, generator=torch.Generator().manual_seed(0)), 20_000
-    for top_p, temperature in ((0.6, 0.7), (1.0, 1.3), (1e-6, 1.0)):
-        p = np.exp(logits[0].double().numpy() / temperature)
-        p, nucleus = p / p.sum(), []
-        for token in np.argsort(-p):
-            if sum(p[nucleus]) < top_p:
-                nucleus.append(token)
-        uniform = (torch.arange(n) + 0.5) / n
-        tokens = sampled(logits.expand(n, -1), uniform.double(), temperature, top_p)
-        expected = {t: p[t] / sum(p[nucleus]) for t in nucleus}
-        counts = np.bincount(tokens.numpy(), minlength=12) / n
-        assert counts == pytest.approx([expected.get(t, 0) for t in range(12)], abs=2e-4)
-    flat = torch.zeros(2, 2000)  # its nucleus is more than is looked at first
-    assert len(set(sampled(flat.expand(2, -1), torch.tensor([0.0, 0.99]), 1.0, 0.95).tolist())) == 2
-
-
 def test_the_most_probable_text_is_transformers_own():
     """Prompts of several lengths in one batch against `generate` on each alone."""
     model = plain(composed("specialise"))["model"]
     generator = Generator(model, "fp32", "cpu")
     prompts = ["Query: the sum", "Return the mean of an array.\n\nQuery: Return", "Query: a\nAnswer: b\n\nQuery:"]
-    found = generator.continued([generator.ids(p) for p in prompts], np.full((3, 24), 0.5), 1.0, 1e-9)
+    found = generator.continued([generator.ids(p) for p in prompts], 24, 0, temperature=1.0, top_p=1e-9)
     folder = HOME / model["path"]
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -181,36 +163,23 @@ def test_what_is_written_can_be_trained_on(whole, words):
     assert len(triples) == facts["kept"] > 0
     assert json.loads(out.with_name("new.jsonl.json").read_text()) == facts
     for row in rows:
-        record, _, _ = work.prompt(row["record"])
+        record, _ = work.prompt(row["record"])
         assert {key: row[key] for key in record} == record, "made again from its number alone"
     seeds = read_triples({**data, "path": f"{out}.seeds.jsonl"}, "")
     assert [(t.query, t.positive) for t in seeds] == [(t.query, t.positive) for t in work.seeds]
 
 
-def test_a_kill_costs_nothing_but_the_block(whole, words, tmp_path, monkeypatch, capsys):
-    work, facts, out = whole
+def test_the_same_seed_writes_the_same_bytes_and_no_file_twice(whole, words, tmp_path):
+    _, facts, out = whole
     cfg = settings(words, tmp_path / "new.jsonl")
-    real = Specialising._written
-
-    def killed(self, numbers):
-        if numbers.start == 16:
-            raise SystemExit("the power went")
-        return real(self, numbers)
-
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(Specialising, "_written", killed)
-        run(cfg)
-    with pytest.raises(UserError, match="holds blocks of another writing"):
-        run({**cfg, "seed": 1})
     assert run(cfg) == facts
     assert (tmp_path / "new.jsonl").read_bytes() == out.read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["new.jsonl", "new.jsonl.json", "new.jsonl.seeds.jsonl"]
-    forecast = capsys.readouterr().out.splitlines()[0]
-    assert "8 pairs from 30 seeds, of 8 to 24 that are written. To write: 8 to 24," in forecast
-    assert run(cfg) == facts
-    assert "is finished; nothing to do" in capsys.readouterr().out
-    written = [{**r, "dropped": ""} for r in work._written(range(16, 24))]
-    assert written == [{**r, "dropped": ""} for r in work.records[16:]], "in whatever order blocks are made"
+    with pytest.raises(UserError, match=r"new.jsonl is there. Delete it, or choose another out="):
+        run(cfg)
+    other = settings([*words, "seed=1"], tmp_path / "other.jsonl")
+    run(other)
+    assert (tmp_path / "other.jsonl").read_bytes() != out.read_bytes()
 
 
 def test_seeds_are_of_the_training_part_and_prompts_of_one_group():

@@ -1,8 +1,5 @@
-"""From a configuration to written pairs: the forecast, blocks that survive a kill, the file and its facts."""
+"""From a configuration to written pairs, their file and its facts."""
 
-import json
-import math
-import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -29,11 +26,10 @@ from cli.limits import (
 )
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
-from corpora.words import first_words, word_count
-from records.atomic import write_json, write_text
-from records.blocks import Blocks, check_out
+from corpora.words import first_words
 from records.manifest import code, read_manifest
 from records.streams import stream_seed
+from training.pairs_file import check_out, write_pairs
 from training.ranker import Ranker, of_start, open_ranker, unit_vectors
 from training.specialise.generator import Generator, prompt_of, seed_examples, shown
 from training.specialise.sieve import DROPPED, Sieve, ranks, report
@@ -57,7 +53,6 @@ LIMITS = {
     "copies": real(1e-6, largest=1),
     "threads": Limit(1, "one for each core"),
 }
-TIMED = 8  # tokens of the forecast
 NAMES = 16  # tokens at most of the answer's name
 
 
@@ -71,24 +66,13 @@ def run(cfg: Config) -> Config:
     instruction = cfg["data"].get("instruction")
     ranker = open_ranker(cfg["run"], instruction) if cfg["run"] else of_start(cfg, instruction)
     work = Specialising(cfg, seeds, Generator(model, cfg["precision"], cfg["accelerator"]), ranker)
-    done = work.blocks.finished()
-    if done:
-        return done
-    work.blocks.begin()
-    write_text(work.seeds_file, (json.dumps(seed_record(t), ensure_ascii=False) + "\n" for t in seeds))
-    print(work.forecast(), flush=True)
-    count, (least, most) = 0, work.number_of_blocks
     with Progress(console=Console(stderr=True), disable=not cfg["progress"]) as bar:
-        line = bar.add_task("records", total=least * cfg["block"])
-        while count < least:
-            work.add(count * cfg["block"])
-            count += 1
-            bar.update(line, total=least * cfg["block"], completed=count * cfg["block"])
-            if count == least:  # as many more as the share that is kept asks for
-                least = min(most, math.ceil(count * max(1.0, cfg["pairs"] / max(1, len(work.kept())))))
-    facts = work.close()
-    print(report(work.blocks.out, facts))
-    return facts
+        line, kept = bar.add_task("pairs", total=cfg["pairs"]), 0
+        while kept < cfg["pairs"] and len(work.records) < cfg["pairs"] * cfg["attempts"]:
+            work.add()
+            kept = len(work.kept())
+            bar.update(line, completed=kept)
+    return work.close()
 
 
 def check(cfg: Config) -> None:
@@ -110,56 +94,18 @@ def model_of(cfg: Config) -> Config:
 
 
 class Specialising:
-    """One work of writing. records: those of the blocks so far, each with its prompt, its seed and what drops it."""
+    """One work of writing. records: those so far, each with its prompt, its seed and what drops it."""
 
     def __init__(self, cfg: Config, seeds: Sequence[Triple], generator: Generator, ranker: Ranker) -> None:
         self.cfg, self.seeds, self.generator, self.ranker = cfg, seeds, generator, ranker
-        settings = {key: cfg[key] for key in SETTINGS}
-        models = {"generator": generator.facts, "encoder": ranker.facts}
-        self.blocks = Blocks(cfg["out"], "writing", {**models, "seeds": described(seeds), "settings": settings})
         self.sieve, self.records, self.vectors = Sieve(seeds, cfg), list[Config](), list[torch.Tensor]()
         self.source = cfg["source"] or cfg["data"]["name"]
 
-    @property
-    def number_of_blocks(self) -> tuple[int, int]:
-        """Blocks that are written at least, and at most."""
-        pairs, block = self.cfg["pairs"], self.cfg["block"]
-        return math.ceil(pairs / block), math.ceil(pairs * self.cfg["attempts"] / block)
-
-    def forecast(self) -> str:
-        """Return what is to do and how long that takes at most."""
-        cfg, (least, most) = self.cfg, self.number_of_blocks
-        prompts, draws = [self.prompt(k)[1] for k in range(cfg["block"])], np.zeros((cfg["block"], TIMED))
-        seconds = []
-        for tokens in (1, 1, TIMED):  # the first time some things are loaded
-            start = time.perf_counter()
-            self.generator.continued(prompts, draws[:, :tokens], cfg["temperature"], cfg["top_p"])
-            seconds.append(time.perf_counter() - start)
-        each = max(0.0, seconds[2] - seconds[1]) / (TIMED - 1)
-        a_block = 2 * seconds[1] + each * (cfg["query_tokens"] + cfg["answer_tokens"])
-        left = [sum(not self.part_file(k).exists() for k in range(blocks)) for blocks in (least, most)]
-        return (
-            f"{self.blocks.out}: {cfg['pairs']:,} pairs from {len(self.seeds):,} seeds, of {least * cfg['block']:,} to "
-            f"{most * cfg['block']:,} that are written. To write: {left[0] * cfg['block']:,} to "
-            f"{left[1] * cfg['block']:,}, {a_block / cfg['block']:.3f} s each at most; {left[0] * a_block / 60:.1f} to "
-            f"{left[1] * a_block / 60:.1f} min, as just measured on one block, and the encoding of what passes."
-        )
-
-    @property
-    def seeds_file(self) -> Path:
-        """The seeds themselves, whole and as data=jsonl reads them: what the new pairs are to be compared with."""
-        return self.blocks.out.with_name(self.blocks.out.name + ".seeds.jsonl")
-
-    def part_file(self, number: int) -> Path:
-        """The records of a block."""
-        return self.blocks.parts / f"records-{number * self.cfg['block']}.json"
-
-    def prompt(self, number: int) -> tuple[Config, list[int], np.random.Generator]:
-        """Return the beginning of a record, the tokens of its prompt, and what its other draws come from."""
+    def prompt(self, number: int) -> tuple[Config, list[int]]:
+        """Return the beginning of a record and the tokens of its prompt, both by its number alone."""
         cfg = self.cfg
         seed = stream_seed(cfg["seed"], "specialise", number)
-        rng = np.random.default_rng(seed)
-        examples = shown(self.seeds, rng, cfg["examples"])
+        examples = shown(self.seeds, np.random.default_rng(seed), cfg["examples"])
         room = self.generator.positions - cfg["query_tokens"] - cfg["answer_tokens"] - NAMES
         for count in range(len(examples), 0, -1):
             prompt = prompt_of(examples[:count], cfg)
@@ -173,15 +119,13 @@ class Specialising:
             )
         record: Config = {"source": self.source, "record": number, "seed": seed, "prompt": prompt}
         first = examples[0]
-        shared = {"instruction": first.instruction, "label": first.labels[0] if first.labels else None}
-        return {**record, **{key: value for key, value in shared.items() if value is not None}}, ids, rng
+        of_group = {"instruction": first.instruction, "label": first.labels[0] if first.labels else None}
+        return {**record, **{key: value for key, value in of_group.items() if value is not None}}, ids
 
-    def add(self, start: int) -> None:
-        """Add the records of the block that begins at `start`, written now unless they are there."""
-        file = self.part_file(start // self.cfg["block"])
-        if not file.exists():
-            write_json(file, self._written(range(start, start + self.cfg["block"])))
-        records = json.loads(file.read_text(encoding="utf-8"))
+    def add(self) -> None:
+        """Write a block of records, and judge them in their order."""
+        start = len(self.records)
+        records = self._written(range(start, start + self.cfg["block"]))
         for record in records:
             record["dropped"] = record["dropped"] or self.sieve.fault(record["query"], record["positive"])
         self.records += records
@@ -189,20 +133,22 @@ class Specialising:
 
     def _written(self, numbers: range) -> list[Config]:
         cfg = self.cfg
-        records, prompts, generators = zip(*map(self.prompt, numbers), strict=True)
-        draws = np.stack([rng.random(cfg["query_tokens"] + cfg["answer_tokens"]) for rng in generators])
-        of_query, of_answer = np.split(draws, [cfg["query_tokens"]], axis=1)
-        queries = self.generator.continued(prompts, of_query, cfg["temperature"], cfg["top_p"])
+        records, prompts = zip(*map(self.prompt, numbers), strict=True)
+        queries = self._continued("query", numbers.start, prompts)
         faults = [self.sieve.too_short(query, False) for query in queries]
         rows = [k for k, fault in enumerate(faults) if not fault]
         for record, query in zip(records, queries, strict=True):
             record |= {"query": query or "", "positive": ""}
         if rows:
             asked = [self.generator.ids(f"{records[k]['prompt']} {queries[k]}\n{cfg['answer_name']}:") for k in rows]
-            answers = self.generator.continued(asked, of_answer[rows], cfg["temperature"], cfg["top_p"])
-            for k, answer in zip(rows, answers, strict=True):
+            for k, answer in zip(rows, self._continued("answer", numbers.start, asked), strict=True):
                 records[k]["positive"], faults[k] = answer or "", self.sieve.too_short(answer, True)
         return [{**record, "dropped": fault} for record, fault in zip(records, faults, strict=True)]
+
+    def _continued(self, side: str, start: int, prompts: Sequence[Sequence[int]]) -> list[str | None]:
+        seed = stream_seed(self.cfg["seed"], f"specialise {side}", start)
+        sampling = {key: self.cfg[key] for key in ("temperature", "top_p")}
+        return self.generator.continued(prompts, self.cfg[f"{side}_tokens"], seed, **sampling)
 
     def _vectors(self, triples: Sequence[Triple]) -> torch.Tensor:
         """[2, N, E] unit vectors of queries and answers."""
@@ -235,18 +181,17 @@ class Specialising:
         return [r for r in ranked if r["rank"] <= self.cfg["top"]]
 
     def close(self) -> Config:
-        """Write the file and its facts, and return the facts."""
+        """Write the pairs, the seeds and the facts, and return the facts."""
         kept, (of_answers, of_seeds), top = self.kept(), self._ranks(), self.cfg["top"]
         dropped = Counter(r["dropped"] for r in self.records if r["dropped"])
         dropped["not_returned"] = len(of_answers) - len(kept)
         share = [float((group <= top).float().mean()) if len(group) else 0.0 for group in (of_answers, of_seeds)]
         chosen = kept[: self.cfg["pairs"]]
-        seeds = list(zip(*map(self._shown, self.seeds), strict=True))
-        words = {
-            side: {"kept": mean_words([r[key] for r in chosen]), "seeds": mean_words(seeds[of_answer])}
-            for of_answer, (side, key) in enumerate((("queries", "query"), ("answers", "positive")))
-        }
         facts = {
+            "generator": self.generator.facts,
+            "encoder": self.ranker.facts,
+            "seeds": described(self.seeds),
+            "settings": {key: self.cfg[key] for key in SETTINGS},
             "generated": len(self.records),
             "dropped": {name: dropped[name] for name in DROPPED},
             "share_kept": round(len(kept) / len(self.records), 4),
@@ -254,11 +199,13 @@ class Specialising:
             "answers": len(of_answers) + len(of_seeds),
             "returned": round(share[0], 4),
             "seeds_returned": round(share[1], 4),
-            "words": words,
             "code": code(),
         }
-        lines = (json.dumps(written(record), ensure_ascii=False) + "\n" for record in chosen)
-        return self.blocks.close(facts, lines)
+        out = self.cfg["out"]
+        write_pairs(f"{out}.seeds.jsonl", map(seed_record, self.seeds))
+        write_pairs(out, map(written, chosen), facts)
+        print(report(out, facts))
+        return facts
 
 
 def triple_of(record: Config) -> Triple:
@@ -277,8 +224,3 @@ def written(record: Config) -> Config:
     """Return a record as the file has it: the pair first."""
     pair = {key: record[key] for key in ("query", "positive")}
     return {**pair, **{key: value for key, value in record.items() if key not in (*pair, "dropped")}}
-
-
-def mean_words(texts: Sequence[str]) -> float:
-    """Return the mean number of words of the texts, 0 where there is none."""
-    return round(sum(map(word_count, texts)) / max(1, len(texts)), 2)

@@ -1,7 +1,6 @@
 """Which written pairs are kept: by length, by near-copies, and by whether the query finds its answer again."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -65,16 +64,15 @@ def ranks(queries: Tensor, answers: Tensor, block: int = 1024) -> Tensor:
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.long)
 
 
-def report(out: Path, facts: Config) -> str:
+def report(out: str, facts: Config) -> str:
     """Return the facts of `training.specialise.command` in words."""
-    n, settings, words = facts["generated"], facts["settings"], facts["words"]
+    n, settings = facts["generated"], facts["settings"]
     dropped = ", ".join(f"{count:,} {DROPPED[name]}" for name, count in facts["dropped"].items() if count)
     lines = [
         f"{out}: {facts['kept']:,} pairs of {n:,} that were written; {facts['share_kept']:.1%} pass every filter.",
         f"Dropped: {dropped or 'none'}.",
         f"The answer is among the first {settings['top']} of {facts['answers']:,} for {facts['returned']:.1%} of the "
         f"queries that come so far, and for {facts['seeds_returned']:.1%} of the seeds'.",
-        *(f"Words of {side}: {w['kept']:.1f} on average; of the seeds' {w['seeds']:.1f}." for side, w in words.items()),
     ]
     if facts["kept"] < settings["pairs"]:
         most = f"attempts={settings['attempts']:g} times pairs={settings['pairs']:,} are written"
