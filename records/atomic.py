@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_IMODE
 from typing import Any
 
 from cli.errors import UserError, disk_fault
@@ -63,20 +62,12 @@ def _drafted(path: Path) -> Iterator[Path]:
 
 
 def _open_to_umask(draft: Path) -> None:
-    """Give what was drafted the modes that the umask says: safetensors and tempfile write for their owner alone.
-
-    The modes are read off a file and a folder made next to it, so that a folder's own rules (setgid) count too.
-    """
-    usual_file, usual_folder = draft.with_name(".usual_file"), draft.with_name(".usual_folder")
-    usual_file.touch()
-    usual_folder.mkdir()
-    of_file, of_folder = (S_IMODE(p.stat().st_mode) for p in (usual_file, usual_folder))
+    """Give what was drafted the modes that the umask says: safetensors and tempfile write for their owner alone."""
+    mask = os.umask(0)
+    os.umask(mask)
     for path in (draft, *draft.rglob("*")) if draft.is_dir() else (draft,):
-        if path.is_symlink() or not path.exists():
-            continue
-        mode = of_folder if path.is_dir() else of_file
-        if S_IMODE(path.stat().st_mode) != mode:
-            path.chmod(mode)
+        if path.exists() and not path.is_symlink():
+            path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:

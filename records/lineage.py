@@ -7,9 +7,10 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from cli.compose import flat
 from cli.errors import UserError
 from records.fingerprint import of_file, of_value
-from records.identity import BASE, below, numeric_config, of_states
+from records.identity import BASE, OF_HEADS, below, numeric_config
 from records.manifest import read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
@@ -47,12 +48,12 @@ class Stage:
 def texts_read(manifest: Mapping[str, Any], trained: bool = True) -> list[str]:
     """Return the sha256 of the data that a run's weights were trained on, those of the runs that it starts from first.
 
-    Of a mix, of each source that has a share. "" stands for data that an older manifest does not name. trained: whether
-    the run's own count. What the base model read is not known.
+    Of a mix, of each source that has a share. trained: whether the run's own count. What the base model read is not
+    known.
     """
     earlier = [run for fact in OTHER_RUNS.values() for run in manifest.get(fact) or ()]
-    own_digests = data_parts(manifest.get("data") or {}).values() if trained else ()
-    return list(dict.fromkeys([*(sha256 for run in earlier for sha256 in run.get("data", [""])), *own_digests]))
+    own = data_parts(manifest.get("data") or {}).values() if trained else ()
+    return list(dict.fromkeys([*(sha256 for run in earlier for sha256 in run["data"]), *own]))
 
 
 def data_parts(data: Mapping[str, Any]) -> dict[str, str]:
@@ -75,15 +76,12 @@ def read_stages(words: Sequence[str] | None) -> list[Stage]:
     """Return the stages of `lineage=[...]`, in order; each word is a run folder, or a glob that one folder matches.
 
     `mntp:<glob>` names, of the folders that match, the one whose objective is mntp, trained on the stages before it.
-
     Raises `UserError` for what is no run, is not finished, has no adapter, or was itself trained on other stages than
     those named before it: its adapter is a change of weights that nobody would have.
     """
-    if isinstance(words, str):
-        raise UserError(f"lineage={words} must be a list of run folders: lineage=[{words}].")
     stages: list[Stage] = []
-    for word in words or ():
-        stages.append(_stage(_folder(word, stages), stages))
+    for word in _listed(words, "lineage"):
+        stages.append(_stage(word, stages, "lineage"))
     return stages
 
 
@@ -109,15 +107,13 @@ def _read_alike(
     config: Mapping[str, Any], key: str, words: Sequence[str] | None, alike: tuple[str, ...]
 ) -> list[Stage]:
     """The runs that `words` name, which agree with `config` in the keys `alike`."""
-    if isinstance(words, str):
-        raise UserError(f"{key}={words} must be a list of run folders: {key}=[{words}].")
     before = read_stages(config.get("lineage")) if words else []
-    runs = [_stage(_folder(word, before, key), before) for word in words or ()]
-    mine = _states(config)
+    runs = [_stage(word, before, key) for word in _listed(words, key)]
+    mine = _compared(config, alike)
     for run in runs:
-        theirs = _states(run.manifest["config"])
+        theirs = _compared(run.manifest["config"], alike)
         for name in sorted(mine.keys() | theirs.keys()):
-            if below(name, alike) and mine.get(name) != theirs.get(name):
+            if mine.get(name) != theirs.get(name):
                 raise UserError(
                     f"{key}: {run.folder} was trained with {name}={theirs.get(name)}, and here {name}="
                     f"{mine.get(name)}. Name runs that have the same, or change it here."
@@ -125,11 +121,15 @@ def _read_alike(
     return runs
 
 
-def _states(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that states and LoRA depend on."""
-    lora = config["lora"]
-    sizes = {f"lora.{key}": lora[key] for key in ("r", "alpha")}
-    return of_states(config) | sizes | {"lora.targets": sorted(lora["targets"])}
+def _compared(config: Mapping[str, Any], alike: tuple[str, ...]) -> dict[str, Any]:
+    keys = {**flat(dict(config)), "lora.targets": sorted(config["lora"]["targets"])}
+    return {key: value for key, value in keys.items() if below(key, alike) and key not in OF_HEADS}
+
+
+def _listed(words: Sequence[str] | None, key: str) -> Sequence[str]:
+    if isinstance(words, str):
+        raise UserError(f"{key}={words} must be a list of run folders: {key}=[{words}].")
+    return words or ()
 
 
 def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
@@ -137,12 +137,9 @@ def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
 
     Raises `UserError` where a stage is no longer the one that the run was trained on.
     """
-    if not words:
-        return []
-    facts = read_manifest(folder).get("lineage", [])
+    facts = read_manifest(folder).get("lineage", []) if words else []
     beside = folder.absolute().parents[2]
-    moved = [str(beside / fact["run"]) for fact in facts]
-    there = [word if _matches(word) else other for word, other in zip(words, moved, strict=True)]
+    there = [w if _matches(w) else str(beside / fact["run"]) for w, fact in zip(words or (), facts, strict=True)]
     stages = read_stages(there)
     for stage, fact in zip(stages, facts, strict=True):
         if stage.adapter_sha256 != fact["adapter_sha256"]:
@@ -157,12 +154,7 @@ def check_base(stages: Sequence[Stage], fingerprints: Mapping[str, str]) -> None
     """Refuse stages of another base. fingerprints: the facts `BASE` of the base at hand."""
     for stage in stages:
         for key, what in BASE.items():
-            if key not in stage.manifest:
-                raise UserError(
-                    f"The manifest of the stage {stage.folder} does not state the {what} ({key}): an older version of "
-                    "this program wrote it, so nothing shows that it is the same. Train that stage again."
-                )
-            if stage.manifest[key] != fingerprints[key]:
+            if stage.manifest.get(key) != fingerprints[key]:
                 raise UserError(
                     f"The stage {stage.folder} was trained on another {what} ({key}). Name stages of this base, "
                     f"or give model.path={stage.manifest['config']['model']['path']}."
@@ -170,7 +162,7 @@ def check_base(stages: Sequence[Stage], fingerprints: Mapping[str, str]) -> None
 
 
 def label(stages: Sequence[Stage], seed: int) -> str:
-    """Return `mntp-1a2b3c4d_simcse-5e6f7a8b`: objective and settings of each stage, for the names of run folders.
+    """Return `mntp-1a2b3c4d+simcse-5e6f7a8b`: objective and settings of each stage, for the names of run folders.
 
     The same for all seeds of a study whose stages have the seed of the run; another seed is named.
     """
@@ -182,7 +174,38 @@ def label(stages: Sequence[Stage], seed: int) -> str:
             settings["lora.start"] = [fact["run"].rpartition("/")[0] for fact in stage.manifest["start"]]
         other = stage.manifest["seed"]
         names.append(f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'.{other}'}")
-    return "_".join(names)
+    return "+".join(names)
+
+
+def _stage(word: str, before: Sequence[Stage], key: str) -> Stage:
+    """The run that a word names, which must have been trained on the stages before it."""
+    folder = _folder(word, before, key)
+    manifest = read_manifest(folder)
+    if manifest["status"] != "finished":
+        raise UserError(f"The stage {folder} is not finished. Give its train.py command again first.")
+    if not (folder / ADAPTER).is_file():
+        mixture = manifest["config"].get("adapter", {}).get("name", "lora") != "lora"
+        what = "is a mixture of experts, not one LoRA" if mixture else f"has no {ADAPTER}: it trained a head alone"
+        raise UserError(f"The stage {folder} {what}. Name a run of adapter=lora.")
+    if _adapters(manifest) != [stage.adapter_sha256 for stage in before]:
+        theirs, here = [fact["run"] for fact in manifest.get("lineage", [])], [stage.name for stage in before]
+        raise UserError(
+            f"The stage {folder} was trained on top of {', '.join(theirs) or 'the base alone'}, not of "
+            f"{', '.join(here) or 'the base alone'}. Name in lineage what it was trained on, in order, before it."
+        )
+    return Stage(folder, manifest, of_file(folder / ADAPTER))
+
+
+def _folder(word: str, before: Sequence[Stage], key: str) -> Path:
+    runs = _matches(word)
+    if len(runs) > 1 and OF_OBJECTIVE.match(word):
+        wanted = [stage.adapter_sha256 for stage in before]
+        runs = [folder for folder in runs if _adapters(read_manifest(folder)) == wanted] or runs
+    if len(runs) > 1:
+        raise UserError(f"{key}: {len(runs)} folders match {word} ({runs[0]}, {runs[1]}, ...). Name one run folder.")
+    if not runs:
+        raise UserError(f"{key}: there is no run folder {word}. Train that run first, or name another.")
+    return runs[0]
 
 
 def _matches(word: str) -> list[Path]:
@@ -196,40 +219,6 @@ def _matches(word: str) -> list[Path]:
     return [folder for folder in runs if read_manifest(folder)["config"]["objective"]["name"] == objective]
 
 
-def _folder(word: str, before: Sequence[Stage], key: str = "lineage") -> Path:
-    runs = _matches(word)
-    if len(runs) > 1 and OF_OBJECTIVE.match(word):
-        wanted = [stage.adapter_sha256 for stage in before]
-        runs = [folder for folder in runs if _adapters(read_manifest(folder)) == wanted] or runs
-    if len(runs) > 1:
-        raise UserError(f"{key}: {len(runs)} folders match {word} ({runs[0]}, {runs[1]}, ...). Name one run folder.")
-    if not runs:
-        raise UserError(f"{key}: there is no run folder {word}. Train that run first, or name another.")
-    return runs[0]
-
-
 def _adapters(manifest: Mapping[str, Any]) -> list[str]:
     """sha256 of the adapters of the stages that a run was trained on."""
     return [fact["adapter_sha256"] for fact in manifest.get("lineage", [])]
-
-
-def _stage(folder: Path, before: Sequence[Stage]) -> Stage:
-    manifest = read_manifest(folder)
-    if manifest["status"] != "finished":
-        raise UserError(
-            f"The stage {folder} is not finished (status {manifest['status']}). Give its train.py command again first."
-        )
-    if not (folder / ADAPTER).is_file():
-        if manifest["config"].get("adapter", {}).get("name", "lora") != "lora":
-            raise UserError(f"{folder} is a mixture of experts, not one LoRA. Name a run of adapter=lora.")
-        frozen = manifest["config"].get("backbone", {}).get("frozen")
-        mend = "It trained a head alone, so there is nothing to merge." if frozen else "Train it again."
-        raise UserError(f"The stage {folder} has no {ADAPTER}. {mend}")
-    if _adapters(manifest) != [stage.adapter_sha256 for stage in before]:
-        names = [fact["run"] for fact in manifest.get("lineage", [])]
-        raise UserError(
-            f"The stage {folder} was trained on top of {', '.join(names) or 'the base alone'}, not of "
-            f"{', '.join(stage.name for stage in before) or 'the base alone'}. Name in lineage what it was trained on, "
-            "in order, before it."
-        )
-    return Stage(folder, manifest, of_file(folder / ADAPTER))
