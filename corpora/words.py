@@ -6,7 +6,6 @@ from itertools import islice
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")  # a letter of a script without spaces is a word
 ASCII_WORD = re.compile(r"[a-z0-9]+")  # the same words, of ASCII text
-TERM = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 MARKS = rf"[^\w\s{UNSPACED}]*"
 SPACED = re.compile(rf"{MARKS}[{UNSPACED}]{MARKS}|[^\s{UNSPACED}]+")  # with the punctuation around it
 
@@ -15,11 +14,6 @@ def words_of(text: str) -> list[str]:
     """Return the words by which texts are compared: in lower case, without punctuation and underscores."""
     lower = text.lower()
     return (ASCII_WORD if lower.isascii() else WORD).findall(lower)
-
-
-def terms_of(text: str) -> list[str]:
-    """Return the words by which texts are searched: case folded, with the underscores of names."""
-    return TERM.findall(text.casefold())
 
 
 def spaced_words(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from cli.compose import CONF
-from cli.errors import UserError, nearest
+from cli.errors import UserError, nearest, reading
 from encoders.templates import SIDES
 from records.fingerprint import of_value
 
@@ -57,20 +57,19 @@ def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Ins
         raise UserError(f"There is no instructions={mode}. {nearest(str(mode), MODES)}")
     if mode != "table":
         return Instructions(mode)
-    raw = OmegaConf.to_container(OmegaConf.load(path))
-    if not isinstance(raw, dict) or set(raw) != {"default", "types", "tasks"}:
-        raise UserError(f"{path} must have the keys default, types and tasks.")
-    tasks, types = ({name: _sides(path, name, e) for name, e in raw[part].items()} for part in ("tasks", "types"))
-    return Instructions(mode, {"tasks": tasks, "types": types, "default": _sides(path, "default", raw["default"])})
+    with reading(path, "It has the keys default, types and tasks; an entry is a sentence, or has query and document."):
+        raw: Any = OmegaConf.to_container(OmegaConf.load(path))
+        tasks, types = ({name: _sides(entry) for name, entry in raw[part].items()} for part in ("tasks", "types"))
+        return Instructions(mode, {"tasks": tasks, "types": types, "default": _sides(raw["default"])})
 
 
-def _sides(path: Path, name: Any, entry: Any) -> Sides:
+def _sides(entry: str | Sides) -> Sides:
     """A bare sentence is the query's; documents then get none."""
     if isinstance(entry, str):
         return {"query": entry, "document": ""}
-    if isinstance(entry, dict) and entry and set(entry) <= set(SIDES):
-        return {side: str(entry.get(side) or "") for side in SIDES}
-    raise UserError(f"{path}: the entry {name} must be a sentence, or have the keys query and document.")
+    if not set(entry) <= set(SIDES):
+        raise ValueError(f"an entry has the keys {', '.join(entry)}")
+    return {side: str(entry.get(side) or "") for side in SIDES}
 
 
 def _from_mteb(metadata: Any, side: str) -> str:

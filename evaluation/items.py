@@ -5,25 +5,17 @@
 """
 
 import json
-import math
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from corpora.words import spaced_words, terms_of, word_count
-from evaluation.tasks.task_data import joined
 from records.atomic import write_text
 
 # Main score of a retrieval task -> the name of the same measure for one query in pytrec_eval, mteb's library for it.
 MEASURE = re.compile(r"(ndcg|map|recall|precision|hit_rate)_at_(\d+)")
 TREC = {"ndcg": "ndcg_cut", "map": "map_cut", "recall": "recall", "precision": "P", "hit_rate": "success"}
 Item = dict[str, Any]
-
-FEATURES = ("query_words", "query_names", "document_words", "overlap")
-OUTSIDE = "\"'`.,;:!?()[]{}<>*"  # punctuation around a word, which is no part of it
-JOINED = re.compile(r"\d|_|\w\.\w\w|\w\(\w")  # a digit, or parts joined: np.mean, f(x), but not e.g.
 
 
 def write_items(folder: Path, task: Any) -> None:
@@ -38,7 +30,6 @@ def write_items(folder: Path, task: Any) -> None:
     * kind "spearman" or "average_precision", `predicted` (cosine similarity) and `truth` (grade, label) of each pair:
       the score is no mean of items. For max_ap it is the average precision of the cosine, cosine_ap.
 
-    A query's entry also has `features` of its text and of its relevant documents (`text_features`).
     Nothing is written where the task has no items of these kinds, or mteb saved no predictions.
     """
     path = folder / task.prediction_file_name
@@ -83,23 +74,7 @@ def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any) -> It
     by_query = pytrec_eval.RelevanceEvaluator(judged, {measure.replace(f"_{at}", f".{at}")}).evaluate(predicted)
     values = {query: by_query[query][measure] for query in sorted(by_query)}
     about = {"statistic": task.metadata.main_score, "kind": "mean"}
-    return {**about, "ids": list(values), "values": list(values.values()), **_features(data, judged, list(values))}
-
-
-def _features(data: Any, judged: dict[str, dict[str, int]], asked: list[str]) -> Item:
-    """Return {"features": ...} of the queries in the order of `asked`; nothing where they or the documents are no
-    texts."""
-    relevant = {query: [doc for doc, grade in judged[query].items() if grade > 0] for query in asked}
-    wanted = {doc for docs in relevant.values() for doc in docs}
-    texts = {}
-    for name, kept in (("queries", set(asked)), ("corpus", wanted)):
-        places = [k for k, key in enumerate(data[name]["id"]) if key in kept]
-        rows = data[name].select(places)  # of a corpus of millions a few
-        if not all(isinstance(row.get("text"), str) for row in rows):
-            return {}
-        texts[name] = {row["id"]: joined({"title": row.get("title"), "text": row["text"]}) for row in rows}
-    relevant = {query: [doc for doc in docs if doc in texts["corpus"]] for query, docs in relevant.items()}
-    return {"features": text_features(texts["queries"], texts["corpus"], relevant)}
+    return {**about, "ids": list(values), "values": list(values.values())}
 
 
 def _pairs(task: Any, predicted: dict[str, list[float]], data: Any) -> Item:
@@ -129,40 +104,3 @@ def _summaries(task: Any, predicted: dict[str, list[list[float]]], data: Any) ->
     values = [float(spearmanr(*row).statistic) for row in zip(grades, cosines, strict=True)]
     ids = [str(k) for k, _ in zip(varied, values, strict=True)]
     return {"statistic": "cosine_spearman", "kind": "mean", "ids": ids, "values": values}
-
-
-def text_features(
-    queries: Mapping[str, str], documents: Mapping[str, str], relevant: Mapping[str, Sequence[str]]
-) -> dict[str, list[float | None]]:
-    """Return feature -> one value per query of `relevant`, in its order: a mean over its documents, None without any.
-
-    queries, documents: id -> text; relevant: query -> ids of its relevant documents.
-
-    * query_words, document_words: words between spaces (`spaced_words`);
-    * query_names: share of the query's words that look like a name (`is_name`);
-    * overlap: share of the query's terms that stand in the document, each weighted by its BM25 idf over the relevant
-      documents (Robertson and Zaragoza 2009, section 3.1, plus one as Lucene has it), so that "the" counts for little.
-    """
-    terms = {key: set(terms_of(text)) for key, text in documents.items()}
-    frequency = Counter(term for of_document in terms.values() for term in of_document)
-    rows: list[tuple[float | None, ...]] = []
-    for query, keys in relevant.items():
-        words, asked = spaced_words(queries[query]), set(terms_of(queries[query]))
-        idf = {t: math.log1p((len(terms) - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in sorted(asked)}
-        shared = [math.fsum(idf[t] for t in asked & terms[key]) / math.fsum(idf.values()) for key in keys if idf]
-        names = sum(is_name(word, k == 0) for k, word in enumerate(words))
-        lengths = [word_count(documents[key]) for key in keys]
-        rows.append((len(words), names / max(1, len(words)), _mean(lengths), _mean(shared)))
-    return {name: [row[k] for row in rows] for k, name in enumerate(FEATURES)}
-
-
-def is_name(word: str, first: bool = False) -> bool:
-    """Tell whether a word looks like a name or an identifier: it holds a digit, an underscore, joined parts
-    (`np.mean`, `f(x)`) or a capital after its first letter, or begins with a capital and is not the `first` word."""
-    bare = word.strip(OUTSIDE)
-    capital = bare[1:] != bare[1:].lower() or (len(bare) > 1 and bare[0].isupper() and not first)
-    return capital or bool(JOINED.search(bare))
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(math.fsum(values) / len(values), 6) if values else None

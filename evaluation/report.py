@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.results import left_out
 from evaluation.scoring import Outcome
 from evaluation.tasks.task_data import TYPES
 
@@ -23,18 +22,13 @@ def score_table(outcomes: Sequence[Outcome]) -> str:
 
 
 def task_notes(tasks: Sequence[Any]) -> list[str]:
-    """Say what the files of a task lack, which split a score is of where that is not test, over what it is a mean."""
-    notes, others = [], []
+    """Say which split a score is of where that is not test, and over what it is a mean."""
+    others = []
     for task in tasks:
         name, splits, subsets = task.metadata.name, " and ".join(task.eval_splits), len(task.hf_subsets)
-        counts = ", ".join(f"{count} {what}" for what, count in left_out(task).items())
-        if counts:
-            notes.append(f"{name} left out what is missing or empty in its files: {counts}.")
         if splits != "test" or subsets > 1:
             others.append(f"{name} ({splits}{f', {subsets} subsets' if subsets > 1 else ''})")
-    if others:
-        notes.append(f"Not of the split test and one subset alone: {', '.join(others)}; of several, the mean.")
-    return notes
+    return [f"Not of the split test and one subset alone: {', '.join(others)}; of several, the mean."] * bool(others)
 
 
 def type_means(outcome: Outcome) -> dict[str, float]:

@@ -9,13 +9,14 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
 from evaluation.candidates import Candidate
 from evaluation.instructions import Instructions, read_instructions
-from records.atomic import write_json, write_text
+from records.atomic import write_json
 from records.fingerprint import of_value
 from records.lock import alone_in
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
@@ -63,11 +64,8 @@ def finished(folder: Path, task: Any, record: dict[str, Any] | None = None) -> b
     if not path.is_file():
         return False
     result, written = _read(path), (record or {}).get("scores", {}).get(task.metadata.name)
-    if (
-        result is None
-        or result.get("dataset_revision") != task.metadata.revision
-        or written not in (None, of_value(result["scores"]))  # older records do not say
-    ):
+    changed = result is None or written not in (None, of_value(result["scores"]))
+    if result is None or changed or result.get("dataset_revision") != task.metadata.revision:
         path.unlink()
         return False
     subsets = [{entry["hf_subset"] for entry in result["scores"].get(split, ())} for split in task.eval_splits]
@@ -110,56 +108,37 @@ def digest(folder: Path, task: Any) -> str:
 
 
 def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
-    """Add type, main score and source of `tasks`, and what their files lack, to <results>/tasks.json."""
+    """Add type, main score and source of `tasks` to <results>/tasks.json."""
+    path = results / "tasks.json"
     with alone_in(results, wait=True):  # another command may add its own
-        _describe(results / "tasks.json", tasks)
+        known = read_object(path) or {}
+        for meta in (task.metadata for task in tasks):
+            source = meta.description if meta.dataset["path"].startswith("local/") else meta.dataset["path"]
+            known[meta.name] = {"type": meta.type, "main_score": meta.main_score, "source": source}
+        write_json(path, dict(sorted(known.items())))
 
 
-def _describe(path: Path, tasks: Iterable[Any]) -> None:
-    known = (read_object(path) or {}) if path.is_file() else {}
-    for task in tasks:
-        meta = task.metadata
-        source = meta.description if meta.dataset["path"].startswith("local/") else meta.dataset["path"]
-        known[meta.name] = {"type": meta.type, "main_score": meta.main_score, "source": source}
-        if left_out(task):
-            known[meta.name]["left_out"] = left_out(task)
-    write_json(path, dict(sorted(known.items())))
-
-
-def left_out(task: Any) -> dict[str, int]:
-    """Return what was left out of the files of a task of ours: what -> how many; {} for mteb's own."""
-    return dict(getattr(task, "left_out", None) or {})
-
-
-def drop_cut_lines(folder: Path) -> None:
-    """Drop lines of mteb's run_settings.jsonl that a kill left half-written; mteb would stumble over them."""
+def drop_cut_settings(folder: Path) -> None:
+    """Remove mteb's run_settings.jsonl where a kill left a line half-written; mteb would stumble over it."""
     path = folder / "run_settings.jsonl"
     if path.is_file():
-        with alone_in(folder, wait=True):  # another command may be adding its own
-            lines = path.read_text(encoding="utf-8").splitlines()
-            whole = [line for line in lines if _parsed(line) is not None]
-            if whole != lines:
-                write_text(path, "".join(f"{line}\n" for line in whole))
+        with alone_in(folder, wait=True):  # another command may be adding its own line
+            try:
+                for line in path.read_text(encoding="utf-8").splitlines():
+                    json.loads(line)
+            except ValueError:
+                path.unlink()
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """The TaskResult in `path`; None where it is no whole one."""
     result = read_object(path)
-    scores = (result or {}).get("scores")
-    return result if isinstance(scores, dict) and all(isinstance(v, list) for v in scores.values()) else None
+    return result if isinstance((result or {}).get("scores"), dict) else None
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
     """Return the JSON object in `path`; None where there is none, or a broken one."""
-    try:
-        return _parsed(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+    with suppress(OSError, ValueError):
+        value = json.loads(path.read_text(encoding="utf-8"))
+        return value if isinstance(value, dict) else None
+    return None

@@ -19,7 +19,7 @@ from evaluation.instructions import Instructions
 from evaluation.overlap import Counts, overlap_of
 from records.lock import alone_in
 
-BY_NAME = ("inputs", "tasks", "left_out", "scores", "overlap")  # parts of the record that grow with the tasks
+BY_NAME = ("inputs", "tasks", "scores", "overlap")  # parts of the record that grow with the tasks
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Scoring:
         self.predictions = (
             candidate.results / "predictions" / meta.model_name_as_path() / revision if options.predictions else None
         )
-        results.drop_cut_lines(self.folder)
+        results.drop_cut_settings(self.folder)
         self.overlap = overlap_of(candidate, options.overlap)
         before = results.written_record(self.folder)
         self.record: dict[str, Any] = {
@@ -155,9 +155,8 @@ class Scoring:
             for part in BY_NAME:
                 record[part] = {**others.get(part, {}), **record[part]}
             record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(self.folder, task)
-            for part, fact in (("left_out", results.left_out(task)), ("overlap", counted)):
-                record[part].pop(name, None)
-                record[part] |= {name: fact} if fact else {}
+            record["overlap"].pop(name, None)
+            record["overlap"] |= {name: counted} if counted else {}
             results.write_manifest(self.folder, self.candidate, record)
 
 

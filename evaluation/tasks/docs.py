@@ -20,6 +20,7 @@ from records.fingerprint import of_files, of_value
 RULES = (
     *("corpora.cleaning", "corpora.docstrings", "corpora.near_copies", "corpora.subpackages", "corpora.words"),
     *("evaluation.tasks.docs_documents", "evaluation.tasks.docs_graded", "evaluation.tasks.docs"),
+    "evaluation.tasks.task_data",
 )
 
 

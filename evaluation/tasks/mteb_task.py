@@ -28,7 +28,7 @@ def mteb_task(data: TaskData) -> Any:
             self.dataset = _dataset(data)
             self.data_loaded = True
 
-    members = {"metadata": metadata, "load_data": load_data, "__doc__": data.source, "left_out": data.left_out}
+    members = {"metadata": metadata, "load_data": load_data, "__doc__": data.source}
     return type(data.name, (_base(data.type),), members | data.settings)()
 
 

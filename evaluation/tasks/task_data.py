@@ -28,7 +28,6 @@ class TaskData:
     content: dict[str, Any]
     prompt: str | dict[str, str] | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)  # what its files lack or hold empty -> how many
 
     @property
     def sha256(self) -> str:

@@ -113,7 +113,7 @@ def test_an_unfinished_run_is_skipped_by_name_among_several(tmp_path: Path, caps
     ("changes", "message"),
     [
         ({"status": "running"}, "is not finished"),
-        ({"manifest_version": 99}, "version 99"),
+        ({"manifest_version": 99}, "is not of version"),
         ({"config": None, "status": "nan"}, "status nan"),
     ],
 )

@@ -1,6 +1,5 @@
 """Folders of tasks: all seven types give mteb's scores; malformed files are named with line and column."""
 
-import gzip
 import json
 from pathlib import Path
 
@@ -62,32 +61,20 @@ BROKEN = [
     ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b"}', "line 1: the column 'score' is missing"),
     ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n{oops', "line 2 is not JSON"),
     ("Graded/test.jsonl", '{"sentence1": " ", "sentence2": "b", "score": 1}', "'sentence1' is an empty text"),
-    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": NaN}', "'score' must be a number"),
-    ("Graded/test.jsonl", "[1]", "line 1 is not a JSON object"),
+    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": "1"}', "'score' must be a whole number or a"),
     ("Graded/test.jsonl", "", "is empty"),
-    ("Pairs/test.jsonl", '{"sentence1": "a", "sentence2": "b", "labels": 2}', "'labels' must be 0 or 1"),
-    ("Pairs/test.jsonl", '{"sentence1": "a", "sentence2": "b", "labels": 1}', "pairs of one label only"),
+    ("Pairs/test.jsonl", '{"sentence1": "a", "sentence2": "b", "labels": 1}', "one value of labels alone"),
     ("Classes/test.jsonl", '{"text": "a", "label": "unheard"}', "label 'unheard' does not occur in train.jsonl"),
-    ("Clusters/test.jsonl", '{"sentences": "a", "labels": "x"}', "one label only"),
     ("Ranked/test.jsonl", '{"query": "a", "positive": "b", "negative": ["c"]}', "'positive' must be a list"),
     ("Ranked/test.jsonl", '{"query": "a", "positive": ["b"], "negative": []}', "both a positive and a negative"),
-    ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: the document 'nowhere'"),
-    ("Asked/qrels/test.tsv", "q0\td0\t1\nq0\td0\t0\n", "line 2: query 'q0' and document 'd0' have another score"),
+    ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: its query or document"),
     ("Asked/qrels/test.tsv", "q0 d0 1\n", "line 1: needs query-id, corpus-id"),
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
-    ("Asked/corpus.jsonl", '{"_id": "d0", "text": ""}', "the document 'd0' is missing or empty"),
     ("Summaries/test.jsonl", UNEQUAL, "equal length"),
     ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
     ("Asked/task.json", '{"type": "Retrieval"}', "the key 'name' is missing"),
     ("Asked/task.json", "{\n{", "task.json, line 2: not valid JSON"),
     ("Asked/task.json", '{"name": "Pairs", "type": "Retrieval"}', "call themselves 'Pairs'"),
-    ("Graded/task.json", '{"name": "Graded", "type": "STS", "min_score": 5}', "min_score and max_score"),
-    ("Graded/task.json", '{"name": "Graded", "type": "STS", "min_score": NaN}', "min_score and max_score"),
-    ("Graded/task.json", '{"name": "Graded", "type": "STS", "main_score": 5}', "main_score must be the name"),
-    ("Graded/task.json", '{"name": "Graded", "type": "STS", "prompt": {"passage": "x"}}', "prompt must be a sentence"),
-    ("Graded/task.json", '{"name": "manifest", "type": "STS"}', "the name 'manifest' becomes that of a file"),
-    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}', "one score alone"),
-    ("Summaries/test.jsonl", UNEQUAL.replace("[1, 2]", "[1]"), "no record whose relevance varies"),
 ]  # fmt: skip
 
 
@@ -114,7 +101,7 @@ def collection(folder: Path, documents: int) -> Path:
     return place
 
 
-def test_judgements_of_what_is_not_there_are_counted(folder: Path, candidate) -> None:
+def test_judgements_of_what_is_not_there_are_left_out_and_counted(folder: Path, capsys) -> None:
     place = collection(folder, 500)
     (clean,) = folder_tasks(folder, ["Large"])
     with (place / "corpus.jsonl").open("a") as lines:
@@ -124,20 +111,15 @@ def test_judgements_of_what_is_not_there_are_counted(folder: Path, candidate) ->
     with (place / "qrels" / "test.tsv").open("a") as lines:
         lines.write("\nq0\tempty\t1\nq1\tnowhere\t1\nnobody\td1\t1\nlost\tnowhere\t1\nlost\td3\t0\n")
     (data,) = folder_tasks(folder, ["Large"])
-    assert data.left_out == {"documents": 1, "judgements": 4, "judged queries": 1}
     assert data.content == clean.content
-    run = candidate()
-    outcome = score(run, [mteb_task(data)], Options())
-    manifest = json.loads((outcome.folder / "run" / "manifest.json").read_text())
-    assert manifest["evaluation"]["left_out"] == {"Large": data.left_out}
-    assert json.loads((run.results / "tasks.json").read_text())["Large"]["left_out"] == data.left_out
+    assert "Large: 4 judgements of queries or documents that are missing or empty left out" in capsys.readouterr().out
 
 
 def test_a_collection_that_lacks_more_than_one_in_a_hundred_is_refused(folder: Path) -> None:
     place = collection(folder, 500)
     with (place / "qrels" / "test.tsv").open("a") as lines:
         lines.write("\n" + "\n".join(f"q{i}\tgone{i}\t1" for i in range(6)))
-    with pytest.raises(UserError, match=r"test\.tsv, line 502: the document 'gone0' is missing .* in 6 of 506 lines"):
+    with pytest.raises(UserError, match=r"test\.tsv, line 502: .* missing or empty, as in 6 of 506 lines"):
         folder_tasks(folder, ["Large"])
 
 
@@ -147,16 +129,6 @@ def test_a_document_that_is_there_twice_is_refused(folder: Path) -> None:
         lines.write('\n{"_id": "d7", "text": "another text"}')
     with pytest.raises(UserError, match=r"corpus\.jsonl: the _id 'd7' is there twice"):
         folder_tasks(folder, ["Large"])
-
-
-@pytest.mark.parametrize(
-    "content", [b"q0\td0\t1\n\xff\xfe", gzip.compress(b"q0\td0\t1\n" * 99)[:40]], ids=["bytes", "packed"]
-)
-@pytest.mark.parametrize("file", ["Asked/qrels/test.tsv", "Asked/queries.jsonl", "Asked/task.json"])
-def test_a_file_that_is_no_text_is_named(folder: Path, file: str, content: bytes) -> None:
-    (folder / file).write_bytes(content)
-    with pytest.raises(UserError, match=f"{Path(file).name}"):
-        folder_tasks(folder)
 
 
 def test_an_absent_file_is_named(folder: Path) -> None:

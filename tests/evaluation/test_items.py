@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
-from evaluation.items import text_features
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
@@ -95,19 +94,3 @@ def test_saving_predictions_changes_no_score(scored: Outcome, folder: Path, cand
     assert plain.scores == scored.scores
     assert not any(task.data_loaded for task in tasks)
     assert not (tmp_path / "plain" / "predictions").exists()
-
-
-def test_features_of_queries_are_counted_by_hand(scored: Outcome) -> None:
-    features = entry(scored, "Asked")["features"]
-    assert features["query_words"] == [2, 1, 2, 1, 1]
-    assert len(entry(scored, "Ranked")["features"]["overlap"]) == len(entry(scored, "Ranked")["ids"])
-    queries = {"a": "Compute the np.mean of X_1 and NumPy", "b": "the cat", "c": "cat"}
-    documents = {"1": "the mean of NumPy", "2": "the cat sat", "3": "the rest"}
-    found = text_features(queries, documents, {"a": ["1", "2"], "b": ["2"], "c": []})
-    assert found["query_words"] == [7, 2, 1]
-    assert found["query_names"] == pytest.approx([3 / 7, 0, 0])  # np.mean, X_1, NumPy; the first word may be capital
-    assert found["document_words"] == [3.5, 3, None]
-    once, never, always = (np.log(1 + (3 - n + 0.5) / (n + 0.5)) for n in (1, 0, 3))
-    whole = always + 3 * once + 4 * never  # the; mean of numpy; compute np x_1 and
-    shares = ((always + 3 * once) / whole + always / whole) / 2
-    assert found["overlap"] == [pytest.approx(shares, abs=1e-6), 1.0, None]
