@@ -24,7 +24,7 @@ MAY_BE_EMPTY = ("data.packages", "data.development")
 WHERE_NULL = {
     **dict.fromkeys(("data.instruction", "data.revision", "logging.wandb", "pooler.statistics"), "text"),
     **dict.fromkeys(("objective.mask_token", "tasks_dir", "foreign", "results", "out"), "text"),
-    **dict.fromkeys(("word_level.conll", "logging.logger"), "text"),
+    **dict.fromkeys(("word_level.conll"), "text"),
     **dict.fromkeys((f"launcher.{key}" for key in ("partition", "account", "qos", "constraint")), "text"),
     **dict.fromkeys(("generator", "source", "task"), "text"),
     **dict.fromkeys(("axes", "lora.start", "objective.domains", "lora.targets", "benchmark.tasks"), "texts"),

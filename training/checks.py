@@ -36,7 +36,6 @@ from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder
 from training.batches import query_side
 from training.frozen_states import check_frozen
-from training.loop import logger_class
 from training.lora_start import COMBINE, check_start
 from training.manifest_facts import check_same
 from training.objectives.objective import Pretraining, objective_class
@@ -53,7 +52,6 @@ LIMITS = {
     "trainer.chunk_size": Limit(1, "token_budget alone"),
     "trainer.checkpoint_every": Limit(0),
     "trainer.validate_every": Limit(0),
-    "trainer.average": real(1e-6, "the last weights", largest=1),
     "trainer.devices": Limit(1),
     "trainer.num_nodes": Limit(1),
     **LAUNCHER,
@@ -81,7 +79,7 @@ WORDS = {
     "lora.combine": COMBINE,
     "adapter.name": tuple(options("adapter")),
     **LAUNCHER_WORDS,
-    "trainer.progress": (True, False, "lines", "json"),
+    "trainer.progress": (True, False, "lines"),
     **dict.fromkeys(("resume", "logging.csv", "logging.tensorboard"), SWITCH),
     "check": SWITCH,
 }
@@ -188,8 +186,6 @@ def _check_trainer(config: Config, zero_steps: bool, contrastive: bool) -> None:
         )
     if config["logging"]["wandb"] and not find_spec("wandb"):
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
-    if config["logging"]["logger"]:
-        logger_class(config["logging"]["logger"])
 
 
 def _check_shared_out(devices: int, quantise: str | None, contrastive: bool) -> None:

@@ -52,17 +52,6 @@ def refuse_state(named: Iterable[tuple[str, Tensor]], optimizer: Any, step: int)
         raise UserError(f"Step {step} left {name or 'a number of another process'} not finite. {TRY} {NEXT}")
 
 
-def refuse_checkpoint(checkpoint: Mapping[str, Any]) -> None:
-    """Raise `UserError` for a checkpoint whose weights or moments are not finite: every step from it would fail."""
-    states = [state for optimizer in checkpoint["optimizer_states"] for state in optimizer["state"].values()]
-    name = first_not_finite([*checkpoint["state_dict"].items(), *_moments(states)])
-    if name:
-        raise UserError(
-            f"The checkpoint holds numbers that are not finite ({name}), so training cannot go on from it. "
-            "Delete it to start anew."
-        )
-
-
 def first_not_finite(named: Iterable[tuple[str, Any]]) -> str:
     """The name of the first tensor that holds NaN or infinity; "" where all numbers are finite."""
     tensors = [(name, tensor.detach()) for name, tensor in named if isinstance(tensor, Tensor) and tensor.numel()]

@@ -1,18 +1,15 @@
 """One true batch of any size: chunked forward passes, one loss over all texts, gradients equal to the full batch's."""
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from encoders.attention.switch import is_unpadded
-from encoders.chunking import by_token_budget, hand_back, unless_out_of_memory
+from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
-from encoders.fast.dropout import Window, drawn_as
 from encoders.tokens import TextTokenizer, Tokens
 from records.streams import stream_seed
 
@@ -36,22 +33,15 @@ class ChunkPlan:
     even: bool = False
 
 
-T = TypeVar("T")
-Piece = tuple[list[int], Window | None]  # rows of a chunk that are run by themselves, and their place in it
-
-
 class LargeBatch:
     """Embeds the distinct texts of a global batch and sends the loss's gradient back through all of them.
 
     Chunks are dealt out over the processes, each of which then holds all vectors and computes the same loss. The
     dropout of a chunk is drawn from (seed, step, chunk) alone: the second pass of GradCache replays the first.
-    back_off: how often memory ran out. Once: the graph of one chunk at a time is kept; n times: chunks are run in
-    2^(n-1) pieces, each under its part of the chunk's masks.
     """
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, plan: ChunkPlan, seed: int) -> None:
         self.encoder, self.tokenizer, self.plan, self.seed = encoder, tokenizer, plan, seed
-        self.back_off = 0
 
     def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
         """The rows of each forward pass, those of all processes."""
@@ -67,60 +57,15 @@ class LargeBatch:
         return self._kept(rows, chunks, of_rank)
 
     def _kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
-        if self.back_off > 1:
-            return set()
         mine = range(of_rank, len(chunks), world_size())
         kept: set[int] = set()
         tokens = 0
         for k in reversed(mine):
             tokens += sum(len(rows[i]) for i in chunks[k])
-            if kept and (self.back_off or (self.plan.gradcache and tokens > self.plan.graph_tokens)):
+            if kept and self.plan.gradcache and tokens > self.plan.graph_tokens:
                 break
             kept.add(k)
         return kept
-
-    def pieces(self, rows: Sequence[Tokens], chunk: list[int]) -> Iterator[Piece]:
-        """Yield the parts in which a chunk is run: the whole one, until memory ran out twice."""
-        count = min(len(chunk), 2 ** max(0, self.back_off - 1))
-        if count == 1:
-            yield chunk, None
-            return
-        padded, lengths = not is_unpadded(self.encoder.backbone), [len(rows[i]) for i in chunk]
-        for n in range(count):
-            first, last = (len(chunk) * end // count for end in (n, n + 1))
-            if padded:
-                width, span = max(lengths), max(lengths[first:last])
-                columns = slice(width - span, width) if self.tokenizer.padding_side == "left" else slice(0, span)
-                yield chunk[first:last], Window((len(chunk), width), (slice(first, last), columns))
-            else:
-                tokens = slice(sum(lengths[:first]), sum(lengths[:last]))
-                yield chunk[first:last], Window((1, sum(lengths)), (slice(0, 1), tokens))
-
-    def within_memory(self, rows: Sequence[Tokens], attempt: Callable[[], T], shared: bool = True) -> T:
-        """Return `attempt()`, made again from the gradients before it, in smaller parts, until it fits into memory.
-
-        shared: several processes make it together, so `attempt` goes through `in_all_or_none` up to each of its sums
-        over them; all of them then go on in the same parts. Raises `UserError` where a single text does not fit. With
-        a base that is shared out (`ChunkPlan.even`) a process that runs out leaves the others within a layer: its error
-        ends the run.
-        """
-        if self.plan.even:
-            return attempt()
-        before = [(p, None if p.grad is None else p.grad.clone()) for p in self.encoder.parameters() if p.requires_grad]
-        while (result := unless_out_of_memory(attempt)) is None:
-            for p, gradient in before:
-                p.grad = None if gradient is None else gradient.clone()
-            if shared:  # one of them may have gone further by itself, on held-out texts
-                self.back_off = round(largest_of_all(self.back_off, next(self.encoder.parameters()).device))
-            chunks = self.chunks(rows)
-            largest = max((len(texts) for c in chunks for texts, _ in self.pieces(rows, c)), default=1)
-            self.back_off += 1
-            hand_back(largest if self.back_off > 1 else 2, max(map(len, rows)))
-            count = 2 ** (self.back_off - 1)
-            how = f"chunks in {count} pieces" if count > 1 else "the graph of one chunk at a time"
-            if rank() == 0 or not shared:
-                print(f"Out of memory on {len(rows)} texts; going on with {how}.", file=sys.stderr, flush=True)
-        return result[0]
 
     def work(self, rows: Sequence[Tokens]) -> tuple[list[list[int]], list[list[int]]]:
         """Lengths of the texts of every chunk, as they are run, of all processes; and of those that GradCache spares.
@@ -139,9 +84,6 @@ class LargeBatch:
 
         Returns the loss. With several processes the gradients are summed over them here.
         """
-        return self.within_memory(rows, lambda: self._backward(rows, loss_of, step))
-
-    def _backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
         chunks, self.encoder.texts_of_step = self.chunks(rows), len(rows)
         mine = range(rank(), len(chunks), world_size())
         keeps = self.kept(rows, chunks, rank())
@@ -149,53 +91,36 @@ class LargeBatch:
         device = next(self.encoder.parameters()).device
         kept: dict[int, Tensor] = {}
 
-        def forward() -> Tensor:
-            vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
-            with torch.no_grad():
-                for _ in range(spare):
-                    self._spare_pass(rows)
-            for k in mine:
-                for texts, window in self.pieces(rows, chunks[k]):
-                    with torch.set_grad_enabled(k in keeps), drawn_as(window):
-                        out = self._run(rows, texts, step, k)
-                    vectors[texts] = out.detach()
-                if k in keeps:
-                    kept[k] = out
-            return vectors
-
-        vectors = self._together(forward, device)
+        vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
+        with torch.no_grad():
+            for _ in range(spare):
+                self._spare_pass(rows)
+        for k in mine:
+            with torch.set_grad_enabled(k in keeps):
+                out = self._run(rows, chunks[k], step, k)
+            vectors[chunks[k]] = out.detach()
+            if k in keeps:
+                kept[k] = out
         if world_size() > 1:
             dist.all_reduce(vectors)
         vectors.requires_grad_(True)
 
-        def backward() -> Tensor:
-            loss = loss_of(vectors)
-            (gradient,) = torch.autograd.grad(loss, vectors)
-            for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
-                for texts, window in self.pieces(rows, chunks[k]):
-                    with drawn_as(window):  # the backward pass too: checkpointing runs the forward pass in it
-                        out = kept.pop(k) if k in kept else self._run(rows, texts, step, k)
-                        out.backward(gradient[texts])
-            for _ in range(spare):
-                out = self._spare_pass(rows)
-                out.backward(torch.zeros_like(out))
-            return loss.detach()
-
-        loss = self._together(backward, device)
+        loss = loss_of(vectors)
+        (gradient,) = torch.autograd.grad(loss, vectors)
+        for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
+            out = kept.pop(k) if k in kept else self._run(rows, chunks[k], step, k)
+            out.backward(gradient[chunks[k]])
+        for _ in range(spare):
+            out = self._spare_pass(rows)
+            out.backward(torch.zeros_like(out))
         self.sum_gradients()
-        return loss
-
-    def _together(self, compute: Callable[[], T], device: torch.device) -> T:
-        return compute() if self.plan.even else in_all_or_none(compute, device)
+        return loss.detach()
 
     def _spare(self, rows: Sequence[Tokens], chunks: Sequence[list[int]]) -> int:
         """Passes that this process makes so that it makes as many as the others; they add zero to each gradient."""
         if not self.plan.even:
             return 0
-        size = world_size()
-        of_process = [
-            sum(1 for k in range(r, len(chunks), size) for _ in self.pieces(rows, chunks[k])) for r in range(size)
-        ]
+        of_process = [len(range(r, len(chunks), world_size())) for r in range(world_size())]
         return max(of_process) - of_process[rank()]
 
     def _spare_pass(self, rows: Sequence[Tokens]) -> Tensor:
@@ -211,16 +136,10 @@ class LargeBatch:
         """[N, E] vectors in the order of `rows`, without gradient; under the dropout of `step`; None: without any."""
         training = self.encoder.training
         self.encoder.train(step is not None)
-        vectors = self.within_memory(rows, lambda: self._vectors(rows, step or 0), shared=False)
-        self.encoder.train(training)
-        return vectors
-
-    def _vectors(self, rows: Sequence[Tokens], step: int) -> Tensor:
         vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim)
         for k, chunk in enumerate(self.chunks(rows)):
-            for texts, window in self.pieces(rows, chunk):
-                with drawn_as(window):
-                    vectors[texts] = self._run(rows, texts, step, k).cpu()
+            vectors[chunk] = self._run(rows, chunk, step or 0, k).cpu()
+        self.encoder.train(training)
         return vectors
 
     def seed_chunk(self, step: int, number: int) -> None:
@@ -236,15 +155,11 @@ class LargeBatch:
         """One all-reduce of all trainable gradients, flattened (LoRA and head are small)."""
         if world_size() == 1 or not self.plan.sync:
             return
-
-        def flattened() -> tuple[list[Tensor], Tensor]:
-            trainable = [p for p in self.encoder.parameters() if p.requires_grad]
-            for p in trainable:
-                p.grad = torch.zeros_like(p) if p.grad is None else p.grad
-            grads = [p.grad for p in trainable if p.grad is not None]
-            return grads, torch.cat([g.flatten() for g in grads])
-
-        grads, flat = self._together(flattened, next(self.encoder.parameters()).device)
+        trainable = [p for p in self.encoder.parameters() if p.requires_grad]
+        for p in trainable:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+        grads = [p.grad for p in trainable if p.grad is not None]
+        flat = torch.cat([g.flatten() for g in grads])
         dist.all_reduce(flat)
         for g, part in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
             g.copy_(part.view_as(g))
@@ -267,16 +182,3 @@ def largest_of_all(number: float, device: torch.device) -> float:
     shared = torch.tensor(float(number), device=device)
     dist.all_reduce(shared, op=dist.ReduceOp.MAX)
     return shared.item()
-
-
-def in_all_or_none(compute: Callable[[], T], device: torch.device) -> T:
-    """Return `compute()`. Raises `torch.OutOfMemoryError` in every process where memory ran out in any of them.
-
-    Otherwise those with memory would wait in their next sum over all processes for one that does not come.
-    """
-    if world_size() == 1:
-        return compute()
-    result = unless_out_of_memory(compute)
-    if largest_of_all(result is None, device) or result is None:
-        raise torch.OutOfMemoryError("Memory ran out in one of the processes.")
-    return result[0]

@@ -1,16 +1,12 @@
 """Lightning runs the steps: progress, logs, checkpoints, several processes."""
 
-import json
 import os
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from math import isfinite
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import pytorch_lightning as pl
@@ -23,9 +19,9 @@ from pytorch_lightning.strategies import DDPStrategy
 
 from cli.errors import UserError
 from cli.remarks import HOME
+from encoders.chunking import is_out_of_memory
 from encoders.precision import best_device
 from records.atomic import replacing
-from records.progress import EVERY, Progress, write_progress
 
 Config = dict[str, Any]
 LAST = "last.ckpt"
@@ -103,74 +99,28 @@ def _end_with(parent: int) -> None:
     os._exit(STOPPED)
 
 
-class ProgressFile(pl.Callback):
-    """Say how far the run is in its folder, every few seconds, for `python -m studies.status`."""
+LINES = 6  # over a whole run
+
+
+class ProgressLines(pl.Callback):
+    """Print a line every sixth of the steps: step, loss, tokens/s, time left at the mean pace of this attempt."""
 
     def __init__(self, folder: Path, steps: int) -> None:
-        self.folder, self.steps = folder, steps
-        self.first, self.started, self.written = 0, 0.0, 0.0
+        self.folder, self.steps, self.every = folder, steps, max(1, steps // LINES)
+        self.first, self.started = 0, time.perf_counter()
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Time left counts from here, also where a run goes on."""
         self.first, self.started = trainer.global_step, time.perf_counter()
-        self.tell(trainer)
-
-    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any) -> None:
-        """Write where it is time, on the first process only."""
-        if time.perf_counter() - self.written >= EVERY:
-            self.tell(trainer)
-
-    def tell(self, trainer: pl.Trainer) -> None:
-        """Write the file."""
-        if not trainer.is_global_zero:
-            return
-        self.written, step = time.perf_counter(), trainer.global_step
-        taken, loss = step - self.first, trainer.progress_bar_metrics.get("loss")
-        left = self.seconds_left(step) if taken else None
-        finite = float(loss) if loss is not None and isfinite(loss) else None
-        write_progress(self.folder, Progress(step, self.steps, finite, left))
-
-    def seconds_left(self, step: int) -> float:
-        """Return the time of the steps after `step`, at the mean pace so far."""
-        return (time.perf_counter() - self.started) / (step - self.first) * (self.steps - step)
-
-
-LINES = 6  # over a whole run
-
-
-class ProgressLines(ProgressFile):
-    """Print a line every sixth of the steps: step, loss, tokens/s, time left; and write the file."""
-
-    def __init__(self, folder: Path, steps: int) -> None:
-        super().__init__(folder, steps)
-        self.every = max(1, steps // LINES)
 
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any) -> None:
         """Say how far it is, on the first process only."""
-        super().on_train_batch_end(trainer, *args)
-        step = trainer.global_step
+        step, shown = trainer.global_step, trainer.progress_bar_metrics
         if step % self.every or step == self.steps or not trainer.is_global_zero:
             return
-        shown = trainer.progress_bar_metrics
-        print(self.line(step, float(shown["loss"]), float(shown["tokens/s"])), flush=True)
-
-    def line(self, step: int, loss: float, pace: float) -> str:
-        """Return what is printed; pace: tokens/s."""
-        figures = f"loss {loss:.3f}, {pace:,.0f} tokens/s, {self.seconds_left(step):.0f} s left"
-        return f"{self.folder}: step {step} of {self.steps}, {figures}"
-
-
-class ProgressJson(ProgressLines):
-    """The same lines as JSON objects, for what collects a cluster's output."""
-
-    def line(self, step: int, loss: float, pace: float) -> str:
-        """Return the object."""
-        shown = {"run": str(self.folder), "step": step, "steps": self.steps, "loss": loss if isfinite(loss) else None}
-        return json.dumps({**shown, "tokens_per_second": pace, "seconds_left": self.seconds_left(step)})
-
-
-TOLD = {"lines": ProgressLines, "json": ProgressJson}
-EXAMPLE = "pytorch_lightning.loggers.MLFlowLogger"
+        left = (time.perf_counter() - self.started) / (step - self.first) * (self.steps - step)
+        figures = f"loss {float(shown['loss']):.3f}, {float(shown['tokens/s']):,.0f} tokens/s, {left:.0f} s left"
+        print(f"{self.folder}: step {step} of {self.steps}, {figures}", flush=True)
 
 
 def fit(
@@ -190,10 +140,10 @@ def fit(
     device = best_device(config["accelerator"])
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)  # an earlier run of a sweep is no part of this one's peak
-    told = TOLD.get(t["progress"], ProgressFile)
-    callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), *further, told(folder, t["max_steps"])]
-    if t["progress"] is True:
-        callbacks.append(RichProgressBar(leave=True))
+    callbacks: list[Callback] = [SaveLast(folder, t["checkpoint_every"]), *further]
+    if t["progress"]:
+        lines = t["progress"] == "lines"
+        callbacks.append(ProgressLines(folder, t["max_steps"]) if lines else RichProgressBar(leave=True))
     defaults = {
         "max_steps": t["max_steps"],
         "max_epochs": 1,  # of the clock; the epochs of the data are those of the batches
@@ -216,7 +166,7 @@ def fit(
         check_whole(last)
     with processes_of_one_job(t["devices"]):
         clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
-        with suppress(SystemExit):  # what Lightning makes of SIGTERM, with exit code 0
+        with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0
             trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
         if trainer.global_step == t["max_steps"]:
             module.to(device)  # Lightning leaves it on the CPU
@@ -226,43 +176,35 @@ def fit(
         raise SystemExit(STOPPED)
 
 
-def check_whole(checkpoint: Path) -> None:
-    """Refuse a checkpoint that was cut or changed on disk, by the sums in its zip archive; torch reads over them."""
+@contextmanager
+def memory_named() -> Iterator[None]:
+    """Raise `UserError`, which says what needs less, where memory runs out."""
     try:
-        with zipfile.ZipFile(checkpoint) as archive:
-            damaged = archive.testzip()
-    except Exception as error:  # a flipped bit may call for any of the format's features
-        damaged = " ".join(str(error).split()) or type(error).__name__
-    if damaged:
-        raise UserError(f"The checkpoint {checkpoint} is damaged ({damaged}). Delete it to start anew.")
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise UserError(
+            "Out of memory. Give trainer.gradcache=true, which keeps the graph of one chunk at a time, a lower "
+            "token_budget, or trainer.gradient_checkpointing=true."
+        ) from error
+
+
+def check_whole(checkpoint: Path) -> None:
+    """Refuse a checkpoint that cannot be read. Raises `UserError`."""
+    try:
+        torch.load(checkpoint, map_location="cpu", weights_only=True)
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise UserError(f"The checkpoint {checkpoint} is damaged ({reason}). Delete it to start anew.") from error
 
 
 def loggers(config: Config, folder: Path) -> list[Logger]:
-    """CSV and TensorBoard by default, wandb by flag; all inside the run folder, each attempt in a file of its own.
-
-    Any other of Lightning's is named by `logging.logger`, with its arguments in `logging.settings`. Raises `UserError`
-    where there is no such class, or it does not take them.
-    """
-    chosen, attempt = config["logging"], f"attempt{len(list((folder / 'logs').glob('attempt*')))}"
+    """CSV and TensorBoard by default, wandb by flag; all inside the run folder, each attempt in a file of its own."""
+    chosen, attempt = config["logging"], f"attempt={len(list((folder / 'logs').glob('attempt=*')))}"
     writers: list[Logger] = [CSVLogger(folder, name="logs", version=attempt)] if chosen["csv"] else []
     if chosen["tensorboard"]:
         writers.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))
     if chosen["wandb"]:
         writers.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
-    if name := chosen.get("logger"):
-        try:
-            writers.append(logger_class(name)(**(chosen["settings"] or {})))
-        except (ImportError, ValueError, TypeError) as error:
-            raise UserError(f"logging.logger={name} cannot be made: {error}. Mend logging.settings.") from error
     return writers
-
-
-def logger_class(name: str) -> type[Logger]:
-    """Return Lightning's logger of that name. Raises `UserError` where there is none."""
-    try:
-        logger_type = resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UserError(f"logging.logger={name} cannot be found: {error}. Name a class such as {EXAMPLE}.") from error
-    if not (isinstance(logger_type, type) and issubclass(logger_type, Logger)):
-        raise UserError(f"logging.logger={name} is no logger of Lightning. Name a class such as {EXAMPLE}.")
-    return logger_type

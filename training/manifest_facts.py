@@ -144,7 +144,6 @@ def step_facts(module: StepModule) -> Config:
         "seconds": round(module.seconds, 2),
         "tokens_per_second": round(module.tokens / module.seconds, 1) if module.seconds else None,
         **peak_memory(next(module.encoder.parameters()).device),
-        **({"back_off": module.objective.work.back_off} if module.objective.work.back_off else {}),
         "loss": sum(module.recent_losses) / len(module.recent_losses) if module.recent_losses else None,
     }
 

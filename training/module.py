@@ -1,9 +1,8 @@
 """One optimiser step on one global batch, as a LightningModule, for every objective that trains an encoder."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +16,7 @@ from encoders.mixse import mixture_of
 from encoders.precision import best_device
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
-from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
+from training.finite import gradient_norm, refuse_state, refuse_step
 from training.flops import Work
 from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores
@@ -47,54 +46,6 @@ class Prefetcher(Generic[T]):
         return result
 
 
-class TailMean:
-    """Mean of `parameters` after each step from number `first` on, each step counting alike, summed in float64.
-
-    Izmailov et al. (2018, arXiv 1803.05407, algorithm 1) average so over epochs at a constant rate. Before step `first`
-    there is no mean, and all methods leave the weights as they are.
-    """
-
-    def __init__(self, parameters: Mapping[str, Tensor], first: int) -> None:
-        self.parameters, self.first = parameters, first
-        self.sums: dict[str, Tensor] = {}
-        self.count = 0
-
-    def add(self, step: int) -> None:
-        """Take up the weights as they are after step number `step`."""
-        if step < self.first:
-            return
-        for name, p in self.parameters.items():
-            now = p.detach().to(torch.float64, copy=True)
-            self.sums[name] = now + self.sums[name].to(now.device) if self.count else now
-        self.count += 1
-
-    @torch.no_grad()
-    def put(self) -> None:
-        """Replace the weights by their mean, rounded to their own format."""
-        for name, total in self.sums.items():
-            self.parameters[name].copy_(total / self.count)
-
-    @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """Replace the weights for as long as the `with` lasts; then they are what they were, bit by bit."""
-        last = {name: self.parameters[name].detach().clone() for name in self.sums}
-        self.put()
-        try:
-            yield
-        finally:
-            with torch.no_grad():
-                for name, weights in last.items():
-                    self.parameters[name].copy_(weights)
-
-    def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
-        return {"sums": self.sums, "count": self.count}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
-        self.sums, self.count = dict(state["sums"]), state["count"]
-
-
 class StepModule(pl.LightningModule):
     """The loss of `objective` on the batches of `order`; only adapter and head are trained and saved.
 
@@ -114,9 +65,7 @@ class StepModule(pl.LightningModule):
         self.recent_losses: list[float] = []
         self.before: Scores = {}  # held-out scores of the start
         self.decay_steps = decay_steps(cfg, order.steps_per_epoch)
-        steps, share = cfg["trainer"]["max_steps"], cfg["trainer"]["average"]
-        self.prefetcher = Prefetcher(self.prepared, steps)
-        self.tail_mean = TailMean(self.trained(), steps - (max(1, round(share * steps)) if share else 0))
+        self.prefetcher = Prefetcher(self.prepared, cfg["trainer"]["max_steps"])
 
     def prepared(self, step: int) -> tuple[Sequence[int], Any, list[Tokens]]:
         """Return the examples of a step, their layout and the rows that are run."""
@@ -137,7 +86,6 @@ class StepModule(pl.LightningModule):
         examples, layout, rows = self.prefetcher.take(step)
         loss = self.objective.backward(layout, rows, step)
         self._update(loss, step, examples)
-        self.tail_mean.add(step)
         tokens = sum(map(len, rows))
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += tokens
@@ -163,11 +111,6 @@ class StepModule(pl.LightningModule):
         schedule.step()  # type: ignore[union-attr]
         optimizer.zero_grad()  # type: ignore[union-attr]
         refuse_state(trained.items(), optimizer, step)
-
-    def held_out_scores(self) -> Scores:
-        """Score what would be saved if this step were the last."""
-        with self.tail_mean.in_place():
-            return self.objective.held_out_scores()
 
     def trained(self) -> dict[str, torch.nn.Parameter]:
         """Return the parameters that are trained, by name."""
@@ -199,23 +142,18 @@ class StepModule(pl.LightningModule):
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
         checkpoint["counts"] = dict(self.objective.counts)
-        checkpoint["tail_mean"] = self.tail_mean.state()
-        checkpoint["back_off"] = self.objective.work.back_off
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take up the position; refuse a checkpoint that lacks a trained parameter, or holds one that is not finite."""
+        """Take up the position; refuse a checkpoint that lacks a trained parameter."""
         lost = self.trained().keys() - checkpoint["state_dict"].keys()
         if lost:
             raise UserError(
                 f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
             )
-        refuse_checkpoint(checkpoint)
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
         self.objective.counts.update(checkpoint["counts"])
-        self.tail_mean.load(checkpoint["tail_mean"])
-        self.objective.work.back_off = checkpoint["back_off"]
         self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])
 
 

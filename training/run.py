@@ -13,7 +13,6 @@ from corpora.overlap import keep_texts
 from corpora.triples import Triple
 from records.fingerprint import of_file
 from records.lock import alone_in
-from records.progress import FILE as PROGRESS
 from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_instructed, check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
@@ -106,12 +105,11 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
     if kind.scored_before and not (t["shard_base"] and t["max_steps"]):  # those score together, in `configure_model`
         module.before = objective.held_out_scores()  # LoRA is as it started, also on continuing
-    held_out = HeldOut(module.held_out_scores, t["validate_every"])
+    held_out = HeldOut(objective.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
         fit(config, module, [held_out], folder.path, held_out.complete)
     if not first:
         return
-    module.tail_mean.put()
     files = save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
     keep_texts(manifest["data"], config["cache_dir"], lambda: examples)
     before = module.before
@@ -137,5 +135,4 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
 
 def _clear(folder: RunFolder) -> None:
     """Remove what only an unfinished run needs."""
-    for name in (LAST, PROGRESS):
-        (folder.path / name).unlink(missing_ok=True)
+    (folder.path / LAST).unlink(missing_ok=True)

@@ -1,8 +1,5 @@
 """Dropout whose mask is cheap to draw on a CPU."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -10,50 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
-from cli.errors import UserError
-
-
-@dataclass(frozen=True)
-class Window:
-    """The tokens of a chunk that are run by themselves. whole: rows and columns of the chunk; part: those that are."""
-
-    whole: tuple[int, int]
-    part: tuple[slice, slice]
-
-
-_windows: list[Window] = []  # the last one counts; backward passes have threads of their own, so it is of the process
-
-
-@contextmanager
-def drawn_as(window: Window | None) -> Iterator[None]:
-    """Draw each mask as for the whole chunk, and keep the window's part; None: as usual."""
-    _windows.extend([window] if window else [])
-    try:
-        yield
-    finally:
-        del _windows[len(_windows) - bool(window) :]
-
 
 def draw_kept(like: Tensor, p: float) -> Tensor:
     """Return uint8 of the shape of `like`: one with probability 1 - p, else zero.
-
-    Raises `UserError` inside `drawn_as` where `like` is not [rows, columns, D] of the window.
-    """
-    if not _windows:
-        return _drawn(like, p)
-    window = _windows[-1]
-    rows, columns = window.part
-    sizes = tuple(len(range(*part.indices(n))) for part, n in zip(window.part, window.whole, strict=True))
-    if like.shape[:-1] != sizes:
-        raise UserError(
-            "Out of memory, and this model's masks of dropout cannot be cut with its texts. Lower token_budget, or "
-            "give lora.dropout=0."
-        )
-    return _drawn(like.new_empty(()).expand(*window.whole, like.shape[-1]), p)[rows, columns].contiguous()
-
-
-def _drawn(like: Tensor, p: float) -> Tensor:
-    """The mask of `draw_kept`.
 
     On a CPU the bytes come from numpy's SFC64 (docs/performance.md), its seed from torch's generator, so that
     `torch.manual_seed` and gradient checkpointing work as usual. A byte below 256 p drops its entry; the byte on the

@@ -7,7 +7,6 @@ from omegaconf import OmegaConf
 
 from cli.compose import CONF, check_overrides, composed, flat, options, plain
 from cli.errors import UserError
-from training.checks import check_sizes
 
 
 @pytest.mark.parametrize(
@@ -104,11 +103,3 @@ def test_composing_inside_a_composition_puts_the_outer_one_back():
     before = GlobalHydra.instance().hydra
     composed("train")
     assert GlobalHydra.instance().hydra is before
-
-
-def test_a_logger_takes_its_arguments_as_conf_says():
-    words = ["logging.logger=pytorch_lightning.loggers.MLFlowLogger", "logging.settings={experiment_name: pooling}"]
-    check_overrides("train", words)
-    cfg = plain(composed("train", words))
-    check_sizes(cfg)
-    assert cfg["logging"]["settings"] == {"experiment_name": "pooling"}

@@ -1,14 +1,20 @@
-"""Pretraining: packing loses nothing, bits per byte agree with a sum token by token, a tiny recipe learns."""
+"""Pretraining: packing, bits per byte token by token, balance of experts; a whole run stopped and gone on with."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
+from transformers.models.olmoe.modeling_olmoe import load_balancing_loss_func
 
+from cli.compose import composed, plain
+from cli.errors import UserError
 from training.batches import PackedBatches
-from training.pretrain.bpe import EOS, train_bpe
-from training.pretrain.model_card import bits_per_byte, unigram_bits_per_byte
+from training.objectives.clm import CausalLM
+from training.pretrain import EOS, balance_loss, bits_per_byte, train_bpe
+from training.run import run
 
 DOCUMENTS = [[5, 6, 7], [8], [9, 10, 11, 12], [13, 14]]
 
@@ -53,14 +59,101 @@ def test_bits_per_byte_is_the_sum_token_by_token(language_model):
     assert bits_per_byte(model, documents, texts, eos, 64) == pytest.approx(wanted, rel=1e-5)
 
 
-def test_unigram_is_add_one_smoothed():
-    bits = unigram_bits_per_byte([[5, 5, 6]], [[5]], ["xy"], eos=1, vocab=8)
-    assert bits == pytest.approx(-(math.log2(3 / 12) + math.log2(2 / 12)) / 2)
-
-
 def test_bpe_round_trips_any_text():
     tokenizer = train_bpe(["the sum of two arrays"] * 3, 300, 64)
     text = "naïve 数 \t\n 12.5e-3 <|endoftext|>"
     ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
     assert tokenizer.decode(ids) == text
     assert tokenizer.convert_tokens_to_ids(EOS) not in ids
+
+
+def test_the_loss_is_transformers_own_for_one_layer():
+    """Theirs counts choices over all layers together, without the division by k; a layer at a time it is ours."""
+    torch.manual_seed(1)
+    logits = [torch.randn(50, 8) * 3 for _ in range(3)]
+    theirs = [load_balancing_loss_func((x,), 8, 2) / 2 for x in logits]
+    assert balance_loss(logits, 2) == pytest.approx(float(torch.stack(theirs).mean()), rel=1e-5)
+
+
+def test_its_limits():
+    everything_to_one = torch.tensor([[100.0, 0, 0, 0]]).repeat(9, 1)
+    assert balance_loss([everything_to_one], 1) == pytest.approx(4)
+    in_turn = 100 * torch.eye(4).repeat(3, 1)
+    assert balance_loss([in_turn], 1) == pytest.approx(1)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> Path:
+    """A cache of docstrings that all tests here share."""
+    return tmp_path_factory.mktemp("docstrings")
+
+
+@pytest.fixture
+def config(texts, tmp_path, monkeypatch):
+    """Compose six steps on the docstrings of one small package, a checkpoint after every second."""
+    monkeypatch.setattr(torch, "compile", lambda f: f)  # a minute of compilation for a second of work
+
+    def compose(place, *words):
+        usual = ["experiment=pretrain_tiny", "data.packages=[omegaconf]", "data.held_out=[pluggy]"]
+        usual += ["data.development=[]", f"cache_dir='{texts}'", f"runs_dir='{tmp_path / place}'"]
+        usual += [f"objective.export='{tmp_path / place / 'export'}'", "precision=fp32", "accelerator=cpu"]
+        usual += ["objective.sequence_length=32", "objective.batch=2", "objective.held_out_percent=20"]
+        usual += ["objective.warmup=1", "model.vocab_size=300"]
+        usual += [f"model.architecture.{k}" for k in ("hidden_size=32", "num_hidden_layers=1", "intermediate_size=32")]
+        usual += [f"trainer.{t}" for t in ("max_steps=6", "threads=1", "checkpoint_every=2", "progress=false")]
+        return plain(composed("train", [*usual, *words]))
+
+    return compose
+
+
+def weights(tmp_path, place):
+    """The exported model."""
+    return load_file(tmp_path / place / "export" / "model.safetensors")
+
+
+def bad_gradient(self):
+    """Lightning's hook after the backward pass: one gradient of step 3 is NaN."""
+    if self.global_step == 3:
+        next(self.parameters()).grad.view(-1)[0] = float("nan")
+
+
+@pytest.mark.slow
+def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(config, tmp_path, monkeypatch):
+    run(config("whole"))
+    with monkeypatch.context() as patch, pytest.raises(UserError, match=r"gradient norm is nan at step 3 \(loss \d"):
+        patch.setattr(CausalLM, "on_after_backward", bad_gradient)
+        run(config("spoilt"))
+    assert not (tmp_path / "spoilt" / "export").exists()
+    run(config("spoilt"))
+    whole, spoilt = weights(tmp_path, "whole"), weights(tmp_path, "spoilt")
+    assert all(torch.equal(whole[k], spoilt[k]) for k in whole)
+    assert all(v.isfinite().all() for v in whole.values())
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_another_configuration_is_refused(config):
+    """Its weights would be exported under figures that are not theirs."""
+    run(config("run"))
+    with pytest.raises(UserError, match=r"another configuration \(objective.lr: 0.003 -> 0.001\)"):
+        run(config("run", "objective.lr=1e-3"))
+    run(config("run", "objective.lr=1e-3", "resume=false"))
+
+
+def test_no_text_is_refused(config):
+    with pytest.raises(UserError, match=r"Of 0 docstrings objective.held_out_percent=20 leaves 0 to train on and 0"):
+        run(config("none", "data.packages=[]"))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("trainer.max_steps=0", "trainer.max_steps=0 must be a whole number, at least 1"),
+        ("objective.sequence_length=2048", "sequence_length=2048 is more than the 1024 positions of the model"),
+        ("model=tiny", "model=tiny has weights. Give model=tiny_scratch"),
+        ("data=jsonl", "objective=clm reads docstrings, not data=jsonl"),
+    ],
+)
+def test_a_mistake_is_one_line(override, message):
+    words = [override] if override == "model=tiny" else ["model=tiny_scratch", override]
+    with pytest.raises(UserError, match=message):
+        run(plain(composed("train", ["objective=clm", *words])))

@@ -127,19 +127,6 @@ def test_weights_that_overflow_are_neither_saved_nor_called_finished(config, tmp
     assert RunFolder(tmp_path).manifest()["status"] == "finished"
 
 
-@pytest.mark.slow
-def test_a_checkpoint_that_is_not_finite_is_refused_at_once(config, tmp_path, power_cut):
-    """Older versions wrote such; every step from it would fail."""
-    cfg = config("infonce")
-    with power_cut(3):
-        train_run(cfg, RunFolder(tmp_path))
-    held = torch.load(tmp_path / LAST, weights_only=True)
-    held["optimizer_states"][0]["state"][0]["exp_avg"][0, 0] = torch.nan
-    torch.save(held, tmp_path / LAST)
-    with pytest.raises(UserError, match=r"numbers that are not finite \(AdamW's exp_avg\).*Delete it to start anew"):
-        train_run(cfg, RunFolder(tmp_path))
-
-
 DRIVER = """
 import os
 import sys

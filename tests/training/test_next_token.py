@@ -20,7 +20,7 @@ from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
 from training.checks import check_sizes
 from training.objectives.next_token import NextToken
-from training.pretrain.model_card import bits_per_byte
+from training.pretrain import bits_per_byte
 from training.run import train_run
 from training.set_up import set_up
 

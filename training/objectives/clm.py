@@ -20,15 +20,11 @@ from records.atomic import replacing, write_json, write_text
 from records.identity import different_keys
 from records.lock import alone_in
 from training.batches import PackedBatches
-from training.finite import gradient_norm, refuse_checkpoint, refuse_state, refuse_step
+from training.finite import gradient_norm, refuse_state, refuse_step
 from training.loop import fit
 from training.objectives.objective import Config, Pretraining
-from training.pretrain.bpe import train_bpe
-from training.pretrain.load_balance import active_parameters, balance_loss, expert_shares
-from training.pretrain.model_card import base_model_card, bits_per_byte, unigram_bits_per_byte
+from training.pretrain import balance_loss, base_model_card, bits_per_byte, train_bpe
 from training.set_up import check_devices
-
-MAY_DIFFER = ("objective.export:", "trainer.checkpoint_every:")  # no weight depends on them
 
 
 class CausalLM(pl.LightningModule):
@@ -40,9 +36,6 @@ class CausalLM(pl.LightningModule):
         self.model, self.batch, self.cfg, self.keys = model, batch, config, config["objective"]
         self.mixture = bool(experts_of(model))
         self.nats: dict[str, Tensor] = {}  # of the running step
-        self.tokens = 0  # of the running step
-        self.seconds = 0.0  # of all attempts, kept in the checkpoint
-        self._start = time.perf_counter()
         self._loss = torch.compile(self.plain_loss)  # sequences have one shape, so one compilation pays back
 
     def plain_loss(self, ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,7 +51,6 @@ class CausalLM(pl.LightningModule):
     def training_step(self, _tick: int, _index: int) -> Tensor:
         """Return the mean loss in nats a token of the step's batch, plus the balance loss of a mixture of experts."""
         ids = self.batch(self.global_step).to(self.device)
-        self.tokens = ids.numel()
         nats, balance = self._loss(ids)
         self.log("loss", nats, prog_bar=True)
         if self.mixture:
@@ -74,29 +66,20 @@ class CausalLM(pl.LightningModule):
     def optimizer_step(self, *words: Any, **named: Any) -> None:
         step, start = self.global_step, time.perf_counter()
         super().optimizer_step(*words, **named)  # the whole step, forward and backward passes too
-        self.log("tokens/s", self.tokens / (time.perf_counter() - start), prog_bar=True)
+        tokens = self.keys["batch"] * self.keys["sequence_length"]
+        self.log("tokens/s", tokens / (time.perf_counter() - start), prog_bar=True)
         refuse_state(self.named_parameters(), self.optimizers(), step)
 
-    def on_train_start(self) -> None:
-        self._start = time.perf_counter()
-
-    def seconds_so_far(self) -> float:
-        """Training time over all attempts."""
-        return self.seconds + time.perf_counter() - self._start
-
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["seconds"], checkpoint["config"] = self.seconds_so_far(), self.cfg
+        checkpoint["config"] = self.cfg
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take up the time spent. Raises `UserError` for numbers that are not finite, or of another configuration."""
-        refuse_checkpoint(checkpoint)
-        other = [d for d in different_keys(checkpoint.get("config", {}), self.cfg) if not d.startswith(MAY_DIFFER)]
-        if other:
+        """Raises `UserError` for a checkpoint of another configuration."""
+        if other := different_keys(checkpoint["config"], self.cfg):
             raise UserError(
                 f"The checkpoint of this study is of another configuration ({'; '.join(other[:4])}). "
                 "Choose another study=<name>, or give resume=false to start anew."
             )
-        self.seconds, self._start = checkpoint["seconds"], time.perf_counter()
 
     def learning_rate_factor(self, step: int) -> float:
         """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
@@ -134,44 +117,25 @@ class CLM(Pretraining):
         "objective.weight_decay": real(0),
         "objective.held_out_percent": Limit(1, largest=99),
         "model.vocab_size": Limit(259),  # bytes and the three special tokens
-        "model.architecture.hidden_size": Limit(1),
-        "model.architecture.num_hidden_layers": Limit(1),
-        "model.architecture.intermediate_size": Limit(1),
-        "model.architecture.num_attention_heads": Limit(1),
-        "model.architecture.num_key_value_heads": Limit(1),
-        "model.architecture.max_position_embeddings": Limit(2),
     }
 
     @staticmethod
     def check(config: Config) -> None:
-        """Refuse weights to start from, other data than docstrings, and sizes that do not fit."""
-        model, data, o = config["model"], config["data"], config["objective"]
+        """Refuse weights to start from, other data than docstrings, and sequences beyond the positions."""
+        model, length = config["model"], config["objective"]["sequence_length"]
         if config["check"]:
-            raise UserError("check=true counts a contrastive run; objective=clm has no check. Take check=true away.")
-        if config["backbone"]["frozen"]:
-            raise UserError("backbone.frozen=true trains a head alone; objective=clm has none. Take one of them away.")
-        if config["trainer"]["average"]:
-            raise UserError("trainer.average= is of runs with an adapter; objective=clm saves the last weights.")
-        if config.get("lineage"):
-            raise UserError(
-                "objective=clm starts from random weights, so it has no lineage. Leave lineage and stages out."
-            )
+            raise UserError("check=true counts a run with an encoder; objective=clm has none. Take check=true away.")
         if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
             raise UserError(
                 f"objective=clm starts from an architecture; model={model['name']} has weights. "
                 "Give model=tiny_scratch, or objective=next_token, which trains an adapter of a given base."
             )
-        if "packages" not in data:
-            raise UserError(f"objective=clm reads docstrings, not data={data['name']}. Give data=docstrings.")
-        betas, positions = o["betas"], model["architecture"]["max_position_embeddings"]
-        if not isinstance(betas, list) or len(betas) != 2 or not all(real(0, below=1).allows(beta) for beta in betas):
+        if "packages" not in config["data"]:
+            raise UserError(f"objective=clm reads docstrings, not data={config['data']['name']}. Give data=docstrings.")
+        if length > (positions := model["architecture"]["max_position_embeddings"]):
             raise UserError(
-                f"objective.betas={betas} must be two numbers of at least 0 and below 1, such as [0.9,0.95]."
-            )
-        if o["sequence_length"] > positions:
-            raise UserError(
-                f"objective.sequence_length={o['sequence_length']} is more than the {positions} positions of the "
-                "model. Lower it, or raise model.architecture.max_position_embeddings."
+                f"objective.sequence_length={length} is more than the {positions} positions of the model. Lower it, or "
+                "raise model.architecture.max_position_embeddings."
             )
 
     @staticmethod
@@ -199,26 +163,21 @@ class CLM(Pretraining):
         ends = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": eos, "bos_token_id": None}
         shape = AutoConfig.for_model(**model["architecture"], vocab_size=len(tokenizer), **ends)
         decoder = AutoModelForCausalLM.from_config(shape)
-        random_bits = bits_per_byte(decoder, unseen, held_out, eos, length)
         decoder.train()
 
         batches = PackedBatches(documents, eos, length, o["batch"], config["seed"])
-        seconds = _fit(config, CausalLM(decoder, batches.batch, config))
-        shares = [[round(share, 4) for share in of_layer] for of_layer in expert_shares(decoder, unseen, length)]
-        mixture = {"active_parameters": active_parameters(decoder), "expert_shares": shares} if shares else {}
+        precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
+        settings: Config = {"precision": precision, "gradient_clip_val": 1.0, "log_every_n_steps": 25}
+        fit(config, CausalLM(decoder, batches.batch, config), [], _place(config), **settings)
         figures = {
             "steps": steps,
             "tokens_seen": steps * o["batch"] * length,
             "tokens_distinct": batches.tokens_an_epoch,
-            "hours": round(seconds / 3600, 2),
             "threads": torch.get_num_threads(),
             "parameters": sum(p.numel() for p in decoder.parameters()),
-            **mixture,
             "data_sha256": fingerprint,
             "held_out_documents": len(held_out),
             "bits_per_byte": round(bits_per_byte(decoder, unseen, held_out, eos, length), 4),
-            "bits_per_byte_unigram": round(unigram_bits_per_byte(documents, unseen, held_out, eos, len(tokenizer)), 4),
-            "bits_per_byte_random_weights": round(random_bits, 4),
         }
         card = base_model_card(figures, config["study"])
         with replacing(Path(o["export"])) as draft:
@@ -227,14 +186,6 @@ class CLM(Pretraining):
             write_json(draft / "pretraining.json", {"figures": figures, "config": config})
             write_text(draft / "README.md", card)
         print(card)
-
-
-def _fit(config: Config, module: CausalLM) -> float:
-    """Run the steps that are left; return all attempts' seconds. The last checkpoint stays, for what fails later."""
-    precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
-    settings: Config = {"precision": precision, "gradient_clip_val": 1.0, "log_every_n_steps": 25}
-    fit(config, module, [], _place(config), **settings)
-    return module.seconds_so_far()
 
 
 def _place(config: Config) -> Path:

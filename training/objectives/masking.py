@@ -1,6 +1,6 @@
 """Mask tokens as a function of (seed, step) and nothing else, and compute the loss of predicting them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,11 @@ from transformers import PreTrainedTokenizerBase
 
 from cli.errors import UserError
 from corpora.raw_text import refuse_pairs
-from encoders.fast.dropout import drawn_as
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from poolers.shared.registry import pooler_class, pooler_names
 from records.streams import stream_seed
-from training.large_batch import LargeBatch, in_all_or_none, rank, world_size
+from training.large_batch import LargeBatch, rank, world_size
 from training.objectives.lm_head import logits_at
 
 Config = dict[str, Any]
@@ -114,9 +113,6 @@ def refuse_untrained(config: Config) -> None:
         )
 
 
-Piece = Callable[[Sequence[int], Tensor, Tensor], None]
-
-
 class MaskedLoss:
     """Cross entropy of masked tokens, each predicted from the state of the token before it. head: [V, D].
 
@@ -131,25 +127,17 @@ class MaskedLoss:
 
         It goes chunk by chunk, since the loss is a sum over tokens.
         """
-        return self.work.within_memory([r.tokens for r in rows], lambda: self._backward(rows, step))
-
-    def _backward(self, rows: Sequence[Masked], step: int) -> Tensor:
         total = max(1, sum(len(r.places) for r in rows))
         loss, tokens = torch.zeros((), device=self.head.device), [r.tokens for r in rows]
         chunks, self.encoder.texts_of_step = self.work.chunks(tokens), len(rows)
 
-        def chunk_by_chunk() -> None:
-            for k in range(rank(), len(chunks), world_size()):
-                for texts, window in self.work.pieces(tokens, chunks[k]):
-                    self.work.seed_chunk(step, k)
-                    some = [rows[i] for i in texts]
-                    if any(r.places for r in some):
-                        with drawn_as(window):
-                            part = F.cross_entropy(self.logits(some), self.targets(some), reduction="sum") / total
-                            part.backward()
-                        loss.add_(part.detach())
-
-        in_all_or_none(chunk_by_chunk, self.head.device)
+        for k in range(rank(), len(chunks), world_size()):
+            self.work.seed_chunk(step, k)
+            some = [rows[i] for i in chunks[k]]
+            if any(r.places for r in some):
+                part = F.cross_entropy(self.logits(some), self.targets(some), reduction="sum") / total
+                part.backward()
+                loss += part.detach()
         if world_size() > 1:
             dist.all_reduce(loss)
         self.work.sum_gradients()
@@ -167,51 +155,33 @@ class MaskedLoss:
         """[M] ids of the masked tokens."""
         return torch.tensor([t for r in rows for t in r.targets], device=self.head.device)
 
-    @torch.no_grad()
     def scores(self, rows: Sequence[Masked]) -> tuple[float, float]:
         """Mean loss (nats) and accuracy over all masked tokens of `rows`, without dropout."""
         losses, hits = list[float](), list[Tensor]()
-
-        def of_piece(_: Sequence[int], logits: Tensor, targets: Tensor) -> None:
+        for _, logits, targets in self._by_chunk(rows):
             losses.append(float(F.cross_entropy(logits, targets, reduction="sum")))
             hits.append(logits.argmax(dim=-1) == targets)
-
-        def anew() -> None:
-            losses.clear()
-            hits.clear()
-
-        self._each_piece(rows, of_piece, anew)
         total = sum(map(len, hits))
         return sum(losses) / total, int(torch.cat(hits).sum()) / total
 
-    @torch.no_grad()
     def nats(self, rows: Sequence[Masked]) -> list[float]:
         """Loss (nats) of each row, summed over its masked tokens, without dropout."""
         of_row = [0.0] * len(rows)
-
-        def of_piece(texts: Sequence[int], logits: Tensor, targets: Tensor) -> None:
+        for texts, logits, targets in self._by_chunk(rows):
             losses = F.cross_entropy(logits, targets, reduction="none").split([len(rows[i].places) for i in texts])
             for i, of_tokens in zip(texts, losses, strict=True):
                 of_row[i] = float(of_tokens.double().sum())
-
-        self._each_piece(rows, of_piece)
         return of_row
 
-    def _each_piece(self, rows: Sequence[Masked], of_piece: Piece, anew: Callable[[], None] = lambda: None) -> None:
-        """Call `of_piece` with the numbers of its rows, logits and targets for each piece of `rows` that has masked
-        tokens. anew: called before the first, again where memory ran out and smaller pieces begin from the start."""
-        tokens, training = [r.tokens for r in rows], self.encoder.training
-
-        def run() -> None:
-            anew()
-            pieces = (texts for chunk in self.work.chunks(tokens) for texts, _ in self.work.pieces(tokens, chunk))
-            for texts in pieces:
-                chosen = [rows[i] for i in texts]
-                if any(r.places for r in chosen):
-                    of_piece(texts, self.logits(chosen), self.targets(chosen))
-
+    @torch.no_grad()
+    def _by_chunk(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+        """Yield the numbers of its rows, logits and targets of each chunk that has masked tokens, without dropout."""
+        training = self.encoder.training
         self.encoder.eval()
-        self.work.within_memory(tokens, run, shared=False)
+        for texts in self.work.chunks([r.tokens for r in rows]):
+            chosen = [rows[i] for i in texts]
+            if any(r.places for r in chosen):
+                yield texts, self.logits(chosen), self.targets(chosen)
         self.encoder.train(training)
 
 

@@ -28,7 +28,7 @@ from training.batches import TOKENIZED
 from training.objectives.lm_head import lm_head
 from training.objectives.masking import Masked, MaskedLoss, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
-from training.pretrain.model_card import per_byte, windows
+from training.pretrain import per_byte, windows
 from training.set_up import SetUp
 
 ALL, MEAN = "bits per byte", "mean of domains"

@@ -1,0 +1,96 @@
+"""What objective=clm needs beside its steps: a tokenizer, the balance of experts, bits per byte, a model card."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+PAD, EOS, MASK = "<|pad|>", "<|endoftext|>", "<|mask|>"
+# GPT-4's splitting by words, with numbers cut into single digits as in Llama and Qwen2
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def train_bpe(texts: Iterable[str], vocab_size: int, max_length: int) -> PreTrainedTokenizerFast:
+    """Train a byte-level BPE of `vocab_size` tokens, three of them special; any text can be encoded."""
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    words = pre_tokenizers.Split(Regex(WORDS), behavior="isolated")
+    in_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, in_bytes])
+    tokenizer.decoder = decoders.ByteLevel()
+    special, alphabet = [PAD, EOS, MASK], sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=PAD, eos_token=EOS, mask_token=MASK, model_max_length=max_length
+    )
+
+
+def balance_loss(logits: Sequence[Tensor], top_k: int) -> Tensor:
+    """Mean over layers of E sum_e f_e p_e: Switch Transformers (arXiv 2101.03961), equations 4 to 6, for top-k.
+
+    f_e: share of the tokens that have expert e among their top k, over k; p_e: mean routing weight. 1 where all
+    experts are used alike, E where one takes everything with k = 1. logits: [tokens, E] of each layer, before top-k.
+    """
+    losses = []
+    for weights in (of_layer.float().softmax(dim=-1) for of_layer in logits):
+        experts = weights.shape[-1]
+        chosen = F.one_hot(weights.topk(top_k, dim=-1).indices, experts).float().sum(dim=1)
+        losses.append(experts * (chosen.mean(dim=0) / top_k * weights.mean(dim=0)).sum())
+    return torch.stack(losses).mean()
+
+
+def windows(ids: Sequence[int], eos: int, length: int) -> list[list[int]]:
+    """Return a document's tokens and its EOS, cut into windows of `length` that do not see one another."""
+    return [[*ids, eos][i : i + length] for i in range(0, len(ids) + 1, length)]
+
+
+def per_byte(nats: float, unpredicted: int, vocabulary: int, texts: Sequence[str]) -> float:
+    """Return bits per byte of UTF-8 of texts whose predicted tokens cost `nats`; the others cost log2 V each."""
+    return (nats + unpredicted * math.log(vocabulary)) / math.log(2) / sum(len(t.encode()) for t in texts)
+
+
+def bits_per_byte(
+    model: PreTrainedModel, documents: Sequence[Sequence[int]], texts: Sequence[str], eos: int, length: int
+) -> float:
+    """Cost of each document on its own, its EOS included, over its UTF-8 bytes; the first token costs log2 V.
+
+    Documents longer than `length` tokens are cut into windows that do not see one another.
+    """
+    nats = 0.0
+    model.eval()
+    parts = sorted((window for d in documents for window in windows(d, eos, length)), key=len)
+    for start in range(0, len(parts), 32):
+        rows = [torch.tensor(w) for w in parts[start : start + 32]]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=0)
+        mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(r)) for r in rows], batch_first=True)
+        with torch.inference_mode():
+            logits = model(input_ids=ids, attention_mask=mask.long()).logits.float()
+        losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
+        nats += float((losses * mask[:, 1:]).sum())
+    return per_byte(nats, len(parts), model.config.vocab_size, texts)
+
+
+def base_model_card(figures: dict[str, Any], experiment: str) -> str:
+    """Return the README of the exported model: what it is, the command, what it is worth."""
+    f = figures
+    return f"""# A bundled base model
+
+A decoder of {f["parameters"] / 1e6:.2f} M parameters with a byte-level BPE, both made from random weights on the
+docstrings of the training side (sha256 `{f["data_sha256"]}`), {f["steps"]:,} steps, {f["tokens_seen"]:,} tokens:
+
+    python train.py experiment={experiment}
+
+{f["bits_per_byte"]:.3f} bits per byte of {f["held_out_documents"]} held-out documents. It is there so that a whole
+study runs on an ordinary machine, not to compete. Configuration and figures are in `pretraining.json`.
+"""

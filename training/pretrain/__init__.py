@@ -1,1 +1,0 @@
-"""Pretraining of small decoders: objective clm, its tokenizer and its model card."""
