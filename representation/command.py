@@ -1,7 +1,6 @@
 """From a configuration to answers: reads encoders and texts, puts each question to them, prints and writes."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,8 +36,8 @@ def run(cfg: Config) -> list[Answer]:
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     texts = read_texts(cfg)
-    labels = ", ".join(studied.label for studied in encoders)
-    over = f"{len(encoders)} encoder{'s' * (len(encoders) > 1)} ({labels}); {texts.over}."
+    labels = [studied.label for studied in encoders]
+    over = f"{len(encoders)} encoder{'s' * (len(encoders) > 1)} ({', '.join(labels)}); {texts.over}."
     print(over, file=sys.stderr, flush=True)
     answers = []
     for name, question in chosen.items():
@@ -46,7 +45,7 @@ def run(cfg: Config) -> list[Answer]:
         if answer is None:
             print(f"{name}: does not apply to these encoders.", file=sys.stderr)
             continue
-        answer = replace(answer, draw=partial(drawn, [studied.label for studied in encoders], answer.draw))
+        answer = replace(answer, draw=partial(drawn, labels, answer.draw))
         write_answer(answer, folder, over)
         answers.append(answer)
         print(markdown(answer), flush=True)
@@ -55,25 +54,15 @@ def run(cfg: Config) -> list[Answer]:
 
 
 def check(cfg: Config) -> dict[str, ModuleType]:
-    """Refuse numbers and words that are not allowed; return the questions that are asked."""
+    """Refuse numbers and words that are not allowed; return the questions that are asked, all for questions=null."""
     check_groups(cfg, ("model", "attn", "pooler", "template"))
-    chosen = check_questions(cfg["questions"])
+    known, asked = questions(), cfg["questions"]
+    chosen = {name: known.get(name) for name in ([asked] if isinstance(asked, str) else asked or known)}
+    for name, question in chosen.items():
+        if question is None:
+            raise UserError(f"There is no question '{name}'. {nearest(str(name), known)}")
     limits = {key: limit for question in chosen.values() for key, limit in getattr(question, "LIMITS", {}).items()}
-    words = {key: known for question in chosen.values() for key, known in getattr(question, "WORDS", {}).items()}
+    words = {key: choices for question in chosen.values() for key, choices in getattr(question, "WORDS", {}).items()}
     check_limits(cfg, LIMITS | SCORING | limits, SCORING_WORDS | words)
     check_prefixes(cfg)
-    return chosen
-
-
-def check_questions(names: Any) -> dict[str, ModuleType]:
-    """Return the questions with these names, all for None. Raises `UserError` for a name that there is not."""
-    known = questions()
-    if not isinstance(names, str | list | None):
-        raise UserError(f"questions={names} must be a list of questions. Choices: {', '.join(known)}.")
-    asked: Sequence[str] = [names] if isinstance(names, str) else list(known if names is None else names)
-    for name in asked:
-        if name not in known:
-            raise UserError(f"There is no question '{name}'. {nearest(str(name), known)}")
-    if not asked:
-        raise UserError(f"questions= is an empty list. Choices: {', '.join(known)}.")
-    return {name: known[name] for name in asked}
+    return {name: question for name, question in chosen.items() if question is not None}

@@ -10,6 +10,7 @@ from typing import Any
 
 from cli.errors import UserError
 from cli.quiet import quiet
+from encoders.templates import DEFAULT
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import Instructions, read_instructions
@@ -105,15 +106,6 @@ def by_design(encoders: Sequence[Studied]) -> dict[str, list[Studied]]:
     return designs
 
 
-def over_seeds(encoders: Sequence[Studied]) -> list[str]:
-    """Return a note on designs of several seeds, of which the mean is shown; none where there is no such design."""
-    several = {name: [s.seed for s in seeds] for name, seeds in by_design(encoders).items() if len(seeds) > 1}
-    if not several:
-        return []
-    listed = "; ".join(f"{name} {', '.join(map(str, seeds))}" for name, seeds in several.items())
-    return [f"Tables and figures hold the mean over seeds ({listed}), the csv files each seed."]
-
-
 def backbone_key(studied: Studied, with_attention: bool = True) -> str:
     """Return a digest of all that the states of the encoder's start depend on: two starts with one digest are one."""
     settings = of_states(studied.config)
@@ -121,73 +113,38 @@ def backbone_key(studied: Studied, with_attention: bool = True) -> str:
     return of_value([kept, [stage["adapter_sha256"] for stage in studied.stages]])
 
 
-def start_of(run: Studied, encoders: Sequence[Studied]) -> Studied | None:
-    """Return the untrained one of `encoders` whose backbone `run` began from, None where it is not among them."""
-    key = backbone_key(run)
-    return next((s for s in encoders if not s.trained and backbone_key(s) == key), None)
-
-
 def distinct_backbones(encoders: Sequence[Studied], with_attention: bool = True) -> list[Studied]:
     """Return the encoders whose states of tokens differ: every run, and of untrained starts the first per backbone.
 
     A start is then called "untrained", or by its earlier stages, "mntp + simcse", since pooler, head and seed do not
     reach its backbone. Another template than the usual one is named ("untrained, echo"). with_attention: causal and bi
-    tell two starts apart ("untrained, bi"). Starts that still share name and seed are numbered.
+    tell two starts apart ("untrained, bi"). Starts that still share a name are numbered.
     """
-    distinct: dict[str, Studied] = {}
-    for studied in encoders:
-        if studied.trained:
-            distinct[studied.label] = studied
-        else:
-            name = _start_name(studied, with_attention)
-            distinct.setdefault(backbone_key(studied, with_attention), replace(studied, label=name, design=name))
-    keys = [(studied.design, studied.seed) for studied in distinct.values()]
-    numbered = []
-    for i, (studied, key) in enumerate(zip(distinct.values(), keys, strict=True)):
-        name = f"{studied.design} ({keys[: i + 1].count(key)})"
-        alone = studied.trained or keys.count(key) == 1
-        numbered.append(studied if alone else replace(studied, label=name, design=name))
-    return numbered
+    runs = [studied for studied in encoders if studied.trained]
+    starts: dict[str, Studied] = {}
+    for studied in (studied for studied in encoders if not studied.trained):
+        starts.setdefault(backbone_key(studied, with_attention), studied)
+    names: list[str] = []
+    for studied in starts.values():
+        name = _start_name(studied, with_attention)
+        again = sum(other.partition(" (")[0] == name for other in names)
+        names.append(f"{name} ({again + 1})" if again else name)
+    return [replace(s, label=name, design=name) for s, name in zip(starts.values(), names, strict=True)] + runs
 
 
 def _start_name(studied: Studied, with_attention: bool) -> str:
     name = " + ".join(stage["objective"] for stage in studied.stages) or "untrained"
-    template = of_states(studied.config)["template.name"]
-    name += "" if template == "instruct" else f", {template}"
+    template = studied.config["template"]["name"]
+    name += "" if template == DEFAULT.name else f", {template}"
     return f"{name}, {studied.config['attn']['name']}" if with_attention else name
 
 
-@dataclass(frozen=True)
-class Decoder:
-    """`label`: `multilayer-bi` for the runs of a design, `untrained, bi` for a start. `seeds`: one encoder per seed.
+def after_their_starts(distinct: Sequence[Studied]) -> list[tuple[Studied, str]]:
+    """Return (encoder, label of its start) of `distinct_backbones`: each start ("" as its own), then its runs.
 
-    `start`: label of the untrained decoder that the runs began from, "" where it is not among those looked at.
+    Runs whose start is not among them come last, with "".
     """
-
-    label: str
-    seeds: tuple[Studied, ...]
-    start: str = ""
-
-    @property
-    def trained(self) -> bool:
-        """Return whether these are runs."""
-        return self.seeds[0].trained
-
-
-def decoders(encoders: Sequence[Studied]) -> list[Decoder]:
-    """Return the distinct decoders: each start, followed by the designs of runs that began from it; then other runs."""
-    distinct = distinct_backbones(encoders)
-    starts = [studied for studied in distinct if not studied.trained]
-    labels = [start.label for start in starts]
-    unique = {  # starts of one name have unlike seeds
-        backbone_key(start): start.label if labels.count(start.label) == 1 else f"{start.label} seed={start.seed}"
-        for start in starts
-    }
-    runs: dict[str, list[Studied]] = {}
-    for run in (studied for studied in distinct if studied.trained):
-        runs.setdefault(unique.get(backbone_key(run), ""), []).append(run)
-    ordered: list[Decoder] = []
-    for label, start in [*zip(unique.values(), starts, strict=True), ("", None)]:
-        ordered += [Decoder(label, (start,))] if start else []
-        ordered += [Decoder(design, tuple(seeds), label) for design, seeds in by_design(runs.get(label, [])).items()]
-    return ordered
+    starts = {backbone_key(studied): studied.label for studied in distinct if not studied.trained}
+    order = [*starts.values(), ""]
+    of_start = [(s, starts.get(backbone_key(s), "") if s.trained else "") for s in distinct]
+    return sorted(of_start, key=lambda pair: order.index(pair[1] if pair[0].trained else pair[0].label))

@@ -1,6 +1,6 @@
-"""Figures of several questions: small heat maps on one scale, columns of marks, and the look of a line."""
+"""Figures of several questions: small heat maps on one scale, and the look of a line."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from analysis.statistics.arrays import Floats
 MOST_PANELS = 12
 MOST_NUMBERS = 110  # cells of a panel with their numbers in them
 ACROSS = 3
-LONGEST_LEVEL = 8  # letters of a name below an axis that need no slope
 
 
 def not_drawn(names: Iterable[str], most: int) -> str:
@@ -48,14 +47,19 @@ def tables_of(frame: pd.DataFrame, rows: str, columns: str, values: str) -> dict
 
 
 def heat_panels(
-    panels: Mapping[str, pd.DataFrame], axes: tuple[str, str], scale: str, centre: float | None = None, digits: int = 2
+    frame: pd.DataFrame,
+    keys: tuple[str, str, str],
+    axes: tuple[str, str],
+    scale: str,
+    *,
+    centre: float | None = None,
 ) -> Figure:
-    """Draw at most twelve tables, nan where there is nothing, on one scale.
+    """Draw the tables of `tables_of`, the first twelve, on one scale, nan where there is nothing.
 
-    axes: what rows and columns are; scale: what the values are; digits: of the numbers in the cells of small tables.
+    keys: rows, columns and values in `frame`; axes: what rows and columns are; scale: what the values are.
     centre: the value that is white, on either side of which colours differ; None: one colour that darkens.
     """
-    shown = dict(list(panels.items())[:MOST_PANELS])
+    shown = dict(list(tables_of(frame, *keys).items())[:MOST_PANELS])
     names = short_names(shown)
     across = 2 if len(shown) == 4 else min(ACROSS, len(shown))
     down = -(-len(shown) // across)
@@ -74,7 +78,7 @@ def heat_panels(
         panel.set_yticks(range(0, len(table), every), table.index[::every])
         panel.set_xticks(range(table.shape[1]), table.columns, rotation=90)
         if numbered:
-            numbers(panel, table.to_numpy(), lambda x: signed(x, digits) if centre == 0 else score(x, digits))
+            _numbers(panel, table.to_numpy(), centre == 0)
     for panel in grid[::across]:
         panel.set_ylabel(axes[0])
     for panel in grid[-across:]:
@@ -92,53 +96,8 @@ def _reach(values: Floats, centre: float | None) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.01, high + 0.01)
 
 
-def likeness_map(axes: Axes, table: Floats, low: float, size: float | None) -> Any:
-    """Draw a square table of values up to 1 and return its cells; size: of the numbers in them, None for none.
-
-    low: the lowest value of the scale, where it is below zero.
-    """
-    mesh = heat(axes, table, (min(0.0, low), 1), diverging=False, width=0.4)
-    axes.set_aspect("equal")
-    if size:
-        numbers(axes, table, lambda value: score(value, 2), size)
-    return mesh
-
-
-def numbers(axes: Axes, values: Floats, form: Callable[[float], str], size: float = 6) -> None:
+def _numbers(axes: Axes, values: Floats, signs: bool) -> None:
     """Write every finite value of [rows, columns] into its cell."""
     for row, column in np.argwhere(np.isfinite(values)):
-        text = form(float(values[row, column]))
-        axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=size)
-
-
-def mark_panels(
-    panels: Mapping[str, pd.DataFrame],
-    across: int,
-    axes: tuple[str, str],
-    ends: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]] | None = None,
-    medians: bool = False,
-) -> Figure:
-    """Draw each table [series, places] as columns of marks, one per series; axes: what values and places are.
-
-    ends: the lowest and the highest of each value, tables of the same form, joined by a line; medians: a line crosses
-    each column at the median of its marks.
-    """
-    figure = canvas(1.4 + 2.7 * across, 0.6 + 2.1 * -(-len(panels) // across))
-    grid = panel_axes(figure, len(panels), across, sharey=True)
-    for panel, (title, table) in zip(grid, panels.items(), strict=True):
-        places = np.arange(table.shape[1])
-        for k, (name, aside) in enumerate(zip(table.index, np.linspace(-0.2, 0.2, len(table)), strict=True)):
-            if ends:
-                panel.vlines(places + aside, *(end.loc[name] for end in ends[title]), color=mark(k).colour)
-            panel.plot(places + aside, table.loc[name], **look(k, 4, 0), label=name)
-        if medians:
-            panel.hlines(table.median(), places - 0.3, places + 0.3, color=BLACK, linewidth=0.8)
-        sloping = {"rotation": 30, "ha": "right"} if max(map(len, table.columns)) > LONGEST_LEVEL else {}
-        panel.set_xticks(places, table.columns, **sloping)
-        panel.set_title(title)
-        panel.set_xlabel(axes[1])
-        panel.grid(axis="y")
-    for panel in grid[::across]:
-        panel.set_ylabel(axes[0])
-    legend(figure, grid[0])
-    return figure
+        text = (signed if signs else score)(float(values[row, column]), 2)
+        axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=6)

@@ -1,6 +1,5 @@
 """One checkpoint read by several poolers, as evaluate.py readings=[...] does: vectors, scores, means by task type."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from encoders.routers import experts_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from evaluation.candidates import Candidate
-from evaluation.instructions import read_instructions
 from evaluation.readings import ReadingCandidate, pooler_config
+from evaluation.instructions import read_instructions
 from evaluation.scoring import Options, score
 from evaluation.tasks.chosen import TaskSet
 from poolers.shared.registry import build_pooler
@@ -49,18 +48,16 @@ def encode(readings: Readings, encoder: TextEncoder, texts: Sequence[str], instr
 
 
 def score_readings(
-    readings: Sequence[Candidate], tasks: TaskSet, settings: dict[str, Any], what: str
+    readings: Sequence[Candidate], tasks: TaskSet, settings: dict[str, Any]
 ) -> Iterator[tuple[ReadingCandidate, str, str, float]]:
     """Yield (reading, type, task, score); what was scored before is not scored again.
 
-    settings: cache_dir, embeddings, progress of the command. what: "Layers", on standard error.
+    settings: cache_dir and progress of the command.
     """
-    print(f"{what} to score: {len(readings)} x {len(tasks.tasks)} tasks.", file=sys.stderr, flush=True)
-    cache_dir = Path(settings["cache_dir"]) if settings["embeddings"] else None
     for reading in each(readings, "scored", settings, lambda reading: reading.title):
         assert isinstance(reading, ReadingCandidate)
         mode = reading.manifest["config"]["evaluation"]["instructions"]
-        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=cache_dir))
+        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=Path(settings["cache_dir"])))
         yield from ((reading, kind, task, value) for task, (kind, value) in outcome.scores.items())
 
 

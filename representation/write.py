@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from analysis.drawings.drawing import figure_words, write_figures
-from analysis.grids.csv import csv_text
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.questions.question import Answer
 from cli.errors import UserError
@@ -19,12 +18,9 @@ def markdown(answer: Answer) -> str:
     """Return an answer as Markdown: tables, figures by name with their captions, notes."""
     parts = [f"# {escape(answer.title)}\n"]
     parts += [f"## {escape(grid.title)}\n\n{markdown_grid(grid)}" for grid in answer.grids]
-    parts += [
-        f"## {escape(d.title)}\n\n![{escape(d.alt)}](figures/{d.name}.png)\n\n{escape(d.caption)}\n"
-        for d in answer.drawings
-    ]
-    if answer.notes:
-        parts.append("## Notes\n\n" + "\n".join(f"- {escape(note)}" for note in answer.notes) + "\n")
+    for drawing in answer.drawings:
+        parts.append(f"## {escape(drawing.title)}\n\n![](figures/{drawing.name}.png)\n\n{escape(drawing.caption)}\n")
+    parts += [f"- {escape(note)}" for note in answer.notes]
     return "\n".join(parts)
 
 
@@ -33,11 +29,10 @@ def write_answer(answer: Answer, folder: Path, over: str) -> None:
 
     over: which encoders and texts it is about, in words. Raises `UserError` where the folder cannot be written.
     """
-    texts = {f"{answer.name}.md": markdown(answer)}
-    texts |= {f"{name}.csv": csv_text(table) for name, table in answer.frames.items()}
     try:
-        for name, text in texts.items():
-            write_text(folder / name, text)
+        write_text(folder / f"{answer.name}.md", markdown(answer))
+        for name, frame in answer.frames.items():
+            write_text(folder / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
         write_figures(answer.drawings, folder / "figures")
         kept = [other for other in _written(folder / ANSWERS) if other["name"] != answer.name]
         write_json(folder / ANSWERS, {"version": 1, "answers": [*kept, as_json(answer, over)]})
@@ -60,7 +55,7 @@ def as_json(answer: Answer, over: str) -> dict[str, Any]:
 def _written(path: Path) -> list[dict[str, Any]]:
     """The answers that are there already; a file that cannot be read counts as none, since it is replaced."""
     try:
-        answers = json.loads(path.read_text(encoding="utf-8"))["answers"]
+        answers: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["answers"]
         return [answer for answer in answers if "name" in answer]
     except (OSError, ValueError, KeyError, TypeError):
         return []

@@ -1,4 +1,4 @@
-"""The effect of the published standardisation by batch on vectors and scores (docs/reference_divergences.md, M1).
+"""The effect of the published standardisation by batch on vectors and scores (a divergence of the published code).
 
 The public code of MoEE (arXiv 2410.10814) subtracts the mean of each batch of texts and divides by its standard
 deviation, so a vector depends on which other texts were encoded with it. Everything else here is held fixed.
@@ -13,18 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from analysis.drawings.drawing import Drawing
-from analysis.grids.formats import score
-from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from cli.limits import Limit, real
 from poolers.shared.standardise import Standardise
 from representation.encoders_studied import Studied
-from representation.figures import mark_panels, tables_of
 from representation.moee.mixtures import HS_AND_RW, mixtures
-from representation.moee.pair_tasks import PairTask, measures, once, pair_tasks, size
+from representation.moee.pair_tasks import SCORE, PairTask, pair_tasks, size
 from representation.question import each
 from representation.readings import encode, readings_of
+from representation.tables import table
 from representation.texts import Arrays, Texts
 
 Config = dict[str, Any]
@@ -39,7 +36,7 @@ LIMITS = {
 }
 READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
 WHOLE = 10**9
-ENDS = {0: "none", WHOLE: "all"}  # sizes of a batch in words
+ENDS = {0: "none", WHOLE: "all texts"}  # sizes of a batch in words
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
@@ -58,20 +55,15 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
             means = {key: float(np.mean([of_task[key] for of_task in harms])) for key in harms[0]}
             means["entry"] = max(of_task["entry"] for of_task in harms)
             rows.append({"encoder": studied.label, "reading": reading, "batch": batch, **means})
-    frame, over = pd.DataFrame(rows), f"{size(tasks)} of {texts.benchmark}"
-    notes = [
-        "A batch of one text leaves zeros, which have no cosine: then nothing can be scored at all.",
-        "All texts of a task as one batch: what standardisation by fixed statistics would be, as "
-        "token_choice.standardise=corpus has them of the training texts.",
-    ]
-    return Answer(
-        NAME,
-        "The published z-score by batch",
-        [_grid(frame, keys["orders"], f"{measures(tasks)}); {over}")],
-        lambda: [_drawing(frame, keys["orders"], over)],
-        {NAME: frame},
-        notes,
+    frame = pd.DataFrame(rows)
+    caption = (
+        f"{SCORE}, over {keys['orders']} random orders of the same texts, mean over tasks; {size(tasks)} of "
+        f"{texts.benchmark}. entry, cosine: of a text's vector of unit length in one order and in the next, the "
+        "largest difference of an entry and the mean cosine. A batch of one text leaves zeros, which cannot be scored."
     )
+    shown = frame.assign(batch=[ENDS.get(batch, f"{batch} texts") for batch in frame["batch"]])
+    grid = table("batch-zscore", "Standardised by batch", caption, shown, left=3)
+    return Answer(NAME, "The published z-score by batch", [grid], frames={NAME: frame})
 
 
 def raw_parts(studied: Studied, task: PairTask) -> Arrays:
@@ -91,7 +83,7 @@ def harm(task: PairTask, parts: Arrays, reading: str, alpha: float, *, size: int
     count = len(task.texts)
     cuts = [batches_of(count, size, seed) if size else None for seed in range(orders if 0 < size < count else 1)]
     vectors = [vectors_of(parts, cut, reading, alpha) for cut in cuts]
-    scores = [float(task.score(task.similarities(v), once(len(task.left)))[0]) for v in vectors]
+    scores = [task.score(task.similarities(v)) for v in vectors]
     apart = list(pairwise(vectors))
     return {
         "mean": float(np.mean(scores)),
@@ -129,35 +121,3 @@ def batches_of(count: int, size: int, seed: int) -> list[Places]:
     if len(cut) > 1 and len(cut[-1]) == 1:
         cut[-2:] = [np.concatenate(cut[-2:])]
     return cut
-
-
-def _grid(frame: pd.DataFrame, orders: int, over: str) -> Grid:
-    rows = []
-    for (encoder, reading), sizes in frame.groupby(["encoder", "reading"], sort=False):
-        for row in sizes.itertuples():
-            batch = ENDS.get(row.batch, str(row.batch)) + " texts" * (row.batch != 0)
-            numbers = [score(row.mean), score(row.spread), f"{score(row.low)} to {score(row.high)}"]
-            cells = [encoder, reading, batch, *numbers, score(row.entry, 3), score(row.cosine, 3)]
-            rows.append([Cell(text) for text in cells])
-    caption = (
-        f"Scores over {orders} random orders of the same texts, mean over tasks "
-        f"({over}. Entry, cosine: of a text's vector of unit length in one order and "
-        "in the next, the largest difference of an entry and the mean cosine."
-    )
-    head = ["Encoder", "Reading", "Standardised by", "Score", "SD", "Range", "Entry", "Cosine"]
-    return Grid("batch-zscore", caption, head, rows, left=3, title="Standardised by batch")
-
-
-def _drawing(frame: pd.DataFrame, orders: int, over: str) -> Drawing:
-    """One panel per encoder: for each size of batch the mean score and its range over orders, by reading."""
-    named = frame.assign(batch=[ENDS.get(batch, str(batch)) for batch in frame["batch"]])
-    means, low, high = (tables_of(named, "reading", "batch", key) for key in ("mean", "low", "high"))
-    ends = {encoder: (low[encoder], high[encoder]) for encoder in means}
-    caption = (
-        f"Score of MoEE's readings standardised by batch as in the published code, mean over tasks; {over}. Marks: "
-        f"mean over {orders} random orders of the same texts, lines: lowest to highest; none: not standardised."
-    )
-    widest = frame.assign(width=frame["high"] - frame["low"]).nlargest(1, "width").iloc[0]
-    alt = f"The widest range is {widest['width']:.4f}: {widest['reading']}, batches of {widest['batch']}."
-    figure = mark_panels(means, len(means), ("score", "texts in a batch"), ends)
-    return Drawing("batch_zscore", "Scores over orders of the same texts", caption, alt, figure)

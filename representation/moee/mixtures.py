@@ -1,11 +1,10 @@
 """The mixtures of experts among the encoders, and the readings of them that the studies compare."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from encoders.adapter import is_mixture, mixing_of
 from encoders.backbone import load_config
-from representation.encoders_studied import Studied, decoders
+from representation.encoders_studied import Studied, distinct_backbones
 
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 HS_AND_RW = {"HS": "moee:hidden", "RW": "moee:routing"}  # as published: last token, last layer, every router
@@ -13,12 +12,7 @@ HS_AND_RW = {"HS": "moee:hidden", "RW": "moee:routing"}  # as published: last to
 
 def mixtures(encoders: Sequence[Studied]) -> list[Studied]:
     """Return those whose decoder is a mixture of experts, each decoder once, whatever its starts' heads."""
-    return [
-        replace(studied, label=decoder.label if len(decoder.seeds) == 1 else f"{decoder.label} seed={studied.seed}")
-        for decoder in decoders(encoders)
-        for studied in decoder.seeds
-        if _is_moe(studied) or routes_experts(studied)
-    ]
+    return [studied for studied in distinct_backbones(encoders) if _is_moe(studied) or routes_experts(studied)]
 
 
 def routes_experts(studied: Studied) -> bool:

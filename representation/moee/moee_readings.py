@@ -12,9 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.drawings.drawing import Drawing
-from analysis.grids.formats import score
-from analysis.grids.grid import Cell, Grid
+from analysis.grids.grid import Grid
 from analysis.questions.question import Answer
 from cli.compose import composed, options, plain
 from cli.limits import real
@@ -23,9 +21,9 @@ from evaluation.readings import read_by
 from evaluation.tasks.chosen import TaskSet
 from evaluation.tasks.task_data import TYPES
 from representation.encoders_studied import Studied
-from representation.figures import mark_panels
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.readings import score_readings, type_means
+from representation.tables import table
 from representation.texts import Texts
 
 Config = dict[str, Any]
@@ -61,16 +59,13 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         for cell in cells_of(studied.candidate, keys, place)
     }
     frame = scores(cells, words, texts.task_set, settings)
-    over = f"{frame['task'].nunique()} tasks of {texts.benchmark}"
-    notes = [
-        f"alpha = {alpha:g} of the sum; chosen on benchmark=docs_dev.",
-        "Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template].",
-        "instruct without an instruction is the bare text, closed by EOS, whose state and routing are read; "
-        "prompteol reads the prompt's last token.",
+    over = f"{frame['task'].nunique()} tasks of {texts.benchmark}; alpha = {alpha:g}"
+    grids = [
+        _grid("moee-main", "Readings, templates and attention", means_of(frame, main_readings(alpha)), over),
+        _grid("moee-ablation", "Tokens and layers", means_of(frame, ABLATION), over),
     ]
-    grids = [main_grid(frame, alpha, over), ablation_grid(frame, over)]
-    frames = {"moee_readings": frame}
-    return Answer("moee_readings", "MoEE's readings", grids, lambda: [_drawing(frame, alpha, over)], frames, notes)
+    notes = ["Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template]."]
+    return Answer("moee_readings", "MoEE's readings", grids, frames={"moee_readings": frame}, notes=notes)
 
 
 def main_readings(alpha: float) -> dict[str, str]:
@@ -106,7 +101,7 @@ def scores(
     """Return one row per (cell, reading, task). cells: title -> (label, cell)."""
     readings = read_by([cell for _, cell in cells.values()], list(dict.fromkeys(words)))
     rows: list[Config] = []
-    for reading, kind, task, value in score_readings(readings, task_set, settings, "Readings"):
+    for reading, kind, task, value in score_readings(readings, task_set, settings):
         assert reading.of is not None
         config = reading.manifest["config"]
         about = {"encoder": cells[reading.of.title][0], "seed": reading.manifest["seed"]}
@@ -115,49 +110,20 @@ def scores(
     return pd.DataFrame(rows)
 
 
-def blocks_of(frame: pd.DataFrame, readings: Mapping[str, str]) -> dict[tuple[str, ...], pd.DataFrame]:
-    """Return (encoder, template, attention) -> [readings, types]: the mean over seeds and tasks, and over types."""
+def means_of(frame: pd.DataFrame, readings: Mapping[str, str]) -> pd.DataFrame:
+    """Return (encoder, template, attention, reading) x types: the mean over seeds and tasks, and over types."""
     means = type_means(frame, [*BLOCK, "reading"])
     means = means[[kind for kind in TYPES if kind in means]]
-    means = means.assign(**{MEAN: means.mean(axis=1)})
-    blocks = dict.fromkeys(key[:-1] for key in means.index)
-    return {block: means.loc[block].loc[list(readings.values())].set_axis(list(readings)) for block in blocks}
-
-
-def main_grid(frame: pd.DataFrame, alpha: float, over: str) -> Grid:
-    """HS, RW, their concatenation and their sum."""
-    caption = (
-        f"Mean main score of mteb by task type; {over}. HS: hidden state of the last token after the last layer; RW: "
-        f"routing weights of the last token in all layers; sum: cos(HS) + alpha cos(RW) as one vector, "
-        f"alpha = {alpha:g}. Best of each block in bold."
+    means = means.assign(**{MEAN: means.mean(axis=1)}).reset_index()
+    blocks = (
+        means[BLOCK].drop_duplicates().merge(pd.DataFrame({"reading": readings.values(), "": readings}), how="cross")
     )
-    return _grid("moee-main", "Readings, templates and attention", frame, main_readings(alpha), caption)
+    return blocks.merge(means, on=[*BLOCK, "reading"]).drop(columns="reading").rename(columns={"": "reading"})
 
 
-def ablation_grid(frame: pd.DataFrame, over: str) -> Grid:
-    """Tokens x layers of HS, tokens of RW."""
+def _grid(name: str, title: str, means: pd.DataFrame, over: str) -> Grid:
     caption = (
-        f"Mean main score of mteb by task type; {over}. Mean of tokens: over a text's own tokens and what closes it. "
-        "Best of each block in bold."
+        f"Mean main score of mteb by task type; {over}. HS: hidden state after the last layer; RW: routing weights in "
+        f"all layers; sum: cos(HS) + alpha cos(RW) as one vector."
     )
-    return _grid("moee-ablation", "Tokens and layers", frame, ABLATION, caption)
-
-
-def _grid(name: str, title: str, frame: pd.DataFrame, readings: Mapping[str, str], caption: str) -> Grid:
-    rows = []
-    for block, means in (blocks := blocks_of(frame, readings)).items():
-        best = means.max()
-        for label, values in means.iterrows():
-            cells = [Cell(score(v), style="best" if v == best[kind] else "") for kind, v in values.items()]
-            rows.append([*map(Cell, block), Cell(str(label)), *cells])
-    head = ["Encoder", "Template", "Attention", "Reading", *next(iter(blocks.values())).columns]
-    return Grid(name, caption, head, rows, left=4, title=title)
-
-
-def _drawing(frame: pd.DataFrame, alpha: float, over: str) -> Drawing:
-    """One panel per template and attention: the score of each task type, one mark per reading."""
-    panels = {", ".join(block): means for block, means in blocks_of(frame, main_readings(alpha)).items()}
-    caption = f"Mean main score of mteb by task type and reading, a panel for each template and attention; {over}."
-    best = ", ".join(f"{block}: {means[MEAN].idxmax()}" for block, means in panels.items())
-    figure = mark_panels(panels, min(2, len(panels)), ("", ""))
-    return Drawing("moee_main", "Readings of a mixture of experts", caption, f"Best mean of types: {best}.", figure)
+    return table(name, title, caption, means, left=4)

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from analysis.grids.formats import score
-from analysis.statistics.arrays import Floats
 from encoders.routers import routers
 from encoders.tokens import Batch
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from representation.encoders_studied import Studied
-from representation.heads.attributed import (
+from representation.moee.clusters import agreement, shared_information
+from representation.texts import Arrays, Text, Texts, gathered
+from representation.token_classes import (
     CLASSES,
     CONTENT,
     FILLED,
@@ -23,8 +23,6 @@ from representation.heads.attributed import (
     TokenClasses,
     relative_entropy,
 )
-from representation.moee.clusters import agreement, shared_information
-from representation.texts import Arrays, Text, Texts, gathered
 
 OWN = [CONTENT, FUNCTION, PUNCTUATION]  # classes of a text's own tokens: the instruction would tell the task
 ALL = "all"  # sublayers together
@@ -141,34 +139,3 @@ def shares(routing: Arrays, kinds: Sequence[str], names: Sequence[str], experts:
             about = {"of": of, "group": group, "sublayer": name, "tokens": int(row.sum())}
             rows += [{**about, "expert": e, "share": float(x / row.sum())} for e, x in zip(experts, row, strict=True)]
     return rows
-
-
-def examples(
-    studied: Studied, texts: Texts, wanted: Sequence[Text], experts: Sequence[str], words: int
-) -> list[dict[str, Any]]:
-    """Return a row per text and expert: its share of the text's own tokens, and those most surely routed to it.
-
-    A token's weights are the mean over sublayers, which an expert of adapter=mixse has all of; its expert is the one of
-    largest weight. words: tokens at most, each spelling once, the largest weight first.
-    """
-    tokenizer = studied.encoder().tokenizer.tokenizer
-    classes, rows = TokenClasses(tokenizer), []
-
-    def read(batch: Batch) -> list[tuple[list[int], Floats]]:
-        own_tokens = torch.isin(classes(batch), torch.tensor(OWN, device=batch.roles.device))
-        weights = token_weights(studied, batch).mean(dim=1)
-        pairs = zip(batch.input_ids, weights, own_tokens, strict=True)
-        return [(ids[kept].tolist(), of_text[kept].double().cpu().numpy()) for ids, of_text, kept in pairs]
-
-    for places, of_texts in texts.passes(studied, wanted, read):
-        for place, (ids, weights) in zip(places, of_texts, strict=True):
-            text, chosen = wanted[place], weights.argmax(axis=1)
-            for e, expert in enumerate(experts):
-                of_expert = [k for k in np.argsort(-weights[:, e], kind="stable") if chosen[k] == e]
-                spelt: dict[str, str] = {}
-                for k in of_expert:
-                    spelt.setdefault(str(tokenizer.decode([ids[k]])).strip(), score(weights[k, e], 2))
-                listed = [f"{word} {weight}" for word, weight in spelt.items() if word][:words]
-                about = {"place": place, "type": text.type, "task": text.task, "text": text.text, "expert": expert}
-                rows.append({**about, "share": len(of_expert) / max(1, len(ids)), "tokens": ", ".join(listed)})
-    return sorted(rows, key=lambda row: row["place"])

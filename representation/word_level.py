@@ -9,25 +9,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.grids.formats import interval, score, signed
-from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
 from analysis.statistics.arrays import Bools, Floats
-from analysis.statistics.sign_flip import bootstrap_counts, percentile_interval
+from analysis.statistics.intervals import student_interval
 from cli.errors import UserError
 from cli.limits import Limit
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
-from representation.encoders_studied import Studied, by_design, distinct_backbones, over_seeds
-from representation.probes.word_labels import LabelledText, code_examples, drawn, read_conll
+from representation.encoders_studied import Studied, by_design, distinct_backbones
 from representation.question import each
+from representation.tables import table
 from representation.texts import Arrays, Texts
+from representation.word_labels import LabelledText, code_examples, drawn, read_conll
 
 PLACE = 35
 NAME = "word_level"
 LIMITS = {"word_level.texts": Limit(20), "word_level.column": Limit(-1)}
-LEVEL = 0.95
 OWN, BEFORE = "own", "before"
 STEPS = 2000  # of the probe's solver, at most
 
@@ -42,7 +40,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     packages = [keys["packages"]] if isinstance(keys["packages"], str) else keys["packages"]
     every = read_conll(Path(keys["conll"]), keys["column"]) if keys["conll"] else list(code_examples(packages))
     labelled = drawn(every, keys["texts"], settings["texts_seed"])
-    words = _Words(labelled)
+    words = Words(labelled)
     right: dict[tuple[str, int, str], Floats] = {}
     shuffled = np.nan
     for studied in each(backbones, NAME, settings):
@@ -50,40 +48,36 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
             right[studied.design, studied.seed, which] = words.probed(states)
             if np.isnan(shuffled):
                 shuffled = float(np.nanmean(words.probed(states, shuffled=settings["texts_seed"])))
-    rules = {studied.design: by_rule(studied) for studied in backbones}
-    means = {
-        (design, which): np.mean([right[design, studied.seed, which] for studied in seeds], axis=0)
-        for design, seeds in by_design(backbones).items()
-        for which in (OWN, BEFORE)
-    }
-    pairs, source = _pairs(words, means), keys["conll"] or f"examples of {', '.join(packages)}"
-    baselines = {"most frequent label": words.majority, "most frequent label of the word's form": words.of_forms}
-    counts = words.tested.sum(), (words.tested & words.ambiguous).sum()
-    scores = [f"{name} {score(float(values[words.tested].mean()), 3)}" for name, values in baselines.items()]
-    caption = (
-        f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} others"
-        f" ({source}; labels: {words.kinds}); {LEVEL:.0%} percentile bootstrap of texts. States of the last layer, mean"
-        " over a word's tokens: own, or of the position before each of them. Bold: the state that LLM2Vec takes"
-        " (before, after MNTP). Ambiguous: words whose form has several labels in the training half. Difference:"
-        " from the first row, paired by text. For comparison: the probe on states dealt out anew"
-        f" {score(shuffled, 3)}; {'; '.join(scores)}. {counts[0]:,} words are scored, {counts[1]:,} of them ambiguous."
-    )
-    columns = ["encoder", "seed", "states", "accuracy", "words"]
     rows = [(*key, np.nanmean(values), np.isfinite(values).sum()) for key, values in right.items()]
-    frame = pd.DataFrame(rows, columns=columns)
-    return Answer(
-        NAME,
-        "Labels of words",
-        [_grid(words, means, pairs, rules, caption)],
-        frames={NAME: frame, f"{NAME}_pairs": pairs},
-        notes=[*([] if keys["conll"] else [BY_RULE]), *over_seeds(backbones)],
+    frame = pd.DataFrame(rows, columns=["encoder", "seed", "states", "accuracy", "words"])
+    baselines = {"most frequent label": words.majority, "that of the word's form": words.of_forms}
+    scores = [f"{name} {values[words.tested].mean():.3f}" for name, values in baselines.items()]
+    source = keys["conll"] or f"examples of {', '.join(packages)}, labelled by Python's own grammar"
+    caption = (
+        f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} others "
+        f"({source}; labels: {words.kinds}). States of the last layer, mean over a word's tokens: own, or of the "
+        "position before each of them, which LLM2Vec takes after MNTP (by rule). Difference: from the first row, with "
+        f"Student's 95 % interval over texts. Shuffled states {shuffled:.3f}; {'; '.join(scores)}."
     )
+    pairs = _accuracies(backbones, words, right)
+    grid = table(NAME, "Labels of words by a linear probe", caption, pairs, left=3, digits=3, signs=pairs.columns[4:])
+    return Answer(NAME, "Labels of words", [grid], frames={NAME: frame})
 
 
-BY_RULE = (
-    "Labels are by rule: Python's own grammar over the code of examples, and what a name is by its neighbours; they are"
-    " neither parts of speech nor named entities."
-)
+def _accuracies(
+    backbones: Sequence[Studied], words: "Words", right: dict[tuple[str, int, str], Floats]
+) -> pd.DataFrame:
+    """Return a row per design and states: accuracy over seeds, and its difference from the first row, text by text."""
+    rows, first = [], None
+    for design, seeds in by_design(backbones).items():
+        for which in (OWN, BEFORE):
+            values = np.mean([right[design, studied.seed, which] for studied in seeds], axis=0)
+            first = values if first is None else first
+            of_texts = words.by_text(values - first)
+            (low,), (high,) = student_interval(of_texts[None])
+            rule = "by rule" if by_rule(seeds[0]) == which else ""
+            rows.append((design, which, rule, np.nanmean(values), of_texts.mean(), low, high))
+    return pd.DataFrame(rows, columns=["encoder", "states", "of LLM2Vec", "accuracy", "difference", "low", "high"])
 
 
 def by_rule(studied: Studied) -> str:
@@ -134,7 +128,7 @@ def _members(encoder: TextEncoder, row: Tokens, text: LabelledText) -> NDArray[n
     return weights
 
 
-class _Words:
+class Words:
     """The words of all texts, the first half of which train the probe."""
 
     def __init__(self, labelled: Sequence[LabelledText]) -> None:
@@ -148,7 +142,6 @@ class _Words:
         most = Counter(self.labels[~self.tested]).most_common(1)[0][0]
         self.majority = (self.labels == most).astype(np.float64)
         self.of_forms = (pd.Series(forms).map(usual).fillna(most) == self.labels).to_numpy(dtype=np.float64)
-        self.ambiguous = pd.Series(forms).map(seen.nunique()).fillna(1).to_numpy() > 1
         self.kinds = ", ".join(sorted(set(self.labels)))
 
     def probed(self, states: NDArray[np.float32], shuffled: int | None = None) -> Floats:
@@ -172,44 +165,7 @@ class _Words:
         right[test] = probe.predict(states[test]) == self.labels[test]
         return right
 
-    def resampled(self, values: Floats, among: Bools) -> tuple[float, float, float]:
-        """Return the mean of `values` [W] over the words that have one, and its percentile interval over texts."""
-        kept = np.flatnonzero(np.isfinite(values) & among)
-        texts, place = np.unique(self.text[kept], return_inverse=True)
-        sums, counts = np.bincount(place, values[kept]), np.bincount(place).astype(np.float64)
-        if not len(kept):
-            return np.nan, np.nan, np.nan
-        drawn_means = np.concatenate([draw @ sums / (draw @ counts) for draw in bootstrap_counts(len(texts))])
-        return float(values[kept].mean()), *percentile_interval(drawn_means, LEVEL).tolist()
-
-
-def _pairs(words: _Words, means: dict[tuple[str, str], Floats]) -> pd.DataFrame:
-    """Return every later minus every earlier row: differences of all words and of the ambiguous, paired by text."""
-    keys, rows = list(means), []
-    for k, second in enumerate(keys):
-        for first in keys[:k]:
-            row: dict[str, Any] = {"first": " ".join(first), "second": " ".join(second)}
-            for name, among in (("", np.ones_like(words.tested)), ("_ambiguous", words.ambiguous)):
-                ends = words.resampled(means[second] - means[first], among)
-                row |= dict(zip((f"difference{name}", f"low{name}", f"high{name}"), ends, strict=True))
-            rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _grid(
-    words: _Words, means: dict[tuple[str, str], Floats], pairs: pd.DataFrame, rules: dict[str, str], caption: str
-) -> Grid:
-    """One row per encoder and state."""
-    from_first = pairs[pairs["first"] == " ".join(next(iter(means)))].set_index("second")
-    rows = []
-    for (design, which), values in means.items():
-        cells = [Cell(design), Cell(which, "best" if rules[design] == which else "")]
-        for among in (np.ones_like(words.tested), words.ambiguous):
-            mean, low, high = words.resampled(values, among)
-            cells += [Cell(score(mean, 3)), Cell(f"{score(low, 3)} to {score(high, 3)}")]
-        name = f"{design} {which}"
-        ends = from_first.loc[name, ["difference", "low", "high"]] if name in from_first.index else None
-        cells.append(Cell("-" if ends is None else f"{signed(ends.iloc[0])} {interval(*ends.iloc[1:])}"))
-        rows.append(cells)
-    header = ["Encoder", "States", "All words", f"{LEVEL:.0%}", "Ambiguous", f"{LEVEL:.0%}", "Difference, all words"]
-    return Grid(NAME, caption, header, rows, left=2, title="Labels of words by a linear probe")
+    def by_text(self, values: Floats) -> Floats:
+        """Return [texts] the mean of `values` [W] over the words of each text that has one; nan has no value."""
+        means: Floats = pd.Series(values).groupby(self.text).mean().dropna().to_numpy()
+        return means

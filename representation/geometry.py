@@ -1,0 +1,75 @@
+"""The shape of each encoder's cloud of vectors: anisotropy, alignment, uniformity, effective rank."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.questions.question import Answer
+from encoders.vector_geometry import (
+    alignment,
+    anisotropy,
+    centred_effective_rank,
+    effective_rank,
+    uniformity,
+)
+from representation.encoders_studied import Studied
+from representation.question import each
+from representation.tables import table
+from representation.texts import Text, Texts, gathered
+
+PLACE = 20
+OF_A_CLOUD = {
+    "anisotropy": anisotropy,
+    "uniformity": uniformity,
+    "effective_rank": effective_rank,
+    "centred_effective_rank": centred_effective_rank,
+}
+MEASURES = [*OF_A_CLOUD, "alignment"]
+CAPTION = (
+    "Anisotropy: mean cosine of two different texts (Ethayarajh 2019). Uniformity: log of the mean of exp(-2 d^2) over "
+    "pairs of texts; alignment: mean squared distance of a query and a document relevant to it (Wang and Isola 2020): "
+    "less is better of both. Effective rank: exp of the entropy of the normalised singular values (Roy and Vetterli "
+    "2007), also after the mean vector is taken away."
+)
+Vectors = NDArray[np.float32]
+
+
+def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer:
+    """Measure every encoder's own vectors, task type by task type; one forward pass per text."""
+    rows: list[dict[str, Any]] = []
+    for studied in each(encoders, "geometry", settings):
+        about = {"encoder": studied.label, "design": studied.design, "seed": studied.seed, "trained": studied.trained}
+        measures_of = cloud_measures(own_vectors(studied, texts), texts)
+        rows += [about | {"type": kind} | measures for kind, measures in measures_of.items()]
+    frame = pd.DataFrame(rows)
+    whole = frame.groupby("encoder", sort=False)[MEASURES].mean().reset_index()
+    by_type = frame[["encoder", "type", *OF_A_CLOUD]]
+    over = f"Over {texts.over}, alignment over {len(texts.pairs)} pairs. "
+    grids = [
+        table("geometry-encoders", "Geometry of each encoder", f"{over}{CAPTION}", whole, digits=3),
+        table("geometry-types", "Geometry by task type", f"{over}{CAPTION}", by_type, left=2, digits=3),
+    ]
+    return Answer("geometry", "Geometry of the vectors", grids, frames={"geometry": frame})
+
+
+def own_vectors(studied: Studied, texts: Texts) -> dict[Text, Vectors]:
+    """Return text -> its vector [E] as evaluation gets it, with the instruction that evaluation gives; pairs' too."""
+    encoder, (queries, documents) = studied.encoder(), zip(*texts.pairs, strict=True) if texts.pairs else ((), ())
+    wanted = list(dict.fromkeys([*texts.every, *queries, *documents]))
+    passes = texts.passes(studied, wanted, lambda batch: {"": encoder.encoder(batch).cpu().numpy()})
+    return dict(zip(wanted, gathered(passes, len(wanted))[""], strict=True))
+
+
+def cloud_measures(vectors: Mapping[Text, Vectors], texts: Texts) -> dict[str, dict[str, float]]:
+    """Return task type -> measure -> number; alignment is of the pairs, the same for all types."""
+    near = float("nan")
+    if texts.pairs:
+        near = alignment(*(np.stack([vectors[text] for text in side]) for side in zip(*texts.pairs, strict=True)))
+    clouds = {kind: np.stack([vectors[text] for text in sample]) for kind, sample in texts.of_type.items()}
+    return {
+        kind: {name: measure(cloud) for name, measure in OF_A_CLOUD.items()} | {"alignment": near}
+        for kind, cloud in clouds.items()
+    }

@@ -1,1 +1,0 @@
-"""The shape of clouds of vectors, and its relation to the score."""

@@ -1,1 +1,0 @@
-"""Attention of trained heads, and their loss without a layer."""

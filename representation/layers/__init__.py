@@ -1,1 +1,0 @@
-"""The worth of each layer, and the similarity of layers."""

@@ -1,1 +1,0 @@
-"""LLM2Vec's two probes: reading ahead, and the effect of the mask alone."""
