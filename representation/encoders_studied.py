@@ -118,18 +118,19 @@ def distinct_backbones(encoders: Sequence[Studied], with_attention: bool = True)
 
     A start is then called "untrained", or by its earlier stages, "mntp + simcse", since pooler, head and seed do not
     reach its backbone. Another template than the usual one is named ("untrained, echo"). with_attention: causal and bi
-    tell two starts apart ("untrained, bi"). Starts that still share a name are numbered.
+    tell two starts apart ("untrained, bi"). Starts that share name and seed are numbered.
     """
     runs = [studied for studied in encoders if studied.trained]
     starts: dict[str, Studied] = {}
     for studied in (studied for studied in encoders if not studied.trained):
         starts.setdefault(backbone_key(studied, with_attention), studied)
-    names: list[str] = []
+    named: list[Studied] = []
     for studied in starts.values():
         name = _start_name(studied, with_attention)
-        again = sum(other.partition(" (")[0] == name for other in names)
-        names.append(f"{name} ({again + 1})" if again else name)
-    return [replace(s, label=name, design=name) for s, name in zip(starts.values(), names, strict=True)] + runs
+        seeds = [other.seed for other in named if other.design == name]
+        name += f" ({1 + seeds.count(studied.seed)})" * (studied.seed in seeds)
+        named.append(replace(studied, label=f"{name} seed={studied.seed}" if seeds else name, design=name))
+    return named + runs
 
 
 def _start_name(studied: Studied, with_attention: bool) -> str:

@@ -115,15 +115,14 @@ def means_of(frame: pd.DataFrame, readings: Mapping[str, str]) -> pd.DataFrame:
     means = type_means(frame, [*BLOCK, "reading"])
     means = means[[kind for kind in TYPES if kind in means]]
     means = means.assign(**{MEAN: means.mean(axis=1)}).reset_index()
-    blocks = (
-        means[BLOCK].drop_duplicates().merge(pd.DataFrame({"reading": readings.values(), "": readings}), how="cross")
-    )
+    named = pd.DataFrame({"reading": list(readings.values()), "": list(readings)})
+    blocks = means[BLOCK].drop_duplicates().merge(named, how="cross")
     return blocks.merge(means, on=[*BLOCK, "reading"]).drop(columns="reading").rename(columns={"": "reading"})
 
 
 def _grid(name: str, title: str, means: pd.DataFrame, over: str) -> Grid:
     caption = (
         f"Mean main score of mteb by task type; {over}. HS: hidden state after the last layer; RW: routing weights in "
-        f"all layers; sum: cos(HS) + alpha cos(RW) as one vector."
+        "all layers; sum: cos(HS) + alpha cos(RW) as one vector."
     )
     return table(name, title, caption, means, left=4)

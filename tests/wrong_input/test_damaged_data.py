@@ -16,7 +16,7 @@ from cli.compose import composed, plain
 from corpora.raw_text import read_texts
 from corpora.readers import read_triples
 from evaluation.tasks.folder import folder_tasks
-from representation.probes.word_labels import read_conll
+from representation.word_labels import read_conll
 from tests.corpora.test_files import write_csv, write_jsonl, write_parquet
 from tests.evaluation.published_tasks import write_tasks
 from tests.wrong_input.damages import faults

@@ -1,14 +1,19 @@
-"""Agreement of partitions against counting pairs one by one and trying every matching."""
+"""Agreement of partitions, failed pairs and topics against counting one by one and formulas written out."""
 
+import math
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 
-from representation.moee.clusters import agreement, pair_jaccard, partition
+from cli.errors import UserError
+from representation.moee.clusters import agreement, deviation, pair_jaccard, partition, shares
+from representation.moee.topics import class_tf_idf, topics
 
 RNG = np.random.default_rng(0)
 CASES = [(RNG.integers(0, a, 30), RNG.integers(0, b, 30)) for a, b in ((3, 3), (4, 3), (2, 5), (5, 5))]
+TEXTS = ["red sky red sea", "the sea and the sky", "green tree", "green leaf of a tree", "tree sky", "leaf"]
+LABELS = np.array([4, 4, 7, 7, 7, 2])
 
 
 def literal_exact(one, two):
@@ -57,3 +62,53 @@ def test_k_means_finds_directions_whatever_their_length():
     directions = np.repeat(np.eye(3, 5), 20, axis=0) + RNG.normal(size=(60, 5)) * 0.05
     vectors = (directions * RNG.uniform(0.5, 20, size=(60, 1))).astype(np.float32)
     assert agreement(partition(vectors, 3, 0), np.repeat(np.arange(3), 20))["exact"] == 1.0
+
+
+def test_deviations_by_hand():
+    """True ranks 1.5 1.5 3.5 3.5 (two labels), found 1 3 2 4."""
+    found = deviation(np.array([0.1, 0.5, 0.3, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
+    assert found.tolist() == [0.125, 0.375, 0.375, 0.125]
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.6])
+def test_shares_by_counting(threshold):
+    rng = np.random.default_rng(0)
+    one, other = rng.random(50), rng.random(50)
+    found = shares(one, other, threshold)
+    failed = [(a > threshold, b > threshold) for a, b in zip(one, other, strict=True)]
+    some = [pair for pair in failed if any(pair)]
+    assert found["pairs"] == len(some)
+    assert found["one_alone"] == pytest.approx(some.count((True, False)) / len(some))
+    assert found["other_alone"] == pytest.approx(some.count((False, True)) / len(some))
+    assert found["one_alone"] + found["other_alone"] + found["both"] == pytest.approx(1)
+
+
+def test_independent_failures_are_as_expected():
+    """Every combination of two failures once in its share: 2 of 10 and 5 of 10 fail."""
+    a, b = (np.array(x, dtype=float) for x in zip(*((i < 2, j < 5) for i in range(10) for j in range(10)), strict=True))
+    found = shares(a, b, 0.5)
+    assert found["one_alone"] + found["other_alone"] == pytest.approx(found["independent"])
+    assert np.isnan(shares(np.zeros(4), np.zeros(4), 0.5)["both"])
+
+
+def test_topics_are_those_of_the_formula():
+    """tf_{t,c} log(1 + A / tf_t), over the words that are no stop words."""
+    stop = {"the", "and", "of", "a"}
+    words = {c: [w for t, k in zip(TEXTS, LABELS, strict=True) if k == c for w in t.split()] for c in (7, 4, 2)}
+    words = {c: [w for w in of_c if w not in stop] for c, of_c in words.items()}
+    everything = [w for of_c in words.values() for w in of_c]
+    average = len(everything) / 3
+    for row, (_, of_c) in zip(topics(TEXTS, LABELS, 2), words.items(), strict=True):
+        weight = {w: of_c.count(w) * math.log(1 + average / everything.count(w)) for w in of_c}
+        assert row["words"] == ", ".join(sorted(weight, key=lambda w: (-weight[w], w))[:2])
+    assert [row["texts"] for row in topics(TEXTS, LABELS, 2)] == [3, 2, 1]
+    counts = np.array([[3, 1], [0, 4]])
+    assert class_tf_idf(counts) == pytest.approx(
+        np.array([[3 * math.log(1 + 4 / 3), math.log(1 + 4 / 5)], [0, 4 * math.log(1 + 4 / 5)]])
+    )
+
+
+def test_a_cluster_of_no_word_has_no_topic():
+    assert topics(["red", "the"], np.array([0, 1]), 3)[1] == {"texts": 1, "words": ""}
+    with pytest.raises(UserError, match="hold no word that could name a topic"):
+        topics(["the", "of"], np.array([0, 1]), 3)

@@ -9,11 +9,11 @@ from cli.limits import check_limits
 from encoders.loading import untrained
 from evaluation.readings import pooler_config
 from representation.moee.clusters import agreement, partition
-from representation.moee.complementarity import LIMITS, answer, compared, correlated, failures
+from representation.moee.complementarity import LIMITS, answer, compared
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked
 
-WORDS = ["complementarity.starts=2", "complementarity.bootstraps=100", "complementarity.clusters=[3]", "attn=bi"]
+WORDS = ["complementarity.starts=2", "complementarity.clusters=[3]", "attn=bi"]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,6 @@ def test_the_answer_is_that_of_each_reading_run_alone(moe):
     similar = [task.similarities(alone(studied, w).encode(task.texts)) for w in ("moee:hidden", "moee:routing")]
     row = found.frames["complementarity_pairs"].iloc[0]
     assert row["spearman"] == pytest.approx(spearmanr(*similar).statistic, abs=1e-3)
-    assert row["low"] < row["spearman"] < row["high"]
     off = [abs(rankdata(s) - rankdata(task.truth)) / len(s) > 0.25 for s in similar]
     at = found.frames["complementarity_failures"].set_index("threshold").loc[0.25]
     assert at["pairs"] == (off[0] | off[1]).sum()
@@ -50,10 +49,6 @@ def test_the_answer_is_that_of_each_reading_run_alone(moe):
     assert at["one_alone"] == pytest.approx((off[0] & ~off[1]).sum() / at["pairs"])
     of_hs = found.frames["complementarity_topics"].query("reading == 'HS'")["texts"]
     assert list(of_hs) == sorted(np.bincount(partition(hs, 3, 0)), reverse=True)
-    assert not {"complementarity-topics", "complementarity-won"} - {grid.name for grid in found.grids}
-    won = found.frames["complementarity_won"].query("ahead == 'RW'").iloc[0]
-    k = task.left.index(won["left"]) if task.left.count(won["left"]) == 1 else None
-    assert k is None or (off[0][k], off[1][k]) == (True, False)
 
 
 def test_what_is_the_same_agrees_and_what_is_shuffled_does_not():
@@ -64,15 +59,6 @@ def test_what_is_the_same_agrees_and_what_is_shuffled_does_not():
     for what in ("HS with RW", "HS with itself", "RW with itself"):
         assert rows[what]["exact"] == rows[what]["rand"] == 1
     assert abs(rows["HS with RW shuffled"]["rand"]) < 0.1
-
-
-def test_equal_similarities_correlate_fully_and_fail_together(moe):
-    _, texts, _ = moe
-    (task,) = pair_tasks(list(texts.task_set.data.values()), 20, 0)
-    same = dict.fromkeys(("HS", "RW"), np.random.default_rng(0).random(len(task.left)))
-    row = correlated(task, same, 100)
-    assert (row["spearman"], row["low"], row["high"]) == pytest.approx((1, 1, 1))
-    assert all(r["one_alone"] == r["other_alone"] == 0 for r in failures(task, same))
 
 
 def test_wrong_sizes_are_one_line():

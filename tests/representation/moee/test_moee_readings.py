@@ -5,7 +5,7 @@ import pytest
 
 from cli.compose import composed, plain
 from evaluation.command import run
-from representation.moee.moee_readings import ablation_grid, answer, blocks_of, main_grid
+from representation.moee.moee_readings import answer, means_of
 from tests.representation.moee.moee_settings import asked
 
 WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
@@ -58,18 +58,10 @@ def test_means_are_over_tasks_then_types():
     rows = [("Classification", "a1", 0.1), ("Classification", "a2", 0.3), ("Retrieval", "b", 0.8)]
     about = {"encoder": "untrained", "seed": 0, "template": "instruct", "attn": "bi", "reading": "moee:routing"}
     frame = pd.DataFrame([{**about, "type": k, "task": t, "score": s} for k, t, s in rows])
-    ((block, means),) = blocks_of(frame, {"RW": "moee:routing"}).items()
-    assert block == ("untrained", "instruct", "bi")
-    assert list(means.columns) == ["Retrieval", "Classification", "mean of types"]
-    assert means.loc["RW"].tolist() == pytest.approx([0.8, 0.2, 0.5])
-
-
-def test_the_best_of_a_block_is_set_off(found):
-    frame = found[0].frames["moee_readings"]
-    main = frame[frame["reading"].isin(["moee:hidden", "moee:routing", "moee:concat", "moee:sum@0.500000"])]
-    grid = main_grid(main, 0.5, "x")
-    assert grid.header[:5] == ["Encoder", "Template", "Attention", "Reading", "PairClassification"]
-    for block in range(0, 16, 4):
-        values = [float(row[4].text) for row in grid.rows[block : block + 4]]
-        assert [row[4].style == "best" for row in grid.rows[block : block + 4]] == [v == max(values) for v in values]
-    assert ablation_grid(frame, "x").rows[0][3].text == "HS: last token, last layer"
+    means = means_of(frame, {"RW": "moee:routing"})
+    assert list(means.columns) == [
+        *("encoder", "template", "attn", "reading"),
+        *("Retrieval", "Classification", "mean of types"),
+    ]
+    assert means.iloc[0, :4].tolist() == ["untrained", "instruct", "bi", "RW"]
+    assert means.iloc[0, 4:].tolist() == pytest.approx([0.8, 0.2, 0.5])

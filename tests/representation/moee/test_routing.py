@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from records.run_folder import RunFolder
-from representation.heads.attributed import CLASSES, TokenClasses
 from representation.moee.clusters import shared_information
 from representation.moee.routing import answer
 from representation.moee.token_routes import routes
+from representation.token_classes import CLASSES, TokenClasses
 from tests.representation.moee.moee_settings import asked
 from tests.routing import literal
 
@@ -20,16 +19,15 @@ OWN = ("content word", "function word", "punctuation")
 @pytest.fixture(scope="module")
 def run(mixse_run, small_model, tmp_path_factory):
     """(encoders, texts, settings) of a mixture and its start, and of each text its [R, T, E] weights and classes."""
-    words = [f"run='{mixse_run[0]}'", "routing.words=2"]
+    words = [f"run='{mixse_run[0]}'"]
     encoders, texts, settings = asked(small_model, tmp_path_factory.mktemp("routing"), *words)
     (studied,) = (s for s in encoders if s.trained)
     encoder = studied.encoder()
     tokenizer, classes, tokens = encoder.tokenizer, TokenClasses(encoder.tokenizer.tokenizer), []
     for text in texts.every:
         batch = tokenizer.batch(tokenizer([text.text], texts.instruction(studied, text.task, text.side)))
-        spelt = [tokenizer.tokenizer.decode([i]).strip() for i in batch.input_ids[0].tolist()]
         kinds = [CLASSES[k] for k in classes(batch)[0].tolist()]
-        tokens.append((literal(encoder.encoder, batch).numpy(), kinds, spelt))
+        tokens.append((literal(encoder.encoder, batch).numpy(), kinds))
     return encoders, texts, settings, tokens
 
 
@@ -41,7 +39,7 @@ def found(run):
 def choices(tokens, sublayer=None):
     """[(number of the text, class, expert, entropy)] of every token and sublayer."""
     rows = []
-    for i, (weights, kinds, _) in enumerate(tokens):
+    for i, (weights, kinds) in enumerate(tokens):
         for r in range(len(weights)) if sublayer is None else [sublayer]:
             for kind, w in zip(kinds, weights[r].tolist(), strict=True):
                 rows.append((i, kind, w.index(max(w)), -sum(p * log(p) for p in w) / log(3)))
@@ -52,7 +50,7 @@ def test_counts_and_weights_are_those_of_each_text_alone(run):
     encoders, texts, _, tokens = run
     (studied,) = (s for s in encoders if s.trained)
     measured = routes(studied, texts, texts.every)
-    for i, (weights, kinds, _) in enumerate(tokens):
+    for i, (weights, kinds) in enumerate(tokens):
         own = [k in OWN for k in kinds]
         np.testing.assert_allclose(measured["weights"][i], weights[:, own].mean(axis=1), atol=1e-5)
         for r, _of_sublayer in enumerate(weights):
@@ -74,7 +72,7 @@ def test_the_measures_of_routers_are_those_of_lists_of_choices(run, found, subla
     assert row["token_nmi"] == pytest.approx(normalized_mutual_info_score([kinds[c[0]] for c in own], experts))
     every = choices(tokens, sublayer)
     assert row["class_nmi"] == pytest.approx(normalized_mutual_info_score(*zip(*[c[1:3] for c in every], strict=True)))
-    means = [w[:, [k in OWN for k in of]].mean(axis=1) for w, of, _ in tokens]
+    means = [w[:, [k in OWN for k in of]].mean(axis=1) for w, of in tokens]
     of_texts = [(m.mean(axis=0) if sublayer is None else m[sublayer]).argmax() for m in means]
     assert row["text_nmi"] == pytest.approx(normalized_mutual_info_score(kinds, of_texts), abs=1e-9)
     assert row["text_mutual"] == pytest.approx(adjusted_mutual_info_score(kinds, of_texts), abs=1e-9)
@@ -90,39 +88,8 @@ def test_shares_are_drawn_by_type_and_class_and_add_up(run, found):
     row = frame.query("group == @kind and sublayer == '0 self_attn' and expert == '1'").iloc[0]
     assert (row["tokens"], row["share"]) == (len(members), pytest.approx(members.count(1) / len(members)))
     assert {"EOS", "content word"} <= set(frame.query("of == 'class'")["group"])
-    assert [drawing.name for drawing in found.drawings] == ["routing_type_0", "routing_class_0", "routing_training"]
+    assert [drawing.name for drawing in found.drawings] == ["routing_type_0", "routing_class_0"]
     assert [len(grid.rows) for grid in found.grids[:2]] == [1 + 6, 3 * frame.groupby(["of", "group"]).ngroups]
-
-
-def test_texts_are_shown_with_the_tokens_that_are_most_surely_an_expert_s(run, found):
-    _, texts, _, tokens = run
-    frame = found.frames["routing_texts"]
-    assert len(frame) == 3 * len(texts.of_type)
-    weights, kinds, spelt = tokens[0]
-    own = [(w.tolist(), s) for w, k, s in zip(weights.mean(axis=0), kinds, spelt, strict=True) if k in OWN]
-    for row in frame[: len(frame) // len(texts.of_type)].to_dict("records"):
-        e = int(row["expert"])
-        members = sorted([(-w[e], s) for w, s in own if w.index(max(w)) == e])
-        assert row["share"] == pytest.approx(len(members) / len(own))
-        wanted = [word for word in dict.fromkeys(s for _, s in members) if word][:2]
-        assert [part.rpartition(" ")[0] for part in row["tokens"].split(", ") if part] == wanted
-
-
-def test_routes_over_training_are_those_that_the_run_has_logged(mixse_run, found):
-    """The run's manifest has the mean over its last ten steps, and it has two."""
-    frame, stated = found.frames["routing_training"], RunFolder(mixse_run[0]).manifest()["routing"]
-    shares = frame[[f"share {i}" for i in range(3)]]
-    assert frame["step"].tolist() == [1, 2]
-    for i, name in enumerate(shares):
-        assert shares[name].mean() == pytest.approx(stated[f"share of expert {i}"], rel=1e-5)
-    assert sum(stated[f"share of expert {i}"] for i in range(3)) == pytest.approx(1)
-    assert [frame[name].mean() for name in ("entropy", "balance")] == pytest.approx(
-        [stated["routing entropy"], stated["balance loss"]], rel=1e-5
-    )
-    row = [cell.text for cell in found.grids[3].rows[0]]
-    assert row[3] == f"{frame['largest'].mean():.3f} to {frame['largest'].mean():.3f}".replace("0.", ".")
-    lines = found.drawings[2].figure.axes[0].lines
-    assert lines[0].get_ydata().tolist() == shares.max(axis=1).tolist()
 
 
 def test_it_does_not_apply_without_a_router(run):

@@ -1,8 +1,7 @@
-"""The command: which encoders, which texts, which files; errors are one line."""
+"""The command: which encoders, which of them are one decoder, which texts, which files; errors are one line."""
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,11 +14,14 @@ import representation
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
+from cli.compose import composed, plain
 from cli.errors import UserError
 from representation.__main__ import main
-from representation.encoders_studied import read_encoders
+from representation.encoders_studied import Studied, after_their_starts, by_design, distinct_backbones
 from representation.question import questions
-from representation.write import markdown, write_answer
+from representation.tables import table
+from representation.texts import read_texts
+from representation.write import write_answer
 
 
 def toy(name="toy"):
@@ -35,29 +37,7 @@ def test_labels_tell_encoders_apart(two_encoders):
     assert not any(s.trained for s in two_encoders)
 
 
-def test_labels_have_seed_study_or_place_where_they_are_needed(two_encoders, monkeypatch):
-    causal, bi = (studied.candidate for studied in two_encoders)
-    other_seed = replace(bi, manifest={**bi.manifest, "seed": 1})
-    other_study = replace(bi, manifest={**bi.manifest, "study": "embedded+lora.r-8"})
-    other_place = replace(bi, results=bi.results / "copy" / "scores")
-
-    def labels(*found):
-        monkeypatch.setattr("representation.encoders_studied.candidates", lambda cfg: found)
-        return [(studied.label, studied.design) for studied in read_encoders({})]
-
-    start = "multilayer-bi untrained"
-    assert labels(bi, other_seed) == [(f"{start} seed=0", start), (f"{start} seed=1", start)]
-    assert [label for label, _ in labels(bi, other_study)] == [f"embedded/{start}", f"embedded+lora.r-8/{start}"]
-    assert [label for label, _ in labels(causal, other_study)] == ["multilayer-causal untrained", start]
-    (_, one), (_, other) = labels(bi, other_place)
-    assert one != other
-    assert str(bi.results.parent) in one
-    assert len(labels(bi, bi)) == 1
-
-
 def test_sample_is_fixed_and_of_each_type(texts, settings):
-    from representation.texts import read_texts
-
     assert {kind: len(sample) for kind, sample in texts.of_type.items()} == dict.fromkeys(
         ("Retrieval", "Classification", "PairClassification"), 12
     )
@@ -87,26 +67,21 @@ def test_one_encoder_is_held_at_a_time(two_encoders):
     assert two_encoders[0].encoder() is not first
 
 
-def test_files_and_json_of_an_answer_and_others_stay(tmp_path):
+def test_files_of_an_answer_and_others_stay(tmp_path):
     write_answer(toy("one"), tmp_path, "two encoders")
     write_answer(toy("two"), tmp_path, "two encoders")
     write_answer(toy("one"), tmp_path, "three encoders")
     held = json.loads((tmp_path / "answers.json").read_text())["answers"]
     assert [(a["name"], a["over"]) for a in held] == [("two", "two encoders"), ("one", "three encoders")]
     assert held[0]["grids"][0]["rows"][0][0]["text"] == "a|b"
-    assert (held[0]["figures"][0]["width"], held[0]["figures"][0]["height"]) == (192, 96)
     assert (tmp_path / "one_values.csv").read_text() == "x\n0.1\n"
-    assert {p.name for p in (tmp_path / "figures").iterdir()} == {
-        *("one_line.pdf", "one_line.png"),
-        *("two_line.pdf", "two_line.png"),
-    }
+    assert {p.suffix for p in (tmp_path / "figures").iterdir()} == {".pdf", ".png"}
 
 
-def test_markdown_has_captions_and_notes():
-    text = markdown(toy())
-    assert "One line, over nothing." in text
-    assert r"a\|b" in text
-    assert "- A note." in text
+def test_numbers_of_a_table_have_digits_and_signs():
+    frame = pd.DataFrame({"encoder": ["a"], "n": [1200], "x": [0.12345], "gain": [0.02], "none": [np.nan]})
+    (row,) = table("t", "", "", frame, digits=3, signs=["gain"]).rows
+    assert [cell.text for cell in row] == ["a", "1,200", ".123", "+.020", "-"]
 
 
 def test_questions_are_found_by_their_files():
@@ -152,3 +127,61 @@ def test_errors_are_one_line(words, part, representation_words):
     with pytest.raises(UserError, match=part) as caught:
         main([*(() if words[0].startswith(("run", "tasks")) else representation_words), *words])
     assert "\n" not in str(caught.value)
+
+
+USUAL = {"model": {"path": "tiny"}, "max_length": 64, "template": {"name": "instruct"}}
+
+
+def made(design, attn="bi", trained=False, seed=0, stages=(), **further):
+    manifest = {
+        "seed": seed,
+        "config": {**USUAL, "attn": {"name": attn}, **further},
+        "lineage": [
+            {"objective": objective, "adapter_sha256": f"{objective}{seed}{kind}"} for objective, kind in stages
+        ],
+    }
+    return Studied(SimpleNamespace(manifest=manifest, trained=trained), f"{design} seed={seed}", design)
+
+
+RUNS = [made("mean-bi", trained=True, seed=0), made("mean-bi", trained=True, seed=1)]
+
+
+def labels(encoders, with_attention):
+    return [s.label for s in distinct_backbones(encoders, with_attention)]
+
+
+def test_starts_that_differ_in_head_and_seed_are_one():
+    starts = [
+        made("eos-bi untrained"),
+        made("mean-bi untrained", seed=1),
+        made("eos-causal untrained", "causal"),
+    ]
+    assert labels([*starts, *RUNS], True) == ["untrained, bi", "untrained, causal", "mean-bi seed=0", "mean-bi seed=1"]
+    assert labels([*starts, *RUNS], False) == ["untrained", "mean-bi seed=0", "mean-bi seed=1"]
+
+
+def test_starts_after_stages_are_called_by_them_and_are_a_design_over_seeds():
+    starts = [made("x untrained", seed=seed, stages=[("mntp", ""), ("simcse", "")]) for seed in (0, 1)]
+    own = distinct_backbones([made("x untrained"), *starts, *RUNS], True)
+    assert list(by_design(own)) == ["untrained, bi", "mntp + simcse, bi", "mean-bi"]
+    assert [len(seeds) for seeds in by_design(own).values()] == [1, 2, 2]
+
+
+def test_two_kinds_of_a_stage_are_numbered():
+    starts = [made("x untrained", stages=[("mntp", kind)]) for kind in ("masked", "80")]
+    assert labels(starts, True) == ["mntp, bi", "mntp, bi (2) seed=0"]
+
+
+def test_starts_of_two_templates_are_two_and_runs_find_their_own():
+    """A template writes the text's tokens out, so its states are others: two rows, never one."""
+    usual, echo = (plain(composed("train", [f"template={name}"]))["template"] for name in ("instruct", "echo"))
+    run = made("mean-bi", trained=True, template=echo)
+    encoders = [made("a", template=usual), made("b", template=echo), run]
+    assert labels(encoders, False) == ["untrained", "untrained, echo", "mean-bi seed=0"]
+    pairs = after_their_starts(distinct_backbones([*encoders, made("sgpt", "causal", trained=True, template=usual)]))
+    assert [(s.label, start) for s, start in pairs] == [
+        ("untrained, bi", ""),
+        ("untrained, echo, bi", ""),
+        ("mean-bi seed=0", "untrained, echo, bi"),
+        ("sgpt seed=0", ""),
+    ]

@@ -1,7 +1,8 @@
-"""Attention of the heads against a literal loop, and against the head's own forward."""
+"""Attention by layer and by class of token: against literal loops, the head's own forward, and single texts."""
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,7 +10,16 @@ from cli.compose import composed, plain
 from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
 from poolers.shared.cross_attention import CrossAttentionHead
 from poolers.shared.registry import build_pooler
-from representation.heads.attributed import attention_weights, layer_attention, relative_entropy, token_attention
+from representation import encoders_studied
+from representation.attribution import (
+    answer,
+    attention_weights,
+    attributed,
+    layer_attention,
+    token_attention,
+)
+from representation.encoders_studied import read_encoders
+from representation.token_classes import CLASSES, TokenClasses, relative_entropy
 
 D, L, B, T = 12, 5, 3, 7
 ROLES = torch.tensor(
@@ -38,6 +48,71 @@ def literal(head, keys):
             scores = [math.exp(float(q[part] @ k[part]) / math.sqrt(d)) for k in made]
             rows.append([s / sum(scores) for s in scores])
     return torch.tensor(rows).view(head.num_heads, len(queries), len(keys))
+
+
+@pytest.fixture
+def heads(representation_words):
+    """Encoders with heads over layers and over tokens."""
+    found = {}
+    over_layers, over_tokens = ["pooler=multilayer"], ["pooler=lastlayer"]
+    for words in (over_layers, over_tokens, [*over_tokens, "token_choice.lastlayer_tokens=mean"]):
+        (found[" ".join(words)],) = read_encoders(plain(composed("representation", [*representation_words, *words])))
+    yield found
+    encoders_studied._loaded.clear()  # what `loaded` has moved
+
+
+def loaded(studied):
+    """The encoder, loaded anew, its head moved away from its even start."""
+    encoders_studied._loaded.clear()
+    encoder = studied.encoder()
+    torch.manual_seed(0)
+    for parameter in encoder.encoder.pooler.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    return encoder
+
+
+def test_layers_of_each_text_alone(heads, texts):
+    studied, wanted = heads["pooler=multilayer"], texts.every[:9]
+    encoder = loaded(studied)
+    found = attributed(studied, texts, wanted)
+    pooler = encoder.encoder.pooler
+    assert found.names == ["0", "1", "2"]
+    for i, text in enumerate(wanted):
+        batch = encoder.tokenizer.batch(encoder.tokenizer([text.text]))
+        with torch.inference_mode():
+            keys = torch.stack([s[0] for s in encoder.encoder.states(batch)]) + pooler.layer_weights
+            weights = attention_weights(pooler.head, keys[None])[0].double()
+        np.testing.assert_allclose(found.attention[i], weights.mean(dim=(0, 1)), atol=1e-5)
+        entropy = [-sum(float(w * w.log()) for w in row) / np.log(3) for head in weights for row in head]
+        assert found.entropy[i] == pytest.approx(np.mean(entropy), abs=1e-5)
+    assert np.ptp(found.attention) > 0.01
+
+
+def test_tokens_of_each_text_alone(heads, texts):
+    studied, wanted = heads["pooler=lastlayer"], texts.every[:9]
+    encoder = loaded(studied)
+    found = attributed(studied, texts, wanted)
+    for i, text in enumerate(wanted):
+        batch = encoder.tokenizer.batch(encoder.tokenizer([text.text]))
+        kinds = TokenClasses(encoder.tokenizer.tokenizer)(batch)[0]
+        with torch.inference_mode():
+            states = encoder.encoder.states(batch)
+            weights = attention_weights(encoder.encoder.pooler.head, states).mean(dim=(1, 2))[0]
+        for c in range(len(CLASSES)):
+            assert found.attention[i, c] == pytest.approx(float(weights[kinds == c].sum()), abs=1e-5)
+            assert found.even[i, c] == pytest.approx(float((kinds == c).float().mean()), abs=1e-6)
+    np.testing.assert_allclose(found.attention.sum(axis=1), 1, atol=1e-5)
+
+
+def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings):
+    found = answer(list(heads.values()), texts, settings)
+    assert [grid.name for grid in found.grids] == ["attribution_layers", "attribution_tokens"]
+    assert [drawing.name for drawing in found.drawings] == ["attribution_layers", "attribution_tokens"]
+    frame = found.frames["attribution"]
+    np.testing.assert_allclose(frame.groupby(["encoder", "type"])["attention"].sum(), 1, atol=1e-5)
+    assert len(frame) == len(texts.of_type) * (3 + len(CLASSES))
+    (eos,) = read_encoders(plain(composed("representation", ["pooler=eos", "run=null"])))
+    assert answer([eos], texts, settings) is None
 
 
 @torch.no_grad()

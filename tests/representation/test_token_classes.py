@@ -6,7 +6,7 @@ import torch
 from cli.compose import CONF
 from encoders.backbone import load_tokenizer
 from encoders.tokens import TextTokenizer
-from representation.heads.attributed import CLASSES, CONTENT, FUNCTION, PUNCTUATION, Piece, TokenClasses, kind_of
+from representation.token_classes import CLASSES, CONTENT, FUNCTION, PUNCTUATION, Piece, TokenClasses, kind_of
 
 
 @pytest.fixture(scope="module")
