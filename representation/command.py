@@ -57,12 +57,15 @@ def check(cfg: Config) -> dict[str, ModuleType]:
     """Refuse numbers and words that are not allowed; return the questions that are asked, all for questions=null."""
     check_groups(cfg, ("model", "attn", "pooler", "template"))
     known, asked = questions(), cfg["questions"]
-    chosen = {name: known.get(name) for name in ([asked] if isinstance(asked, str) else asked or known)}
-    for name, question in chosen.items():
-        if question is None:
+    if not isinstance(asked, str | list | None):
+        raise UserError(f"questions={asked} must be a list of questions. Choices: {', '.join(known)}.")
+    names = [asked] if isinstance(asked, str) else asked or list(known)
+    for name in names:
+        if name not in known:
             raise UserError(f"There is no question '{name}'. {nearest(str(name), known)}")
+    chosen = {name: known[name] for name in names}
     limits = {key: limit for question in chosen.values() for key, limit in getattr(question, "LIMITS", {}).items()}
     words = {key: choices for question in chosen.values() for key, choices in getattr(question, "WORDS", {}).items()}
     check_limits(cfg, LIMITS | SCORING | limits, SCORING_WORDS | words)
     check_prefixes(cfg)
-    return {name: question for name, question in chosen.items() if question is not None}
+    return chosen

@@ -1,6 +1,5 @@
 """Figures of several questions: small heat maps on one scale, and the look of a line."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,21 +19,10 @@ MOST_NUMBERS = 110  # cells of a panel with their numbers in them
 ACROSS = 3
 
 
-def not_drawn(names: Iterable[str], most: int) -> str:
-    """Return a caption's sentence on the names after the first `most`, for which there is no room; "" if none."""
-    rest = "; ".join(list(names)[most:])
-    return f" Not drawn: {rest}." if rest else ""
-
-
 def look(k: int, size: float, width: float = 1.2) -> dict[str, Any]:
     """Return how matplotlib draws the k-th line; size: of its marks, width: of the line, 0 for marks alone."""
     style: dict[str, Any] = {"linewidth": width} if width else {"linestyle": "none"}
     return {"color": mark(k).colour, "marker": mark(k).shape, "markersize": size, **style}
-
-
-def legend(figure: Figure, axes: Axes, place: Any = "outside right upper", **further: Any) -> None:
-    """Put the legend of one panel next to all of them."""
-    figure.legend(*axes.get_legend_handles_labels(), loc=place, **further)
 
 
 def tables_of(frame: pd.DataFrame, rows: str, columns: str, values: str) -> dict[str, pd.DataFrame]:

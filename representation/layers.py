@@ -19,7 +19,7 @@ from encoders.vector_geometry import Floats, unit
 from evaluation.readings import read_by
 from evaluation.tasks.chosen import TaskSet
 from representation.encoders_studied import Studied, after_their_starts, distinct_backbones
-from representation.figures import heat_panels, legend, look, not_drawn
+from representation.figures import heat_panels, look
 from representation.question import each
 from representation.readings import arrays, readings_of, score_readings, type_means
 from representation.tables import figure, table
@@ -38,12 +38,9 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     scores = layer_scores(distinct, texts.task_set, settings)
     within, moved = layer_likeness(distinct, texts, settings)
     over, means = f"over {scores['task'].nunique()} tasks of {texts.benchmark}", type_means(scores, BY)
-    best_type = means.groupby(level=BY[:2], sort=False).agg(lambda column: column.idxmax()[-1])
     caption = f"Mean over task types of the score of each layer, read without parameters, {over}."
-    chosen = f"The layer of the highest score on each task type, chosen on the tasks that it is measured on, {over}."
     grids = [
         table("layers-scores", "Score of each layer", caption, _wide(means.mean(axis=1)), left=2),
-        table("layers-best", "Best layer of each task type", chosen, best_type.reset_index(), left=2),
     ]
     frames = {"layers_scores": scores, "layers_likeness": within}
     if len(moved):
@@ -168,9 +165,9 @@ def layer_curves(means: pd.DataFrame, over: str) -> Drawing:
         axes.set_title(kind if i == 0 else "")
         axes.set_ylabel(f"score, {POOLINGS[pooling]}" if j == 0 else "")
         axes.set_xlabel("layer" if i == len(POOLINGS) - 1 else "")
-    legend(panels_of, panels[0, 0], "outside right center", handlelength=2.6)
+    panels_of.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right center")
     caption = f"Score of every layer on each task type, the last one after the final norm, mean over seeds, {over}."
-    return figure("layers_curves", "Layer curves", caption + not_drawn(every, MOST_DESIGNS), panels_of)
+    return figure("layers_curves", "Layer curves", caption, panels_of)
 
 
 def layer_maps(within: pd.DataFrame, over: str) -> Drawing:

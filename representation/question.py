@@ -1,4 +1,4 @@
-"""One question put to encoders: the registry, and the progress bar of whatever it goes through.
+"""One question put to encoders: the registry, and the progress of whatever it goes through.
 
 A question is a module below this folder with `PLACE`, its place among the answers, and
 `answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None`, which is None where the
@@ -6,6 +6,7 @@ question does not apply; settings: conf/representation.yaml, resolved. Its name 
 settings[name], with their limits in `LIMITS` and words in `WORDS`. Nothing else names it.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
@@ -13,9 +14,6 @@ from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, TypeVar
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 T = TypeVar("T")
 
@@ -31,16 +29,8 @@ def questions() -> dict[str, ModuleType]:
 def each(
     items: Sequence[T], what: str, settings: dict[str, Any], label: Callable[[Any], str] = lambda item: str(item.label)
 ) -> Iterator[T]:
-    """Yield the items with a bar on standard error that names the current one."""
-    bar = Progress(
-        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()),
-        console=Console(stderr=True),
-        disable=not settings["progress"],
-        transient=True,
-    )
-    with bar:
-        line = bar.add_task(what, total=len(items))
-        for item in items:
-            bar.update(line, description=f"{what}: {label(item)}")
-            yield item
-            bar.advance(line)
+    """Yield the items; with progress=true a line on standard error names the current one."""
+    for k, item in enumerate(items, start=1):
+        if settings["progress"]:
+            print(f"{what}: {label(item)} ({k} of {len(items)})", file=sys.stderr, flush=True)
+        yield item

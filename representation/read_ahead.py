@@ -25,7 +25,7 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from poolers.shared.base import INSTRUCTION, weighted_mean
 from representation.encoders_studied import Studied, by_design, distinct_backbones
-from representation.figures import look, not_drawn
+from representation.figures import look
 from representation.question import each
 from representation.read_ahead_texts import Quadruple, batches, quadruples, trios
 from representation.tables import figure, table
@@ -138,4 +138,4 @@ def _drawing(designs: dict[str, pd.DataFrame], over: str) -> Drawing:
     axes.grid(axis="y")
     drawn.legend(loc="outside right center")
     caption = f"cos(q, s+) - cos(q, s-) layer by layer, {over}. Above zero a token's state knows what comes after it."
-    return figure(NAME, "Reading ahead by layer", caption + not_drawn(designs, MOST_DESIGNS), drawn)
+    return figure(NAME, "Reading ahead by layer", caption, drawn)

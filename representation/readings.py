@@ -12,8 +12,8 @@ from encoders.routers import experts_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from evaluation.candidates import Candidate
-from evaluation.readings import ReadingCandidate, pooler_config
 from evaluation.instructions import read_instructions
+from evaluation.readings import ReadingCandidate, pooler_config
 from evaluation.scoring import Options, score
 from evaluation.tasks.chosen import TaskSet
 from poolers.shared.registry import build_pooler

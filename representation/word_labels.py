@@ -5,7 +5,6 @@ import doctest
 import io
 import keyword
 import tokenize
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -108,7 +107,7 @@ def read_conll(path: Path, column: int) -> list[LabelledText]:
 
     column: the place of the label among the columns, from 0; -1: the last. Columns are parted by white space, sentences
     by empty lines; lines that begin with -DOCSTART- are left out. A text is its words with a space between.
-    Raises `UserError` for a file that cannot be read, a line without that column, or fewer than two labels.
+    Raises `UserError` for a file that cannot be read, or a line without that column.
     """
     lines = read_text(path, "Give word_level.conll=<file of columns>.").splitlines()
     sentences: list[list[tuple[str, str]]] = [[]]
@@ -121,9 +120,6 @@ def read_conll(path: Path, column: int) -> list[LabelledText]:
             has = f"has {len(parts)} columns, and none is word_level.column={column}"
             raise UserError(f"{path}, line {number} {has}. Give word, ..., label on each line, or another column.")
         sentences[-1].append((parts[0], parts[column]))
-    kinds = Counter(label for sentence in sentences for _, label in sentence)
-    if len(kinds) < 2:
-        raise UserError(f"{path} has {len(kinds)} labels in column {column}; two are needed. Set word_level.column.")
     return [_sentence(sentence) for sentence in sentences if sentence]
 
 

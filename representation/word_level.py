@@ -42,12 +42,9 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     labelled = drawn(every, keys["texts"], settings["texts_seed"])
     words = Words(labelled)
     right: dict[tuple[str, int, str], Floats] = {}
-    shuffled = np.nan
     for studied in each(backbones, NAME, settings):
         for which, states in word_states(studied.encoder(), labelled).items():
             right[studied.design, studied.seed, which] = words.probed(states)
-            if np.isnan(shuffled):
-                shuffled = float(np.nanmean(words.probed(states, shuffled=settings["texts_seed"])))
     rows = [(*key, np.nanmean(values), np.isfinite(values).sum()) for key, values in right.items()]
     frame = pd.DataFrame(rows, columns=["encoder", "seed", "states", "accuracy", "words"])
     baselines = {"most frequent label": words.majority, "that of the word's form": words.of_forms}
@@ -57,7 +54,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} others "
         f"({source}; labels: {words.kinds}). States of the last layer, mean over a word's tokens: own, or of the "
         "position before each of them, which LLM2Vec takes after MNTP (by rule). Difference: from the first row, with "
-        f"Student's 95 % interval over texts. Shuffled states {shuffled:.3f}; {'; '.join(scores)}."
+        f"Student's 95 % interval over texts. For comparison: {'; '.join(scores)}."
     )
     pairs = _accuracies(backbones, words, right)
     grid = table(NAME, "Labels of words by a linear probe", caption, pairs, left=3, digits=3, signs=pairs.columns[4:])
@@ -144,11 +141,10 @@ class Words:
         self.of_forms = (pd.Series(forms).map(usual).fillna(most) == self.labels).to_numpy(dtype=np.float64)
         self.kinds = ", ".join(sorted(set(self.labels)))
 
-    def probed(self, states: NDArray[np.float32], shuffled: int | None = None) -> Floats:
+    def probed(self, states: NDArray[np.float32]) -> Floats:
         """Return [W]: 1 where the probe is right, 0 where not, nan for words of the training half or without a state.
 
-        Logistic regression on standardised states, L2 with C = 1. shuffled: the seed that deals the training half's
-        states out to its words anew: what the labels' frequencies alone give.
+        Logistic regression on standardised states, L2 with C = 1.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
@@ -158,9 +154,8 @@ class Words:
         train, test = np.flatnonzero(read & ~self.tested), np.flatnonzero(read & self.tested)
         if len(train) < 2 or len(test) < 2 or len(set(self.labels[train])) < 2:
             raise UserError("Too few words fit into max_length for word_level. Raise it, or word_level.texts.")
-        order = train if shuffled is None else np.random.default_rng(shuffled).permutation(train)
         probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=STEPS))
-        probe.fit(states[order], self.labels[train])
+        probe.fit(states[train], self.labels[train])
         right = np.full(len(states), np.nan)
         right[test] = probe.predict(states[test]) == self.labels[test]
         return right

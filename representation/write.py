@@ -35,27 +35,18 @@ def write_answer(answer: Answer, folder: Path, over: str) -> None:
             write_text(folder / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
         write_figures(answer.drawings, folder / "figures")
         kept = [other for other in _written(folder / ANSWERS) if other["name"] != answer.name]
-        write_json(folder / ANSWERS, {"version": 1, "answers": [*kept, as_json(answer, over)]})
+        own: dict[str, Any] = {"name": answer.name, "title": answer.title, "over": over, "notes": answer.notes}
+        own["grids"] = [asdict(grid) for grid in answer.grids]
+        own["figures"] = [figure_words(drawing) for drawing in answer.drawings]
+        write_json(folder / ANSWERS, {"version": 1, "answers": [*kept, own]})
     except OSError as error:
         raise UserError(f"Cannot write to {folder}: {error.strerror}. Name another with out=<folder>.") from error
-
-
-def as_json(answer: Answer, over: str) -> dict[str, Any]:
-    """Return what the report shows of an answer; figures as base64 of their svg, sizes in pixels."""
-    return {
-        "name": answer.name,
-        "title": answer.title,
-        "over": over,
-        "grids": [asdict(grid) for grid in answer.grids],
-        "figures": [figure_words(drawing) for drawing in answer.drawings],
-        "notes": answer.notes,
-    }
 
 
 def _written(path: Path) -> list[dict[str, Any]]:
     """The answers that are there already; a file that cannot be read counts as none, since it is replaced."""
     try:
         answers: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["answers"]
-        return [answer for answer in answers if "name" in answer]
     except (OSError, ValueError, KeyError, TypeError):
         return []
+    return answers

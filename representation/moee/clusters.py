@@ -1,5 +1,6 @@
-"""Agreement of two partitions of the same texts, and of the pairs that two readings fail."""
+"""Agreement of two partitions of the same texts, topics of their clusters, and pairs that two readings fail."""
 
+from collections.abc import Sequence
 from math import nan
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import entropy, rankdata
 from sklearn.cluster import KMeans
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
@@ -87,3 +89,31 @@ def shares(one: Floats, other: Floats, threshold: float) -> dict[str, float]:
         **{name: float(failed.sum() / either) if either else nan for name, failed in parts.items()},
         "independent": (p + q - 2 * p * q) / union if union else nan,
     }
+
+
+def class_tf_idf(counts: NDArray[np.int64]) -> Floats:
+    """Return [C, V] weights tf_{t,c} log(1 + A / tf_t) of the words of C clusters; counts: [C, V], how often.
+
+    tf_t: how often a word stands in all clusters, at least once; A: words of a cluster on average. The class-based
+    tf-idf of BERTopic (Grootendorst, arXiv 2203.05794, section 3.3).
+    """
+    weights: Floats = counts * np.log1p(counts.sum() / len(counts) / counts.sum(axis=0))
+    return weights
+
+
+def topics(texts: Sequence[str], labels: Labels, words: int) -> list[dict[str, Any]]:
+    """Return of each cluster, the largest first, its number of texts and its `words` words of highest weight.
+
+    labels: [n] the cluster of each text. Words are those of scikit-learn's `CountVectorizer` without its English stop
+    words; of equal weights the first in the alphabet.
+    """
+    counter = CountVectorizer(stop_words="english")
+    of_texts = counter.fit_transform(texts)
+    names, sizes = np.unique(labels, return_counts=True)
+    counts = np.stack([np.asarray(of_texts[labels == name].sum(axis=0)).ravel() for name in names])
+    weights, vocabulary = class_tf_idf(counts), counter.get_feature_names_out()
+    rows = []
+    for row in np.argsort(-sizes, kind="stable"):
+        best = [k for k in np.argsort(-weights[row], kind="stable")[:words] if counts[row, k]]
+        rows.append({"texts": int(sizes[row]), "words": ", ".join(vocabulary[best])})
+    return rows

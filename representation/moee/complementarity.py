@@ -16,10 +16,9 @@ from analysis.questions.question import Answer
 from analysis.statistics.arrays import Floats
 from cli.limits import Limit, real
 from representation.encoders_studied import Studied
-from representation.moee.clusters import Labels, agreement, deviation, partition, shares
+from representation.moee.clusters import Labels, agreement, deviation, partition, shares, topics
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import PairTask, pair_tasks, size
-from representation.moee.topics import topics
 from representation.question import each
 from representation.readings import arrays, encode, readings_of
 from representation.tables import table
@@ -41,10 +40,6 @@ TOPICS = (
     "run, the largest cluster first."
 )
 MEASURES = ("rand", "mutual", "nmi", "jaccard", "matched_jaccard", "exact")
-PUBLISHED = (
-    "Published for DeepSeekMoE-16B: AMI .29, NMI .29, Jaccard .06, exact match 45.54 % (texts and number of clusters "
-    "not stated there), Spearman of HS with RW .51 on STS12."
-)
 
 
 def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
@@ -65,7 +60,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     if tasks:
         over = f"{size(tasks)} of {texts.benchmark}"
         grids.append(_pair_grid(frames[f"{NAME}_pairs"], frames[f"{NAME}_failures"], keys["threshold"], over))
-    return Answer(NAME, "Complementarity of HS and RW", grids, frames=frames, notes=[PUBLISHED])
+    return Answer(NAME, "Complementarity of HS and RW", grids, frames=frames)
 
 
 def _measured(studied: Studied, texts: Texts, tasks: list[PairTask], keys: Config) -> dict[str, list[Config]]:

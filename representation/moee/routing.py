@@ -3,6 +3,7 @@
 Kang et al. 2024 (arXiv 2406.12034) show such a heat map over domains. A token's expert has the largest weight of it.
 """
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -39,7 +40,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     frames = {f"{NAME}_{name}": pd.DataFrame(of) for name, of in rows.items()}
     of_sublayers, of_shares = frames.values()
     grids = _grids(of_sublayers, of_shares, texts.over)
-    return Answer(NAME, "Routes of the experts", grids, lambda: _drawings(of_shares, texts.over), frames)
+    draw = partial(_drawings, of_shares, texts.over)
+    return Answer(NAME, "Routes of the experts", grids, draw, frames)
 
 
 def _grids(sublayers: pd.DataFrame, by_group: pd.DataFrame, over: str) -> list[Grid]:
@@ -59,12 +61,13 @@ def _grids(sublayers: pd.DataFrame, by_group: pd.DataFrame, over: str) -> list[G
 
 
 def _drawings(frame: pd.DataFrame, over: str) -> list[Drawing]:
-    """Two heat maps per encoder, by task type and by class of token: sublayers downwards, one panel per expert."""
-    drawings = []
-    for place, (encoder, part) in enumerate(frame[frame["sublayer"] != ALL].groupby("encoder", sort=False)):
-        for of, what in OF.items():
-            by_expert = part[part["of"] == of].drop(columns="encoder").rename(columns={"expert": "encoder"})
-            drawn = heat_panels(by_expert, ("sublayer", "group", "share"), ("sublayer", ""), "share of tokens")
-            caption = f"Share of the tokens of each {what} whose largest weight the expert has; {encoder}; {over}."
-            drawings.append(figure(f"{NAME}_{of}_{place}", f"Experts by {what}: {encoder}", caption, drawn))
-    return drawings
+    """Draw heat maps of each encoder and expert, by task type and by class of token: sublayers downwards."""
+    return [_drawing(frame, of, over) for of in OF]
+
+
+def _drawing(frame: pd.DataFrame, of: str, over: str) -> Drawing:
+    part = frame[(frame["sublayer"] != ALL) & (frame["of"] == of)]
+    named = part.assign(encoder=part["encoder"] + ", expert " + part["expert"])
+    drawn = heat_panels(named, ("sublayer", "group", "share"), ("sublayer", ""), "share of tokens")
+    caption = f"Share of the tokens of each {OF[of]} whose largest routing weight the expert has; {over}."
+    return figure(f"{NAME}_{of}", f"Experts by {OF[of]}", caption, drawn)

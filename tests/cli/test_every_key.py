@@ -143,7 +143,7 @@ def answer(check: Callable[[Config], Any], cfg: Config, key: str) -> str:
 TRIED = {
     "train": 982,
     "evaluate": 388,
-    "representation": 507,
+    "representation": 490,
     "mine": 295,
     "specialise": 410,
     "study": 30,

@@ -8,7 +8,6 @@ import torch
 
 from cli.compose import composed, plain
 from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
-from poolers.shared.cross_attention import CrossAttentionHead
 from poolers.shared.registry import build_pooler
 from representation import encoders_studied
 from representation.attribution import (
@@ -169,19 +168,6 @@ def test_only_pooled_tokens_are_looked_at():
     assert torch.equal((weights > 0).all(dim=(1, 2)), own.pooled(view)[:, None].expand(B, 1, T).squeeze(1))
     assert torch.allclose(weights.sum(dim=-1), torch.ones(B, 3, len(own.head.queries)))
     assert not own.pooled(view)[0, 0]  # the instruction
-
-
-def test_one_query_that_equals_one_key_prefers_it():
-    """Closed form: orthogonal keys, scores +-1/sqrt(d) apart."""
-    head = CrossAttentionHead(2, num_queries=1, num_heads=1, head_dim=2, mlp_inner=0)
-    with torch.no_grad():
-        head.queries.copy_(torch.tensor([[1.0, -1.0]]))
-        head.query.weight.copy_(torch.eye(2))
-        head.key.weight.copy_(torch.eye(2))
-    weights = attention_weights(head, torch.tensor([[[1.0, -1.0], [-1.0, 1.0]]]))
-    e = 2 * 2 / math.sqrt(2)  # norms make (1, -1) of either, whose product is 2
-    wanted = torch.tensor([1 / (1 + math.exp(-e)), 1 / (1 + math.exp(e))])
-    assert torch.allclose(weights[0, 0, 0].detach(), wanted, atol=1e-4)
 
 
 def test_entropy_is_one_where_even_and_zero_on_one_key():

@@ -1,8 +1,6 @@
 """The command: which encoders, which of them are one decoder, which texts, which files; errors are one line."""
 
 import json
-import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +8,6 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-import representation
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
@@ -18,7 +15,6 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from representation.__main__ import main
 from representation.encoders_studied import Studied, after_their_starts, by_design, distinct_backbones
-from representation.question import questions
 from representation.tables import table
 from representation.texts import read_texts
 from representation.write import write_answer
@@ -60,13 +56,6 @@ def test_passes_reach_every_text_once_as_encoding_alone_does(texts, two_encoders
     np.testing.assert_allclose(found, encoder.encode([t.text for t in wanted]), atol=1e-5)
 
 
-def test_one_encoder_is_held_at_a_time(two_encoders):
-    first = two_encoders[0].encoder()
-    assert two_encoders[0].encoder() is first
-    two_encoders[1].encoder()
-    assert two_encoders[0].encoder() is not first
-
-
 def test_files_of_an_answer_and_others_stay(tmp_path):
     write_answer(toy("one"), tmp_path, "two encoders")
     write_answer(toy("two"), tmp_path, "two encoders")
@@ -82,17 +71,6 @@ def test_numbers_of_a_table_have_digits_and_signs():
     frame = pd.DataFrame({"encoder": ["a"], "n": [1200], "x": [0.12345], "gain": [0.02], "none": [np.nan]})
     (row,) = table("t", "", "", frame, digits=3, signs=["gain"]).rows
     assert [cell.text for cell in row] == ["a", "1,200", ".123", "+.020", "-"]
-
-
-def test_questions_are_found_by_their_files():
-    """Every module below representation/ that answers has a place of its own and keys of its name alone."""
-    known, folder = questions(), Path(representation.__file__).parent
-    files = {path.stem for path in folder.rglob("*.py") if re.search("^def answer", path.read_text(), re.MULTILINE)}
-    assert set(known) == files
-    assert len({question.PLACE for question in known.values()}) == len(known)
-    assert list(known)[:3] == ["layers", "geometry", "read_ahead"]
-    for name, question in known.items():
-        assert all(key.startswith(f"{name}.") for key in getattr(question, "LIMITS", {}))
 
 
 def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_words, tmp_path):
@@ -115,12 +93,9 @@ def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_
     ("words", "part"),
     [
         (["run=nowhere"], "No run folder matches nowhere"),
-        (["text=3"], "There is no key 'text'"),
         (["texts=3"], "texts=3 must be a whole number, at least 8"),
         (["questions=[layerz]"], "There is no question 'layerz'"),
-        (["benchmark=SciFact"], "There is no benchmark 'SciFact'"),
         (["tasks=[SciFact]"], "Texts are read from"),
-        (["words"], "is no key=value"),
     ],
 )
 def test_errors_are_one_line(words, part, representation_words):

@@ -9,7 +9,6 @@ from representation.encoders_studied import Studied, distinct_backbones, read_en
 from representation.layers import (
     BY,
     answer,
-    between_layers,
     layer_likeness,
     layer_scores,
     layer_vectors,
@@ -60,11 +59,6 @@ def test_scores_are_what_evaluation_gives_a_layer_alone(scored, two_encoders, te
     )
 
 
-def test_what_was_scored_is_not_scored_again(scored, two_encoders, texts, settings, monkeypatch):
-    monkeypatch.setattr("mteb.evaluate", None)
-    pd.testing.assert_frame_equal(layer_scores(distinct_backbones(two_encoders), texts.task_set, settings), scored)
-
-
 class Pretend(Candidate):
     """The untrained weights, said to be a run's."""
 
@@ -101,7 +95,7 @@ def test_means_are_over_seeds_then_tasks():
 def test_the_answer(two_encoders, texts, settings):
     found = answer(two_encoders, texts, settings)
     assert [d.name for d in found.drawings] == ["layers_curves", "layers_likeness"]
-    assert [len(grid.rows) for grid in found.grids] == [2 * 2, 2 * 2]
+    assert [len(grid.rows) for grid in found.grids] == [2 * 2]
     assert len([axes for axes in found.drawings[0].figure.axes if axes.lines]) == 2 * 3
 
 
@@ -140,21 +134,7 @@ def test_cka_of_what_does_not_vary_is_not_a_number(rng):
     assert np.isnan(linear_cka(rng.normal(size=(N, 3)), np.ones((N, 3))))
 
 
-def test_float32_states_far_from_zero_lose_nothing(rng):
-    x = (rng.normal(size=(N, 6)) + 300).astype(np.float32)
-    y = (rng.normal(size=(N, 6)) + 300).astype(np.float32)
-    assert linear_cka(x, y) == pytest.approx(by_hsic(x - x.mean(0, dtype=float), y - y.mean(0, dtype=float)), rel=1e-6)
-
-
 def test_cosine_text_by_text(rng):
     x, y = rng.normal(size=(2, N, 4))
     each = [a @ b / np.sqrt((a @ a) * (b @ b)) for a, b in zip(x, y, strict=True)]
     assert mean_cosine(x, y) == pytest.approx(np.mean(each))
-
-
-def test_between_layers_is_symmetric_and_each_cell_its_own_pair(rng):
-    states = rng.normal(size=(3, N, 4))
-    table = between_layers(states, linear_cka)
-    for i in range(3):
-        for j in range(3):
-            assert table[i, j] == pytest.approx(linear_cka(states[i], states[j]))

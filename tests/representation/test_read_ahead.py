@@ -13,27 +13,18 @@ from corpora.docstrings import Docstring
 from encoders.loading import untrained
 from representation import read_ahead
 from representation.read_ahead import gains, gains_of, pooled_openings
-from representation.read_ahead_texts import ALIKE, Quadruple, batches, prose, quadruples, shared_words, trios
+from representation.read_ahead_texts import ALIKE, Quadruple, batches, quadruples, shared_words, trios
 
 MADE = [
-    Quadruple(
-        "the sum of two arrays is",
-        "a new array with the same shape",
-        "an array of that shape is new",
+    Quadruple(*made.split(" | "))
+    for made in (
+        "the sum of two arrays is | a new array with the same shape | an array of that shape is new | "
         "its type of two and the first",
-    ),
-    Quadruple(
-        "its first argument",
-        "returned as the sum of its first type",
-        "as a sum of its own type",
+        "its first argument | returned as the sum of its first type | as a sum of its own type | "
         "of the shape and the array",
-    ),
-    Quadruple(
-        "the type of the new array and",
-        "two arrays is returned with it",
-        "with the shape of its sum",
+        "the type of the new array and | two arrays is returned with it | with the shape of its sum | "
         "as its first argument is the",
-    ),
+    )
 ]
 
 
@@ -168,21 +159,3 @@ def test_the_seed_alone_decides():
     given = docstrings()
     assert quadruples(given, 20, seed=1) == quadruples(given[::-1], 20, seed=1) != quadruples(given, 20, seed=2)
     assert quadruples(given, 20, seed=1)[:5] == quadruples(given, 5, seed=1)
-
-
-def test_too_few_packages_give_none():
-    assert quadruples([d for d in docstrings() if d.package in ("fruit", "tools")], 5) == []
-    assert quadruples([], 5) == []
-
-
-def test_prose_ends_where_fields_begin():
-    assert prose("It sums\nall of them.\nParameters\nx : array") == "It sums all of them."
-    assert prose("It sums.\nx, y : array\n  The data.") == "It sums."
-    assert prose("Parameters\nx : array") == ""
-    assert prose("Plain text of two\nlines: no field.") == "Plain text of two lines: no field."
-
-
-def test_shared_words_are_those_of_both_over_those_of_either():
-    assert shared_words("The sum of it", "the mean of all") == 2 / 6
-    assert shared_words("a b", "A, b!") == 1
-    assert shared_words("", "") == 0

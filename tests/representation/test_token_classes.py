@@ -1,7 +1,6 @@
 """Classes of tokens on the embedded base's own tokenizer."""
 
 import pytest
-import torch
 
 from cli.compose import CONF
 from encoders.backbone import load_tokenizer
@@ -41,13 +40,6 @@ def test_the_instruction_is_one_class(tokenizer):
     assert kinds[kinds.count("instruction")] in ("function word", "content word")
 
 
-def test_pieces_of_a_word_are_content(tokenizer):
-    """No token of a long word is a function word, though "in" and "the" may stand in it."""
-    for word in ("inthewithof", "xtheonas", "isotherwise"):
-        kinds = {kind for _, kind in classes_of(tokenizer, f"({word})") if kind != "padding"}
-        assert kinds == {"content word", "punctuation", "EOS"}
-
-
 @pytest.mark.parametrize(
     ("before", "piece", "after", "kind"),
     [
@@ -62,14 +54,3 @@ def test_pieces_of_a_word_are_content(tokenizer):
 )
 def test_words_begin_and_end(before, piece, after, kind):
     assert kind_of(piece, before, after) == kind
-
-
-def test_padding_on_the_left_changes_no_class(tokenizer):
-    left = TextTokenizer(tokenizer.tokenizer, 64, "left")
-    texts = ["the sum of two arrays (in place)", "type " * 30]
-    kinds = []
-    for own in (tokenizer, left):
-        batch = own.batch(own(texts))
-        found = TokenClasses(own.tokenizer)(batch)
-        kinds.append([row[real] for row, real in zip(found, batch.view.real, strict=True)])
-    assert all(torch.equal(a, b) for a, b in zip(*kinds, strict=True))

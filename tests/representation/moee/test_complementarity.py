@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from cli.errors import UserError
-from cli.limits import check_limits
 from encoders.loading import untrained
 from evaluation.readings import pooler_config
 from representation.moee.clusters import agreement, partition
-from representation.moee.complementarity import LIMITS, answer, compared
+from representation.moee.complementarity import answer, compared
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked
 
@@ -59,11 +57,3 @@ def test_what_is_the_same_agrees_and_what_is_shuffled_does_not():
     for what in ("HS with RW", "HS with itself", "RW with itself"):
         assert rows[what]["exact"] == rows[what]["rand"] == 1
     assert abs(rows["HS with RW shuffled"]["rand"]) < 0.1
-
-
-def test_wrong_sizes_are_one_line():
-    for wrong in (8, [], [1], ["a"]):
-        with pytest.raises(
-            UserError, match=r"complementarity.clusters=.* must be a list of whole numbers, each at least 2"
-        ):
-            check_limits({"complementarity": {"clusters": wrong}}, LIMITS, {})

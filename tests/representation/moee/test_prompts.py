@@ -57,12 +57,6 @@ def test_a_prompt_cuts_no_text(moe):
         assert row.ids[-1] != bare.ids[-1], "a prompt's last token is its own, not EOS"
 
 
-def test_a_prompt_longer_than_the_positions_is_refused(small_moe, tmp_path):
-    (studied,), _, _ = asked(small_moe, tmp_path, "max_length=120")
-    with pytest.raises(UserError, match=r"adds \d+ tokens to max_length=120, which is more than the 128 positions"):
-        worded(studied.encoder(), prompt_templates("moee")["tone"])
-
-
 def test_similarities_are_those_of_each_pooler_alone(moe):
     (studied,), texts, _ = moe
     templates = dict(list(prompt_templates("moee").items())[2:4])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from representation.moee.clusters import shared_information
 from representation.moee.routing import answer
 from representation.moee.token_routes import routes
 from representation.token_classes import CLASSES, TokenClasses
@@ -88,7 +87,7 @@ def test_shares_are_drawn_by_type_and_class_and_add_up(run, found):
     row = frame.query("group == @kind and sublayer == '0 self_attn' and expert == '1'").iloc[0]
     assert (row["tokens"], row["share"]) == (len(members), pytest.approx(members.count(1) / len(members)))
     assert {"EOS", "content word"} <= set(frame.query("of == 'class'")["group"])
-    assert [drawing.name for drawing in found.drawings] == ["routing_type_0", "routing_class_0"]
+    assert [drawing.name for drawing in found.drawings] == ["routing_type", "routing_class"]
     assert [len(grid.rows) for grid in found.grids[:2]] == [1 + 6, 3 * frame.groupby(["of", "group"]).ngroups]
 
 
@@ -97,13 +96,3 @@ def test_it_does_not_apply_without_a_router(run):
     starts = [studied for studied in encoders if not studied.trained]
     assert len(starts) == 1
     assert answer(starts, texts, settings) is None
-
-
-def test_shared_information_of_a_table():
-    """Nothing in common, all, and the labels counted one by one."""
-    assert shared_information(np.array([[2, 4], [3, 6]])) == pytest.approx(0)
-    assert shared_information(np.array([[5, 0], [0, 9]])) == pytest.approx(1)
-    rng = np.random.default_rng(0)
-    one, two = rng.integers(0, 4, 60), rng.integers(0, 3, 60)
-    table = np.array([[((one == a) & (two == b)).sum() for b in range(3)] for a in range(4)])
-    assert shared_information(table) == pytest.approx(normalized_mutual_info_score(one, two))

@@ -7,7 +7,7 @@ from sklearn.metrics import average_precision_score
 
 from encoders.loading import untrained
 from evaluation.readings import pooler_config
-from representation.moee.batch_zscore import WHOLE, answer, batches_of, harm, raw_parts, vectors_of
+from representation.moee.batch_zscore import batches_of, harm, raw_parts, vectors_of
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked
 
@@ -81,13 +81,3 @@ def test_harm_against_a_loop(moe):
     assert found["entry"] == pytest.approx(max(steps))
     still = harm(task, parts, "concat", 1.0, size=0, orders=3)
     assert (still["spread"], still["entry"], still["cosine"]) == (0, 0, 1)
-
-
-def test_the_answer(moe):
-    found = answer(*moe)
-    frame = found.frames["batch_zscore"]
-    assert len(frame) == 12
-    still = frame["batch"].isin([0, WHOLE])
-    assert (frame.loc[still, ["spread", "entry"]] == 0).all(axis=None)
-    assert (frame.loc[~still, "entry"] > 0.01).all()
-    assert [cell.text for cell in found.grids[0].rows[0][1:3]] == ["routing", "none"]
