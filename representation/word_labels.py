@@ -120,6 +120,8 @@ def read_conll(path: Path, column: int) -> list[LabelledText]:
             has = f"has {len(parts)} columns, and none is word_level.column={column}"
             raise UserError(f"{path}, line {number} {has}. Give word, ..., label on each line, or another column.")
         sentences[-1].append((parts[0], parts[column]))
+    if len({label for sentence in sentences for _, label in sentence}) < 2:
+        raise UserError(f"{path} has fewer than two labels in column {column}. Set word_level.column.")
     return [_sentence(sentence) for sentence in sentences if sentence]
 
 

@@ -15,7 +15,6 @@ from representation.attribution import (
     attention_weights,
     attributed,
     layer_attention,
-    token_attention,
 )
 from representation.encoders_studied import read_encoders
 from representation.token_classes import CLASSES, TokenClasses, relative_entropy
@@ -159,15 +158,6 @@ def test_a_layer_of_many_tokens_has_the_attention_of_all_of_them():
         keys = torch.cat([hidden[i, b, pooled[b]] + own.layer_weights[i] for i in range(L)])
         each = literal(own.head, keys).unflatten(-1, (L, int(pooled[b].sum())))
         assert torch.allclose(weights[b], each.sum(dim=-1), atol=1e-5)
-
-
-@torch.no_grad()
-def test_only_pooled_tokens_are_looked_at():
-    own, view, states = pooler("lastlayer"), TokenView(ROLES), torch.randn(B, T, D)
-    weights = token_attention(own, states, view)
-    assert torch.equal((weights > 0).all(dim=(1, 2)), own.pooled(view)[:, None].expand(B, 1, T).squeeze(1))
-    assert torch.allclose(weights.sum(dim=-1), torch.ones(B, 3, len(own.head.queries)))
-    assert not own.pooled(view)[0, 0]  # the instruction
 
 
 def test_entropy_is_one_where_even_and_zero_on_one_key():

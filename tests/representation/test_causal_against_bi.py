@@ -7,7 +7,6 @@ from transformers import AutoModel
 
 from cli.compose import composed, plain
 from encoders.loading import untrained
-from representation import causal_against_bi
 from representation.causal_against_bi import bin_names, bin_starts, cosines, measured
 
 TEXTS = ["the sum of two arrays", "type", "a new array is returned with the same shape and type of its first argument"]
@@ -60,9 +59,3 @@ def test_means_are_over_the_tokens_of_a_text_and_then_over_texts(two_encoders, t
         means = [v[layer - 1, part].double().mean() for v in of_texts if v[layer - 1, part].numel()]
         assert row["texts"] == len(means)
         assert row["cosine"] == pytest.approx(float(torch.stack(means).mean()), abs=1e-5)
-
-
-def test_the_answer_joins_starts_that_share_weights(two_encoders, texts, settings):
-    answer = causal_against_bi.answer(two_encoders, texts, settings)
-    assert [row[0].text for row in answer.grids[0].rows] == ["untrained"]
-    assert [drawing.name for drawing in answer.drawings] == ["causal_against_bi"]

@@ -1,13 +1,11 @@
 """Layers: scores by mteb from one forward pass, likeness over a sample, tables and figures of both."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from evaluation.candidates import Candidate
 from representation.encoders_studied import Studied, distinct_backbones, read_encoders
 from representation.layers import (
-    BY,
     answer,
     layer_likeness,
     layer_scores,
@@ -15,7 +13,6 @@ from representation.layers import (
     linear_cka,
     mean_cosine,
 )
-from representation.readings import type_means
 
 N = 23
 
@@ -76,20 +73,6 @@ def test_likeness_is_of_the_sample_and_of_the_runs_own_start(two_encoders, texts
     assert own.loc[(2, 1), "cosine"] == pytest.approx(mean_cosine(states[1], states[2]))
     assert set(moved["decoder"]) == {"run"}
     np.testing.assert_allclose(moved[["cka", "cosine"]], 1)
-
-
-def test_means_are_over_seeds_then_tasks():
-    rows = [
-        ("a", seed, "mean", layer, kind, kind + str(task), 0.1 * layer + 0.01 * task + 0.002 * seed)
-        for seed in (0, 1)
-        for layer in (0, 1)
-        for kind in ("STS", "Retrieval")
-        for task in (0, 1)
-    ]
-    frame = pd.DataFrame(rows, columns=["decoder", "seed", "pooling", "layer", "type", "task", "score"])
-    means = type_means(frame, BY)
-    assert list(means.columns) == ["Retrieval", "STS"]
-    assert means.loc[("a", "mean", 1), "STS"] == pytest.approx(0.106)
 
 
 def test_the_answer(two_encoders, texts, settings):

@@ -33,13 +33,6 @@ def test_each_token_has_its_class(tokenizer):
     assert len(found) > len(real)
 
 
-def test_the_instruction_is_one_class(tokenizer):
-    kinds = [kind for _, kind in classes_of(tokenizer, "the sum", "find the text")]
-    assert kinds[: kinds.count("instruction")] == ["instruction"] * kinds.count("instruction")
-    assert kinds.count("instruction") >= 3
-    assert kinds[kinds.count("instruction")] in ("function word", "content word")
-
-
 @pytest.mark.parametrize(
     ("before", "piece", "after", "kind"),
     [

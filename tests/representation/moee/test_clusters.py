@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from representation.moee.clusters import agreement, class_tf_idf, deviation, pair_jaccard, partition, shares, topics
+from representation.moee.clusters import agreement, class_tf_idf, deviation, pair_jaccard, shares, topics
 
 RNG = np.random.default_rng(0)
 CASES = [(RNG.integers(0, a, 30), RNG.integers(0, b, 30)) for a, b in ((3, 3), (4, 3), (2, 5), (5, 5))]
@@ -47,12 +47,6 @@ def test_the_same_partition_under_other_names_is_one_in_all():
     found = agreement(one, np.array([5, 5, 9, 9, 1, 1, 1]))
     assert list(found.values()) == pytest.approx([1.0] * 6)
     assert pair_jaccard(np.eye(3, dtype=int)) == 1.0
-
-
-def test_k_means_finds_directions_whatever_their_length():
-    directions = np.repeat(np.eye(3, 5), 20, axis=0) + RNG.normal(size=(60, 5)) * 0.05
-    vectors = (directions * RNG.uniform(0.5, 20, size=(60, 1))).astype(np.float32)
-    assert agreement(partition(vectors, 3, 0), np.repeat(np.arange(3), 20))["exact"] == 1.0
 
 
 def test_deviations_by_hand():
