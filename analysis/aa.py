@@ -33,20 +33,27 @@ def main() -> None:
     from analysis.grids.markdown import markdown_grid
     from analysis.manifests.compared_keys import check_allowed
     from analysis.questions.same_design import same_design, split_grid
-    from analysis.scores.read import scores_of_each
+    from analysis.scores.choose import choose, rows_of
+    from analysis.scores.complete import complete, policy_for
+    from analysis.scores.load import load
     from analysis.write import output_folder, write_whole
 
     folder = output_folder(settings)
-    frame, designs, tasks, notes = scores_of_each(settings)
-    check_allowed(settings.allow, (run.manifest for design in designs.values() for run in design.runs))
-    table = same_design(frame, list(designs), tasks, settings)
+    scores = load(settings)
+    check_allowed(settings.allow, (run.manifest for design in scores.designs.values() for run in design.runs))
+    chosen = choose(scores, settings, fewest=1)
+    policy = policy_for(settings.missing, (scores.designs[label] for label in chosen))
+    whole = complete(rows_of(scores.frame, chosen, settings), chosen, policy)
+    table = same_design(whole.frame, whole.designs, whole.tasks, settings)
     if table.empty:
         raise UserError(
-            f"None of the {len(designs)} designs has two runs, so nothing is to be split. Train and score the same"
-            " design with other seeds: seed=0,1,2."
+            f"None of the {len(whole.designs)} designs has two runs, so nothing is to be split. Train and score the"
+            " same design with other seeds: seed=0,1,2."
         )
-    grid = split_grid(table, f"all {len(tasks)} tasks", settings)
-    text = "\n".join([f"## {grid.title}\n", markdown_grid(grid), *(f"- {note}" for note in notes)])
+    grid = split_grid(table, f"all {len(whole.tasks)} tasks", settings)
+    text = "\n".join(
+        [f"## {grid.title}\n", markdown_grid(grid), *(f"- {note}" for note in (*scores.notes, *whole.notes))]
+    )
     print(text)
     if settings.out:
         texts = {"md": text + "\n", "tex": latex_grid(grid), "csv": csv_text(table)}

@@ -1,6 +1,5 @@
 """Scores -> one result, which every rendering reads."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -13,12 +12,12 @@ from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.questions.means import seed_means, type_means
 from analysis.questions.odd_cells import odd_scores
 from analysis.questions.question import Answer, Material, answers
-from analysis.scores.choose import check_every_seed, choose_control, choose_designs, keep_tasks
+from analysis.scores.check import check_alike, material_notes
+from analysis.scores.choose import choose, choose_control, rows_of
+from analysis.scores.complete import Complete, complete, policy_for
 from analysis.scores.definitions import benchmark_of
+from analysis.scores.load import load
 from analysis.scores.long_table import Scores
-from analysis.scores.material import check_alike, left_out_notes, material_notes, without_holes, without_parts
-from analysis.scores.missing import complete, policy_for
-from analysis.scores.read import read_scores
 from analysis.scores.task_types import sort_types
 from analysis.settings import Settings
 from analysis.verdict import summary, verdict
@@ -55,70 +54,72 @@ class Result:
 
 
 def analyse(settings: Settings) -> Result:
-    """Read, check, choose, test. Raises UserError for anything in the input that the user can mend."""
+    """Load, choose, complete, check, test. Raises UserError for anything in the input that the user can mend."""
     benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
-    scores = read_scores(settings, benchmark)
-    designs = choose_designs(scores.designs, settings.models, settings.order)
-    if "seed" not in settings.allow:
-        check_every_seed(scores.frame, designs, settings.seeds)
-    read = kept = keep_tasks(scores, settings.types, settings.tasks).frame
-    policy = policy_for(settings.missing, (scores.designs[label] for label in designs))
-    kept = kept[kept["design"].isin([*designs, *twins_of(designs, scores.designs).values()])]
-    kept, hole_notes = without_holes(kept, scores.rows, policy)
-    kept, part_notes = without_parts(kept, designs)
-    whole = complete(kept, designs, policy)
-    control = choose_control(scores.designs, designs, settings.against, whole.designs)
-    designs, tasks, settings = whole.designs, whole.tasks, replace(settings, against=control)  # as tables name it
-    rule = _controlled(scores, designs, kept["task"].unique(), settings)
-    types = _tasks_by_type(kept, tasks, settings.types)
-    matrix = seed_means(kept, designs, tasks)
-    gain, gain_notes = training_gain(kept, scores.designs, designs, types, settings)
+    scores = load(settings)
+    chosen = choose(scores, settings)
+    references = twins_of(chosen, scores.designs)
+    read = rows_of(scores.frame, list(scores.designs), settings)
+    whole = complete(
+        read[read["design"].isin([*chosen, *references.values()])],
+        chosen,
+        policy_for(settings.missing, (scores.designs[label] for label in chosen)),
+    )
+    control = choose_control(scores.designs, chosen, settings.against, whole.designs)
+    settings, designs = replace(settings, against=control), {label: scores.designs[label] for label in whole.designs}
+    twins = {references[design]: scores.designs[references[design]] for design in designs if design in references}
+    rule = controlled({**designs, **twins}, whole.tasks, settings)
+    check_alike(whole.frame)
+    material = _material(settings, scores, whole, references, rule)
+    material = replace(material, odd=odd_scores(_like(whole.designs, read, scores.designs), whole.designs, whole.tasks))
+    given = answers(material)
+    notes = [*scores.naming, *material_notes(whole.frame, designs.values(), benchmark), *rule.notes, *whole.notes]
+    notes += [note for one in sorted(given, key=lambda one: one.aside) for note in one.notes]
+    notes += scores.notes  # last: how files were read changes the reading of no table
+    return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
+
+
+def _material(
+    settings: Settings,
+    scores: Scores,
+    whole: Complete,
+    references: dict[str, str],
+    rule: Control,
+) -> Material:
+    """Return the means and tests of checked scores. references: design -> its untrained one."""
+    frame, designs = whole.frame, {label: scores.designs[label] for label in whole.designs}
+    types = _tasks_by_type(frame[frame["design"].isin(designs)], settings.types)
+    blocks = types if len(types) == 1 else {**types, ALL: whole.tasks}
+    matrix = seed_means(frame, whole.designs, whole.tasks)
+    gain, gain_notes = training_gain(frame, scores.designs, whole.designs, types, settings)
     gained = [] if gain is None else gain.index.unique("design")
-    shown = {*designs, *twins_of(gained, scores.designs).values()}
-    frame = kept[kept["design"].isin(shown) & kept["task"].isin(tasks)]
-    rows = [scores.rows[position] for position in frame.index]
-    check_alike(rows)
-    blocks = types if len(types) == 1 else {**types, ALL: tasks}
-    named = {label: scores.designs[label] for label in designs}
-    compared = frame[frame["design"].isin(designs)]
-    material = Material(
+    shown = {references[design]: scores.designs[references[design]] for design in gained}
+    frame = frame[frame["design"].isin([*designs, *shown])]
+    return Material(
         settings,
-        named,
-        control,
+        designs,
+        settings.against,
         types,
         blocks,
-        compared,
+        frame[frame["design"].isin(designs)],
         matrix,
-        compare_pairs(matrix, blocks, settings, control, frame),
-        odd=odd_scores(_like(designs, read, scores.designs), designs, tasks),
+        compare_pairs(matrix, blocks, settings, settings.against, frame),
         means=type_means(matrix, types),
         gain=gain,
         gain_notes=gain_notes,
-        references={label: scores.designs[label] for label in shown if label not in named},
+        references={label: design for label, design in shown.items() if label not in designs},
         whole_frame=frame,
         footnotes=rule.footnotes,
         proved=NO_PROOF not in rule.notes,
     )
-    given = answers(material)
-    notes = [*scores.naming, *material_notes(rows, benchmark), *left_out_notes(named.values(), tasks), *rule.notes]
-    notes += [*hole_notes, *part_notes, *whole.notes]
-    notes += [note for one in sorted(given, key=lambda one: one.aside) for note in one.notes]
-    notes += scores.notes  # last: how files were read changes the reading of no table
-    return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
+
+
+def _tasks_by_type(frame: pd.DataFrame, wanted: tuple[str, ...]) -> dict[str, list[str]]:
+    tasks = {kind: rows.unique().tolist() for kind, rows in frame.groupby("type")["task"]}
+    return {kind: tasks[kind] for kind in sort_types(set(tasks), wanted)}
 
 
 def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:
     """The scores read, compared or not, of designs that are trained as those compared are (foreign ones: all)."""
     states = {designs[label].trained for label in compared}
     return read[read["design"].isin({label for label, design in designs.items() if design.trained in states})]
-
-
-def _controlled(scores: Scores, compared: list[str], tasks: Iterable[str], settings: Settings) -> Control:
-    """Hold the manifests of what the tables show, untrained references included, against the control rule."""
-    twins = twins_of(compared, scores.designs).values()
-    return controlled({label: scores.designs[label] for label in [*compared, *twins]}, tasks, settings)
-
-
-def _tasks_by_type(frame: pd.DataFrame, tasks: list[str], wanted: tuple[str, ...]) -> dict[str, list[str]]:
-    kind = dict(zip(frame["task"].tolist(), frame["type"].tolist(), strict=True))
-    return {name: [t for t in tasks if kind[t] == name] for name in sort_types({kind[t] for t in tasks}, wanted)}

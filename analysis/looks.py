@@ -13,8 +13,9 @@ from analysis.grids.markdown import markdown_grid
 from analysis.names import listed
 from analysis.questions.compared_pairs import seed_cube
 from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, within
-from analysis.scores.choose import check_every_seed
-from analysis.scores.read import scores_of_each
+from analysis.scores.choose import choose, rows_of
+from analysis.scores.complete import complete
+from analysis.scores.load import load
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import holm, passes
@@ -106,7 +107,8 @@ def scores_of_look(settings: Settings) -> Floats:
 
     Raises `UserError` where a score lacks, or where the designs differ in more than the factors.
     """
-    frame, designs, tasks, _ = scores_of_each(settings)
-    check_every_seed(frame, list(designs), settings.seeds)
-    controlled(designs, tasks, settings)
-    return seed_cube(frame, pd.DataFrame(index=tasks, columns=list(designs)))
+    scores = load(settings)
+    chosen = choose(scores, settings)
+    whole = complete(rows_of(scores.frame, chosen, settings), chosen, "fail")
+    controlled({label: scores.designs[label] for label in chosen}, whole.tasks, settings)
+    return seed_cube(whole.frame, pd.DataFrame(index=whole.tasks, columns=chosen))

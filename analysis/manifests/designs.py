@@ -85,39 +85,3 @@ def design_of(runs: Sequence[Run], model: str, factors: Sequence[str]) -> Design
     study, pooler, attn = (str(first.manifest[key]) for key in ("study", "pooler", "attn"))
     values = {factor: factor_value(first.manifest, factor) for factor in factors}
     return Design(model, study, pooler, attn, first.trained, values, tuple(runs))
-
-
-@dataclass(frozen=True)
-class Row:
-    """The score of a model, with a seed ("" where none is known), on a task."""
-
-    model: str
-    seed: str
-    task: str
-    score: float
-    source: str  # file, or file and line, for error messages
-    type: str = ""  # "" where the file does not say
-    split: str = ""  # what it is a score of, "" where the source does not say; of several: validation;test
-    subsets: str = ""  # of several, which are averaged: en-en;es-es
-    dataset: str = ""  # revision of the data set
-    problem: str = ""  # why the score, NaN then, cannot be used; an error if the row is among those compared
-    lacking: bool = False  # the problem is that what counts was not scored: a hole
-
-
-@dataclass
-class ScoreSource:
-    """The contents of one `scores=` path. `types`: task -> type, from a tasks.json."""
-
-    path: str
-    rows: list[Row] = field(default_factory=list)
-    designs: dict[str, Design] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    other_seeds: set[str] = field(default_factory=set)  # those that seeds= left out
-    without_seeds: list[str] = field(default_factory=list)  # names of designs that seeds= left out whole
-    idle: frozenset[str] = frozenset()  # of split=, subsets=, revision= those that nothing here can be chosen by
-
-    @property
-    def name(self) -> str:
-        """The last part of its path, for notes: whoever gets a report has no use for its author's folders."""
-        return Path(self.path).name

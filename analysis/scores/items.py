@@ -10,17 +10,18 @@ import pandas as pd
 
 from analysis.names import by_number
 from analysis.statistics.arrays import Floats
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from records.foreign_files import read_object
 
 KINDS = ("mean", "spearman", "average_precision")
+REMEDY = "Score the task again, or leave the items out: items=none."
 
 
 @dataclass
 class Items:
     """The items of one task (and subset). `values`: (design, seed) -> [n] scores or predictions, in order of `ids`.
 
-    `features`: name -> [n], nan where an item has none; empty in files that older versions wrote.
+    `features`: name -> [n], nan where an item has none.
     """
 
     task: str
@@ -44,7 +45,7 @@ class Items:
 
 
 def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
-    """Return the items of every task of `frame` (columns of `scores.COLUMNS`) that has a file of them.
+    """Return the items of every task of the long table that has a file of them.
 
     The scores <results>/results/<model>/<revision>/<task>.json have theirs in
     <results>/predictions/<model>/<revision>/<task>_items.json, or below `folder` instead of predictions. Items are
@@ -52,19 +53,18 @@ def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
     Raises UserError for a broken file, and where two designs' items of a task differ.
     """
     tasks: dict[tuple[str, str], Items] = {}
-    of_files = frame["source"].str.endswith(".json").to_numpy(dtype=bool)  # a csv of a million scores has no items
-    for row in frame[of_files].itertuples():
+    for row in frame[frame["source"].str.endswith(".json")].itertuples():
         path = item_file(Path(row.source), folder)
         if path is None or not path.is_file():
             continue
-        about = read_object(path, "Remove the file, or score the task again.")
-        for name, entry in _entries(about, row.split.split(";"), row.subsets.split(";"), path).items():
-            of_file = _items(entry, row.task, row.type, name, path)
+        with reading(path, REMEDY):
+            entries = _entries(read_object(path)["splits"], row.split.split(";"), row.subsets.split(";"))
+            found = {name: _items(entry, row.task, row.type, name, path) for name, entry in entries.items()}
+            values = {name: _numbers(entry, "values", "predicted") for name, entry in entries.items()}
+        for name, of_file in found.items():
             items = tasks.setdefault((row.task, name), of_file)
-            _same(items, of_file, path)
-            items.features = items.features or of_file.features
-            key = "values" if items.kind == "mean" else "predicted"
-            items.values[row.design, row.seed] = _numbers(entry, key, path)
+            _check_same(items, of_file)
+            items.values[row.design, row.seed] = values[name]
     return list(tasks.values())
 
 
@@ -76,11 +76,8 @@ def item_file(scores: Path, folder: str = "") -> Path | None:
     return root / scores.parents[1].name / scores.parents[0].name / f"{scores.stem}_items.json"
 
 
-def _entries(about: dict[str, Any], splits: list[str], subsets: list[str], path: Path) -> dict[str, dict[str, Any]]:
+def _entries(every: dict[str, Any], splits: list[str], subsets: list[str]) -> dict[str, dict[str, Any]]:
     """Return name -> entry of the splits and subsets; the name is "" where the splits hold one entry alone."""
-    every = about.get("splits")
-    if not isinstance(every, dict) or not every:
-        raise _broken(path)
     entries = {(split, subset): entry for split in splits for subset, entry in every.get(split, {}).items()}
     several = "{1} of {0}" if len(splits) > 1 else "{1}"
     name = several if len(entries) > 1 else ""
@@ -88,41 +85,26 @@ def _entries(about: dict[str, Any], splits: list[str], subsets: list[str], path:
 
 
 def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path) -> Items:
-    ids = entry.get("ids")
-    if entry.get("kind") not in KINDS or not isinstance(ids, list):
-        raise _broken(path)
-    truth = np.zeros(0) if entry["kind"] == "mean" else _numbers(entry, "truth", path)
-    of_texts = entry.get("features", {})
-    if not isinstance(of_texts, dict):
-        raise _broken(path)
-    features = {name: _numbers({**of_texts, "ids": ids}, name, path, gaps=True) for name in of_texts}
-    names = str(entry.get("statistic")), entry["kind"], list(map(str, ids))
+    if entry["kind"] not in KINDS:
+        raise ValueError(f"there is no kind {entry['kind']!r}")
+    truth = np.zeros(0) if entry["kind"] == "mean" else _numbers(entry, "truth")
+    features = {name: np.array(values, dtype=np.float64) for name, values in entry.get("features", {}).items()}
+    names = str(entry["statistic"]), entry["kind"], list(map(str, entry["ids"]))
     return Items(task, kind, subset, *names, truth, path, features)
 
 
-def _numbers(entry: dict[str, Any], key: str, path: Path, gaps: bool = False) -> Floats:
-    """Return the numbers of a key, one per item. gaps: null is nan."""
-    try:
-        values = np.array(entry[key], dtype=np.float64)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path) from error
-    if values.shape != (len(entry["ids"]),) or not np.isfinite(values[~np.isnan(values)] if gaps else values).all():
-        raise _broken(path)
+def _numbers(entry: dict[str, Any], *keys: str) -> Floats:
+    """Return the finite numbers of the first of the keys that is there, one per item."""
+    values = np.array(next(entry[key] for key in keys if key in entry), dtype=np.float64)
+    if values.shape != (len(entry["ids"]),) or not np.isfinite(values).all():
+        raise ValueError(f"{keys[0]} is not a finite number per item")
     return values
 
 
-def _same(one: Items, other: Items, path: Path) -> None:
+def _check_same(one: Items, other: Items) -> None:
     alike = one.ids == other.ids and one.statistic == other.statistic and np.array_equal(one.truth, other.truth)
-    if alike and one.features and other.features:  # files of older versions have none
-        alike = pd.DataFrame(one.features).equals(pd.DataFrame(other.features))
-    if not alike:
+    if not (alike and pd.DataFrame(one.features).equals(pd.DataFrame(other.features))):
         raise UserError(
-            f"The items of {one.task} differ between {one.source} and {path}, so they cannot be paired."
+            f"The items of {one.task} differ between {one.source} and {other.source}, so they cannot be paired."
             " Score both on the same data, or leave the items out with items=none."
         )
-
-
-def _broken(path: Path) -> UserError:
-    return UserError(
-        f"{path} is no item file of evaluate.py. Score the task again, or leave the items out: items=none."
-    )

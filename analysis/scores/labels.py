@@ -64,18 +64,14 @@ def usual_note(designs: Iterable[Design]) -> list[str]:
 def _short_runs(designs: Iterable[Design]) -> dict[str, str]:
     """Return value -> shorter value for the factors whose values are runs, such as `adapter.experts`.
 
-    Of the words of a run's folder those stay in which the runs of these designs differ, and of a word whose key all
-    runs have its value: `x+mixture-retrieval/mean-bi,x+mixture-clustering/mean-bi` -> `retrieval,clustering`.
+    Of the words of a run's folder those stay in which the runs of these designs differ:
+    `x+mixture-retrieval/mean-bi,x+mixture-clustering/mean-bi` -> `mixture-retrieval,mixture-clustering`.
     Runs that could no longer be told apart, and a single one, keep their names.
     """
     values = {design.factors[key] for design in designs for key in STARTS if "/" in design.factors.get(key, "")}
     words = {run: run.replace("/", "+").split("+") for value in values for run in value.split(",")}
     shared = set.intersection(*map(set, words.values())) if words else set()
-    keys = set.intersection(*({word.partition("-")[0] for word in run} for run in words.values())) if words else set()
-    short = {}
-    for run, words_of_run in words.items():
-        left = [word for word in words_of_run if word not in shared]
-        short[run] = "+".join(word.partition("-")[2] if word.partition("-")[0] in keys else word for word in left)
+    short = {run: "+".join(word for word in of_run if word not in shared) for run, of_run in words.items()}
     if not all(short.values()) or len(set(short.values())) < len(short):
         return {}
     return {value: ",".join(short[run] for run in value.split(",")) for value in values}
@@ -93,14 +89,8 @@ def gathered(designs: dict[str, Design], label: dict[str, str]) -> dict[str, Des
 
 def names_of(label: str, design: Design) -> set[str]:
     """Return every name by which `models=` may call a design; a bracket-free one for the untrained."""
-    own_name = design.own_name or label
-    return {
-        label,
-        own_name,
-        design.model,
-        *design.also,
-        *(name.replace(UNTRAINED, "-untrained") for name in (label, own_name)),
-    }
+    names = {label, design.own_name or label}
+    return {*names, design.model, *design.also, *(name.replace(UNTRAINED, "-untrained") for name in names)}
 
 
 def _further(designs: list[Design]) -> dict[str, str]:

@@ -1,27 +1,42 @@
 """The score of one mteb TaskResult file: the plain mean of `main_score` over the splits and subsets that count."""
 
 import math
-from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from analysis.manifests.designs import Row
 from analysis.names import listed
-from analysis.scores.definitions import Benchmark, definition_of
+from analysis.scores.definitions import Benchmark, Definition, definition_of
 from cli.errors import UserError
 from records.fingerprint import of_value
 from records.foreign_files import read_object
 
 Entries = list[dict[str, Any]]
-Globs = tuple[str, ...]
 
 
-class UnusableScoreError(UserError):
-    """The score of a whole file cannot be used. lacking: what counts was not scored."""
+@dataclass(frozen=True)
+class Row:
+    """The score of a model, with a seed ("" where none is known), on a task."""
 
-    def __init__(self, message: str, lacking: bool = False) -> None:
+    model: str
+    seed: str
+    task: str
+    score: float
+    source: str  # file, or file and line, for error messages
+    type: str = ""  # "" where the file does not say
+    split: str = ""  # what it is a score of, "" where the source does not say; of several: validation;test
+    subsets: str = ""  # of several, which are averaged: en-en;es-es
+    dataset: str = ""  # revision of the data set
+    problem: str = ""  # why the score, NaN then, cannot be used; an error if the row is among those compared
+    lacking: bool = False  # the problem is that what counts was not scored: a hole
+
+
+class _UnusableError(Exception):
+    """lacking: what counts was not scored."""
+
+    def __init__(self, message: str, lacking: bool = True) -> None:
         super().__init__(message)
         self.lacking = lacking
 
@@ -32,7 +47,7 @@ def read_task(
     seed: str,
     *,
     split: str = "",
-    subsets: Globs = (),
+    subsets: Sequence[str] = (),
     benchmark: Benchmark | None = None,
     written: str | None = None,
 ) -> Row:
@@ -55,65 +70,47 @@ def read_task(
     row = Row(model, seed, task, math.nan, str(path), dataset=str(result.get("dataset_revision") or ""))
     try:
         if benchmark and task in benchmark.tasks:
-            chosen = _defined(path, task, splits, benchmark)
+            chosen = _defined(splits, benchmark.tasks[task], f"{benchmark.name} scores {task} on")
         else:
-            name = _pick_split(path, task, splits, split)
-            chosen = {name: _pick_subsets(path, _listed(path, splits[name]), subsets)}
-        values = [_main_score(path, entry) for entries in chosen.values() for entry in entries]
-    except UnusableScoreError as error:
-        return replace(row, problem=str(error), lacking=error.lacking)
+            name = _pick_split(task, splits, split)
+            chosen = {name: _pick_subsets(splits[name], subsets)}
+        values = [_main_score(entry) for entries in chosen.values() for entry in entries]
+    except _UnusableError as error:
+        mend = "Score the task so, or leave it out with tasks=."
+        return replace(row, problem=f"{path}: {error}. {mend}", lacking=error.lacking)
     names = sorted({_subset(entry) for entries in chosen.values() for entry in entries})
     return replace(row, score=math.fsum(values) / len(values), split=";".join(chosen), subsets=";".join(names))
 
 
-def _defined(path: Path, task: str, splits: dict[str, Any], benchmark: Benchmark) -> dict[str, Entries]:
-    asks, mend = f"{benchmark.name} scores {task} on", "Score the task on it, or leave the task out with tasks=."
-    definition = benchmark.tasks[task]
+def _defined(splits: dict[str, Entries], definition: Definition, asks: str) -> dict[str, Entries]:
     gone = [name for name in definition.splits if name not in splits]
     if gone:
-        raise UnusableScoreError(f"{path}: {asks} {listed(gone)}, the file has {listed(splits)}. {mend}", lacking=True)
-    names = set(definition.subsets)
-    chosen = {name: [e for e in _listed(path, splits[name]) if _subset(e) in names] for name in definition.splits}
-    lacking = sorted({subset for entries in chosen.values() for subset in names - set(map(_subset, entries))})
+        raise _UnusableError(f"{asks} {listed(gone)}, the file has {listed(splits)}")
+    chosen = {name: [e for e in splits[name] if _subset(e) in definition.subsets] for name in definition.splits}
+    lacking = {subset for entries in chosen.values() for subset in set(definition.subsets) - set(map(_subset, entries))}
     if lacking:
-        wanted = f"{len(names)} subsets" if len(names) > 1 else f"the subset {next(iter(names))}"
-        have = f"{asks} {wanted}, the file has no score of {listed(lacking, 4)}"
-        raise UnusableScoreError(f"{path}: {have}. {mend}", lacking=True)
+        raise _UnusableError(f"{asks} subsets of which the file has no score: {listed(sorted(lacking), 4)}")
     return chosen
 
 
-def _pick_split(path: Path, task: str, splits: dict[str, Any], wanted: str) -> str:
-    names = ", ".join(splits)
+def _pick_split(task: str, splits: dict[str, Entries], wanted: str) -> str:
     if wanted and wanted not in splits:
-        have = f"{path} has no split {wanted!r}, only {names}"
-        raise UnusableScoreError(f"{have}. Change split= or leave it out.", lacking=True)
+        raise _UnusableError(f"there is no split {wanted!r}, only {listed(splits)}")
     definition = definition_of(task)
     known = [wanted] if wanted else [name for name in splits if definition and name in definition.splits]
     known = known or list(splits)
     if "test" not in known and len(known) > 1:
-        raise UnusableScoreError(
-            f"{path} has the splits {names} and no test. Say which counts with split=<name> or benchmark=<name>."
-        )
+        what = f"it has the splits {listed(splits)} and no test, so say split=<name> or benchmark=<name>"
+        raise _UnusableError(what, lacking=False)
     return "test" if "test" in known else known[0]
 
 
-def _listed(path: Path, entries: Any) -> Entries:
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise UnusableScoreError(f"{path} has an empty or odd list of scores. Score the task again.")
-    twice = [name for name, count in Counter(map(_subset, entries)).items() if count > 1]
-    if twice:
-        raise UnusableScoreError(f"{path} scores the subset {twice[0]!r} twice in one split. Score the task again.")
-    return entries
-
-
-def _pick_subsets(path: Path, entries: Entries, wanted: Globs) -> Entries:
-    if not wanted:
-        return entries
-    kept = [e for e in entries if any(fnmatchcase(_subset(e), glob) for glob in wanted)]
+def _pick_subsets(entries: Entries, wanted: Sequence[str]) -> Entries:
+    kept = [e for e in entries if not wanted or any(fnmatchcase(_subset(e), glob) for glob in wanted)]
+    if entries and not kept:
+        raise _UnusableError(f"it has none of subsets={','.join(wanted)}, only {listed(map(_subset, entries), 8)}")
     if not kept:
-        names = listed(sorted(map(_subset, entries)), 8)
-        have = f"{path} has none of subsets={','.join(wanted)}; it has {names}"
-        raise UnusableScoreError(f"{have}. Add one of them.", lacking=True)
+        raise _UnusableError("it has an empty list of scores", lacking=False)
     return kept
 
 
@@ -121,10 +118,8 @@ def _subset(entry: dict[str, Any]) -> str:
     return str(entry.get("hf_subset", "default"))
 
 
-def _main_score(path: Path, entry: dict[str, Any]) -> float:
+def _main_score(entry: dict[str, Any]) -> float:
     value = entry.get("main_score")
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
-        raise UnusableScoreError(
-            f"{path}: main_score of subset {_subset(entry)!r} is {value}, not a number. Score the task again."
-        )
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise _UnusableError(f"main_score of subset {_subset(entry)!r} is {value}, not a number", lacking=False)
     return float(value)

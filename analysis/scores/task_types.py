@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def type_of(task: str, own_types: dict[str, str], source: str) -> str:
     return kind
 
 
-def sort_types(types: set[str], wanted: tuple[str, ...] = ()) -> list[str]:
+def sort_types(types: set[str], wanted: Sequence[str] = ()) -> list[str]:
     """Return the types in the order asked for, else in the leaderboard's."""
     first = wanted or LEADERBOARD
     return sorted(types, key=lambda kind: (first.index(kind) if kind in first else len(first), kind))
@@ -61,10 +61,8 @@ def _rules() -> list[tuple[re.Pattern[str], str]]:
 def source_of(task: str) -> str:
     """Return the source of a task by its name; task_sources.csv holds the rules, applied in turn to the whole name.
 
-    They take away .vN, HardNegatives, Nano, translations (-PL, -NL, -Fa, -VN) and Clustering with P2P or S2S; all parts
-    of CQADupstack are one source, so are both label sets of MASSIVE and of MTOP, STS12 to STS17 with STSBenchmark
-    (a selection of them, Cer et al. 2017), FEVER and Climate-FEVER (one corpus), and the tasks of one package of
-    benchmark=docs (Docs<Package><Type>). A name that says nothing is a source of its own.
+    They take away versions, HardNegatives, Nano, translations and P2P or S2S; parts of CQADupstack are one source, and
+    so are the tasks of one package of the docstrings (Docs<Package><Type>). Other names are sources of their own.
     """
     for pattern, becomes in _rules():
         match = pattern.fullmatch(task)
@@ -75,17 +73,13 @@ def source_of(task: str) -> str:
 def clusters_of(cluster: str, tasks: Iterable[str]) -> dict[str, str]:
     """Return task -> cluster: by source for "source" or "", else as a file says, a JSON object {task: cluster}.
 
-    A task that the file does not name stands alone. Raises UserError for a cluster that is no text, and where the file
-    names none of the tasks.
+    A task that the file does not name stands alone. Raises UserError where the file names none of the tasks.
     """
     if cluster in ("", "source"):
         return {task: source_of(task) for task in tasks}
-    path, wanted = Path(cluster), list(tasks)
-    named = read_object(path, 'Write a JSON file such as {"MyTask": "its source"}.')
-    odd = next((task for task, name in named.items() if not isinstance(name, str) or not name), None)
-    if odd is not None:
-        raise UserError(f'{path}: the cluster of {odd!r} is no name. Write {{"{odd}": "its source"}}.')
+    wanted = list(tasks)
+    named = read_object(Path(cluster), 'Write a JSON file such as {"MyTask": "its source"}.')
     if not set(wanted) & set(named):
         first = next(iter(named), "")
-        raise UserError(f"{path} names none of the {len(wanted)} tasks compared. {suggest(first, wanted)}")
-    return {task: named.get(task, f"{task} (alone)") for task in wanted}
+        raise UserError(f"{cluster} names none of the {len(wanted)} tasks compared. {suggest(first, wanted)}")
+    return {task: str(named.get(task, f"{task} (alone)")) for task in wanted}

@@ -35,7 +35,11 @@ def test_runs_in_a_name_are_called_by_what_they_differ_in():
     one, two, more = (f"x+data-f+mixture-{name}/mean-bi" for name in ("one", "two", "two+trainer.max_steps-6"))
     experts = [f"{one},{two}", f"{one},{more}", "4"]
     found = list(labels(designs(*({"adapter.experts": runs} for runs in experts))).values())
-    assert found == ["mean-bi experts=one,two", "mean-bi experts=one,two+trainer.max_steps-6", "mean-bi experts=4"]
+    assert found == [
+        "mean-bi experts=mixture-one,mixture-two",
+        "mean-bi experts=mixture-one,mixture-two+trainer.max_steps-6",
+        "mean-bi experts=4",
+    ]
 
 
 def test_a_single_run_and_runs_that_would_look_alike_keep_their_names():

@@ -1,7 +1,6 @@
 """Csv files, long and wide, and the scale of their scores."""
 
 import gzip
-import re
 
 import pandas as pd
 import pytest
@@ -39,7 +38,6 @@ def test_long_equals_wide_and_gz(run, tmp_path, read_words):
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     long = read_words(f"scores={path}")
     assert long.material.matrix.equals(run(WIDE).material.matrix)
-    assert not any("0-100" in note for note in long.notes)
     assert any(note.endswith("scores were read as 0-1 (largest 0.81).") for note in long.notes)
 
 
@@ -54,21 +52,17 @@ def test_long_with_type_and_seed(run):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model,SciFact,BIOSSES\n", "holds no scores"),
-        ("model,SciFact,SciFact\na,1,1\n", "two columns 'SciFact'"),
-        ("model,SciFact,BIOSSES\na,1\n", "line 2: 2 cells where the header has 3"),
+        ("model,SciFact,BIOSSES\n", "holds no table of scores"),
+        ("model;SciFact;BIOSSES\na;0.1;0.2\n", "holds no table of scores.*with commas"),
+        ("model,SciFact\na,0,1\nb,0,2\n", r"scores\.csv cannot be read: Length of header"),
+        ("model,SciFact\na,1\nb,0,2\n", r"scores\.csv cannot be read: .*line 3"),
         ("model,SciFact,BIOSSES\na,.1,.2\na,.1,.2\n", "line 3: model 'a' is there twice"),
-        ("model,SciFact,BIOSSES\n,.1,.2\n", "line 2: the model has no name"),
         ("model,SciFact,BIOSSES\na,.1,x\n", "line 2: the score of BIOSSES is 'x'"),
-        ("model,SciFact,BIOSSES\na,.1,nan\n", "line 2: the score of BIOSSES is 'nan'"),
+        ("model,SciFact,BIOSSES\na,.1,nan\n", "line 2: the score of BIOSSES is 'nan', .*leave the cell empty"),
         ("model,SciFact,BIOSESS\na,.1,.2\n", "column 'BIOSESS' is no task that is known. Nearest: BIOSSES"),
         ("model,task,scroe\na,SciFact,1\n", "lacks model or score"),
         ("model,task,score\na,SciFact,\n", "line 2: the score of SciFact is '', .*or remove the line"),
-        ("model,task,score\na,SciFact,-inf\n", "line 2: the score of SciFact is '-inf', not a number"),
-        ("model,SciFact,BIOSSES\na,.1,inf\n", "line 2: the score of BIOSSES is 'inf', .*leave the cell empty"),
         ("model,task,score\na,SciFact,.1\na,MyTask,.2\n", "line 3: the type of task 'MyTask' is not known"),
-        ("model;SciFact;BIOSSES\na;0,1;0,2\n", "the header is separated by semicolons"),
-        ("model\na\n", "the header is one column only"),
         ("SciFact,BIOSSES\n.1,.2\n", "the first column is the task SciFact"),
         ("model,task,score\na,SciFact,.1\na,SciFact,.1\n", "a has two scores on SciFact: .*line 2 and .*line 3"),
         ("model,task,score,type\na,x,.1,STS\nb,x,.1,Retrieval\n", "task x has the type Retrieval, elsewhere STS"),
@@ -79,7 +73,6 @@ def test_long_with_type_and_seed(run):
         ("model,SciFact,BIOSSES\na,70,.8\nb,71,.9\n", "all 2 of task BIOSSES lie within 1"),
         ("model,SciFact,BIOSSES\na,70,101\nb,71,80\n", "is 101, outside -100 to 100"),
         ("model,SciFact,BIOSSES\na,.7,1.2\nb,.7,.8\n", "is 1.2, outside -1 to 1"),
-        ("model,SciFact,BIOSSES\na,.7,.2\n", "Only one design"),
         ("model,SciFact\na,.7\nb,.8\n", "Only one task is left: SciFact"),
     ],
 )
@@ -90,18 +83,13 @@ def test_bad_csv_is_told_in_one_line(run, text, message):
 
 def test_scale_can_be_said(run):
     text = "model,SciFact,BIOSSES\na,0.7,0.2\nb,0.9,80\n"
-    with pytest.raises(UserError, match="mixed"):
-        run(text)
     assert run(text, "scale=100").material.matrix.loc["SciFact", "b"] == pytest.approx(0.009)
 
 
-@pytest.mark.parametrize("how", ["cut", "bits flipped"])
-def test_a_broken_gz_is_no_trace(tmp_path, read_words, how):
+def test_a_broken_gz_is_no_trace(tmp_path, read_words):
     path = tmp_path / "a.csv.gz"
-    packed = gzip.compress(WIDE.encode() + b"".join(b"m%d,0.%d,0.5\n" % (i, i * i) for i in range(2000)))
-    flipped = bytes(255 - b for b in packed[500:540])
-    path.write_bytes(packed[:-12] if how == "cut" else packed[:500] + flipped + packed[540:])
-    with pytest.raises(UserError, match="cannot be read"):
+    path.write_bytes(gzip.compress(WIDE.encode())[:-12])
+    with pytest.raises(UserError, match=r"a\.csv\.gz cannot be read"):
         read_words(f"scores={path}")
 
 
@@ -112,26 +100,23 @@ FACTORS = "model,pooler,attn,Step,task,type,score\n" + "".join(
 )
 
 
+def answered(result):
+    """Every table of an analysis by name."""
+    return {name: frame for answer in result.answers for name, frame in answer.frames.items()}
+
+
 def test_columns_named_as_factors_give_their_effects_again(tmp_path, analyse_words):
     path = tmp_path / "scores.csv"
     path.write_text(FACTORS + "".join(f"none,,,,t{k},Own,0.9\n" for k in range(9)))
     result = analyse_words(f"scores={path}")
     assert list(result.material.designs) == ["eeee", "bbb", "cc", "d", "none"]  # as `order` has it, not the file
-    (effects,) = [answer for answer in result.answers if answer.name == "effects"]
-    assert list(effects.frames["effects"]["effect"]) == ["pooler", "attn", "pooler x attn"]
-    means = effects.frames["marginal_means"].set_index("level")["mean"]
-    matrix = result.material.matrix
-    assert means["mean"] == pytest.approx(matrix[["d", "cc"]].to_numpy().mean())
-    assert means["causal"] == pytest.approx(matrix[["cc", "eeee"]].to_numpy().mean())
+    frames = answered(result)
+    assert list(frames["effects"]["effect"]) == ["pooler", "attn", "pooler x attn"]
+    means = frames["marginal_means"].set_index("level")["mean"]
+    assert means["mean"] == pytest.approx(result.material.matrix[["d", "cc"]].to_numpy().mean())
     write_files(result, tmp_path / "out")
-    again = analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}")
-    (same,) = [answer for answer in again.answers if answer.name == "effects"]
-    assert same.frames["effects"].equals(effects.frames["effects"])
-
-
-def answered(result):
-    """Every table of an analysis by name."""
-    return {name: frame for answer in result.answers for name, frame in answer.frames.items()}
+    again = answered(analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}"))
+    assert again["effects"].equals(frames["effects"])
 
 
 def test_untrained_references_are_those_of_their_cell_and_no_designs(tmp_path, run, analyse_words):
@@ -150,22 +135,19 @@ def test_untrained_references_are_those_of_their_cell_and_no_designs(tmp_path, r
     assert (own["before"], own["after"]) == pytest.approx((0.05, result.material.matrix["d"].mean()))
     write_files(result, tmp_path / "out")
     again = answered(analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}"))
-    assert "before_after" in again
     assert frames.keys() == plain.keys() == again.keys() - {"before_after"}
     for name, frame in frames.items():  # what counts no reference among the designs, and is read again
         pd.testing.assert_frame_equal(frame, plain[name])
         pd.testing.assert_frame_equal(frame, again[name])
-    with pytest.raises(UserError, match=r"line 38: training is .no.\. Write before"):
-        run(text.replace(".05,before", ".05,no", 1))
-    with pytest.raises(UserError, match=r"line 38: d stands above with another training\. Give each its own name"):
+    with pytest.raises(UserError, match=r"line 38: d has another pooler or attn or training than above"):
         run(text.replace("d-start", "d", 1))
 
 
 def test_a_factor_of_no_column_and_a_model_on_two_levels_are_refused(run):
     assert run(FACTORS, "factors=[pooler,step]").material.designs["d"].factors == {"pooler": "mean", "step": "1"}
-    with pytest.raises(UserError, match=r"^factors=\[lora.r\]: no manifest .* no csv has such a column"):
+    with pytest.raises(UserError, match=r"^factors= names 'lora.r': no manifest .* no csv has such a column"):
         run(FACTORS, "factors=[pooler,attn,lora.r]")
-    with pytest.raises(UserError, match="line 3: attn of d is 'causal', and 'bi' above"):
+    with pytest.raises(UserError, match="line 3: d has another pooler or attn than above"):
         run(FACTORS.replace("d,mean,bi,1,t1", "d,mean,causal,1,t1"))
 
 
@@ -192,37 +174,18 @@ b,ArguAna,0.8,test,en;de
 """
 
 
-def test_columns_of_a_csv_choose_splits_and_subsets(tmp_path, read_words):
-    path = tmp_path / "parts.csv"
-    path.write_text(PARTS)
-    matrix = read_words(f"scores={path}", "split=test").material.matrix
+def test_columns_of_a_csv_choose_splits_and_subsets(run):
+    matrix = run(PARTS, "split=test").material.matrix
     assert matrix["a"].to_dict() == {"NFCorpus": 0.3, "SciFact": 0.5, "ArguAna": 0.7}
-    narrow = read_words(f"scores={path}", "split=test", "subsets=[e*]")
+    narrow = run(PARTS, "split=test", "subsets=[e*]")
     assert narrow.material.matrix["b"].to_dict() == {"NFCorpus": 0.4, "SciFact": 0.6}
-    said = "Taken for not scored, since what counts (split, subsets) has no score there: ArguAna: a, b."
-    assert said in narrow.notes
-    with pytest.raises(UserError, match=r"ArguAna of a has no score of subsets=\[en\]. Change that, or leave it out."):
-        read_words(f"scores={path}", "split=test", "subsets=[en]", "missing=fail")
-    with pytest.raises(UserError, match=r"parts.csv: no score is of split=train. It has split dev, test. Change that"):
-        read_words(f"scores={path}", "split=train")
+    with pytest.raises(UserError, match=r"scores.csv: no score is of split=.* It has split dev, test"):
+        run(PARTS, "split=train")
+    with pytest.raises(UserError, match="a has two scores on NFCorpus"):
+        run(PARTS)
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("split=dev", "names no split. Leave it out, or write the split of each score into a column split"),
-        ("subsets=[en,d*]", "names no subsets. Leave it out, or write"),
-        ("revision=abc", r"names no revision. Leave it out\.$"),
-    ],
-)
-def test_a_word_that_a_csv_can_choose_nothing_by_is_refused(tmp_path, read_words, word, said):
-    path, other = tmp_path / "one.csv", tmp_path / "other.csv"
-    path.write_text(
-        "\n".join(",".join(line.split(",")[:3]) for line in PARTS.splitlines()[:1] + PARTS.splitlines()[3:])
-    )
-    with pytest.raises(UserError, match=rf"^{re.escape(word)} has no effect, for one.csv {said}"):
-        read_words(f"scores={path}", word)
-    if word == "split=dev":  # of use to another source: said in a note
-        other.write_text(PARTS.replace("\na,", "\nc,").replace("\nb,", "\nd,"))
-        notes = read_words(f"scores=[{path},{other}]", "split=test", "models=[a,b]").notes
-        assert "one.csv names no split, so split=test chose nothing there." in notes
+@pytest.mark.parametrize("word", ["split=dev", "subsets=[en,d*]", "revision=abc"])
+def test_a_word_that_a_csv_can_choose_nothing_by_is_refused(run, word):
+    with pytest.raises(UserError, match=rf"^{word.partition('=')[0]}= has no effect, for scores.csv names no"):
+        run(WIDE, word)

@@ -1,6 +1,5 @@
 """Folders of mteb's layout: ours with manifests, and foreign ones."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -97,7 +96,7 @@ def test_two_revisions_need_a_word(tmp_path, read_words, task_writer):
         ("{", r"SciFact.json, line 1: not valid JSON"),
         ("[]", "no JSON object"),
         ('{"test": 1}', "no mteb result"),
-        ('{"scores": {"test": []}}', "empty or odd list"),
+        ('{"scores": {"test": []}}', "has an empty list of scores"),
         ('{"scores": {"test": [{"main_score": NaN}]}}', "'default' is nan, not a number"),
         ('{"scores": {"test": [{"hf_subset": "en"}]}}', "'en' is None"),
         ('{"scores": {"test": [{"main_score": 1.2}]}}', r"is 1\.2, outside -1 to 1"),
@@ -130,13 +129,13 @@ def test_a_folder_that_cannot_be_read_is_said_and_leaves_no_design_out(study, re
     for k, design in enumerate(("eos-causal", "mean-bi", "mean-causal")):
         study.run(design, spread_scores(0.3 + 0.1 * k))
     closed = sorted(study.root.rglob("results/*"))[0]
-    scan = os.scandir
+    listed = Path.iterdir
 
-    def refuse(path="."):
-        if Path(path) == closed:
+    def refuse(path):
+        if path == closed:
             raise PermissionError(13, "Permission denied", str(closed))
-        return scan(path)
+        return listed(path)
 
-    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(Path, "iterdir", refuse)
     with pytest.raises(UserError, match="Permission denied"), explained():
         read_words(f"scores={study.root}")

@@ -43,8 +43,6 @@ def test_the_split_that_mteb_scores_is_taken(english, read_words):
     assert score_of(result, "MSMARCO", "a")[1:] == ("dev", "default")
     notes = " ".join(result.notes)
     assert "Scores are of the split test, but of dev on MSMARCO." in notes
-    assert "Means over several subsets (languages): MassiveIntentClassification (2)." in notes
-    assert "would score otherwise: MassiveIntentClassification on validation and test." in notes
 
 
 def test_a_benchmark_fixes_tasks_splits_and_subsets(english, read_words):
@@ -156,10 +154,7 @@ def test_mixed_splits_are_refused_where_they_are_compared_alone(english, read_wo
     ):
         read_words(f"scores={english}")
     assert "MSMARCO" not in read_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").material.matrix.index
-    kept = read_words(f"scores={english}", "models=[a,c]")
-    assert "Without a benchmark (benchmark=), mteb's own metadata would score otherwise: MSMARCO on dev" in " ".join(
-        kept.notes
-    )
+    assert "MSMARCO" in read_words(f"scores={english}", "models=[a,c]").material.matrix.index
     with pytest.raises(UserError, match=r"MTEB\(eng, v1\) scores MSMARCO on dev, the file has train\."):
         read_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "missing=fail")
     dropped = read_words(f"scores={english}", "benchmark=MTEB(eng, v1)")

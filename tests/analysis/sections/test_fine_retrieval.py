@@ -9,7 +9,6 @@ from scipy import stats
 from analysis.questions.fine_retrieval import _halved, _interactions
 from analysis.scores.items import Items
 from analysis.statistics.correction import holm
-from cli.errors import UserError
 from tests.analysis.item_files import item_files
 from tests.analysis.sections.test_by_type import material
 
@@ -90,22 +89,6 @@ def test_what_is_shown_and_said(with_features, analyse_words):
     assert (ahead.mark, behind.mark) == ("*", "")
     assert float(ahead.text) > 0.05
     assert "told: shared words" in found.notes[0]
-
-
-def test_files_of_older_versions_are_read_and_mixed_ones_compared(with_features, analyse_words, study, spread_scores):
-    for k, design in enumerate(DESIGNS[:2]):
-        study.run(design, spread_scores(0.3))
-        item_files(study, {design: np.linspace(0, 1, N)}, features={"overlap": list(range(N))} if k else None)
-    assert section(analyse_words(f"scores={study.root}")) is None  # one task
-    item_files(study, {DESIGNS[1]: np.linspace(0, 1, N)})
-    assert "written without features" in section(analyse_words(f"scores={study.root}")).notes[0]
-    item_files(study, {DESIGNS[1]: np.linspace(0, 1, N)}, features={"overlap": [1.0]})
-    with pytest.raises(UserError, match="is no item file"):
-        analyse_words(f"scores={study.root}")
-    for k, design in enumerate(DESIGNS[:2]):
-        item_files(study, {design: np.linspace(0, 1, N)}, features={"overlap": [float(k)] * N})
-    with pytest.raises(UserError, match="The items of Retrieval0 differ"):
-        analyse_words(f"scores={study.root}")
 
 
 def test_the_level_where_features_say_nothing():

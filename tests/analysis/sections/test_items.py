@@ -222,7 +222,7 @@ def test_items_that_cannot_be_paired_are_refused(with_items, analyse_words):
     next(study.root.glob("predictions/s__eos-causal/*/*_items.json")).write_text(
         '{"splits": {"test": {"default": {}}}}'
     )
-    with pytest.raises(UserError, match="is no item file of evaluate"):
+    with pytest.raises(UserError, match=r"_items\.json cannot be read"):
         analyse_words(f"scores={study.root}")
 
 

@@ -251,9 +251,6 @@ def test_clusters_from_a_file(study, analyse_words, tmp_path):
     path.write_text(json.dumps({"Elsewhere": "one"}))
     with pytest.raises(UserError, match="names none of the 8 tasks compared"):
         analyse_words(f"scores={study.root}", f"cluster={path}")
-    path.write_text(json.dumps({tasks[0]: 3}))
-    with pytest.raises(UserError, match="is no name"):
-        analyse_words(f"scores={study.root}", f"cluster={path}")
     with pytest.raises(UserError, match="cluster=sorce: there is no such file"):
         analyse_words(f"scores={study.root}", "cluster=sorce")
 
