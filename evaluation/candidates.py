@@ -19,8 +19,6 @@ from records.manifest import check_code, read_manifest
 from records.run_folder import model_name, short, whole_study
 
 Config = dict[str, Any]
-NEEDED = ("study", "pooler", "attn", "seed", "status", "config")
-UNTRAINED = (None, "also", "only")
 OF_A_START = (  # what a run's manifest says before the first step, whatever its objective adds afterwards
     *("manifest_version", "study", "pooler", "attn", "seed", "config", "data"),
     *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "experts"),
@@ -121,8 +119,6 @@ def each_dim(whole: Candidate) -> list[Candidate]:
 
 def _whole(cfg: Config) -> list[Candidate]:
     wanted = {True: "only", False: None}.get(cfg["untrained"], cfg["untrained"])
-    if wanted not in UNTRAINED:
-        raise UserError(f"There is no untrained={wanted}. Write untrained=also (before and after) or untrained=only.")
     if cfg["run"] is None:
         return [_zero_shot(cfg)]
     encoders = []
@@ -214,9 +210,6 @@ def _match(pattern: str) -> list[Path]:
 
 def _manifest(folder: Path) -> Config:
     manifest = read_manifest(folder)
-    lacking = [key for key in NEEDED if key not in manifest]
-    if lacking:
-        raise UserError(f"The manifest of {folder} has no key {', '.join(lacking)}. Train the run again.")
     if manifest["status"] != "finished":
         raise UserError(
             f"{folder} is not finished (status {manifest['status']}). Give its train.py command again to continue it."

@@ -25,14 +25,6 @@ KEPT_SECONDS = 30.0  # between two times that rows are made safe: what a kill co
 ALL = slice(None)
 
 
-class Meter(Protocol):
-    """Counters of an encoder's work; truncated and repeated texts count as they were really run."""
-
-    texts: int  # distinct ones
-    tokens: int  # after truncation
-    seconds: float  # inside `encode`
-
-
 class Encoder(Protocol):
     """The part of `encoders.text_encoder.TextEncoder` that evaluation uses."""
 
@@ -44,7 +36,7 @@ class Encoder(Protocol):
     @property
     def max_length(self) -> int: ...  # tokens; longer texts are cut
     @property
-    def meter(self) -> Meter: ...
+    def meter(self) -> Any: ...  # counters of its work: texts, tokens, seconds
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield (indices of `texts`, their [n, E] float32) until all are done; `texts` are distinct."""

@@ -1,6 +1,5 @@
 """Counts of each task's texts among those that an encoder was trained on, taken while mteb embeds them."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,16 +11,14 @@ from evaluation.candidates import Candidate
 from evaluation.results import parts
 from records.lineage import texts_read
 
-SHOWN = 5  # tasks that a warning names
+SHOWN = 5  # tasks or encoders that a note names
 Counts = dict[str, int]
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """The training texts of one encoder. read: sha256 of the data that it was trained on. lacking: why they cannot be
-    looked into; "" where they can, and where there are none."""
+    """The training texts of one encoder. lacking: the digest of a data set whose texts are not there; "" for none."""
 
-    read: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     lacking: str = ""
 
@@ -48,55 +45,40 @@ def overlap_of(candidate: Candidate, cache_dir: Path | None) -> Overlap:
     """Return where the training texts of a candidate lie. cache_dir: None looks for none."""
     if cache_dir is None:
         return Overlap()
-    cache_dir = cache_dir.expanduser()
-    read = texts_read(candidate.manifest, candidate.trained)
-    of_run = candidate.manifest["config"].get("cache_dir", cache_dir)
-    files, missing = [], 0
-    for sha256 in read:
-        there = [file for file in (place(sha256, cache_dir), place(sha256, of_run)) if sha256 and file.exists()]
-        files += there[:1]
-        missing += not there
-    if missing:
-        mend = "give the train.py command of the run, and of those it starts from, again: they write it"
-        return Overlap(read, lacking=f"{cache_dir} holds no digests of these training texts; {mend}")
-    return Overlap(read, files)
-
-
-def share(counts: Counts) -> float:
-    """Return the share of a task's texts that stand in the training texts."""
-    return counts["exact"] / max(1, counts["texts"])
+    files: list[Path] = []
+    folders = cache_dir, candidate.manifest["config"].get("cache_dir", cache_dir)
+    for sha256 in texts_read(candidate.manifest, candidate.trained):
+        there = [place(sha256, folder) for folder in folders if sha256 and place(sha256, folder).exists()]
+        if not there:
+            return Overlap(lacking=sha256 or "unknown")
+        files.append(there[0])
+    return Overlap(files)
 
 
 def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest: float | None) -> Iterator[str]:
     """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted.
 
-    scored: title, counts by task, and why some are not there, of each encoder.
+    scored: title, counts by task, and what is lacking, of each encoder.
     """
-    warned, unmeasured = defaultdict(list), defaultdict(list)
-    for title, overlap, reason in scored:
-        over = {task: n for task, n in overlap.items() if largest is not None and share(n) > largest}
+    if largest is None:
+        return
+    for title, overlap, _ in scored:
+        shares = {task: counts["exact"] / max(1, counts["texts"]) for task, counts in overlap.items()}
+        over = sorted((task for task in shares if shares[task] > largest), key=lambda task: -shares[task])
         if over:
-            order = sorted(over, key=lambda task: -share(over[task]))
-            words = [f"{task} ({share(over[task]):.1%}: {described(over[task])})" for task in order[:SHOWN]]
-            words += [f"{len(order) - SHOWN} more"] if len(order) > SHOWN else []
-            warned[f"{len(over)} of {len(overlap)} tasks: {', '.join(words)}"].append(title)
-        if reason:
-            unmeasured[reason].append(title)
-    for tasks, titles in warned.items():
+            named = _listed([f"{task} ({shares[task]:.1%})" for task in over])
+            yield (
+                f"Contamination: {title} was trained on more than {largest:.1%} of the texts of {len(over)} of "
+                f"{len(overlap)} tasks: {named}. Leave these tasks or those training texts out, or say so beside the "
+                "scores."
+            )
+    if lacking := [title for title, _, reason in scored if reason]:
         yield (
-            f"Contamination: {listed(titles)} was trained on more than {largest:.1%} of the texts of {tasks}. "
-            "Leave these tasks or those training texts out, or say so beside the scores."
+            f"Not counted for {_listed(lacking)}, how many texts of the tasks were trained on: cache_dir does not hold "
+            "the training texts. Give the train.py command again: it writes them."
         )
-    for reason, titles in unmeasured.items():
-        yield f"Not counted for {listed(titles)}, how many texts of some tasks were trained on: {reason}."
 
 
-def described(counts: Counts) -> str:
-    """Return `3 of 1,400`."""
-    return f"{counts['exact']:,} of {counts['texts']:,}"
-
-
-def listed(titles: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Return the first names and how many more there are."""
-    more = f" and {len(titles) - SHOWN} more" if len(titles) > SHOWN else ""
-    return f"{', '.join(titles[:SHOWN])}{more}"
+    return ", ".join(names[:SHOWN]) + f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)

@@ -35,7 +35,7 @@ class Outcome:
     texts: int = 0  # encoded
     tokens: int = 0  # encoded, after truncation
     overlap: dict[str, Counts] = field(default_factory=dict)  # task -> its texts, and those among the training texts
-    unmeasured: str = ""  # why the overlap of some task is not there
+    unmeasured: str = ""  # digest of training texts that are not there, so that no overlap is counted
 
     @property
     def cost(self) -> str:

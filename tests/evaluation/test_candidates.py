@@ -131,8 +131,3 @@ def test_a_folder_without_manifest_is_refused(tmp_path: Path) -> None:
 def test_no_match_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No run folder matches"):
         ask(run=f"{tmp_path}/*/x")
-
-
-def test_an_unknown_untrained_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="untrained=also"):
-        ask(run=make_run(tmp_path), untrained="both")
