@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from cli.errors import UserError
-from encoders.checkpoint import check_names
+from encoders.backbone import check_names
 from encoders.fast.dropout import use_quick_dropout
 from encoders.fast.fused_lora import fuse_lora
 from encoders.mixse import Mixing, mix, mixture_of
@@ -78,8 +78,7 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: 
     """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
 
     lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fast/fused_lora.py`, or by
-    PEFT. Returns the PEFT model; `backbone` is changed in place, so it can be called as before. Raises `UserError`
-    where a target names no linear layer.
+    PEFT. Returns the PEFT model; `backbone` is changed in place. Raises `UserError` where a target is no linear layer.
     """
     from peft import get_peft_model
 

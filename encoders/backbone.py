@@ -1,17 +1,17 @@
 """Base models and tokenizers by transformers' Auto classes, from the hub or from a folder; never by executing code."""
 
-import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
 from cli.errors import UserError
 from cli.remarks import HOME
 from encoders.attention.switch import WINDOWLESS, kernel_of, knows_sdpa
-from encoders.checkpoint import check_filled, language_model_prefix, made_on_cpu, tensor_files, without_dropout
 from encoders.precision import quantisation, same_in_evaluation, use_autocast
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
@@ -47,13 +47,9 @@ def _check_folder(folder: Path, needs_weights: bool) -> None:
 
 def load_config(model: dict[str, Any]) -> Any:
     """Return the text configuration of `model`, its sliding windows taken out unless `model.sliding_window`."""
-    return _without_windows(_whole_config(model).get_text_config(), model)
-
-
-def _whole_config(model: dict[str, Any]) -> Any:
-    """The configuration as it is saved: of a multimodal model, that of all its parts."""
     path = model_path(model["path"], weights=False)
-    return _loaded(path, AutoConfig, trust_remote_code=model["trust_remote_code"])
+    whole = _loaded(path, AutoConfig, trust_remote_code=model["trust_remote_code"])
+    return _without_windows(whole.get_text_config(), model)
 
 
 def _without_windows(config: Any, model: dict[str, Any]) -> Any:
@@ -78,14 +74,11 @@ def load_backbone(
 ) -> PreTrainedModel:
     """Return the decoder without its language-model head, in `dtype`, all parameters frozen.
 
-    Of a multimodal checkpoint it is the language model. Its own dropout is off (`without_dropout`). padding: see
-    `kernel_of`. device: where the tensors are read to, one after another; None: the CPU. Raises `UserError` where a
-    tensor of the decoder is missing from the checkpoint, or one of the checkpoint's has no place in it.
+    Its own dropout is off. padding: see `kernel_of`. device: where the tensors are read to, one after another; None:
+    the CPU. Raises `UserError` where checkpoint and decoder do not have the same tensors.
     """
-    whole, path = _whole_config(model), model_path(model["path"])
-    config = _without_windows(whole.get_text_config(), model)
+    config, path = load_config(model), model_path(model["path"])
     kernel, quantised = kernel_of(model, config, padding), quantisation(model, dtype)
-    prefix = "" if config is whole else language_model_prefix(tensor_files(path), _empty(config))
     backbone, info = _loaded(
         path,
         AutoModel,
@@ -94,26 +87,18 @@ def load_backbone(
         attn_implementation=kernel,
         dtype=dtype,
         use_safetensors=True,
-        key_mapping={f"^{re.escape(prefix)}": ""} if prefix else None,
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # they are refused by name below
         device_map=None if device is None and not quantised else {"": device or "cpu"},
         quantization_config=quantised,
     )
-    check_filled(backbone, path, info, prefix)
+    check_filled(backbone, path, info)
     without_dropout(backbone)
     use_autocast(backbone)
     same_in_evaluation(backbone)
     if device is not None:
         made_on_cpu(backbone)
     return backbone.requires_grad_(False).eval()
-
-
-def _empty(config: Any, **settings: Any) -> PreTrainedModel:
-    """The decoder of `config` on the meta device."""
-    with torch.device("meta"):
-        decoder: PreTrainedModel = AutoModel.from_config(config, **settings)
-    return decoder
 
 
 def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel:
@@ -126,9 +111,10 @@ def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel
     config = _without_windows(AutoConfig.for_model(**published), model) if known else load_config(model)
     # others than these need a GPU, and have the same shapes
     kernel = "sdpa" if model["attn_implementation"] != "eager" and knows_sdpa(config) else "eager"
-    empty = _empty(config, dtype=dtype, attn_implementation=kernel)
+    with torch.device("meta"):
+        empty = AutoModel.from_config(config, dtype=dtype, attn_implementation=kernel)
     use_autocast(empty)
-    return empty.requires_grad_(False)
+    return cast(PreTrainedModel, empty.requires_grad_(False))
 
 
 def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
@@ -139,7 +125,7 @@ def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
             f"The tokenizer of {model['path']} has no vocabulary, so every text would be the same tokens. "
             f"{TOKENIZER_FILES}"
         )
-    size, reached = _whole_config(model).get_text_config().vocab_size, _reached(tokenizer)
+    size, reached = load_config(model).vocab_size, _reached(tokenizer)
     if reached >= size:
         raise UserError(
             f"The tokenizer of {model['path']} gives tokens up to {reached}, and the model has {size}: it is that of "
@@ -177,3 +163,62 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
         what, remedy = ("tokenizer", TOKENIZER_FILES) if auto is AutoTokenizer else ("model", ANEW)
         why = (text.splitlines() or [type(error).__name__])[0][:300].rstrip(". :")
         raise UserError(f"'{path}' cannot be loaded as a {what}: {why}. {remedy}") from error
+
+
+def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that leaves tensors of `decoder` at random, or holds more of it than config.json describes.
+
+    info: what transformers says of the loading. Other parts of a model, such as a language-model head, are left in the
+    file. Raises `UserError`.
+    """
+    if getattr(decoder, "_hf_peft_config_loaded", False):
+        raise UserError(
+            f"{path} holds an adapter beside its weights (adapter_config.json). Merge it (merge_and_unload) and save "
+            "the model, or take the adapter out of the folder."
+        )
+    kind, left = type(decoder).__name__, list(info["unexpected_keys"])
+    if missing := info["missing_keys"]:
+        others = f" They hold {_some(left)} instead." if left else ""
+        raise UserError(
+            f"The weights of {path} lack {len(missing)} tensors of {kind}: {_some(missing)}.{others} {ANEW}"
+        )
+    shapes = [f"{name} {list(there)}, not {list(here)}" for name, there, here in info["mismatched_keys"]]
+    children, usual = {name.split(".")[0] for name in decoder.state_dict()}, f"{decoder.base_model_prefix}."
+    inside = [name for name in left if name.removeprefix(usual).split(".")[0] in children]
+    for wrong, what in ((shapes, "have other shapes than"), (inside, "hold tensors without a place in")):
+        if wrong:
+            raise UserError(
+                f"The weights of {path} {what} {kind} of its config.json: {_some(wrong)} ({len(wrong)} in all). "
+                "Save weights and config.json together with save_pretrained()."
+            )
+
+
+def check_names(what: str, wanted: Iterable[str], names: Iterable[str], remedy: str) -> None:
+    """Refuse a file whose tensors are not those that are `wanted`, by name. what: the file. Raises `UserError`."""
+    wanted, names = set(wanted), set(names)
+    for wrong, verb in ((wanted - names, "lacks"), (names - wanted, "holds unknown")):
+        if wrong:
+            raise UserError(f"{what} {verb} tensors: {_some(wrong)} ({len(wrong)} in all). {remedy}")
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(ordered[:3]) + (", ..." if len(ordered) > 3 else "")
+
+
+def without_dropout(decoder: nn.Module) -> None:
+    """Set every rate of dropout in `decoder` to zero: its configuration alone decides what a run drops."""
+    for module in decoder.modules():
+        for name, value in vars(module).items():
+            if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(module, nn.Dropout))):
+                setattr(module, name, 0.0)
+
+
+def made_on_cpu(decoder: PreTrainedModel) -> None:
+    """Give rotary frequencies, which no checkpoint holds, the values that a CPU computes: a GPU rounds otherwise."""
+    for module in decoder.modules():
+        buffers = dict(module.named_buffers(recurse=False))
+        if any("inv_freq" in name for name in buffers) and hasattr(module, "config"):
+            of_cpu = dict(type(module)(module.config).named_buffers(recurse=False))
+            for name, buffer in buffers.items():
+                buffer.copy_(of_cpu[name])

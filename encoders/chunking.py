@@ -17,8 +17,7 @@ def by_token_budget(lengths: Sequence[int], budget: int, most: int | None = None
     """Return chunks of text indices, longest texts first; their size stays within `budget`.
 
     Size: texts x longest, or the real tokens where the decoder takes no padding (`padded` False). A text longer than
-    the budget stands alone. `most` bounds the texts of a chunk. Ties keep the given order, so the chunks are a function
-    of the lengths. Longest first: what does not fit into memory fails at once.
+    the budget stands alone. `most` bounds the texts of a chunk. The chunks are a function of the lengths.
     """
     chunks: list[Chunk] = []
     tokens = 0  # real ones of the last chunk
@@ -96,6 +95,6 @@ def unless_out_of_memory(compute: Callable[[], T]) -> tuple[T] | None:
     return None
 
 
-def is_out_of_memory(error: RuntimeError) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Return whether memory ran out, on a GPU or on the host."""
     return isinstance(error, torch.OutOfMemoryError) or OF_THE_CPU in str(error)

@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Encoder(nn.Module):
     """Runs the decoder and keeps of its states just what the pooler consumes.
 
-    backbone: the decoder, with or without LoRA. Its matrix products run in `compute` precision; pooler and output are
-    float32. Raises `UserError` where the pooler reads states of padding and the backbone has none.
+    backbone: its matrix products run in `compute` precision; pooler and output are float32. Raises `UserError` where
+    the pooler reads states of padding and the backbone has none.
     """
 
     def __init__(self, backbone: PreTrainedModel, pooler: Pooler, normalize: bool, compute: torch.dtype) -> None:
@@ -115,8 +115,8 @@ class Encoder(nn.Module):
     ) -> list[T]:
         """`reduce(layer, hidden [B, T, D])` of each chosen layer, called while the layer's states are at hand.
 
-        Layer i < L-1 is the output of decoder layer i; the last one is taken after the final norm, as in
-        transformers' `hidden_states[1:]`. packed: hand states over as the decoder has them, `Packed` without padding.
+        The last one is taken after the final norm, as in transformers' `hidden_states[1:]`. packed: hand states over as
+        the decoder has them, `Packed` without padding.
         """
         layers, norm = parts(self.backbone)
         reductions: dict[int, T] = {}

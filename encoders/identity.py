@@ -46,8 +46,7 @@ def base_fingerprints(model: Config) -> dict[str, str]:
 def deciding(cfg: Config, lineage: Sequence[Config], precision: Precision) -> Config:
     """Return all that decides a state: where two encoders differ here, the same tokens have other states.
 
-    The base's files, the configuration that its backbone is really built with (`model.sliding_window` among it), the
-    facts of the stages merged into it, attention and number formats.
+    The base's files, the configuration that its backbone is built with, merged stages, attention and number formats.
     """
     shape = load_config(cfg["model"])
     return {

@@ -14,8 +14,7 @@ from encoders.adapter import REMEDY, adapter_files, load_adapter, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
-from encoders.backbone import empty_backbone, load_backbone, load_tokenizer
-from encoders.checkpoint import check_names
+from encoders.backbone import check_names, empty_backbone, load_backbone, load_tokenizer
 from encoders.chunking import Chunk
 from encoders.encoder import Encoder, Reading, Readings
 from encoders.fast.same_numbers import spare_gates, spare_norms
@@ -24,7 +23,6 @@ from encoders.jit_layer import use_kernels
 from encoders.merge_stages import merge_stages
 from encoders.precision import (
     Precision,
-    allow_tf32,
     be_deterministic,
     best_device,
     refuse_quantised,
@@ -56,7 +54,7 @@ def build_encoder(
 
     stages: merged into the backbone; None: those of cfg["lineage"]. others: poolers that read the same backbone.
     """
-    allow_tf32(cfg["tf32"])
+    torch.backends.cuda.matmul.allow_tf32 = cfg["tf32"]  # a CPU has no such units
     be_deterministic(cfg["deterministic"])
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
@@ -112,8 +110,7 @@ def untrained(cfg: Config) -> TextEncoder:
 def load_run(folder: Path, cfg: Config) -> TextEncoder:
     """The trained encoder of a finished run. cfg: the configuration in the run's manifest.
 
-    LoRA is merged into float32 weights (it stays apart where the base is bf16 or quantised, which would round it away).
-    A run of backbone.frozen=true has a head only. Raises `UserError` where adapter or head are absent or do not fit.
+    LoRA is merged into float32 weights, others would round it away. Raises `UserError` where adapter or head misfit.
     """
     return loaded(cfg, folder)
 
@@ -188,10 +185,7 @@ def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision
 
 @dataclass(frozen=True)
 class LoadedReadings:
-    """`text_encoder` has tokenizer, backbone and the checkpoint's own pooler, which is not run.
-
-    A fingerprint is that of the encoder which has this pooler alone: the same vectors where it is the same.
-    """
+    """`text_encoder`'s own pooler is not run. fingerprints: of the encoders that have one of the poolers alone."""
 
     text_encoder: TextEncoder
     readings: Readings

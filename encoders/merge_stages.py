@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from cli.errors import UserError, reading
-from encoders.checkpoint import check_names
+from encoders.backbone import check_names
 from records.lineage import ADAPTER, Stage
 
 PREFIX = "base_model.model."  # PEFT's, before the decoder's own names
@@ -20,8 +20,8 @@ PLAIN = ("use_rslora", "use_dora", "fan_in_fan_out", "rank_pattern", "alpha_patt
 def merge_stages(backbone: nn.Module, stages: Sequence[Stage]) -> None:
     """Add the adapters of `stages` to the weights of `backbone`, in place.
 
-    Each sum is taken in float32, over all stages, and is then rounded once to the format of the weights. A later run is
-    trained and scored on these same rounded weights. Raises `UserError` where an adapter does not fit the decoder.
+    Each sum is taken in float32, over all stages, and is then rounded once to the format of the weights. Raises
+    `UserError` where an adapter does not fit the decoder.
     """
     changes: dict[str, list[tuple[float, Tensor, Tensor]]] = defaultdict(list)
     layers = dict(backbone.named_modules())

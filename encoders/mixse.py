@@ -82,8 +82,8 @@ class Mixture(nn.Module):
         """Return [..., routed] logits and [..., n], the weights of the experts for states x: [..., D] that enter a
         sublayer of `layer`; None and [1, n] where they are constant.
 
-        Kang et al. 2024 (arXiv 2406.12034): alpha = top-k(softmax(theta x)), in float32. What top-k leaves is not
-        divided by its sum: with k = 1 it would be 1, and the router would have no gradient.
+        Kang et al. 2024 (arXiv 2406.12034): alpha = top-k(softmax(theta x)), in float32; not divided by its sum, or
+        with k = 1 the router would have no gradient.
         """
         if self.router is None:
             return None, torch.tensor([self.mixing.constant], dtype=torch.float64, device=x.device)
@@ -153,8 +153,7 @@ class Sublayer(nn.Module):
         return self.mixture.theta(self.layer)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Weigh the experts for the input x: [..., D]; return the logits [N, routed] of its N tokens, if there are any,
-        in the place where transformers' routers have them (encoders/routers.py)."""
+        """Weigh the experts for the input x: [..., D]; return its logits [N, routed], as transformers' routers do."""
         logits, self.weights = self.mixture(x, self.layer)
         return () if logits is None else (logits.flatten(0, -2),)
 

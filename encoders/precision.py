@@ -55,11 +55,6 @@ def store_as_computed(backbone: nn.Module, compute: torch.dtype) -> None:
             module.to(compute)
 
 
-def allow_tf32(allowed: bool) -> None:
-    """Let a GPU compute float32 products on its TF32 units, or not. A CPU has none; nothing changes there."""
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-
-
 def be_deterministic(wanted: bool) -> None:
     """Let operations give the same bits each time they run on the same device and versions, or leave them as they are.
 
@@ -100,10 +95,7 @@ def quantisation(model: dict[str, Any], compute: torch.dtype) -> Any:
 
 
 def same_in_evaluation(backbone: nn.Module) -> None:
-    """Keep bitsandbytes from packing weights for a CPU at the first pass without gradients.
-
-    That rounds their scales to bf16, so what is trained would not be what is scored, and narrow layers fail.
-    """
+    """Keep bitsandbytes from packing weights for a CPU, which rounds their scales after training."""
     module: Any  # a class of bitsandbytes
     for module in backbone.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):
@@ -137,8 +129,7 @@ class _Cast:
 def grouped_under_autocast(experts: nn.Module, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
     """[N, D] of hidden [N, D]: the experts `chosen` [N, k] for each token, summed with `weights` [N, k].
 
-    transformers' grouped products, which autocast does not reach: under it their weights, and so their inputs, are
-    rounded to its format here. The sum over a token's experts stays in the format of `hidden`.
+    Autocast does not reach transformers' grouped products: their weights, and so their inputs, are rounded here.
     """
     kind = hidden.device.type
     cast: Any = _Cast(experts, torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else experts

@@ -44,8 +44,7 @@ def experts_of(backbone: PreTrainedModel) -> list[int]:
 def watched(backbone: PreTrainedModel, see: Callable[[int, Any], None]) -> Any:
     """Call `see(i, output)` once for MoE layer i (0 is the first) in the forward pass within this context.
 
-    A router that runs again within the context, as gradient checkpointing lets it, is seen once. `see` must not compute
-    on what it gets: a product inside a checkpointed layer would be missed when that layer is run again.
+    A router that runs again, as gradient checkpointing lets it, is seen once. `see` must not compute on what it gets.
     """
     seen: set[int] = set()
 

@@ -33,7 +33,7 @@ class Template:
     def asked(self, instruction: str, side: str) -> str:
         """Return what the tokenizer takes for a text: the instruction, or where sides differ the whole form.
 
-        It keys caches and batches, so it distinguishes sides just where the template does. side: "query", "document".
+        side: "query", "document". It keys caches and batches.
         """
         if TEXT_FIELD in instruction:
             raise UserError(f"The instruction {instruction[:60]!r} holds {TEXT_FIELD}, where the text goes. Reword it.")

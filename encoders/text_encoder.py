@@ -35,7 +35,7 @@ class TextEncoder:
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, fingerprint: str, token_budget: int) -> None:
         self.encoder, self.tokenizer, self.fingerprint = encoder, tokenizer, fingerprint
-        self.embedding_dim = encoder.pooler.embedding_dim
+        self.embedding_dim, self.max_length = encoder.pooler.embedding_dim, tokenizer.max_length
         self.back_off = BackOff(token_budget, padded=not is_unpadded(encoder.backbone))
         self.device = next(encoder.backbone.parameters()).device
         self.settings = {
@@ -47,28 +47,16 @@ class TextEncoder:
         self.meter = Meter()
 
     @property
-    def max_length(self) -> int:
-        """Tokens of a text, BOS and EOS included; what is longer is cut."""
-        return self.tokenizer.max_length
-
-    @property
     def token_budget(self) -> int:
-        """Padded tokens of one forward pass; smaller than configured once memory has run out."""
+        """Tokens of one forward pass; smaller than configured once memory has run out."""
         return self.back_off.budget
 
-    def encode(
-        self, texts: Sequence[str], instruction: str = "", progress: Callable[[int], None] | None = None
-    ) -> np.ndarray:
-        """Return [N, E] float32, in the order of `texts`; `progress` gets the number of texts done.
-
-        Raises `UserError` for an empty text.
-        """
+    def encode(self, texts: Sequence[str], instruction: str = "") -> np.ndarray:
+        """Return [N, E] float32, in the order of `texts`. Raises `UserError` for an empty text."""
         place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         vectors = np.empty((len(place), self.embedding_dim), dtype=np.float32)
         for indices, part in self.parts(list(place), instruction):
             vectors[indices] = part
-            if progress:
-                progress(len(indices))
         return vectors[[place[t] for t in texts]]
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[Chunk, np.ndarray]]:

@@ -68,8 +68,8 @@ def check_positions(cfg: dict[str, Any], positions: int) -> None:
 class TextTokenizer:
     """Texts to tokens with roles, by rules that do not depend on the tokenizer's own template.
 
-    BOS (BERT's [CLS]) stands first where the tokenizer puts one; EOS (else separator, else padding token) stands last
-    unless the template leaves it out: it is added after truncation. Strings such as "</s>" inside a text are text.
+    BOS stands first where the tokenizer puts one; EOS (else separator, else padding token) stands last unless the
+    template leaves it out: it is added after truncation. Strings such as "</s>" inside a text are text.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class TextTokenizer:
     def _among(self, parts: Sequence[str], texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """Ids and roles of texts that stand before or between words, or twice.
 
-        Every part is tokenised by itself: so the copies of a text are the same ids, and those that the plain text
-        has; and what max_length cuts is the end of the text, of each copy alike, never the words around it.
+        Every part is tokenised by itself, so the copies of a text are the same ids. What max_length cuts is the end of
+        the text, of each copy alike, never the words around it.
         """
         words = {part: self._encoded([part])["input_ids"][0] for part in parts if part != TEXT_FIELD}
         copies = list(parts).count(TEXT_FIELD)

@@ -15,27 +15,21 @@ def unit(vectors: Floats) -> NDArray[np.float64]:
 
 
 def anisotropy(vectors: Floats) -> float:
-    """Mean cosine of two different texts, over all pairs of [N, D] (Ethayarajh 2019 takes it of random ones).
-
-    0 for directions spread evenly, 1 for one direction. N is at least 2.
-    """
+    """Mean cosine of two different texts of [N, D], over all pairs (Ethayarajh 2019); 0 spread evenly to 1."""
     x = unit(vectors)
     total = x.sum(axis=0)
     return float((total @ total - (x * x).sum()) / (len(x) * (len(x) - 1)))
 
 
 def alignment(first: Floats, second: Floats) -> float:
-    """Mean squared distance of the vectors of positive pairs, [N, D] each; 0 to 4, less is closer.
-
-    Wang and Isola 2020 (arXiv 2005.10242), L_align with alpha = 2.
-    """
+    """Mean squared distance of positive pairs, [N, D] each; 0 to 4 (arXiv 2005.10242, L_align with alpha = 2)."""
     return float(((unit(first) - unit(second)) ** 2).sum(axis=1).mean())
 
 
 def uniformity(vectors: Floats) -> float:
     """log of the mean of exp(-2 ||x - y||^2) over the pairs of different texts of [N, D]; -8 to 0, less is more even.
 
-    Wang and Isola 2020, L_uniform with t = 2, as their code computes it (pairs of a text with itself left out).
+    arXiv 2005.10242, L_uniform with t = 2, as their code computes it.
     """
     return float(np.log(np.exp(-2 * pdist(unit(vectors), "sqeuclidean")).mean()))
 

@@ -34,8 +34,8 @@ def whole_text(queries: Tensor, keys: Tensor) -> Tensor:
 class Pattern(ABC):
     """The tokens that each token sees. Its fields are settings, the other keys of conf/attn/<name of its file>.yaml.
 
-    limits: setting -> what numbers it may be. alike: True where all layers are causal, or all bidirectional, whatever
-    the settings; the decoder as a whole proves that, so families take it whose layers cannot be switched one by one.
+    limits: setting -> what numbers it may be. alike: True where all layers are causal, or all bidirectional; families
+    take it whose layers cannot be switched one by one.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}

@@ -22,8 +22,7 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
 
     The states of the last layer are proved, and each layer by itself unless a pattern's layers are all `alike`.
     longest: tokens of a text at most; None: as many as the decoder has positions. Where the configuration names a
-    shorter window or chunk of attention, each layer is tried on a text that is longer than that; under a pattern that
-    is neither causal nor bidirectional, on one of `longest` tokens. Refused too: layers that `parts` does not find.
+    shorter window, each layer is tried on a longer text; under a pattern of another kind, on one of `longest` tokens.
     """
     _check_order(backbone, pattern)
     of_layers = pattern.of_layers(len(parts(backbone)[0]))
@@ -60,8 +59,7 @@ def _allowed(sees: Sees, width: int, changed: Sequence[int]) -> Tensor:
 def _far_width(config: Any, longest: int | None, other: bool) -> int:
     """Tokens of a text that no window fits of those that `config` names below `longest`; 0 where it names none.
 
-    other: whether the pattern itself may see less than the text; then it is `longest`, window or not. A number that is
-    no window (Qwen's `max_window_layers`) makes the proof longer, and no weaker.
+    other: whether the pattern itself may see less than the text; then it is `longest`, window or not.
     """
     longest = min(longest or config.max_position_embeddings, config.max_position_embeddings)
     named = [v for key, v in config.to_dict().items() if "window" in key or "chunk" in key]
@@ -92,8 +90,7 @@ def sight_of_layers(
     """Return [L, T, C] bool: whether layer l alone lets token i of `ids` [T] see the token at the place `changed[c]`.
 
     Every layer gets its own original and C copies of it, in each one token with its features rolled by one place; what
-    its attention makes of them is compared. On a long text all tokens are alike, so that every weight of attention is
-    about 1 / T and no distance hides one in rounding.
+    its attention makes of them is compared.
     """
     layers, _ = parts(backbone)
     moved: list[Tensor] = []

@@ -25,10 +25,9 @@ NO_PADDING = (
 
 
 def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
-    """The attention kernel; "auto" takes what was measured to be fast on short texts (the result is the same).
+    """The attention kernel; "auto" takes what is fast on short texts (the result is the same).
 
-    padding: whether a pooler reads states of padding, which a decoder has under a padded kernel alone. Raises
-    `UserError` for `unpadded` where it cannot be had.
+    padding: whether a pooler reads states of padding. Raises `UserError` for `unpadded` where it cannot be had.
     """
     kernel = model["attn_implementation"]
     refuse_unpadded(model, padding)
@@ -53,10 +52,7 @@ def refuse_unpadded(model: dict[str, Any], padding: bool) -> None:
 
 
 def knows_sdpa(config: Any) -> bool:
-    """Return whether sdpa computes this family's attention; soft-capped scores (Gemma 2) and sinks (gpt-oss) it cannot.
-
-    False for code that is not transformers' own: eager is the code itself.
-    """
+    """Return whether sdpa computes this family's attention; soft-capped scores and sinks it cannot."""
     return bool(getattr(MODEL_MAPPING.get(type(config), None), "_supports_sdpa", False))
 
 
@@ -74,9 +70,9 @@ def check_padding(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
 def set_attention(backbone: PreTrainedModel, pattern: Pattern) -> None:
     """Let the tokens of each layer see what `pattern` says.
 
-    A decoder with causal layers keeps transformers' causal mask (`config.is_causal`, >= 5.2), every other one gets the
-    bidirectional one; layers that are to see otherwise have it replaced. `is_causal` of the attention modules alone
-    would leave the mask causal. Raises `UserError` where the pattern does not fit the decoder or its kernel.
+    A decoder with causal layers keeps transformers' causal mask (`config.is_causal`), every other one gets the
+    bidirectional one; layers that are to see otherwise have it replaced. Raises `UserError` where the pattern does not
+    fit the decoder or its kernel.
     """
     layers, _ = parts(backbone)
     of_layers = pattern.of_layers(len(layers))
@@ -116,9 +112,8 @@ def attentions(module: nn.Module) -> list[nn.Module]:
 def replace_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Hook of an attention module: put the mask of what it sees in the place of transformers' own.
 
-    The keys that are real tokens stand in the last row of either mask, [B, 1, 1, T] of [B, 1, T, T], on whichever side
-    the padding is. Without a mask bidirectional attention is left to `is_causal`, which transformers hands down from
-    the configuration. Another kernel's mask stays, and a row without padding has none.
+    The keys that are real tokens stand in the last row of either mask, [B, 1, 1, T] of [B, 1, T, T]. Without a mask
+    bidirectional attention is left to `is_causal`. Another kernel's mask stays, and a row without padding has none.
     """
     if module.sees is earlier:
         return None

@@ -50,15 +50,12 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _words(arguments: Sequence[str]) -> dict[str, str]:
-    words = {"adapter": ADAPTERS[0]}
-    for argument in arguments:
-        key, _, value = argument.partition("=")
-        if key not in KEYS or not value:
-            mend = nearest(key, [f"{known}=" for known in KEYS])
-            raise UserError(f"'{argument}' is no word of python -m encoders.export. {mend}")
-        words[key] = value
+    words = {"adapter": ADAPTERS[0], **{key: value for key, _, value in (word.partition("=") for word in arguments)}}
+    for key in words.keys() - set(KEYS):
+        mend = nearest(key, [f"{known}=" for known in KEYS])
+        raise UserError(f"'{key}' is no word of python -m encoders.export. {mend}")
     for key in KEYS:
-        if key not in words:
+        if not words.get(key):
             raise UserError(f"{key}=<folder> is missing. See python -m encoders.export --help.")
     if words["adapter"] not in ADAPTERS:
         raise UserError(f"adapter={words['adapter']} must be {' or '.join(ADAPTERS)}.")

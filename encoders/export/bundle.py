@@ -12,8 +12,7 @@ Imported = ast.Import | ast.ImportFrom
 def bundled(roots: Iterable[type], title: str) -> str:
     """Return the source of a module of `roots` and of every definition that they use, what is used first.
 
-    Definitions at the top of a module are followed by their names. Raises `ValueError` where one name means different
-    things in two modules.
+    Raises `ValueError` where one name means different things in two modules.
     """
     bundle = _Bundle()
     for root in roots:

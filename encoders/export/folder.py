@@ -115,8 +115,7 @@ def _write_pooler(exported: Exported, folder: Path) -> None:
 def least_cosine(exported: Exported, folder: Path) -> float:
     """Return the smallest cosine of a text's vector by the program and by sentence-transformers from `folder`.
 
-    Texts stand in one batch and alone, as queries and as documents; one is cut, one names a special token. The model
-    that is loaded for it also writes its own card, README.md.
+    Texts stand in one batch and alone, as queries and as documents. The model that is loaded also writes its card.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.model_card import generate_model_card

@@ -54,15 +54,14 @@ def test_a_mean_leaves_bos_out_by_default(vectors, stories, attn):
     np.testing.assert_allclose(vectors("mean", attn), by_hand(stories, attn, lambda n: [0, *[1] * n, 1]), atol=2e-6)
 
 
-def test_positions_are_counted_from_the_first_token_of_the_text(vectors, stories):
-    wanted = by_hand(stories, "causal", lambda n: [0, *range(1, n + 2)])
-    np.testing.assert_allclose(vectors("weightedmean", "causal"), wanted, atol=2e-6)
-
-
 def test_with_the_key_it_is_pooled(vectors, stories):
     kept = vectors("mean", "bi", "token_choice.pool_bos=true")
     np.testing.assert_allclose(kept, by_hand(stories, "bi", lambda n: [1] * (n + 2)), atol=2e-6)
-    assert np.abs(kept - vectors("mean", "bi")).max() > 0.01, "it makes a difference on this decoder"
+
+
+def test_positions_are_counted_from_the_first_token_of_the_text(vectors, stories):
+    wanted = by_hand(stories, "causal", lambda n: [0, *range(1, n + 2)])
+    np.testing.assert_allclose(vectors("weightedmean", "causal"), wanted, atol=2e-6)
 
 
 # Which of BOS, instruction, text, EOS the published designs pool.
@@ -89,12 +88,6 @@ def test_published_designs_pool_what_their_code_pools(name):
     words = ("bos", "instruction", "text", "text", "eos")
     found = dict.fromkeys(word for word, pooled in zip(words, kept.tolist(), strict=True) if pooled)
     assert " ".join(found) == PUBLISHED[name]
-
-
-@pytest.mark.parametrize("stage", ["simcse", "supervised"])
-def test_llm2vec_s_recipes_put_no_eos(stage):
-    cfg = plain(composed("train", [f"experiment=llm2vec/{stage}", "lineage=null"]))
-    assert (cfg["template"]["eos"], cfg["pooler"]["pool_bos"]) == (False, False)
 
 
 def test_a_first_token_that_sees_no_other_is_refused():

@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
-from cli.compose import composed, plain
-from cli.errors import UserError
 from encoders.loading import load_readings
 from encoders.routers import experts_of, routers
-from evaluation.candidates import candidates
-from evaluation.readings import pooler_config, read_by
-from records.run_folder import RunFolder
+from evaluation.readings import pooler_config
 from tests.contract.conftest import FLOAT32, TEXTS
 from tests.routing import literal
-from training.run import train_run
 
 WORDS = ["moee:routing", "moee:routing/mean", "moee:concat"]
 
@@ -46,35 +41,3 @@ def test_it_is_the_softmax_of_the_router_in_every_sublayer(mixse_run, poolers):
         both = np.concatenate([found["moee:concat"][i][:32], weights[:, -1].flatten().numpy()])
         assert found["moee:concat"][i][32:] == pytest.approx(both[32:] * found["moee:concat"][i][32] / both[32])
     assert np.ptp(found["moee:routing"], axis=0).max() > 1e-3
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_and_batch_mates_have_no_effect(mixse_run, poolers, side):
-    folder, cfg = mixse_run
-    changes = {"padding_side": side, "model": {**cfg["model"], "attn_implementation": "sdpa"}}
-    readings = load_readings({**cfg, **changes}, folder, poolers)
-    together = vectors(readings, TEXTS)
-    for i, text in enumerate(TEXTS):
-        for name, alone in vectors(readings, [text]).items():
-            assert np.abs(alone[0] - together[name][i]).max() < FLOAT32, name
-
-
-def test_evaluate_reads_a_run_by_its_router(mixse_run):
-    """Routing weights, with the hidden state and without, beside the run itself."""
-    (run,) = candidates(plain(composed("evaluate", [f"run='{mixse_run[0]}'"])))
-    found = {c.manifest["pooler"]: c.embeddings(None) for c in read_by([run], [*WORDS, "mean"])}
-    assert list(found) == ["moee_routing_of_mean", "moee_routing_mean_of_mean", "moee_concat_of_mean", "mean"]
-    assert [e.embedding_dim for e in found.values()] == [18, 18, 32 + 18, 32]
-    assert len({e.fingerprint for e in found.values()}) == 4
-    assert found["mean"].fingerprint == run.load().fingerprint
-
-
-def test_what_has_no_choice_is_refused(mixse_run, poolers, tmp_path):
-    """A run whose experts all tokens have alike, and the start of a run, which has no experts yet."""
-    _, cfg = mixse_run
-    uniform = {**cfg, "adapter": {**cfg["adapter"], "router": "uniform", "top_k": None, "lr": None}}
-    uniform["trainer"] = {**cfg["trainer"], "max_steps": 0}
-    train_run(uniform, RunFolder(tmp_path / "uniform"))
-    for of, run in ((uniform, tmp_path / "uniform"), (cfg, None)):
-        with pytest.raises(UserError, match="its router has no choice"):
-            load_readings(of, run, {"RW": poolers["moee:routing"]})

@@ -1,6 +1,7 @@
-"""A pattern that is neither causal nor bidirectional: literal masks against the states, in every kernel."""
+"""Patterns that are neither causal nor bidirectional: literal masks against the states, in every kernel."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,8 +12,9 @@ from transformers import AutoTokenizer
 from cli.errors import UserError
 from cli.limits import Limit
 from encoders.attention.pattern import Pattern, earlier, pattern_of, whole_text
-from encoders.attention.probe import probe, sight_of_layers
+from encoders.attention.probe import probe, sight, sight_of_layers
 from encoders.attention.switch import attention_of, set_attention
+from encoders.attention.unpadded import Segments
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
 from encoders.layers import parts
@@ -20,6 +22,10 @@ from encoders.tokens import TextTokenizer
 from tests.contract.conftest import TEXTS
 
 KERNELS = ["eager", "sdpa", "unpadded"]
+
+
+def bi_last(layers):
+    return pattern_of({"name": "bi_last", "layers": layers})
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,16 @@ class Window(Pattern):
         return earlier if self.middle and layer == 1 else Near(self.window)
 
 
+PATTERNS = [Window(2), Window(3, middle=True), bi_last(1), bi_last(2)]
+
+
 def literal(pattern, layer, layers, n):
     """[n, n] bool, written out token by token."""
     kinds = {"near": lambda q, k: k <= q < k + pattern.window, "all": lambda q, k: True, "causal": lambda q, k: k <= q}
-    kind = "all" if layer == layers - 1 else "causal" if pattern.middle and layer == 1 else "near"
+    if pattern.name == "bi_last":
+        kind = "all" if layer >= layers - pattern.layers else "causal"
+    else:
+        kind = "all" if layer == layers - 1 else "causal" if pattern.middle and layer == 1 else "near"
     return torch.tensor([[kinds[kind](q, k) for k in range(n)] for q in range(n)])
 
 
@@ -63,7 +75,7 @@ def backbone(compose_cell):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("pattern", [Window(2), Window(3, middle=True)], ids=str)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=str)
 def test_each_layer_sees_what_the_pattern_says(backbone, pattern, kernel, dtype):
     decoder = backbone(kernel, dtype)
     set_attention(decoder, pattern)
@@ -71,7 +83,7 @@ def test_each_layer_sees_what_the_pattern_says(backbone, pattern, kernel, dtype)
     wanted = torch.stack([literal(pattern, layer, 3, 6) for layer in range(3)])
     assert torch.equal(sight_of_layers(decoder), wanted)
     probe(decoder, pattern, longest=40)
-    for other in (Window(4), Window(2, middle=not pattern.middle), pattern_of({"name": "causal"})):
+    for other in (*(p for p in PATTERNS if p != pattern), Window(4), pattern_of({"name": "causal"})):
         with pytest.raises(UserError, match="does not hold"):
             probe(decoder, other, longest=40)
     set_attention(decoder, pattern_of({"name": "causal"}))
@@ -89,7 +101,7 @@ def test_a_window_that_only_a_long_text_shows_is_told_from_causal(backbone):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("pattern", [Window(2), Window(3, middle=True)], ids=str)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=str)
 @torch.no_grad()
 def test_states_of_a_padded_batch_are_those_of_literal_masks(backbone, small_model, pattern, kernel, side):
     by_hand, decoder = backbone(), backbone(kernel)
@@ -135,3 +147,29 @@ def test_what_a_pattern_refuses(backbone):
         pattern_of({"name": "bi_last", "layer": 1})
     with pytest.raises(UserError, match=r"attn.layers=0 must be a whole number, at least 1"):
         pattern_of({"name": "bi_last", "layers": 0})
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@torch.no_grad()
+def test_all_layers_is_bi(backbone, kernel):
+    ids = torch.tensor([[5, 60, 90, 7, 8]])
+    last, both = backbone(kernel), backbone(kernel)
+    set_attention(last, bi_last(3))
+    set_attention(both, pattern_of({"name": "bi"}))
+    one, other = (
+        m(input_ids=ids, use_cache=False, segments=Segments((5,), ids.device)).last_hidden_state for m in (last, both)
+    )
+    assert (one - other).abs().max() < 1e-5
+
+
+def test_a_switch_that_was_lost_is_refused(backbone):
+    decoder = backbone("sdpa")
+    set_attention(decoder, bi_last(2))
+    middle = deepcopy(decoder)
+    probe(middle, bi_last(2))
+    parts(middle)[0][1].self_attn.sees = earlier
+    assert sight(middle).all(), "the last layer's states alone do not show it"
+    with pytest.raises(UserError, match="15 do not see what they must"):
+        probe(middle, bi_last(2))
+    with pytest.raises(UserError, match=r"attn\.layers=4 is more than the 3 layers"):
+        set_attention(decoder, bi_last(4))

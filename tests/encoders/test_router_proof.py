@@ -9,7 +9,6 @@ from transformers.models.olmoe import modeling_olmoe
 from cli.errors import UserError
 from encoders.loading import build_encoder, load_readings, loaded
 from encoders.precision import PRECISIONS
-from encoders.routers import routers
 from tests.contract.conftest import TEXTS
 from tests.encoders.test_routers import DEEPSEEK, FAMILIES
 from tests.families import SIZES
@@ -18,13 +17,6 @@ from tests.families import SIZES
 def build(compose_cell, precision):
     cfg = compose_cell("moee", "bi", "pooler.reading=routing", f"precision={precision}")
     return build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
-
-
-@pytest.mark.parametrize("precision", ["fp32", "mixed", "bf16"])
-def test_logits_pass(compose_cell, precision):
-    encoder = build(compose_cell, precision)
-    assert not any(m._forward_hooks for m in encoder.backbone.modules()), "the proof takes its hooks away"
-    assert len(routers(encoder.backbone)) == 3
 
 
 def softmax_first(forward):

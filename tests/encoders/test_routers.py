@@ -94,34 +94,7 @@ def test_one_row_of_texts_gives_the_same(folder):
         assert (one[real] - other[real]).abs().max() < 5e-6 * other.abs().max()
 
 
-def moee(experts, *words):
-    cfg = plain(composed("train", ["pooler=moee", *words]))["pooler"]
-    return build_pooler(cfg, 32, 3, seed=0, experts=experts)
-
-
-def test_every_reading_from_one_forward_pass_and_padding_without_effect(folder):
-    backbone = loaded(folder, "bi", "eager")
-    calls = []
-    handle = backbone.register_forward_hook(lambda *_: calls.append(1))
-    for reading in ("hidden", "routing", "concat", "sum"):
-        for tokens in ("last", "mean"):
-            words = [f"pooler.{p}_tokens={tokens}" for p in ("hidden", "routing")]
-            pooler = moee(experts_of(backbone), f"pooler.reading={reading}", "pooler.hidden_layers=all", *words)
-            encoder = Encoder(backbone, pooler, normalize=True, compute=torch.float32).eval()
-            ids = batch().input_ids
-            with torch.no_grad():
-                calls.clear()
-                together = encoder(batch())
-                assert len(calls) == 1
-                alone = [encoder(batch_of(ids[i : i + 1], [n], n)) for i, n in enumerate(LENGTHS)]
-            assert together.shape == (4, pooler.embedding_dim)
-            assert (together - torch.cat(alone)).abs().max() < 5e-6
-    handle.remove()
-
-
-def test_a_dense_decoder_is_refused():
-    with pytest.raises(UserError, match="this decoder is dense"):
-        moee([])
+def test_a_dense_decoder_has_no_experts():
     assert experts_of(AutoModel.from_config(AutoConfig.for_model("llama", **SIZES))) == []
 
 
@@ -132,7 +105,8 @@ def test_under_gradient_checkpointing_each_router_is_heard_once(folder):
         backbone = loaded(folder, "bi", "eager").train().requires_grad_(True)
         if checkpointed:
             backbone.gradient_checkpointing_enable({"use_reentrant": False})
-        encoder = Encoder(backbone, moee(experts_of(backbone)), normalize=True, compute=torch.float32).train()
+        pooler = build_pooler(plain(composed("train", ["pooler=moee"]))["pooler"], 32, 3, 0, experts_of(backbone))
+        encoder = Encoder(backbone, pooler, normalize=True, compute=torch.float32).train()
         b = batch()
         vectors = encoder(b)
         (vectors @ vectors.T)[b.roles[:, 0] != PAD].square().sum().backward()

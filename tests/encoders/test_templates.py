@@ -42,21 +42,6 @@ def of_role(row, role):
     return [i for i, r in zip(row.ids, row.roles, strict=True) if r == role]
 
 
-@pytest.mark.parametrize("max_length", [24, 256])
-@pytest.mark.parametrize("instruction", INSTRUCTIONS)
-def test_the_default_writes_what_was_always_written(tokenizer, instruction, max_length):
-    assert template("instruct") == DEFAULT
-    rules = TextTokenizer(tokenizer, max_length, template=template("instruct"))
-    written = [(f"Instruct: {instruction}\nQuery: " if instruction else "") + t for t in [*TEXTS, LONG]]
-    bos, eos = frame(rules)
-    room = max_length - len(bos) - 1
-    asked = DEFAULT.asked(instruction, "document")
-    assert asked == instruction
-    assert [r.ids for r in rules([*TEXTS, LONG], asked)] == [
-        [*bos, *ids_of(tokenizer, w)[:room], *eos] for w in written
-    ]
-
-
 @pytest.mark.parametrize("max_length", [120, 256])
 @pytest.mark.parametrize("instruction", INSTRUCTIONS)
 def test_echo_holds_two_whole_equal_copies(tokenizer, instruction, max_length):
@@ -131,12 +116,6 @@ def test_each_side_is_written_as_published(tokenizer, name, instruction, query, 
         ]
         wanted = [TEXT if end > len(written) - len("two arrays") else INSTRUCTION for end in ends]
         assert row.roles == [*[BOS] * len(bos), *wanted, *[EOS] * len(eos)]
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "instruct"])
-def test_a_text_that_finds_no_room_is_refused(tokenizer, name):
-    with pytest.raises(UserError, match="no room"):
-        TextTokenizer(tokenizer, 4, template=template(name))(["two arrays"])
 
 
 def test_what_a_template_cannot_be():

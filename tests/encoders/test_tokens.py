@@ -7,7 +7,7 @@ from cli.errors import UserError
 from encoders.chunking import by_token_budget
 from encoders.templates import DEFAULT
 from encoders.tokens import TextTokenizer
-from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT
+from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT
 from tests.hub_model import HUB_MODELS
 
 
@@ -18,22 +18,6 @@ def tokenizer(request, model_folder):
 
 
 LONG = "the sum of two arrays is returned as a new array " * 20
-
-
-@pytest.mark.parametrize("text", ["sum", LONG, "a </s> b <|endoftext|> c <s>"])
-@pytest.mark.parametrize("max_length", [6, 32])
-def test_frame_is_there_exactly_once(tokenizer, text, max_length):
-    rules = TextTokenizer(tokenizer, max_length)
-    (row,) = rules([text])
-    assert len(row) <= max_length
-    assert row.ids.count(rules.eos) == 1
-    assert row.ids[-1] == rules.eos
-    assert row.roles[-1] == EOS
-    if rules.bos is not None:
-        assert row.ids.count(rules.bos) == 1
-        assert row.ids[0] == rules.bos
-        assert row.roles[0] == BOS
-    assert row.roles.count(TEXT) == len(row) - 1 - (rules.bos is not None)
 
 
 def test_roles_follow_offsets(tokenizer):

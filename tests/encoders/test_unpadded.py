@@ -108,22 +108,6 @@ def test_what_the_gpu_s_kernel_is_given(monkeypatch, sees):
     assert (out - literal(*tensors(), sees is earlier)).abs().max() < 1e-6
 
 
-def test_a_gpu_that_lacks_the_kernel_goes_by_groups(monkeypatch):
-    """bf16 tensors that say they are on a Turing GPU, whose kernel raises as torch's does there."""
-    q, k, v = (torch.randn(1, h, sum(LENGTHS), 24, dtype=torch.bfloat16) for h in (HEADS, SHARED, SHARED))
-    segments = Segments(LENGTHS, torch.device("cpu"))
-    usual, _ = unpadded_attention(seeing(earlier), q, k, v, None, 0.2, segments=segments)
-
-    def raises(*_, **__):
-        raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
-
-    monkeypatch.setattr(varlen, "varlen_attn", raises)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
-    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
-    found, _ = unpadded_attention(seeing(earlier), q, k, v, None, 0.2, segments=segments)
-    assert torch.equal(found, usual)
-
-
 class _Decoder(torch.nn.Module):
     class config:  # noqa: N801  (as transformers spells it)
         _attn_implementation = UNPADDED

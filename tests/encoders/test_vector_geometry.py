@@ -51,13 +51,6 @@ def test_uniformity_of_two_poles_is_its_least_and_of_one_point_its_most():
     assert uniformity(np.ones((3, 2))) == pytest.approx(0)
 
 
-def test_alignment_and_uniformity_of_points_on_a_circle():
-    one = np.array([[1.0, 0.0], [0.0, 2.0]], dtype=np.float32)
-    assert alignment(one, one * 3) == pytest.approx(0)
-    assert alignment(one, one[::-1]) == pytest.approx(2)
-    assert uniformity(one) == pytest.approx(-4)
-
-
 def test_effective_rank_of_known_singular_values():
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
     assert effective_rank(turn[:3]) == pytest.approx(3)  # three rows at right angles

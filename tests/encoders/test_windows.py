@@ -10,8 +10,6 @@ from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
-from encoders.loading import build_encoder
-from encoders.precision import PRECISIONS
 from tests.families import SIZES
 
 WINDOW = 8
@@ -80,15 +78,3 @@ def test_a_text_that_fits_the_window_is_whole(folder):
     probe(backbone, pattern, longest=WINDOW)
     with pytest.raises(UserError, match="attn=causal does not hold"):
         probe(backbone, pattern, longest=WINDOW + 1)
-
-
-@pytest.mark.parametrize(("max_length", "allowed"), [(WINDOW, True), (WINDOW + 2, False)])
-@pytest.mark.parametrize("attn", ["causal", "bi"])
-def test_max_length_decides(compose_cell, folder, attn, max_length, allowed):
-    words = [f"model.path={folder}", "model.sliding_window=true", "model.attn_implementation=eager"]
-    cfg = compose_cell("mean", attn, *words, f"max_length={max_length}")
-    if allowed:
-        build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
-    else:
-        with pytest.raises(UserError, match=f"attn={attn} does not hold"):
-            build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))

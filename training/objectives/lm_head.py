@@ -1,15 +1,17 @@
 """The base's own language-model head, which `load_backbone` leaves behind: from hidden states to token logits."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
 from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import cached_file
 
 from cli.errors import UserError
 from encoders.backbone import model_path
-from encoders.checkpoint import tensor_files
+from records.foreign_files import read_object
 
 SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")  # logits that are more than a product
 
@@ -27,7 +29,7 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
         raise UserError(f"The logits of {config.model_type} are changed by {scaled[0]}, which is not known here.")
     path, embeddings = model["path"], backbone.get_input_embeddings().weight
     assert isinstance(embeddings, Tensor)
-    name, files = _output_layer(config), tensor_files(str(model_path(path)))
+    name, files = _output_layer(config), _tensor_files(str(model_path(path)))
     heads = [key for key in files if f".{key}".endswith(f".{name}.weight")]
     if not heads and config.tie_word_embeddings:
         return embeddings.detach()
@@ -43,13 +45,29 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
     return weight.to(backbone.device, backbone.dtype)
 
 
+def _tensor_files(path: str) -> dict[str, Path]:
+    """Return name -> safetensors file of every tensor, in a folder or in the hub's cache."""
+    single = _file(path, "model.safetensors")
+    if single is not None:
+        with safe_open(single, "pt") as tensors:
+            return dict.fromkeys(tensors.keys(), single)
+    index = _file(path, "model.safetensors.index.json")
+    names: dict[str, str] = read_object(index).get("weight_map") or {} if index else {}
+    files = {name: _file(path, name) for name in set(names.values())}
+    return {tensor: file for tensor, name in names.items() if (file := files[name]) is not None}
+
+
+def _file(path: str, name: str) -> Path | None:
+    if Path(path).is_dir():
+        return Path(path) / name if (Path(path) / name).is_file() else None
+    file = cached_file(path, name, _raise_exceptions_for_missing_entries=False)
+    return Path(file) if file else None
+
+
 def _output_layer(config: Any) -> str:
-    """The name of the head in the family's model for causal language modelling; the usual one where it has none."""
-    try:
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config)
-    except ValueError:  # the language model of a multimodal family, whose head is apart
-        return "lm_head"
+    """The name of the head in the family's model for causal language modelling."""
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
     head = model.get_output_embeddings()
     return next(name for name, module in model.named_modules() if module is head)
 
