@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ import torch
 from transformers import MistralConfig, MistralModel
 
 import encoders.identity
+from cli.errors import UserError
 from encoders.frozen.cached_encoder import identity
 from encoders.identity import sources
 from encoders.loading import base_fingerprints, build_encoder, untrained
 from encoders.precision import PRECISIONS
 from evaluation.embeddings import open_store
+from records.lineage import Stage, check_base
 
 CPU = torch.device("cpu")
 TEXTS = ["the sum of two arrays is returned as a new array with the same shape and type of its first argument"]
