@@ -66,23 +66,19 @@ class BackOff:
             chunks = [[rest[k] for k in c] for c in again]
 
     def _halve(self, lengths: Sequence[int]) -> None:
+        """Hand freed blocks back, so that smaller ones find room. Raises `UserError` where it was a single text."""
         texts, longest = len(lengths), max(lengths)
-        hand_back(texts, longest)
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if texts == 1:
+            raise UserError(
+                f"Out of memory on a single text of {longest} tokens. Lower max_length, take a smaller model or a "
+                "precision of fewer bits (precision=bf16), or free the memory that other programs hold."
+            )
         self.budget = max(1, (texts * longest if self.padded else sum(lengths)) // 2)
         what = f"Out of memory on {texts} texts of up to {longest} tokens"
         print(f"{what}; going on with token_budget={self.budget}.", file=sys.stderr, flush=True)
-
-
-def hand_back(texts: int, longest: int) -> None:
-    """Hand freed blocks back, so that smaller ones find room. Raises `UserError` where it was a single text."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    if texts == 1:
-        raise UserError(
-            f"Out of memory on a single text of {longest} tokens. Lower max_length, take a smaller model or a "
-            "precision of fewer bits (precision=bf16), or free the memory that other programs hold."
-        )
 
 
 def unless_out_of_memory(compute: Callable[[], T]) -> tuple[T] | None:

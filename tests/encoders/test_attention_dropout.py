@@ -52,10 +52,3 @@ def test_values_and_gradients(monkeypatch, sees):
     assert max(float((a - b).abs().max()) for a, b in zip(mine, theirs, strict=True)) < 1e-5
     shares = torch.cat([m.flatten() for m in drawn]).double().mean()
     assert abs(float(shares) - (1 - P)) < 0.15
-
-
-def test_without_dropout_nothing_is_drawn(monkeypatch):
-    monkeypatch.setattr(unpadded, "draw_kept", lambda *_: pytest.fail("a mask was drawn"))
-    x = torch.randn(1, 2, 8, 4)
-    segments = Segments((8,), torch.device("cpu"))
-    unpadded_attention(SimpleNamespace(sees=whole_text), x, x, x, None, 1.0, segments=segments)

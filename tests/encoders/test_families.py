@@ -154,11 +154,3 @@ def test_layers_that_are_not_passed_in_order_are_refused(tmp_path):
     backbone.layers[1].register_forward_pre_hook(lambda _, args: (args[0] * 2, *args[1:]))
     with pytest.raises(UserError, match="do not pass through 3 layers and one norm in a row"):
         probe(backbone, pattern_of(cfg["attn"]))
-
-
-@pytest.mark.parametrize("attn", ["causal", "bi"])
-def test_the_probe_refuses_the_other_attention(folder, attn):
-    backbone, _ = loaded(folder, attn)
-    other = "causal" if attn == "bi" else "bi"
-    with pytest.raises(UserError, match=f"attn={other} does not hold"):
-        probe(backbone, pattern_of({"name": other}))

@@ -1,8 +1,5 @@
 """Layers by numba's kernels are transformers' and PEFT's layers: to rounding of bf16 where they round elsewhere."""
 
-import os
-import subprocess
-import sys
 from copy import deepcopy
 
 import numpy as np
@@ -24,7 +21,6 @@ from encoders.layers import parts
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 from tests.families import FAMILIES, SIZES
-from tests.started import ROOT
 
 pytest.importorskip("numba")
 LENGTHS = (7, 40, 1, 22, 39)
@@ -233,13 +229,3 @@ def test_masked_products_without_kernels_are_the_same_bits(monkeypatch):
     compiled = outcome(model, batch())
     monkeypatch.setattr(fused_lora, "kernels", lambda: None)
     assert all(torch.equal(a, b) for a, b in zip(compiled, outcome(model, batch()), strict=True))
-
-
-@pytest.mark.slow
-def test_processes_that_start_together_share_what_one_compiled(tmp_path):
-    code = "from encoders.fast.compile_once import kernels; assert kernels().mask"
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    both = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=env) for _ in range(2)]
-    assert [process.wait() for process in both] == [0, 0]
-    written = [file.name.partition("-")[0] for file in tmp_path.rglob("*.nbc")]
-    assert len(written) == len(set(written)) > 10, "each kernel once"

@@ -60,14 +60,6 @@ def test_auto_gives_the_states_that_transformers_has_at_padding(compose_cell, ce
     assert (vectors - by_transformers(cfg, batch)).abs().max() < 2e-6
 
 
-@pytest.mark.parametrize("cell", ROUTERS, ids=" ".join)
-def test_routers_at_padding_are_those_of_the_padded_kernel(compose_cell, cell):
-    usual, eager = (untrained(compose_cell(*cell, *words)) for words in ([], ["model.attn_implementation=eager"]))
-    batch = batch_of(compose_cell(*cell))
-    with torch.no_grad():
-        assert torch.equal(usual.encoder(batch), eager.encoder(batch))
-
-
 def test_the_kernel_without_padding_is_refused(compose_cell):
     cfg = compose_cell(*CELLS[0], "model.attn_implementation=unpadded")
     with pytest.raises(UserError, match=r"unpadded has no states of padding.*Give auto, sdpa or eager"):

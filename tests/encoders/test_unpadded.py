@@ -1,17 +1,14 @@
 """Attention without padding, against literal block-diagonal masks in float64."""
 
-import inspect
-import itertools
 import math
 from types import SimpleNamespace
 
 import pytest
 import torch
-from torch.nn.attention import varlen
 
 from encoders.attention.layout import arranged
 from encoders.attention.pattern import earlier, whole_text
-from encoders.attention.unpadded import SLACK, UNPADDED, Segments, _by_kernel, unpadded_attention
+from encoders.attention.unpadded import SLACK, UNPADDED, Segments, unpadded_attention
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 
@@ -82,30 +79,6 @@ def test_rows_and_back(side):
     assert rows.inputs["segments"].lengths == (3, 1)
     back = rows.padded(rows.inputs["input_ids"][..., None].float())
     assert back[..., 0].tolist() == ids.tolist()
-
-
-@pytest.mark.parametrize("sees", [earlier, whole_text])
-def test_what_the_gpu_s_kernel_is_given(monkeypatch, sees):
-    """It runs on a GPU only: here an own loop over its arguments stands in, and torch's signature is checked."""
-    signature = inspect.signature(varlen.varlen_attn)
-
-    def loop(*args, **kwargs):
-        given = signature.bind(*args, **kwargs).arguments
-        assert given["window_size"] == ((-1, 0) if sees is earlier else (-1, -1))
-        assert given["enable_gqa"] and given["num_splits"] == 1 and given["max_q"] == max(LENGTHS)  # noqa: PT018
-        parts = []
-        for a, b in itertools.pairwise(given["cu_seq_q"].tolist()):
-            q, k, v = (given[n][a:b].transpose(0, 1) for n in ("query", "key", "value"))
-            own = torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=sees is earlier, scale=given["scale"], enable_gqa=True
-            )
-            parts.append(own.transpose(0, 1))
-        return torch.cat(parts)
-
-    monkeypatch.setattr(varlen, "varlen_attn", loop)
-    segments = Segments(LENGTHS, torch.device("cpu"))
-    out = _by_kernel(*tensors(), WIDTH**-0.5, segments, sees)
-    assert (out - literal(*tensors(), sees is earlier)).abs().max() < 1e-6
 
 
 class _Decoder(torch.nn.Module):

@@ -18,13 +18,10 @@ CPU = torch.device("cpu")
     [
         (TORCH, (8, 0), 64, True),
         (TORCH, (9, 0), 128, True),
-        (TORCH, (8, 6), 256, True),
         (TORCH, (7, 5), 64, False),  # Turing
-        (TORCH, (7, 0), 64, False),  # Volta
         (TORCH, (8, 0), 264, False),
         (TORCH, (8, 0), 60, False),
         (TORCH - {"num_splits"}, (8, 0), 64, False),
-        (TORCH - {"enable_gqa"}, (8, 0), 64, False),
     ],
 )
 def test_by_capability_and_signature(parameters, capability, width, runs):

@@ -46,11 +46,6 @@ def test_uniformity_over_pairs(vectors):
     assert uniformity(vectors) == pytest.approx(expected)
 
 
-def test_uniformity_of_two_poles_is_its_least_and_of_one_point_its_most():
-    assert uniformity(np.array([[1.0, 0], [-1, 0]])) == pytest.approx(-8)
-    assert uniformity(np.ones((3, 2))) == pytest.approx(0)
-
-
 def test_effective_rank_of_known_singular_values():
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
     assert effective_rank(turn[:3]) == pytest.approx(3)  # three rows at right angles
