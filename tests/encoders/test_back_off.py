@@ -72,11 +72,6 @@ def test_a_single_text_that_does_not_fit_is_an_error_of_one_line(text_encoder):
         text_encoder(5).encode(TEXTS)
 
 
-def test_other_errors_pass(text_encoder):
-    with pytest.raises(RuntimeError, match="mat1 and mat2"):
-        text_encoder(5, RuntimeError("mat1 and mat2 shapes cannot be multiplied")).encode(TEXTS)
-
-
 def test_what_was_stopped_goes_on_with_the_same_numbers(text_encoder):
     encoder, distinct = text_encoder(budget=64), list(dict.fromkeys(TEXTS))
     parts = list(encoder.parts(distinct))

@@ -36,14 +36,6 @@ def test_gradient_is_the_mask():
     assert torch.allclose(x.grad * x, out)
 
 
-def test_every_lora_layer_has_it(compose_cell):
-    cfg = compose_cell("eos", "bi")
-    encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
-    add_lora(encoder.backbone, cfg["lora"], seed=0)
-    kinds = {type(d) for m in encoder.backbone.modules() for d in getattr(m, "lora_dropout", {}).values()}
-    assert kinds == {QuickDropout}
-
-
 def kept_bytes(run):
     """Bytes of all storages that the backward pass of `run` keeps."""
     held = {}

@@ -90,10 +90,6 @@ def states_of(compose_cell, *words):
     return identity(build_encoder(cfg, precision, CPU), cfg, precision)
 
 
-def test_states_in_tf32_have_a_cache_of_their_own(compose_cell):
-    assert states_of(compose_cell) != states_of(compose_cell, "tf32=true")
-
-
 def test_vectors_and_states_of_other_instruction_sets_have_a_cache_of_their_own(compose_cell, monkeypatch, tmp_path):
     """The limit is read where an encoder is made; torch reads its own once per process (test_instruction_sets.py)."""
     before, states = encoders_of(compose_cell, ()), states_of(compose_cell)

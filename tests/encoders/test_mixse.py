@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from encoders.adapter import add_adapter, expert_names
 from encoders.loading import build_encoder, build_tokenizer
-from encoders.mixse import Mixing, Mixture
+from encoders.mixse import Mixing
 from encoders.precision import PRECISIONS
 from training.large_batch import ChunkPlan, LargeBatch
 
@@ -130,18 +129,6 @@ def test_gradients_against_finite_differences(compose_cell, trains):
             assert float((values[0] - values[1]) / (2 * step)) == pytest.approx(float(grad[place]), rel=1e-5), name
 
 
-def test_all_experts_with_constant_weights_equal_merged_weights(compose_cell):
-    encoder, adapted, _ = mixed(compose_cell, replace(PLAIN, router="uniform", top_k=None))
-    apart = encoder.backbone(input_ids=IDS, use_cache=False).last_hidden_state
-    names = expert_names(PLAIN)
-    for module in (m for m in encoder.backbone.modules() if hasattr(m, "lora_A")):
-        change = sum(module.scaling[n] * module.lora_B[n].weight @ module.lora_A[n].weight for n in names) / EXPERTS
-        module.base_layer.weight.data += change
-    with adapted.disable_adapter():
-        merged = encoder.backbone(input_ids=IDS, use_cache=False).last_hidden_state
-    assert torch.allclose(apart, merged, atol=1e-9)
-
-
 def test_one_expert_of_weight_one_is_one_lora(compose_cell):
     """The weights are the softmax's: an only expert has 1, and the adapter is plain LoRA with the same draws."""
     one, _, cfg = mixed(compose_cell, replace(PLAIN, experts=1))
@@ -156,14 +143,6 @@ def test_one_expert_of_weight_one_is_one_lora(compose_cell):
             p.data = one.backbone.get_parameter(name.replace("default", "expert0")).data
     batch = build_tokenizer(cfg, 128).batch(build_tokenizer(cfg, 128)(["the sum of two arrays", "type"]))
     assert torch.allclose(one.eval()(batch), lora.eval()(batch), atol=1e-7)
-
-
-def test_top_k_leaves_the_softmax_as_it_is():
-    mixture = Mixture(replace(PLAIN, experts=5, top_k=2), layers=1, hidden_size=4)
-    _, weights = mixture(torch.randn(50, 4), 0)
-    assert ((weights > 0).sum(dim=-1) == 2).all()
-    assert (weights.sum(dim=-1) < 1).all()
-    assert isinstance(mixture.router, nn.Parameter)
 
 
 def test_balance_is_the_loss_of_each_text_alone(compose_cell):

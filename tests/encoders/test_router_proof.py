@@ -7,9 +7,8 @@ from transformers import AutoConfig, AutoModel
 from transformers.models.olmoe import modeling_olmoe
 
 from cli.errors import UserError
-from encoders.loading import build_encoder, load_readings, loaded
+from encoders.loading import build_encoder
 from encoders.precision import PRECISIONS
-from tests.contract.conftest import TEXTS
 from tests.encoders.test_routers import DEEPSEEK, FAMILIES
 from tests.families import SIZES
 
@@ -62,13 +61,3 @@ def test_routers_that_are_sigmoids_are_refused(compose_cell, tmp_path, small_mod
         for precision in PRECISIONS.values():
             build_encoder(reads, precision, torch.device("cpu"))
     build_encoder(compose_cell("mean", "bi", *words), PRECISIONS["fp32"], torch.device("cpu"))
-
-
-@pytest.mark.usefixtures("changed_router")
-def test_readings_of_a_checkpoint_too(compose_cell, small_moe):
-    """A pooler of hidden states runs on; a reading of routers beside it is refused."""
-    cfg = compose_cell("mean", "bi", f"model.path={small_moe}")
-    routing = compose_cell("moee", "bi", "pooler.reading=routing")["pooler"]
-    assert len(loaded(cfg, None).encode(TEXTS)) == len(TEXTS)
-    with pytest.raises(UserError, match=REFUSED):
-        load_readings(cfg, None, {"moee:routing": routing})

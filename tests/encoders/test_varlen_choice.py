@@ -1,13 +1,10 @@
 """torch's kernel for texts of any length is used where it runs and holds; elsewhere texts go by groups."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from torch.nn.attention import varlen
 
-from encoders.attention.pattern import earlier
-from encoders.attention.unpadded import Segments, kernel_holds, may_run, unpadded_attention
+from encoders.attention.unpadded import kernel_holds, may_run
 
 TORCH = frozenset({"query", "key", "value", "scale", "window_size", "enable_gqa", "num_splits"})  # of 2.13
 CPU = torch.device("cpu")
@@ -67,15 +64,3 @@ def older(*args, is_causal=False, return_aux=None, scale=None):
 def test_it_is_tried_before_it_is_used(kernel, attend, holds):
     kernel(attend)
     assert kernel_holds(CPU, torch.bfloat16, 16) is holds
-
-
-@pytest.mark.parametrize("attend", [absent, older, blind_to_causality])
-def test_where_it_fails_groups_give_the_result(kernel, monkeypatch, attend):
-    """The whole function, on tensors that say they are on a GPU."""
-    kernel(attend)
-    q, k, v = (torch.randn(1, h, 8, 16, dtype=torch.bfloat16) for h in (4, 2, 2))
-    segments = Segments((5, 3), CPU)
-    usual, _ = unpadded_attention(SimpleNamespace(sees=earlier), q, k, v, None, 0.25, segments=segments)
-    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
-    found, _ = unpadded_attention(SimpleNamespace(sees=earlier), q, k, v, None, 0.25, segments=segments)
-    assert torch.equal(found, usual)

@@ -70,11 +70,3 @@ def test_without_windows_every_layer_sees_all(folder, attn):
     for given, out in zip(inputs, outputs, strict=True):
         (gradient,) = torch.autograd.grad(out[0, -1].square().sum(), given)
         assert (gradient[0].norm(dim=-1) > 0).all()
-
-
-def test_a_text_that_fits_the_window_is_whole(folder):
-    """Kept windows are allowed where no text is cut: a causal window of 8 shows the last of 8 tokens all before it."""
-    backbone, pattern = loaded(folder, "causal", "true")
-    probe(backbone, pattern, longest=WINDOW)
-    with pytest.raises(UserError, match="attn=causal does not hold"):
-        probe(backbone, pattern, longest=WINDOW + 1)
