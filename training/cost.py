@@ -1,20 +1,17 @@
 """The cost of a run, counted from shapes: floating-point operations, and `check=true`, which reads no weights."""
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
 
-from encoders.adapter import add_adapter, in_adapter, mixing_of
+from encoders.adapter import add_adapter, in_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
 from encoders.backbone import empty_backbone
 from encoders.encoder import Encoder
-from encoders.layers import parts
 from encoders.mixse import mixture_of
 from encoders.precision import best_device, resolve_precision
 from encoders.routers import experts_of
@@ -82,92 +79,50 @@ def empty_encoder(config: Config) -> Encoder:
     return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
 
 
-def expert_parameters(backbone: PreTrainedModel) -> dict[str, int]:
-    """Return the parameters of all experts, and those of the adapter that a token meets; empty for one LoRA."""
-    mixture = mixture_of(backbone)
-    if mixture is None:
-        return {}
+def parameters(encoder: Encoder) -> dict[str, int]:
+    """Return numbers of parameters: adapter and head, those that train, and base; of a mixture of experts its own.
+
+    experts: of all of them together; active: those of the adapter that a token meets.
+    """
+    backbone = encoder.backbone
+    numbers = {
+        "adapter": sum(p.numel() for p in backbone.parameters() if p.requires_grad),
+        "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
+        "base": sum(_weights(p) for name, p in backbone.named_parameters() if not in_adapter(name)),
+    }
+    if (mixture := mixture_of(backbone)) is None:
+        return numbers
     experts = sum(p.numel() for name, p in backbone.named_parameters() if ".lora_" in name)
     mixing, router = mixture.mixing, sum(p.numel() for p in mixture.parameters())
-    return {"experts": experts, "active": experts * mixing.active // mixing.experts + router}
+    return {**numbers, "experts": experts, "active": experts * mixing.active // mixing.experts + router}
 
 
-@dataclass(frozen=True)
-class Facts:
-    """A run counted. base, adapter, head: numbers of parameters, the trained ones of the adapter.
-
-    experts: of a mixture. targets: the linear layers of each layer with LoRA. rows: texts of a step at most.
-    """
-
-    base: int
-    adapter: int
-    head: int
-    experts: dict[str, int]
-    targets: list[Counter]
-    rows: int
-    embedding_dim: int
-
-
-def facts(config: Config) -> Facts:
-    """Build backbone, LoRA and pooler of `config` without memory. Raises `UserError` for what would stop the run."""
-    encoder, objective = empty_encoder(config), objective_class(config["objective"]["name"])
-    assert issubclass(objective, Objective)
-    objective.check_width(config["objective"], encoder.pooler.embedding_dim)
-    head = sum(p.numel() for p in encoder.pooler.parameters())
-    layers, _ = parts(encoder.backbone)
-    return Facts(
-        base=sum(p.numel() for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
-        adapter=sum(p.numel() for p in encoder.parameters() if p.requires_grad) - head,
-        head=head,
-        experts=expert_parameters(encoder.backbone),
-        targets=[
-            Counter(name.rsplit(".", 1)[-1] for name, m in layer.named_modules() if hasattr(m, "lora_A"))
-            for layer in layers
-        ],
-        rows=config["trainer"]["global_batch_size"] * objective.texts_per_example(config["objective"]),
-        embedding_dim=encoder.pooler.embedding_dim,
-    )
+def _weights(parameter: torch.Tensor) -> int:
+    """The number of weights of a parameter; of one in four bits those that it stands for."""
+    state = getattr(parameter, "quant_state", None)
+    return parameter.numel() if state is None else prod(state.shape)
 
 
 def check(config: Config) -> None:
-    """Print what the run of `config` would be. Raises `UserError` for what would stop it."""
-    print("\n".join(f"{name:<12}{text}" for name, text in described(config, facts(config))))
+    """Print what the run of `config` would be, without weights or data. Raises `UserError` for what would stop it.
 
-
-def described(config: Config, f: Facts) -> list[tuple[str, str]]:
-    """Return (name, text) lines. FLOPs are those of texts that all have `max_length` tokens."""
-    t, length = config["trainer"], config["max_length"]
+    FLOPs are those of texts that all have `max_length` tokens.
+    """
+    t, length, device = config["trainer"], config["max_length"], best_device(config["accelerator"]).type
+    encoder, objective = empty_encoder(config), objective_class(config["objective"]["name"])
+    assert issubclass(objective, Objective)
+    objective.check_width(config["objective"], encoder.pooler.embedding_dim)
+    numbers = ", ".join(f"{key} {n:,}" for key, n in parameters(encoder).items())
     batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"] * t["num_nodes"]
-    texts = f.rows * steps
+    texts = steps * batch * objective.texts_per_example(config["objective"])
     flops = training_flops(config).of(Work(texts, texts, texts * length, texts * length**2))
-    device = best_device(config["accelerator"]).type
     rate = RATE.get(device, RATE["cpu"])
-    hours, each = flops / rate / devices / 3600, f"{rate / TERA:g} TFLOP/s on {devices} x {device}"
-    return [
-        ("model", f"{config['model']['path']}: {len(f.targets)} layers, attn={config['attn']['name']}"),
-        ("base", f"{f.base:,} parameters, frozen"),
-        ("adapter", f"{f.adapter:,} parameters: {_mixture_text(config, f)}{_targets_text(f.targets)}"),
-        ("head", f"{f.head:,} parameters ({config['pooler']['name']})"),
-        ("embedding", f"{f.embedding_dim} dimensions"),
-        ("steps", f"{steps:,} of {batch:,} examples (at most {f.rows:,} texts): {steps * batch:,} examples seen"),
-        ("FLOPs", f"at most {flops:.3g}, with {length} tokens in each text"),
-        ("time", f"at most {hours:.2g} h at a rate of {each}"),
-    ]
-
-
-def _mixture_text(config: Config, f: Facts) -> str:
-    """The experts and how many of them a token meets, before their layers; "" for one LoRA."""
-    if not f.experts:
-        return ""
-    mixing, trains = mixing_of(config["adapter"]), config["adapter"]["trains"]
-    what = f"{mixing.experts} experts of {f.experts['experts']:,}, {mixing.active} of them for a token"
-    return f"{what} ({f.experts['active']:,}), router={mixing.router}, trains={trains}; "
-
-
-def _targets_text(targets: Sequence[Counter]) -> str:
-    if not any(targets):
-        return "none, the backbone stays as it is"
-    kinds = Counter(tuple(sorted(c.items())) for c in targets)
-    return "; ".join(
-        f"{', '.join(f'{n} {k}' if n > 1 else k for k, n in kind)} in {many} layers" for kind, many in kinds.items()
-    )
+    lines = {
+        "model": f"{config['model']['path']}, attn={config['attn']['name']}, pooler={config['pooler']['name']}",
+        "parameters": numbers,
+        "embedding": f"{encoder.pooler.embedding_dim} dimensions",
+        "steps": f"{steps:,} of {batch:,} examples, at most {texts:,} texts in all",
+        "FLOPs": f"at most {flops:.3g}, with {length} tokens in each text",
+        "time": f"at most {flops / rate / devices / 3600:.2g} h at {rate / TERA:g} TFLOP/s on {devices} x {device}",
+    }
+    print("\n".join(f"{name:<12}{text}" for name, text in lines.items()))

@@ -1,6 +1,5 @@
 """The facts of a run's manifest, before the first step and after the last, and their words on the screen."""
 
-import math
 from typing import Any
 
 import torch
@@ -10,7 +9,6 @@ from cli.errors import UserError
 from corpora.docstrings import package_versions
 from corpora.mix import facts, sources
 from corpora.triples import Triple, described
-from encoders.adapter import in_adapter
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
@@ -18,7 +16,7 @@ from records.identity import BASE
 from records.lineage import OTHER_RUNS
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
-from training.cost import expert_parameters, training_flops
+from training.cost import parameters, training_flops
 from training.module import StepModule
 
 Config = dict[str, Any]
@@ -38,7 +36,6 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
     if packages:
         data["packages"] = package_versions(list(packages))
     encoder, device = module.encoder, next(module.encoder.parameters()).device
-    of_experts = expert_parameters(encoder.backbone)
     return {
         "study": config["study"],
         "pooler": config["pooler"]["name"],
@@ -59,23 +56,12 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "kernel": encoder.backbone.config._attn_implementation,
         "elementwise": elementwise(encoder.backbone),
-        "parameters": {
-            "adapter": sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad),
-            "head": sum(p.numel() for p in encoder.pooler.parameters() if p.requires_grad),
-            "base": sum(_count(p) for name, p in encoder.backbone.named_parameters() if not in_adapter(name)),
-            **of_experts,
-        },
+        "parameters": parameters(encoder),
         "seeds": stream_seeds(config["seed"]),
         "threads": torch.get_num_threads(),
         **environment(instruction_sets=instruction_sets(encoder.backbone)),
         "code": code(),
     }
-
-
-def _count(parameter: torch.Tensor) -> int:
-    """The number of weights of a parameter; of one in four bits those that it stands for."""
-    state = getattr(parameter, "quant_state", None)
-    return parameter.numel() if state is None else math.prod(state.shape)
 
 
 def _data(config: Config) -> list[Config]:

@@ -11,11 +11,10 @@ from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import PRECISIONS
 from encoders.tokens import Tokens
 from training import flops
-from training.cost import Facts, Work, check, facts, training_flops
+from training.cost import Work, check, empty_encoder, parameters, training_flops
 from training.large_batch import ChunkPlan, LargeBatch
 from training.set_up import check_devices
 
-SEVEN = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 TEXTS = [("", "the sum of two arrays " * k) for k in (1, 1, 2, 3, 5)]
 
 
@@ -40,41 +39,38 @@ def head(width: int, queries: int, factor: int) -> int:
     return queries * width + 4 * width + 4 * width * width + block
 
 
-def two_layers(layers: int, *words: str) -> Facts:
+def two_layers(layers: int, *words: str) -> dict[str, int]:
     """The counts of two of the model's layers, which are all alike: the numbers of all follow from `decoder`."""
     assert compose(*words)["model"]["architecture"]["num_hidden_layers"] == layers
-    return facts(compose(*words, "model.architecture.num_hidden_layers=2"))
+    return parameters(empty_encoder(compose(*words, "model.architecture.num_hidden_layers=2")))
 
 
 def test_mistral_7b():
-    f = two_layers(32, "experiment=paper/mistral_7b", "design=model5")
-    assert f.base == decoder(2, 4096, 1024, 14336, 32000, bias=False)
+    found = two_layers(32, "experiment=paper/mistral_7b", "design=model5")
+    assert found == {
+        "base": decoder(2, 4096, 1024, 14336, 32000, bias=False),
+        "adapter": low_rank(2, 4096, 1024, 14336, r=16),
+        "head": head(4096, 1, 4) + 2 * 4096,  # one query, as described, and a vector for each layer
+    }
     assert decoder(32, 4096, 1024, 14336, 32000, bias=False) == 7_110_660_096
-    assert f.adapter == low_rank(2, 4096, 1024, 14336, r=16)
     assert low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
-    assert f.head == head(4096, 1, 4) + 2 * 4096, "one query, as described, and a vector for each layer"
-    assert (f.embedding_dim, f.rows) == (4096, 4096), "queries and positives, in-batch negatives alone"
-    assert [set(t) for t in f.targets] == [SEVEN] * 2
 
 
 def test_the_five_cells_of_the_paper_differ_in_the_head_alone():
     """On two of the 24 layers."""
-    words = ["experiment=paper/qwen2_0_5b", "model.architecture.num_hidden_layers=2"]
-    made = [facts(compose(*words, f"design=model{n}")) for n in (1, 3, 5)]
-    assert {f.base for f in made} == {decoder(2, 896, 128, 4864, 151_936, bias=True)}
-    assert {f.adapter for f in made} == {low_rank(2, 896, 128, 4864, r=16)}
-    assert [f.head for f in made] == [0, head(896, 1, 4) + 2 * 896, head(896, 1, 4) + 2 * 896]
+    made = [two_layers(24, "experiment=paper/qwen2_0_5b", f"design=model{n}") for n in (1, 3, 5)]
+    assert {f["base"] for f in made} == {decoder(2, 896, 128, 4864, 151_936, bias=True)}
+    assert {f["adapter"] for f in made} == {low_rank(2, 896, 128, 4864, r=16)}
+    assert [f["head"] for f in made] == [0, head(896, 1, 4) + 2 * 896, head(896, 1, 4) + 2 * 896]
 
 
 def test_a_model_on_disk_counts_as_when_it_is_loaded(small_model):
     cfg = compose(f"model.path={small_model}", "pooler=multilayer", "attn=bi", "precision=fp32", "max_length=48")
-    f = facts(cfg)
     encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))
     loaded = sum(p.numel() for p in encoder.backbone.parameters())
     add_lora(encoder.backbone, cfg["lora"], seed=0)
-    assert f.base == loaded
-    assert f.adapter == sum(p.numel() for p in encoder.backbone.parameters() if p.requires_grad)
-    assert f.head == sum(p.numel() for p in encoder.pooler.parameters())
+    assert parameters(empty_encoder(cfg)) == parameters(encoder)
+    assert parameters(encoder)["base"] == loaded
 
 
 def test_it_is_printed(small_model, capsys):
@@ -82,8 +78,8 @@ def test_it_is_printed(small_model, capsys):
     cfg = compose(f"model.path={small_model}", "pooler=lastlayer", *sizes)
     check(cfg)
     text = capsys.readouterr().out
-    assert "7 of 32 examples (at most 96 texts): 224 examples seen" in text
-    assert "down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj in 3 layers" in text
+    assert "7 of 32 examples, at most 672 texts in all" in text
+    assert f"base {parameters(empty_encoder(cfg))['base']:,}" in text
     total = training_flops(cfg).of(Work().plus([[48]] * 7 * 96))
     assert f"at most {total:.3g}" in text
     assert f"at most {total / 0.05e12 / 3600:.2g} h" in text

@@ -10,7 +10,7 @@ from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.triples import write_triples
 from training.checks import check_sizes
-from training.cost import facts
+from training.cost import check
 from training.objectives.infonce import infonce, matryoshka
 from training.run import train_run
 
@@ -96,6 +96,6 @@ def test_what_cannot_be_is_refused(cfg, dims, weights, what):
 def test_a_prefix_longer_than_the_vector_is_refused(cfg, tmp_path):
     cfg["objective"]["matryoshka"] = [16, 33]
     with pytest.raises(UserError, match="goes beyond the 32 entries"):
-        facts(cfg)
+        check(cfg)
     with pytest.raises(UserError, match="goes beyond the 32 entries"):
         train_run(cfg, RunFolder(tmp_path / "run"))
