@@ -8,9 +8,8 @@ from itertools import islice
 from typing import Any
 
 from cli.errors import UserError
-from corpora.docstring_pairs import training_classes
+from corpora.docstring_pairs import placed, training_pairs
 from corpora.files import records
-from corpora.readers import packages_of
 from corpora.triples import BadRecordError, RecordReader, Triple
 
 Config = dict[str, Any]
@@ -55,9 +54,8 @@ def docstring_classes(data: Config, cache_dir: str) -> list[Triple]:
     """`data=docstring_classes`: return the examples of the training side's docstrings by subpackage or package."""
     if data["level"] not in ("subpackage", "package"):
         raise UserError(f"data.level={data['level']} must be one of subpackage, package.")
-    rows = training_classes(*packages_of(data), cache_dir)
-    whole = data["level"] == "package"
-    return _examples([Labelled(text, source if whole else label, source) for text, label, source in rows], data)
+    whole, found = data["level"] == "package", placed(training_pairs(data, cache_dir))
+    return _examples([Labelled(d.text, d.package if whole else label, d.package) for d, _, label in found], data)
 
 
 def _examples(texts: Sequence[Labelled], data: Config) -> list[Triple]:

@@ -3,21 +3,14 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION
-from corpora.docstrings import (
-    STDLIB,
-    Docstring,
-    no_cycle_search,
-    package_versions,
-    read_docstrings,
-    read_lines,
-    write_lines,
-)
+from corpora.docstrings import STDLIB, Docstring, package_versions, read_docstrings, read_lines, write_lines
 from corpora.near_copies import NearCopies, distinct
 from corpora.subpackages import subpackages
 from corpora.triples import Triple
@@ -25,31 +18,55 @@ from corpora.triples import Triple
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
 SELECTION_VERSION = 3  # raise when the choice of texts changes: it is cached
 PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
+Config = dict[str, Any]
 Placed = tuple[Docstring, str, str]  # a docstring, its module, its subpackage
 
 
-def training_side(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
-    """Return the docstrings of `packages` that nearly copy neither one another nor any docstring of `held_out`.
-    Cached by the versions of all packages. Order: package, path, line.
+def docstrings(data: Config, cache_dir: str) -> list[Triple]:
+    """`data=docstrings`: summary, rest, and the rest of another docstring of the same module."""
+    return docstring_triples(training_pairs(data, cache_dir))
+
+
+def docstring_graded(data: Config, cache_dir: str) -> list[Triple]:
+    """`data=docstring_graded`: a summary and a body, graded by how near their docstrings stand."""
+    return graded_triples(placed(training_pairs(data, cache_dir)))
+
+
+def training_pairs(data: Config, cache_dir: str) -> list[Docstring]:
+    """Return `usable` of the training side, cached: the search for near-copies takes longer than all else here."""
+    return _kept("pairs", data, cache_dir, lambda: usable(training_side(data, cache_dir)))
+
+
+def training_side(data: Config, cache_dir: str) -> list[Docstring]:
+    """Return the docstrings of `data.packages` that nearly copy neither one another nor any docstring held out.
+    Held out are those of `data.held_out` and of `data.development`. Order: package, path, line.
     Raises `UserError` for a package on both sides."""
-    overlap = set(packages) & set(held_out)
+    held_out = _held_out(data)
+    overlap = set(data["packages"]) & set(held_out)
     if overlap:
         raise UserError(
             f"data.packages and data.held_out both name {', '.join(sorted(overlap))}. Text that is scored must not be "
             "trained on: leave each package in one of the two."
         )
-    path = _cache_file("training", packages, held_out, cache_dir)
+
+    def chosen() -> list[Docstring]:
+        return _without_copies(read_docstrings(data["packages"], cache_dir), read_docstrings(held_out, cache_dir))
+
+    return _kept("training", data, cache_dir, chosen)
+
+
+def _held_out(data: Config) -> list[str]:
+    return [*data["held_out"], *data["development"]]
+
+
+def _kept(kind: str, data: Config, cache_dir: str, choose: Callable[[], list[Docstring]]) -> list[Docstring]:
+    """What `choose` returns, kept by the versions of all packages."""
+    versions = package_versions([*data["packages"], *_held_out(data)])
+    key = json.dumps([versions, data["packages"], CLEANING_VERSION, SELECTION_VERSION, TEXT_COPY, PAIR_COPY])
+    path = Path(cache_dir, "docstrings", f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl")
     if not path.exists():
-        with no_cycle_search():
-            kept = _without_copies(read_docstrings(packages, cache_dir), read_docstrings(held_out, cache_dir))
-        write_lines(path, map(asdict, kept))
+        write_lines(path, map(asdict, choose()))
     return [Docstring(**values) for values in read_lines(path)]
-
-
-def _cache_file(kind: str, packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str) -> Path:
-    choice = [CLEANING_VERSION, SELECTION_VERSION, TEXT_COPY, PAIR_COPY]
-    key = json.dumps([package_versions([*packages, *held_out]), list(packages), *choice])
-    return Path(cache_dir) / "docstrings" / f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl"
 
 
 def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> list[Docstring]:
@@ -64,36 +81,6 @@ def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> l
 
     kept = [d for d in docstrings if not leaks(d)]
     return [kept[i] for i in distinct([d.text for d in kept], threshold=TEXT_COPY)]
-
-
-def training_triples(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Triple]:
-    """Return `docstring_triples` of the training side, cached as it is; a line holds the texts of a `Triple`."""
-    path = _cache_file("triples", packages, held_out, cache_dir)
-    if not path.exists():
-        triples = docstring_triples(_training_pairs(packages, held_out, cache_dir))
-        write_lines(path, (astuple(t)[:5] for t in triples))
-    rows = read_lines(path)
-    return [Triple(query, positive, tuple(negatives), *rest) for query, positive, negatives, *rest in rows]
-
-
-def training_classes(
-    packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache"
-) -> list[tuple[str, str, str]]:
-    """Return (whole text, subpackage, package) of each docstring that `training_triples` makes a pair of."""
-    return [(d.text, label, d.package) for d, _, label in placed(_training_pairs(packages, held_out, cache_dir))]
-
-
-def training_graded(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str = "cache") -> list[Triple]:
-    """Return `graded_triples` of the docstrings that `training_triples` makes a pair of."""
-    return graded_triples(placed(_training_pairs(packages, held_out, cache_dir)))
-
-
-def _training_pairs(packages: Sequence[str], held_out: Sequence[str], cache_dir: Path | str) -> list[Docstring]:
-    """`usable` of the training side, cached as it is: the search for near-copies takes longer than all else here."""
-    path = _cache_file("pairs", packages, held_out, cache_dir)
-    if not path.exists():
-        write_lines(path, map(asdict, usable(training_side(packages, held_out, cache_dir))))
-    return [Docstring(**values) for values in read_lines(path)]
 
 
 def placed(kept: Sequence[Docstring]) -> list[Placed]:
@@ -141,9 +128,8 @@ def graded_triples(placed: Sequence[Placed]) -> list[Triple]:
 
     With its own body, grade 3; with that of another docstring of its module, 2; of another module of its subpackage,
     1; of another subpackage of its package, 0. First all of grade 3, then of 2, and so on: what is held out, every so
-    many pairs, has all grades. These are the grades of the docs benchmark's STS (docs/decisions/docs-tasks.md). A
-    docstring without a neighbour of each grade is left out, so that no grade has summaries of its own. Of several
-    neighbours the next one in the order of the texts' sha256 is taken, cyclically: chance plays no part.
+    many pairs, has all grades. A docstring without a neighbour of each grade is left out, so that no grade has
+    summaries of its own. Of several neighbours the next in the order of the texts' sha256 is taken, cyclically.
     """
     order = sorted(placed, key=lambda p: hashlib.sha256(p[0].text.encode()).hexdigest())
     groups: dict[tuple[str, ...], list[Placed]] = defaultdict(list)

@@ -1,7 +1,6 @@
 """Docstrings of installed packages and of the standard library, read from source with `ast`, never imported."""
 
 import ast
-import gc
 import hashlib
 import importlib.metadata
 import json
@@ -11,7 +10,6 @@ import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -122,19 +120,6 @@ def _root(package: str) -> Path:
     raise UserError(f"The sources of the package '{package}' are not in site-packages. Reinstall it from a wheel.")
 
 
-@contextmanager
-def no_cycle_search() -> Iterator[None]:
-    """Pause the cyclic garbage collector for the block: syntax trees and sets of hashes are freed without it.
-    It looks at all that is alive again and again as the number of objects grows: a sixth to a quarter of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def _read_package(package: str) -> list[Docstring]:
     root = _root(package)
     files = [root] if root.is_file() else sorted(root.rglob("*.py"))
@@ -143,8 +128,7 @@ def _read_package(package: str) -> list[Docstring]:
         inside = path.relative_to(root.parent if package != STDLIB else root).with_suffix("")
         parts = inside.parts[:-1] if inside.name == "__init__" else inside.parts
         if not NOT_DOCUMENTATION.intersection(parts) and not inside.name.startswith(("test_", "conftest")):
-            with no_cycle_search():  # a file at a time, so that what has cycles does not pile up
-                docstrings.extend(_read_file(path, package, ".".join(parts)))
+            docstrings.extend(_read_file(path, package, ".".join(parts)))
     return docstrings
 
 

@@ -4,7 +4,7 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Iterator
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -102,7 +102,15 @@ def graded(data: dict[str, Any], cache_dir: str) -> list[Triple]:
 def records(data: dict[str, Any], reader: type[RecordReader]) -> Iterator[Any]:
     """Yield what `reader` makes of each record of all files of `data.path`; raises as `triples` does."""
     for path in data_files(data["path"]):
-        yield from file_records(path, reader(data["columns"], stem(path)))
+        make, number = reader(data["columns"], stem(path)), 0
+        for number, row in rows(path):
+            try:
+                yield make(row)
+            except BadRecordError as error:
+                unit = "row" if kind(path) == ".parquet" else "line"
+                raise UserError(f"{path}, {unit} {number} {error}") from error
+        if not number:
+            raise UserError(f"{path} holds no record. Put one record per line, or take it off data.path.")
 
 
 def data_files(path: str | list[str] | None) -> list[Path]:
@@ -113,6 +121,16 @@ def data_files(path: str | list[str] | None) -> list[Path]:
     if isinstance(path, str):
         words = [path] if Path(path).exists() else path.split(",")  # a name may hold a comma
     return list(dict.fromkeys(file for word in words if word.strip() for file in _matching(word.strip())))
+
+
+def _matching(word: str) -> list[Path]:
+    path = Path(word).expanduser()
+    if path.is_dir():
+        raise UserError(f"{word} is a folder. Name its files: data.path='{word.rstrip('/')}/*.jsonl.gz'")
+    matches = [path] if path.exists() else sorted(Path(p) for p in glob(str(path), recursive=True))
+    if not matches:
+        raise UserError(f"There is no data file {word}. Check data.path; relative paths start at {Path.cwd()}.")
+    return matches
 
 
 def files_of(data: dict[str, Any]) -> list[Path]:
@@ -126,30 +144,3 @@ def files_of(data: dict[str, Any]) -> list[Path]:
     if isinstance(path, str) and Path(path).is_dir():
         return sorted(p for p in Path(path).rglob("*") if p.is_file())
     return data_files(path)
-
-
-def file_records(path: Path, make: RecordReader) -> Iterator[Any]:
-    """Yield what `make` reads in each record of one file."""
-    unit = "row" if kind(path) == ".parquet" else "line"
-    number = 0
-    for number, row in rows(path):
-        try:
-            yield make(row)
-        except BadRecordError as error:
-            head = " The first line must name the columns." if number == 2 and kind(path) == ".csv" else ""
-            raise UserError(f"{path}, {unit} {number} {error}{head}") from error
-    if not number:
-        raise UserError(f"{path} holds no record. Put one record per line, or take it off data.path.")
-
-
-def _matching(word: str) -> list[Path]:
-    path = Path(word).expanduser()
-    if path.is_dir():
-        raise UserError(f"{word} is a folder. Name its files: data.path='{word.rstrip('/')}/*.jsonl.gz'")
-    if path.exists():
-        return [path]
-    matches = sorted(Path(p) for p in glob(str(path), recursive=True)) if has_magic(word) else []
-    if not matches:
-        what = "No file matches" if has_magic(word) else "There is no data file"
-        raise UserError(f"{what} {word}. Check data.path; relative paths start at {Path.cwd()}.")
-    return matches

@@ -3,14 +3,14 @@
 <cache_dir>/training_texts/<sha256 of the data>.npy   64-bit digests of the distinct texts
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cli.errors import UserError, reading
+from cli.errors import reading
 from corpora.triples import Triple
 from corpora.words import words_of
 from records.atomic import replacing
@@ -31,22 +31,16 @@ def place(sha256: str, cache_dir: str | Path) -> Path:
     return Path(cache_dir).expanduser() / FOLDER / f"{sha256}.npy"
 
 
-def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, read: Callable[[], Iterable[Triple]]) -> None:
+def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, examples: Sequence[Triple]) -> None:
     """Write the digests of the texts of each part of a run's data that has none below `cache_dir`.
 
-    data: as a manifest describes it. read: the examples of all parts, called where a file is missing. Where one
-    cannot be written that is said, and no run is lost for it.
+    data: as a manifest describes it.
     """
-    files = {source: place(sha256, cache_dir) for source, sha256 in data_parts(data).items()}
-    if all(file.exists() for file in files.values()):
-        return
-    examples = list(read())
-    for source, file in files.items():
-        triples = (t for t in examples if not source or t.source.partition("/")[0] == source)
-        try:
+    for source, sha256 in data_parts(data).items():
+        file = place(sha256, cache_dir)
+        triples = [t for t in examples if not source or t.source.partition("/")[0] == source]
+        if not file.exists():
             write_texts(file, (text for t in triples for text in (t.query, t.positive, *t.negatives)))
-        except (OSError, UserError) as error:
-            print(f"warning: evaluate.py will not find the training texts again: {error}")
 
 
 def write_texts(file: Path, texts: Iterable[str]) -> None:

@@ -1,13 +1,15 @@
 """Raw text for `objective=mntp` and `objective=simcse`: each text is its own positive."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError, reading
+from corpora.docstring_pairs import training_side
 from corpora.files import REMEDY, data_files, rows, stem, text_of
-from corpora.hub import columns_of, load_split
-from corpora.readers import docstring_sources, function_of, read_once
+from corpora.hub import load_split, rows_of
+from corpora.readers import function_of, read_once
 from corpora.triples import Triple
 
 Config = dict[str, Any]
@@ -33,49 +35,58 @@ def refuse_pairs(data: Config) -> None:
 
 def _read(data: Config, cache_dir: str) -> list[Triple]:
     if "packages" in data:
-        texts = dict(docstring_sources(data, cache_dir))
+        texts = {d.text: d.package for d in training_side(data, cache_dir)}
     else:
         texts = {text: source for text, source in function_of(data["texts"])(data) if len(text) >= data["shortest"]}
     if not texts:
-        place = data.get("path") or ", ".join(data.get("packages", ())) or data["dataset"]
         raise UserError(
-            f"data={data['name']} ({place}) holds no text of data.shortest={data['shortest']} characters or more. "
-            "Name other texts, or lower data.shortest."
+            f"{data.get('path') or data['name']} holds no text of data.shortest={data.get('shortest')} characters or "
+            "more. Name other texts, or lower data.shortest."
         )
     return [Triple(text, text, (), source) for text, source in texts.items()]
 
 
+def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tuple[list[str], list[str], str]:
+    """Return raw texts for pretraining, those held out by hash, and the sha256 of all of them."""
+    texts = [d.text for d in training_side(data, cache_dir)]
+    parts: tuple[list[str], list[str]] = [], []
+    for text in texts:
+        parts[of_percent(text, held_out_percent)].append(text)
+    return *parts, hashlib.sha256("\x1e".join(texts).encode()).hexdigest()
+
+
+def of_percent(text: str, percent: int) -> bool:
+    """Tell whether a text is of those that are held out: `percent` of all, by the text's own sha256."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 100 < percent
+
+
 def file_texts(data: Config) -> Iterator[tuple[str, str]]:
-    """`data=text`: yield (text, file name) of each line of .txt, and of column `data.column` of .jsonl, .csv,
-    .parquet.
+    """`data=text`: yield (text, file name) of each line of .txt, and of column `data.column` of .jsonl, .csv, .parquet.
     Raises `UserError` with file and line for a record without that column."""
     for path in data_files(data["path"]):
-        texts = _lines(path) if path.name.endswith((".txt", ".txt.gz")) else _column(path, data["column"])
-        text = None
-        for text in texts:
+        lines = path.name.endswith((".txt", ".txt.gz"))
+        number = 0
+        for number, text in enumerate(_lines(path) if lines else _column(path, data["column"]), 1):  # noqa: B007
             yield text, stem(path)
-        if text is None:
+        if not number:
             raise UserError(f"{path} is empty. Put one text a line, or take it off data.path.")
 
 
 def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
-    """`data=wikitext`, `data=wiki_sentences`: yield (text, data set) of a hub data set, or of its copy in
-    `data.path`.
-    Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and nothing is
-    cached."""
-    path = data["path"]
+    """`data=wikitext`, `data=wiki_sentences`: yield (text, name) of a hub data set, or of its copy in `data.path`.
+    Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and nothing is cached.
+    """
+    path, column = data["path"], data["column"]
     if path and not Path(path).is_dir():
         yield from file_texts(data)
         return
     split = load_split(data)
-    if data["column"] not in split.column_names:
-        others = ", ".join(split.column_names)
-        raise UserError(f"{path or data['dataset']} has no column {data['column']} (it has {others}). Set data.column.")
-    for batch in columns_of(split, [data["column"]]):
-        for text in batch[data["column"]]:
-            bare = (text or "").strip()
-            if not (bare.startswith("=") and bare.endswith("=")):
-                yield bare, data["name"]
+    if column not in split.column_names:
+        raise UserError(_no_column(path or data["dataset"], column, split.column_names))
+    for row in rows_of(split, [column]):
+        bare = (row[column] or "").strip()
+        if not (bare.startswith("=") and bare.endswith("=")):
+            yield bare, data["name"]
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -85,10 +96,10 @@ def _lines(path: Path) -> Iterator[str]:
 
 def _column(path: Path, column: str) -> Iterator[str]:
     for number, row in rows(path):
-        text = row.get(column)
-        if not isinstance(text, str):
-            others = ", ".join(map(str, row))
-            raise UserError(
-                f"{path}, record {number} has no text in column {column} (it has {others}). Set data.column."
-            )
-        yield text.strip()
+        if not isinstance(row.get(column), str):
+            raise UserError(_no_column(f"{path}, record {number}", column, row))
+        yield row[column].strip()
+
+
+def _no_column(place: str, column: str, others: Iterable[str]) -> str:
+    return f"{place} has no text in column {column} (it has {', '.join(others)}). Set data.column."

@@ -77,10 +77,9 @@ class RecordReader(ABC):
 
     def __call__(self, row: Mapping[str, Any]) -> Any:
         """Return what the record holds. Raises `BadRecordError`."""
-        keys = tuple(row)
-        if keys not in self._known_keys:
-            self.check_keys(keys)
-            self._known_keys.add(keys)
+        if tuple(row) not in self._known_keys:
+            self.check_keys(row)
+            self._known_keys.add(tuple(row))
         source = _optional(row, self.columns["source"]) or self.source
         return self.read(row, source, _optional(row, self.columns["instruction"]))
 
@@ -90,21 +89,15 @@ class RecordReader(ABC):
 
     def check_keys(self, keys: Iterable[str]) -> None:
         """Refuse records that lack a required column, or have one that is a misspelt optional one."""
-        record_keys = list(keys)
-        names = self.names()
+        given, names = list(keys), set(self.columns.values())
         for ours in self.required:
-            if self.columns[ours] not in record_keys:
-                raise BadRecordError(_missing(ours, self.columns[ours], [k for k in record_keys if k not in names]))
-        for key in (key for key in record_keys if key not in names):
-            texts = names - {*record_keys, self.columns.get("scores")}  # who trains on scores asks for them
+            if self.columns[ours] not in given:
+                raise BadRecordError(_missing(ours, self.columns[ours], [k for k in given if k not in names]))
+        for key in (key for key in given if key not in names):
+            texts = names - {*given, self.columns.get("scores")}  # who trains on scores asks for them
             near = get_close_matches(key, texts, n=1, cutoff=MISSPELT)
             if near:
-                fault = f"has a key '{key}', which is not read"
-                raise BadRecordError(f"{fault}. Rename it to '{near[0]}', or to something unlike.")
-
-    def names(self) -> set[str]:
-        """The columns of a file that are read."""
-        return set(self.columns.values())
+                raise BadRecordError(f"has a key '{key}', which is not read. Rename it to '{near[0]}'.")
 
     def text(self, row: Mapping[str, Any], ours: str) -> str:
         """Return the text of a required column. Raises `BadRecordError`."""
@@ -112,8 +105,7 @@ class RecordReader(ABC):
 
 
 class TripleMaker(RecordReader):
-    """Makes triples; of the optional columns (negative, source, instruction, scores) a record may have none. Negatives
-    may also stand under "negatives"."""
+    """Makes triples; of the optional columns (negative, source, instruction, scores) a record may have none."""
 
     required = ("query", "positive")
 
@@ -123,25 +115,12 @@ class TripleMaker(RecordReader):
         scores = _scores(row.get(self.columns["scores"]), self.columns["scores"], len(negatives))
         return Triple(self.text(row, "query"), self.text(row, "positive"), negatives, source, instruction, scores)
 
-    def check_keys(self, keys: Iterable[str]) -> None:
-        """Refuse negatives that stand twice, too."""
-        record_keys = list(keys)
-        super().check_keys(record_keys)
-        if self.columns["negative"] != "negatives" and {self.columns["negative"], "negatives"} <= set(record_keys):
-            raise BadRecordError(f"has both '{self.columns['negative']}' and 'negatives'. Keep one of them.")
-
-    def names(self) -> set[str]:
-        """The columns of a file that are read."""
-        return {*super().names(), "negatives"}
-
     def _negatives(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        column = self.columns["negative"] if self.columns["negative"] in row else "negatives"
+        column = self.columns["negative"]
         value = row.get(column)
-        if value is None:
-            return ()
         if isinstance(value, list):
             return tuple(_text(v, f"{column}[{i}]") for i, v in enumerate(value))
-        return (_text(value, column, "a text or a list of texts"),)
+        return () if value is None else (_text(value, column, "a text or a list of texts"),)
 
 
 class GradedReader(RecordReader):
@@ -151,28 +130,20 @@ class GradedReader(RecordReader):
 
     def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Triple:
         """Return the pair of a record."""
-        value, column = row[self.columns["score"]], self.columns["score"]
-        try:
-            grade = float(nan if isinstance(value, bool) else value)
-        except (TypeError, ValueError):
-            grade = nan
+        value, grade = row[self.columns["score"]], nan
+        with suppress(TypeError, ValueError):
+            grade = nan if isinstance(value, bool) else float(value)
         if not isfinite(grade):
-            raise BadRecordError(f"has {str(value)[:30]!r} as '{column}'. It must be a finite number.")
+            fault = f"has {str(value)[:30]!r} as '{self.columns['score']}'"
+            raise BadRecordError(f"{fault}. It must be a finite number.")
         return Triple(self.text(row, "first"), self.text(row, "second"), (), source, instruction, grade=grade)
 
 
 def _text(value: Any, column: str, wanted: str = "a text") -> str:
     if not isinstance(value, str):
         raise BadRecordError(f"has {type(value).__name__} {str(value)[:30]!r} as '{column}'. It must be {wanted}.")
-    if not value or value.isspace():
-        what = "only white space" if value else "an empty string"
-        raise BadRecordError(f"has {what} as '{column}'. Remove the record, or give it a text.")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:  # a lone surrogate: JSON can hold it, no tokenizer can read it
-            what = f"has half a character (a lone surrogate) in '{column}'"
-            raise BadRecordError(f"{what}. Write the file anew as UTF-8.") from error
+    if not value.strip():
+        raise BadRecordError(f"has no text as '{column}'. Remove the record, or give it a text.")
     return value
 
 
@@ -192,8 +163,7 @@ def _scores(value: Any, column: str, negatives: int) -> tuple[float, ...]:
         wanted = "It must be a list of finite numbers, or not a teacher's: say data.columns.scores=<another name>"
         raise BadRecordError(f"has {str(value)[:30]!r} as '{column}'. {wanted}.")
     if len(scores) != 1 + negatives:
-        mend = "Give one of the positive, then one of each negative"
-        raise BadRecordError(f"has {len(scores)} '{column}' and {negatives} negatives. {mend}.")
+        raise BadRecordError(f"has {len(scores)} '{column}' and {negatives} negatives. Give the positive's first.")
     return tuple(map(float, scores))
 
 

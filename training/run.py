@@ -56,7 +56,6 @@ def finished(config: Config, folder: RunFolder) -> bool:
     if issubclass(kind, Pretraining) or not folder.claim(config):
         return False
     refuse_changed(config, folder, kind.read)
-    keep_texts(folder.manifest()["data"], config["cache_dir"], lambda: kind.read(config["data"], config["cache_dir"]))
     _clear(folder)  # a kill may have come between the last manifest and this
     return True
 
@@ -111,7 +110,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     if not first:
         return
     files = save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
-    keep_texts(manifest["data"], config["cache_dir"], lambda: examples)
+    keep_texts(manifest["data"], config["cache_dir"], examples)
     before = module.before
     unmoved = {} if t["max_steps"] else before
     after = held_out.last or unmoved or objective.held_out_scores()

@@ -100,7 +100,7 @@ def test_no_label_and_no_text_of_a_package_that_is_scored(install_package, tmp_p
         ("graded", '{"first": "a", "second": "b", "score": "high"}', r"line 1 has 'high' as 'score'. .* finite number"),
         ("graded", '{"first": "a", "second": "b", "score": true}', r"line 1 has 'True' as 'score'"),
         ("graded", '{"first": "a", "second": "b", "score": NaN}', r"line 1 has 'nan' as 'score'"),
-        ("graded", '{"first": "a", "second": "", "score": 1}', r"line 1 has an empty string as 'second'"),
+        ("graded", '{"first": "a", "second": "", "score": 1}', r"line 1 has no text as 'second'"),
     ],
 )  # fmt: skip
 def test_a_bad_record_is_one_line_with_its_place(tmp_path, option, lines, message):

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from cli.errors import UserError
-from corpora.docstring_pairs import docstring_triples, training_classes, training_side, training_triples, usable
+from corpora.docstring_pairs import docstring_triples, docstrings, training_pairs, training_side, usable
 from corpora.docstrings import package_versions, read_docstrings
 
 SOURCE = '''"""What the module is for."""
@@ -39,6 +39,9 @@ if True:
     def late():
         """Defined under a condition."""
 '''
+
+
+SIDES = {"packages": ["booksh"], "held_out": ["heldout"], "development": []}
 
 
 def read(packages, tmp_path):
@@ -91,9 +94,9 @@ def test_a_package_outside_the_list_changes_nothing(install_package, tmp_path):
     lesson = '"""Count the books on all shelves of a library and return their number as an integer."""'
     install_package("booksh", {"__init__.py": SOURCE, "count.py": lesson})
     install_package("heldout", {"__init__.py": '"""Held out."""'})
-    before = training_side(["booksh"], ["heldout"], tmp_path / "one")
+    before = training_side(SIDES, str(tmp_path / "one"))
     install_package("aaa_new", {"__init__.py": SOURCE, "count.py": lesson})
-    after = training_side(["booksh"], ["heldout"], tmp_path / "two")
+    after = training_side(SIDES, str(tmp_path / "two"))
     assert before == after
     assert "Count the books" in " ".join(d.summary for d in after)
 
@@ -101,7 +104,7 @@ def test_a_package_outside_the_list_changes_nothing(install_package, tmp_path):
 def test_a_package_cannot_be_on_both_sides(install_package, tmp_path):
     install_package("booksh", {"__init__.py": SOURCE})
     with pytest.raises(UserError, match="both name booksh"):
-        training_side(["booksh"], ["booksh"], tmp_path)
+        training_side({**SIDES, "held_out": ["booksh"]}, str(tmp_path))
 
 
 def test_copies_of_held_out_text_are_taken_out(install_package, tmp_path):
@@ -117,7 +120,7 @@ def test_copies_of_held_out_text_are_taken_out(install_package, tmp_path):
         "d.py": f'"""{alike}!\n\nA body of its own that no other text says in these words.\n"""',
     }
     install_package("booksh", files)
-    assert [d.summary for d in training_side(["booksh"], ["heldout"], tmp_path)] == [kept]
+    assert [d.summary for d in training_side(SIDES, str(tmp_path))] == [kept]
 
 
 NESTED = """
@@ -166,18 +169,18 @@ def test_triples_are_kept_with_the_versions_of_the_packages(install_package, sit
 
     install_package("heldout", {"a.py": '"""Held out."""'})
     install_package("booksh", lessons("Count", "Sort", "Burn"))
-    kept = usable(training_side(["booksh"], ["heldout"], tmp_path / "other"))
+    kept = usable(training_side(SIDES, str(tmp_path / "other")))
     made = docstring_triples(kept)
-    asked = ["booksh"], ["heldout"], tmp_path / "cache"
-    assert training_triples(*asked) == made
+    asked = SIDES, str(tmp_path / "cache")
+    assert docstrings(*asked) == made
     assert [len(t.negatives) for t in made] == [1, 1, 1]
     for path in (site / "booksh").iterdir():
         path.unlink()
     for path in (tmp_path / "cache" / "docstrings").glob("*.jsonl"):
-        if not path.name.startswith(("triples-", "pairs-")):
+        if not path.name.startswith("pairs-"):
             path.unlink()
-    assert training_triples(*asked) == made, "nothing else is read"
-    assert [text for text, *_ in training_classes(*asked)] == [d.text for d in kept], "no search for near-copies again"
+    assert docstrings(*asked) == made, "nothing else is read"
+    assert training_pairs(*asked) == kept, "no search for near-copies again"
     shutil.rmtree(site / "booksh-1.0.dist-info")
     install_package("booksh", lessons("Count", "Sort"), version="2.0")
-    assert len(training_triples(*asked)) == 2
+    assert len(docstrings(*asked)) == 2

@@ -9,7 +9,6 @@ from huggingface_hub import constants
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from corpora import hub
 from corpora.readers import read_triples
 from corpora.triples import Triple
 
@@ -49,7 +48,7 @@ def test_one_file_keeps_its_own_name_as_source(tmp_path):
 
 def test_a_bad_row_is_named(tmp_path):
     write(tmp_path / "copy" / "train.jsonl", [*ROWS, {**ROWS[0], "positive": " "}])
-    with pytest.raises(UserError, match="copy, row 6 has only white space as 'positive'"):
+    with pytest.raises(UserError, match="copy, row 6 has no text as 'positive'"):
         read(tmp_path / "copy")
 
 
@@ -79,16 +78,3 @@ def test_without_a_network_the_data_set_and_the_mend_are_named_at_once(monkeypat
         read(None)
     assert sum(naps) < 10, "retries wait ever longer"
     assert not datasets.config.HF_HUB_OFFLINE
-
-
-def test_the_commit_that_was_read_is_told_unless_it_was_asked_for(capsys):
-    """What the datasets library writes down of a download names the commit that a branch stood for."""
-    sha = "0123456789abcdef0123456789abcdef01234567"
-    split = datasets.Dataset.from_list(ROWS)
-    assert hub.commit_of(split) == ""
-    split.info.download_checksums = {f"hf://datasets/some/set@{sha}/data/train.parquet": {"num_bytes": 1}}
-    assert hub.commit_of(split) == sha
-    hub._tell_commit({"dataset": "some/set", "revision": sha}, sha)
-    assert capsys.readouterr().out == ""
-    hub._tell_commit({"dataset": "some/set", "revision": None}, sha)
-    assert f"data.revision={sha}" in capsys.readouterr().out

@@ -9,9 +9,10 @@ import pytest
 
 from cli.compose import composed, plain
 from corpora.classes import docstring_classes
-from corpora.docstrings import no_cycle_search, read_docstrings
+from corpora.docstring_pairs import docstring_graded, docstrings
+from corpora.docstrings import read_docstrings
 from corpora.near_copies import shingles
-from corpora.readers import docstring_graded, docstring_texts, docstrings
+from corpora.raw_text import docstring_texts
 
 pytestmark = pytest.mark.slow  # reads every package of the study
 CLASSES = "data=docstring_classes"
@@ -48,11 +49,6 @@ def near_copies(left: set[str], right: set[str], threshold: float) -> list[tuple
     A pair shares at least `threshold` of the shingles of each of the two, so of `left` only texts count that have so
     many of the shingles of `right`, and of `right` those that have so many of theirs.
     """
-    with no_cycle_search():
-        return _near_copies(left, right, threshold)
-
-
-def _near_copies(left, right, threshold):
     b = {x: shingles(x) for x in right}
     known = set().union(*b.values())
     a = {x: grams for x in left if len((grams := shingles(x)) & known) >= threshold * len(grams)}

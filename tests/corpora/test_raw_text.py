@@ -9,8 +9,9 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora import hub
+from corpora.docstring_pairs import training_side
 from corpora.raw_text import read_texts
-from corpora.readers import docstring_sources, read_triples
+from corpora.readers import read_triples
 
 
 def data(*words):
@@ -64,33 +65,9 @@ def test_docstrings_are_of_the_training_side(tmp_path):
     found = read_texts(cfg, str(tmp_path))
     assert found
     assert {t.source for t in found} == {"filelock"}
-    assert {t.query for t in found} == {text for text, _ in docstring_sources(cfg, str(tmp_path))}
-    held = docstring_sources({**cfg, "packages": ["tqdm"], "held_out": []}, str(tmp_path))
-    assert not {t.query for t in found} & {text for text, _ in held}
-
-
-def damaged(content: bytes) -> dict[str, bytes]:
-    """Ways in which a download goes wrong."""
-    packed = gzip.compress(content)
-    middle = len(packed) // 2
-    return {
-        "cut": packed[:middle],
-        "cut in its head": packed[:4],
-        "a block of no type": packed[:10] + b"\xff" + packed[11:],
-        "checksum": packed[:-8] + b"\0" * 8,
-        "not gzip": content,
-    }
-
-
-@pytest.mark.parametrize("how", damaged(b""))
-@pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.gz", "a.csv.gz"])
-def test_a_damaged_gzip_file_is_named(tmp_path, how, name):
-    numbers = "".join(f"{i * i * 7919} is a number among others\n" for i in range(3000))
-    rows = "".join(json.dumps({"text": line}) + "\n" for line in numbers.splitlines())
-    text = {"a.txt.gz": numbers, "a.jsonl.gz": rows, "a.csv.gz": f"text\n{numbers}"}[name]
-    (tmp_path / name).write_bytes(damaged(text.encode())[how])
-    with pytest.raises(UserError, match=rf"{name} cannot be read: "):
-        read_texts(data("data=text", f"data.path='{tmp_path / name}'"), "")
+    assert {t.query for t in found} == {d.text for d in training_side(cfg, str(tmp_path))}
+    held = training_side({**cfg, "packages": ["tqdm"], "held_out": []}, str(tmp_path))
+    assert not {t.query for t in found} & {d.text for d in held}
 
 
 @pytest.mark.parametrize(("key", "read"), [("reader", read_triples), ("texts", read_texts)])

@@ -10,9 +10,9 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cli.errors import UserError
-from corpora import readers
-from corpora.raw_text import read_texts
-from corpora.readers import docstring_texts
+from corpora import raw_text
+from corpora.docstrings import Docstring
+from corpora.raw_text import docstring_texts, read_texts
 from corpora.triples import Triple
 from records.lineage import ADAPTER
 from records.manifest import HELD_OUT
@@ -116,7 +116,8 @@ def test_documents_are_held_out_by_hash_whatever_is_trained_on(compose_cell, mon
     assert same == held_out
     assert {t.source for t in held_out} == {"torch", "stdlib"}
     assert of_torch == [t for t in kept if t.source == "torch"]
-    monkeypatch.setattr(readers, "docstring_sources", lambda data, cache_dir: list(texts.items()))
+    sources = [Docstring(source, "m", "f", "function", text, "") for text, source in texts.items()]
+    monkeypatch.setattr(raw_text, "training_side", lambda data, cache_dir: sources)
     of_clm = docstring_texts(both["data"], 20, "cache")
     assert of_clm[:2] == ([t.query for t in kept], [t.query for t in held_out]), "those that a base never saw"
     with pytest.raises(UserError, match=r"objective.domains: no text is of 'torhc'. .*torch"):

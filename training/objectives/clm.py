@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from cli.errors import UserError
 from cli.limits import Limit, real
-from corpora.readers import docstring_texts
+from corpora.raw_text import docstring_texts
 from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
 from records.atomic import replacing, write_json, write_text

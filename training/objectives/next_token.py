@@ -17,8 +17,7 @@ from torch import Tensor
 
 from cli.errors import UserError, nearest
 from cli.limits import Limit
-from corpora.raw_text import read_texts
-from corpora.readers import of_percent
+from corpora.raw_text import of_percent, read_texts
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, EOS, TEXT
