@@ -144,14 +144,6 @@ def _counted(module: StepModule) -> Config:
         return {"flops": None, "flops_gap": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
 
 
-def warn(folder: RunFolder, closing: Config) -> None:
-    """Say what is wrong with a finished run, and what its manifest lacks."""
-    if closing["collapse"]:
-        print(f"warning: {folder.path} collapsed: {closing['collapse']}.")
-    if "flops_gap" in closing:
-        print(f"warning: {folder.path}: the FLOPs were not counted ({closing['flops_gap']}); tables show '-'.")
-
-
 def peak_memory(device: torch.device) -> Config:
     """Most memory that training held, and whose: the GPU's tensors, else this process with Python and libraries."""
     if device.type == "cuda":

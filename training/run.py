@@ -19,7 +19,7 @@ from training.corpus_statistics import fit_statistics, sample
 from training.cost import check
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
-from training.manifest_facts import announcement, continued, opening_manifest, step_facts, warn
+from training.manifest_facts import announcement, continued, opening_manifest, step_facts
 from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
@@ -121,7 +121,6 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         **objective.facts(steps),
         **({"held_out": {"before": before, "after": after}} if kind.scored_before else {}),
         "files": {name: of_file(folder.path / name) for name in files},
-        "collapse": objective.collapse(steps["loss"], before, after) if t["max_steps"] else None,
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})
     _clear(folder)
@@ -129,7 +128,6 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in shown)
     loss = f"loss {closing['loss']:.3f}" if t["max_steps"] else "no step"
     print(f"{folder.path}: {loss}; held-out {scores}")
-    warn(folder, closing)
 
 
 def _clear(folder: RunFolder) -> None:

@@ -1,4 +1,4 @@
-"""Scores of held-out examples while a run goes on, nDCG@10 of held-out triples, and whether a run has collapsed."""
+"""Scores of held-out examples while a run goes on, nDCG@10 of held-out triples."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from torch import Tensor
 
 from corpora.triples import Triple
 from encoders.finite import refuse_nonfinite
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Tokens, by_instruction
-from encoders.vector_geometry import anisotropy
 from training.batches import query_side
 from training.finite import TRY
 
-CHANCE_MARGIN = 0.02  # share of log K
-ALIKE = 0.99  # mean cosine of different texts
 SHOWN = 3  # held-out scores on the screen; all are in the manifest
 
 
@@ -40,24 +36,6 @@ class HeldOut(pl.Callback):
     def complete(self) -> None:
         """Score where no step was left, since an earlier attempt took the last one."""
         self.last = self.last or self.score()
-
-
-def collapse(loss: float, candidates: int, vectors: Tensor) -> str | None:
-    """Return what is wrong with a trained run, or None.
-
-    loss: mean training loss of the last steps, nats; candidates: documents a query was compared with;
-    vectors: [N, E] embeddings of different texts.
-    """
-    chance = math.log(candidates)
-    if loss > chance * (1 - CHANCE_MARGIN):
-        return f"loss {loss:.3f} is at chance, log({candidates}) = {chance:.3f}: nothing was learned"
-    return alike(vectors)
-
-
-def alike(vectors: Tensor) -> str | None:
-    """Return that all [N, E] embeddings of different texts are alike, or None."""
-    cosine = anisotropy(vectors.numpy())
-    return f"embeddings are all alike: mean cosine of different texts {cosine:.4f}" if cosine > ALIKE else None
 
 
 def ndcg_at_10(

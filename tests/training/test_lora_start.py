@@ -129,7 +129,7 @@ def test_no_step_saves_the_combination_as_a_finished_run(cell, experts, tmp_path
     one, two, mean = products(experts[0]), products(experts[1]), products(tmp_path / "whole")
     assert max(float((mean[k] - (one[k] + two[k]) / 2).abs().max()) for k in mean) < 1e-7
     assert (whole["status"], whole["steps"], whole["tokens"], whole["flops"]) == ("finished", 0, 0, 0)
-    assert whole["loss"] is whole["tokens_per_second"] is whole["collapse"] is None
+    assert whole["loss"] is whole["tokens_per_second"] is None
     assert [fact["run"] for fact in whole["start"]] == ["one/mean-bi/seed0", "two/mean-bi/seed0"]
     assert whole["held_out"]["before"] == whole["held_out"]["after"]
     assert whole["start_truncation"] == 0 < cut["start_truncation"] < 1

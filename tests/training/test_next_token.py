@@ -153,7 +153,6 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
         assert bits / sum(sizes.values()) == pytest.approx(total, rel=1e-12)
     assert list(after) == ["bits per byte", "mean of domains", "sums", "rows"]
     assert after["sums"] < before["sums"]
-    assert trained["collapse"] is None
     held_out = sum(domain["held_out_documents"] for domain in trained["domains"].values())
     assert trained["domains"]["rows"]["windows"] == 0 < trained["domains"]["rows"]["held_out_documents"]
     assert (

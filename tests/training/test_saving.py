@@ -9,14 +9,12 @@ from tests.training.raw_stages import quick_stage
 from training import manifest_facts
 from training.loop import LAST
 from training.module import StepModule
-from training.objectives import infonce
+from training.objectives.infonce import InfoNCE
 from training.objectives.mntp import MNTP
-from training.objectives.simcse import SimCSE
 from training.run import train_run
 from training.validation import Validation
 
-OBJECTIVES = ("infonce", "mntp", "simcse")
-SAME = ("batch_order_sha256", "tokens", "flops", "loss", "collapse", "data", "code")
+SAME = ("batch_order_sha256", "tokens", "flops", "loss", "data", "code")
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +44,8 @@ def fails(*_):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkeypatch, capsys, objective):
-    cfg = config(objective)
+def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkeypatch):
+    cfg = config("infonce")
     with monkeypatch.context() as patch:
         patch.setattr(manifest_facts, "training_flops", fails)
         train_run(cfg, RunFolder(tmp_path / "gap"))
@@ -57,7 +54,6 @@ def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkey
     assert gap["status"] == whole["status"] == "finished"
     assert gap["flops"] is None
     assert gap["flops_gap"] == "RuntimeError: no shape-only form of aten::new_operator"
-    assert "the FLOPs were not counted (RuntimeError: no shape-only form" in capsys.readouterr().out
     assert whole["flops"] > 0
     assert "flops_gap" not in whole
     one, other = trained(tmp_path / "gap"), trained(tmp_path / "whole")
@@ -69,9 +65,8 @@ def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkey
     ("objective", "failing"),
     [
         ("infonce", (Validation, "score")),  # within the last step: before the adapter is written
-        ("infonce", (infonce, "collapse")),
-        ("mntp", (MNTP, "collapse")),
-        ("simcse", (SimCSE, "collapse")),
+        ("infonce", (InfoNCE, "facts")),
+        ("mntp", (MNTP, "facts")),
     ],
 )
 def test_what_fails_after_the_last_step_is_done_again_without_it(config, tmp_path, monkeypatch, objective, failing):

@@ -20,7 +20,7 @@ from encoders.tokens import Tokens
 from training.objectives.infonce import NDCG, InfoNCE, candidates
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
-from training.validation import Validation, alike
+from training.validation import Validation
 
 
 def taught_triples(data: Config, cache_dir: str) -> list[Triple]:
@@ -87,10 +87,6 @@ class Distil(Objective):
 
     def held_out_scores(self) -> Scores:
         return {NDCG: self.validation.score()}
-
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """Vectors that are all alike; a teacher may be flat, so no loss is a sign of chance."""
-        return alike(self.validation.vectors)
 
 
 def taught(

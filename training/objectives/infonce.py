@@ -17,7 +17,7 @@ from encoders.tokens import Tokens
 from training.batches import query_side
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
-from training.validation import Validation, collapse
+from training.validation import Validation
 
 LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 NDCG = "nDCG@10"
@@ -38,19 +38,13 @@ class Candidates:
     documents: Tensor
     masked: Tensor
 
-    @property
-    def most(self) -> int:
-        """Documents that a query is compared with at most."""
-        return int((~self.masked).sum(dim=1).max())
-
 
 class Contrastive(Objective):
-    """A contrastive loss. keys: of the objective. vectors: [N, E] of the held-out texts at the last scoring."""
+    """A contrastive loss. keys: of the objective."""
 
     contrastive = True
     words: ClassVar[Mapping[str, Sequence[Any]]] = {"objective.loss_dtype": tuple(LOSS_DTYPES)}
     keys: Config
-    vectors = torch.empty(0)
 
     @staticmethod
     def check(config: Config) -> None:
@@ -72,12 +66,7 @@ class Contrastive(Objective):
         fit_width("objective.matryoshka", objective["matryoshka"], width)
 
     def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
-        self.counts["candidates"] = layout.most
         return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
-
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """A loss at chance, or vectors that are all alike."""
-        return collapse(loss, self.counts["candidates"], self.vectors)
 
 
 class InfoNCE(Contrastive):
@@ -92,7 +81,7 @@ class InfoNCE(Contrastive):
     def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
         self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
         self.instruction = setup.config["data"].get("instruction")
-        self.counts = {"candidates": 0}
+        self.counts = {}
         if any(t.kind == "graded" for t in examples):
             raise UserError("objective=infonce takes every pair for a positive; graded pairs need objective=mixed.")
         unused = 0 if self.keys["hard_negatives"] != 0 else sum(bool(t.negatives) for t in examples)
@@ -117,8 +106,7 @@ class InfoNCE(Contrastive):
         return self.validation.rows()
 
     def held_out_scores(self) -> Scores:
-        score, self.vectors = self.validation.score(), self.validation.vectors
-        return {NDCG: score}
+        return {NDCG: self.validation.score()}
 
     def facts(self, steps: Config) -> Config:
         return {"validation_ndcg_at_10": self.validation.ndcg}

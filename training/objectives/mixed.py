@@ -21,7 +21,7 @@ from training.batches import query_side
 from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
-from training.validation import Validation, alike, encoded
+from training.validation import Validation, encoded
 
 SPEARMAN = "Spearman of graded pairs"
 Loss = Callable[[Tensor], Tensor]
@@ -133,18 +133,13 @@ class Mixed(Objective):
         """nDCG@10 of pairs and classes, Spearman's correlation of cosine and grade of graded pairs."""
         scores = {}
         if self.validation:
-            scores[NDCG], self.vectors = self.validation.score(), self.validation.vectors
+            scores[NDCG] = self.validation.score()
         if self.graded:
             texts, n = self._graded_texts(), len(self.graded)
             vectors = torch.from_numpy(encoded(self.encoder, texts))
             cosines = F.cosine_similarity(vectors[:n], vectors[n:])
             scores[SPEARMAN] = float(spearmanr(cosines.numpy(), [t.grade for t in self.graded]).statistic)
-            self.vectors = self.vectors if self.validation else vectors
         return scores
-
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """Vectors that are all alike; losses of several kinds have no chance level in common."""
-        return alike(self.vectors)
 
 
 def part_of(

@@ -85,12 +85,6 @@ class MNTP(Objective):
         loss, accuracy = self.loss.scores(self.held_out)
         return {"loss": loss, "accuracy": accuracy}
 
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """A held-out loss that did not fall."""
-        end, start = after["loss"], before["loss"]
-        fault = f"held-out loss {end:.3f} is not below {start:.3f}, where it began: nothing was learned"
-        return None if end < start else fault
-
     def facts(self, steps: Config) -> Config:
         """Masked tokens, and FLOPs with those of the frozen head: its product, and the gradient of its input."""
         masked, flops = self.counts["masked"], steps["flops"]

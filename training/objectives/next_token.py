@@ -160,13 +160,6 @@ class NextToken(Objective):
         write_text(folder / HELD_OUT, [text.getvalue()])
         return [HELD_OUT]
 
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """Bits per byte that did not fall on the domains that were trained on."""
-        trained = {t.source for t in self.examples} & self.documents.keys() or {ALL}
-        start, end = (fmean(scores[domain] for domain in trained) for scores in (before, after))
-        fault = f"held-out bits per byte {end:.3f} are not below {start:.3f}, where they began: nothing was learned"
-        return None if end < start else fault
-
     def facts(self, steps: Config) -> Config:
         """Predicted tokens, windows and held-out documents of each domain, FLOPs with those of the frozen head."""
         predicted, flops, trained = self.counts["predicted"], steps["flops"], Counter(t.source for t in self.examples)

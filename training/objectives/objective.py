@@ -90,10 +90,6 @@ class Objective(ABC):
     def held_out_scores(self) -> Scores:
         """Score the held-out texts, the same random draws each time; no random stream of training is touched."""
 
-    @abstractmethod
-    def collapse(self, loss: float, before: Scores, after: Scores) -> str | None:
-        """Return what is wrong with the trained run, or None. loss: mean of the last steps."""
-
     def write_held_out(self, folder: Path, scores: Scores) -> list[str]:
         """Write what `scores`, the last held-out ones, are means of, where that is kept; return the names of the
         files."""

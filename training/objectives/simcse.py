@@ -27,7 +27,7 @@ class SimCSE(Contrastive):
     def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:
         set_attention_dropout(setup.encoder.backbone, setup.config["objective"]["attention_dropout"])
         self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
-        self.counts = {"candidates": 0}
+        self.counts = {}
         self.held_out = setup.tokenizer.pairs([("", t.query) for t in held_out])
 
     @staticmethod
@@ -63,8 +63,8 @@ class SimCSE(Contrastive):
     def held_out_scores(self) -> Scores:
         """Alignment of the two passes under dropout, uniformity without it."""
         one, other = (self.work.vectors(self.held_out, HELD_OUT - k) for k in range(2))
-        self.vectors = self.work.vectors(self.held_out, None)
-        return {"alignment": alignment(one.numpy(), other.numpy()), "uniformity": uniformity(self.vectors.numpy())}
+        plain = self.work.vectors(self.held_out, None)
+        return {"alignment": alignment(one.numpy(), other.numpy()), "uniformity": uniformity(plain.numpy())}
 
 
 def twice(texts: Sequence[str], loss_queries: int | None = None) -> Candidates:

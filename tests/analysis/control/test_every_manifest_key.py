@@ -31,7 +31,7 @@ OUTCOMES = (
     "flops_gap",
 )
 NOT_COMPARED = {  # and why
-    **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "collapse", "states", "files"), "outcomes"),
+    **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "states", "files"), "outcomes"),
     **dict.fromkeys(("study", "config.study", "config.runs_dir", "config.cache_dir", "config.logging"), "bookkeeping"),
     **dict.fromkeys(("config.resume", "config.check", "config.axes", "config.trainer.progress"), "bookkeeping"),
     **dict.fromkeys(("config.launcher", "config.trainer.loss_limit"), "bookkeeping"),
