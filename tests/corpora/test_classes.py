@@ -11,6 +11,7 @@ from corpora.classes import Labelled, class_triples
 from corpora.docstring_pairs import placed
 from corpora.docstrings import Docstring
 from corpora.readers import read_triples
+from corpora.subpackages import subpackages
 from corpora.triples import Triple
 
 
@@ -121,3 +122,10 @@ def test_records_of_classes_and_of_graded_pairs(tmp_path):
     graded = plain(composed("train", ["data=graded", f"data.path='{tmp_path / 'g.csv'}'"]))["data"]
     assert read_triples(graded, "") == [Triple("a", "b", (), "g", grade=0.5)]
     assert [t.kind for t in (found[0], Triple("a", "b"), *read_triples(graded, ""))] == ["classes", "pairs", "graded"]
+
+
+def test_a_subpackage_with_over_a_third_is_divided_where_it_can_be():
+    modules = ["p.core.a"] * 4 + ["p.core.b"] * 3 + ["p.io.x"] * 3 + ["p.util"] * 2 + ["p.misc"] * 2
+    divided = {"p.core.a": "p.core.a", "p.core.b": "p.core.b", "p.io.x": "p.io", "p.util": "p.util", "p.misc": "p.misc"}
+    assert subpackages(modules) == divided
+    assert subpackages(["p.core"] * 9 + ["p.io"]) == {"p.core": "p.core", "p.io": "p.io"}

@@ -1,7 +1,6 @@
 """A real, fast encoder for task tests: hashed bag of words, unit length. And small tasks whose scores are known."""
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from evaluation.candidates import Candidate
+from tests.evaluation.small_tasks import write_tasks
 
 
 @dataclass
@@ -31,7 +31,6 @@ class BagOfWords:
     max_length: int = 10_000
     meter: Meter = field(default_factory=Meter)
     settings: dict[str, Any] = field(default_factory=dict)
-    sources: str = "words"
     seen: list[tuple[str, str]] = field(default_factory=list)  # (instruction, text) of every call
 
     @property
@@ -93,82 +92,7 @@ def candidate(tmp_path: Path) -> Callable[..., Candidate]:
     return make
 
 
-TOPICS = {
-    "fruit": "apple pear plum cherry grape melon fig lime",
-    "tools": "hammer saw drill plane chisel file clamp vice",
-}
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with one small task of each type; bag of words is perfect on all of them."""
-    root = tmp_path / "tasks"
-    lines = {t: [f"{a} {b} {t}" for a in w.split() for b in w.split() if a < b] for t, w in TOPICS.items()}
-    labelled = [(text, topic) for topic, texts in lines.items() for text in texts]
-    fruit, tools = lines["fruit"], lines["tools"]
-    same = [(a, " ".join(reversed(a.split())), 1) for a in fruit] + [
-        (a, b, 0) for a, b in zip(fruit, tools, strict=True)
-    ]
-    _write(
-        root,
-        "Asked",
-        "Retrieval",
-        {
-            "corpus.jsonl": [{"_id": f"d{i}", "title": "", "text": t} for i, (t, _) in enumerate(labelled)],
-            "queries.jsonl": [{"_id": f"q{i}", "text": t} for i, (t, _) in enumerate(labelled[:9])],
-        },
-    )
-    (root / "Asked" / "qrels").mkdir()
-    judged = "".join(f"q{i}\td{i}\t1\n" for i in range(9))
-    (root / "Asked" / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
-    _write(
-        root,
-        "Ranked",
-        "Reranking",
-        {"test.jsonl": [{"query": a, "positive": [a], "negative": tools[:5]} for a in fruit[:7]]},
-    )
-    _write(
-        root,
-        "Classes",
-        "Classification",
-        {
-            "train.jsonl": [{"text": t, "label": c} for t, c in labelled[::2]],
-            "test.jsonl": [{"text": t, "label": c} for t, c in labelled[1::2]],
-        },
-    )
-    _write(root, "Clusters", "Clustering", {"test.jsonl": [{"sentences": t, "labels": c} for t, c in labelled]})
-    _write(
-        root,
-        "Pairs",
-        "PairClassification",
-        {"test.jsonl": [{"sentence1": a, "sentence2": b, "labels": y} for a, b, y in same]},
-    )
-    graded = [
-        ("apple pear plum lime", " ".join([["apple", "pear", "plum", "lime"][i] for i in range(k)]), k)
-        for k in (1, 2, 3, 4)
-    ]
-    _write(root, "Graded", "STS", {"test.jsonl": [{"sentence1": a, "sentence2": b, "score": k} for a, b, k in graded]})
-    _write(
-        root,
-        "Summaries",
-        "Summarization",
-        {
-            "test.jsonl": [
-                {
-                    "text": "a",
-                    "human_summaries": ["apple pear plum lime"],
-                    "machine_summaries": [b for _, b, _ in graded],
-                    "relevance": [k for *_, k in graded],
-                }
-            ]
-            * 2
-        },
-    )
-    return root
-
-
-def _write(root: Path, name: str, kind: str, files: dict[str, list[dict]]) -> None:
-    (root / name).mkdir(parents=True)
-    (root / name / "task.json").write_text(json.dumps({"name": name, "type": kind}))
-    for file, rows in files.items():
-        (root / name / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return write_tasks(tmp_path / "tasks")

@@ -37,15 +37,6 @@ def test_a_prefix_is_the_beginning_of_the_encoders_own_vectors(compose_cell, sma
     assert len(fingerprints) == 4
 
 
-def test_which_dimensions_are_asked_for_moves_no_vector(small_model):
-    words = ["pooler=mean", f"model.path={small_model}", "precision=fp32"]
-    one, other = (
-        [c.embeddings(None).fingerprint for c in candidates(plain(composed("evaluate", [*words, w])))]
-        for w in ("evaluation.dims=[4,9]", "evaluation.dims=[9]")
-    )
-    assert one[1:] == other
-
-
 def test_what_no_vector_has_is_refused(candidate):
     with pytest.raises(UserError, match="goes beyond the 512 entries"):
         replace(candidate(), dim=64, siblings=(64, 513)).embeddings(None)

@@ -8,10 +8,9 @@ from cli.compose import composed
 from cli.errors import UserError
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
-from corpora.subpackages import subpackages
 from evaluation.tasks.docs import neighbours, package_tasks
 from evaluation.tasks.docs_documents import Sizes, cut, select
-from evaluation.tasks.docs_graded import shortened
+from evaluation.tasks.docs_graded import shortened, similarity, summarization
 from evaluation.tasks.task_data import texts_of_task
 
 SIZES = Sizes(documents=120, queries=50, classes=5)
@@ -104,26 +103,15 @@ def test_all_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -
 
 @pytest.mark.slow  # reads the whole corpus
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_held_out_package_gives_four_classes_and_full_corpora(package: str) -> None:
-    found = select(read_docstrings([package]), Sizes())
-    assert len(found) == Sizes().documents
+def test_every_held_out_package_gives_full_corpora_four_classes_and_relatives(package: str) -> None:
+    sizes = Sizes()
+    found = select(read_docstrings([package]), sizes)
+    assert len(found) == sizes.documents
     assert len({d.label for d in found} - {""}) >= 4
-
-
-def test_a_subpackage_with_over_a_third_is_divided() -> None:
-    modules = ["p.core.a"] * 4 + ["p.core.b"] * 3 + ["p.io.x"] * 3 + ["p.util"] * 2 + ["p.misc"] * 2
-    expected = {
-        "p.core.a": "p.core.a",
-        "p.core.b": "p.core.b",
-        "p.io.x": "p.io",
-        "p.util": "p.util",
-        "p.misc": "p.misc",
-    }
-    assert subpackages(modules) == expected
-
-
-def test_a_module_that_cannot_be_divided_stays_whole() -> None:
-    assert subpackages(["p.core"] * 9 + ["p.io"]) == {"p.core": "p.core", "p.io": "p.io"}
+    grades = similarity(found[: sizes.queries], found, sizes)["test"]["score"]
+    assert len(grades) >= 300
+    assert all(grades.count(g) > 1.7 * grades.count(3) for g in (0, 1, 2))
+    assert len(summarization(found[: sizes.queries], sizes)["test"]["text"]) >= 40
 
 
 def test_nearest_module_first(documents: list) -> None:

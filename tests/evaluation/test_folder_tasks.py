@@ -9,9 +9,6 @@ from cli.errors import UserError
 from evaluation.scoring import Options, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
-from tests.evaluation.published_tasks import REAL, write_tasks
-
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "tasks"
 
 
 def test_bag_of_words_is_perfect_on_all_seven_types(folder: Path, candidate) -> None:
@@ -37,23 +34,6 @@ def test_a_measure_that_mteb_does_not_compute_is_named(folder: Path, candidate) 
     (folder / "Graded" / "task.json").write_text(json.dumps(about))
     with pytest.raises(UserError, match=r"mteb computes no cosine_sperman for Graded, which is of type STS"):
         score(candidate(), [mteb_task(folder_tasks(folder, ["Graded"])[0])], Options())
-
-
-@pytest.mark.parametrize("made", [True, *([False] if SHARED.is_dir() else [])])
-def test_all_published_tasks_are_read(tmp_path: Path, made: bool) -> None:
-    """Made folders of their format, and the real ones where they lie beside the checkout."""
-    root, lines = (tmp_path, write_tasks(tmp_path)) if made else (SHARED, REAL)
-    found = {task.name: task for task in folder_tasks(root)}
-    assert {task.type for task in found.values()} == {
-        "Retrieval", "Reranking", "Classification", "Clustering", "PairClassification", "STS", "Summarization"
-    }  # fmt: skip
-    assert len(found["SciFact"].content["corpus"]) == lines["SciFact"]
-    assert len(found["SciFact"].content["queries"]) == (15 if made else 300)
-    assert len(found["STSBenchmark"].content["test"]["score"]) == lines["STSBenchmark"]
-    assert len(found["Banking77Classification"].content["test"]["text"]) == lines["Banking77Classification"]
-    assert len(found["SummEval"].content["test"]["text"]) == lines["SummEval"]
-    assert len(found["MSRParaphrase"].content["test"]["labels"]) == lines["MSRParaphrase"]
-    assert found["SICK-R"].settings == {"min_score": 1, "max_score": 5}
 
 
 UNEQUAL = '{"text": "a", "human_summaries": ["b"], "machine_summaries": ["c"], "relevance": [1, 2]}'

@@ -54,10 +54,9 @@ def test_another_table_has_another_label(tmp_path: Path) -> None:
     assert "" in labels
 
 
-@pytest.mark.parametrize("text", ["[1]", "default: d\n", "default: d\ntypes: {STS: {qeury: x}}\ntasks: {}\n"])
-def test_a_malformed_table_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_malformed_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.yaml"
-    path.write_text(text)
+    path.write_text("default: d\ntypes: {STS: {qeury: x}}\ntasks: {}\n")
     with pytest.raises(UserError, match=r"table\.yaml"):
         read_instructions("table", path)
 

@@ -12,12 +12,11 @@ from analysis.scores.mteb_results import read_results
 from analysis.settings import Settings
 from cli.errors import UserError
 from evaluation import scoring
+from evaluation.report import score_table, task_notes, type_means
 from evaluation.results import MANIFEST, written_record
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
-
-TIMES = ("evaluation_time", "evaluation_phases", "date")  # of a score that mteb makes
 
 
 @pytest.fixture
@@ -62,18 +61,9 @@ def test_a_finished_task_is_not_computed_again(tasks: list, candidate, bag) -> N
     assert second.scores == first.scores
 
 
-def test_other_weights_are_scored_again_beside_the_old(tasks: list, candidate) -> None:
+def test_a_half_written_file_is_computed_again(tasks: list, candidate) -> None:
     first = score(candidate(), tasks, Options())
-    second = score(candidate(salt="trained on"), tasks, Options())
-    assert second.computed == 3
-    assert first.folder != second.folder
-    assert first.folder.parent == second.folder.parent
-
-
-@pytest.mark.parametrize("left", ['{"task_name": "Graded", "scor', '{"scores": 3}'])
-def test_a_half_written_file_is_computed_again(tasks: list, candidate, left: str) -> None:
-    first = score(candidate(), tasks, Options())
-    (first.folder / "Graded.json").write_text(left)
+    (first.folder / "Graded.json").write_text('{"task_name": "Graded", "scor')
     with (first.folder / "run_settings.jsonl").open("a") as settings:
         settings.write('{"task": "Gra')
     second = score(candidate(), tasks, Options())
@@ -150,24 +140,13 @@ def test_a_collapsed_encoder_gets_no_score(tasks: list, candidate, bag) -> None:
     assert not list(run.results.rglob("Graded.json"))
 
 
-@pytest.mark.parametrize(("client", "name"), [("httpx2", "ConnectError"), ("requests", "ConnectionError")])
-def test_a_hub_that_cannot_be_reached_is_one_line(tasks: list, candidate, monkeypatch, client: str, name: str) -> None:
-    """huggingface_hub asks by httpx2, whose errors are none of the system's."""
-    kind = getattr(pytest.importorskip(client), name)
-
+def test_a_hub_that_cannot_be_reached_is_one_line(tasks: list, candidate, monkeypatch) -> None:
     def load_data(*_: Any, **__: Any) -> None:
-        raise kind("[Errno 111] Connection refused")
+        raise ConnectionError("[Errno 111] Connection refused")
 
     monkeypatch.setattr(tasks[0], "load_data", load_data)
-    with pytest.raises(UserError, match=rf"of task Asked cannot be fetched from the hub \({name}\)\. Connect"):
+    with pytest.raises(UserError, match=r"of task Asked cannot be fetched from the hub \(ConnectionError\)\. Connect"):
         score(candidate(), tasks[:1], Options())
-
-
-def test_predictions_are_kept_on_request(tasks: list, candidate) -> None:
-    run = candidate()
-    score(run, tasks, Options(predictions=True))
-    (path,) = run.results.glob("predictions/test__eos-causal/*/Asked_predictions.json")
-    assert len(json.loads(path.read_text())["default"]["test"]) == 9
 
 
 def test_the_settings_of_a_task_are_part_of_its_content(folder: Path) -> None:
@@ -246,3 +225,24 @@ def test_the_parts_of_an_aggregate_are_tasks_like_any_other(aggregate, candidate
     assert (again.computed, encoder.seen) == (0, [])
     (outcome.folder / "Asked.json").unlink()
     assert score(candidate(), [aggregate()], Options()).computed == 1, "with a part made again, so is the mean"
+
+
+REPORTED = {"A": ("Retrieval", 0.2), "B": ("Retrieval", 0.4), "C": ("STS", 0.9)}
+
+
+def test_each_task_counts_once_in_its_type_and_each_type_once_in_the_mean() -> None:
+    outcome = Outcome("x", Path(), REPORTED)
+    assert {k: round(v, 9) for k, v in type_means(outcome).items()} == {"Retrieval": 0.3, "STS": 0.9}
+    head, row = score_table([outcome]).splitlines()
+    assert " ".join(head.split()) == "mean main score Retrieval (2) STS (1) mean of types"
+    assert row.split() == ["x", "0.3000", "0.9000", "0.6000"]
+
+
+def test_what_scores_are_of_is_said() -> None:
+    import mteb
+
+    tasks = {task.metadata.name: task for task in mteb.get_benchmark("MTEB(eng, v1)").tasks}
+    assert task_notes([tasks["SciFact"], tasks["MassiveIntentClassification"], tasks["STS17"]]) == []
+    asked = [tasks["MSMARCO"], mteb.get_task("MTOPIntentClassification")]
+    said = "MSMARCO (dev), MTOPIntentClassification (validation and test, 6 subsets); of several, the mean."
+    assert task_notes(asked) == [f"Not of the split test and one subset alone: {said}"]

@@ -18,7 +18,7 @@ from corpora.readers import read_triples
 from evaluation.tasks.folder import folder_tasks
 from representation.word_labels import read_conll
 from tests.corpora.test_files import write_csv, write_jsonl, write_parquet
-from tests.evaluation.published_tasks import write_tasks
+from tests.evaluation.small_tasks import write_tasks
 from tests.wrong_input.damages import faults
 
 PAIRS = [{"query": f"the {k} edge", "positive": f"an edge {k}", "negative": "hedge"} for k in range(9)]
@@ -77,15 +77,17 @@ READERS = {
     "ir_data": data("ir_data", "a.jsonl", PAIRS),
     "wikitext": data("wikitext", "a.jsonl", TEXTS),
     "conll": conll,
-    **{file: task("SciFact", file) for file in ("task.json", "corpus.jsonl", "queries.jsonl", "qrels/test.tsv")},
-    "classification": task("Banking77Classification", "train.jsonl"),
-    "clustering": task("StackOverflowClustering", "test.jsonl"),
-    "pairs": task("MSRParaphrase", "test.jsonl"),
-    "reranking": task("WikiQAReranking", "test.jsonl"),
-    "sts": task("STSBenchmark", "test.jsonl"),
-    "summaries": task("SummEval", "test.jsonl"),
+    **{file: task("Asked", file) for file in ("task.json", "corpus.jsonl", "queries.jsonl", "qrels/test.tsv")},
+    "classification": task("Classes", "train.jsonl"),
+    "clustering": task("Clusters", "test.jsonl"),
+    "pairs": task("Pairs", "test.jsonl"),
+    "reranking": task("Ranked", "test.jsonl"),
+    "sts": task("Graded", "test.jsonl"),
+    "summaries": task("Summaries", "test.jsonl"),
 }
-FINE = {"a.txt": IS_TEXT, "a.txt.gz": IS_TEXT, "conll": ("cut",)}
+FINE = {"a.txt": IS_TEXT, "a.txt.gz": IS_TEXT, "conll": ("cut",)} | dict.fromkeys(
+    ("qrels/test.tsv", "summaries"), ("cut",)
+)  # at the end of a line
 
 
 @pytest.mark.parametrize("name", READERS)
