@@ -1,0 +1,189 @@
+"""Speed of one cell: tokens a second of training and encoding, beside sentence-transformers and the machine's limits.
+
+    python -m benchmarks.speed model=tiny pooler=multilayer attn=bi
+    python -m benchmarks.speed model=qwen2_0_5b pooler=eos accelerator=gpu batch=256 rounds=10
+    ... peer=false            # without sentence-transformers, which has no pooler of routers or experts
+    ... profile=20            # operations of one step that are listed; 0: none
+
+Other words are keys of train.py. All run in turn in one process, on the same texts; a figure is the median over
+rounds, with the tenth and ninetieth percentile. Of matrix rate: FLOPs that the step needs for its real tokens, over
+what large square products in the same number format reach in the same round.
+"""
+
+import gc
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.contestants import Config, DenseStep, OurStep, PeerStep, Step, texts_of
+from cli.compose import composed, plain
+from cli.errors import UserError, guard
+from cli.quiet import quieten
+from corpora.readers import read_triples
+from corpora.triples import Triple
+from encoders.precision import best_device, resolve_precision
+from training.cost import training_flops
+from training.flops import Work
+
+OWN = {"batch": 64, "rounds": 5, "peer": True, "profile": 12}
+SIDES = {"cpu": 2048, "cuda": 8192}  # of the square matrices that the matrix rate is taken on
+PRODUCTS = 8
+OURS, PEER, DENSE, ENCODING, MATRICES = "training", "sentence-transformers", "dense limit", "encoding", "matrices"
+Batch = Sequence[Triple]
+Contestant = Callable[[Batch], float]  # does the work of a batch and returns how much that was: tokens or FLOPs
+Rates = dict[str, list[float]]  # work a second, by contestant and round
+
+
+def main() -> None:
+    """Measure the cell that the words describe, and print it."""
+    quieten()
+    words, own = arguments(sys.argv[1:])
+    config = plain(composed("train", ["objective.hard_negatives=1", *words]))
+    device = best_device(config["accelerator"])
+    if config["trainer"]["threads"]:
+        torch.set_num_threads(config["trainer"]["threads"])
+    work = batches(config, own["batch"], own["rounds"] + 1)
+    ours = OurStep(config)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    ours(work[0])
+    peak = peak_memory(device)
+    others: dict[str, Step] = {PEER: PeerStep(config)} if own["peer"] else {}
+    others[DENSE] = DenseStep(config)
+    contestants: dict[str, Contestant] = {OURS: ours, **others, ENCODING: lambda batch: encode(ours, batch)}
+    contestants[MATRICES] = lambda _: square_products(config, device)
+    rates = in_turn(contestants, work)
+    print(f"{config['model']['name']}, {config['pooler']['name']} x {config['attn']['name']} on {described(device)}")
+    print(f"{own['batch']} queries with a positive and a negative each; {own['rounds']} rounds; peak {peak}\n")
+    print(report(rates, flops_a_token(ours, config, work[-1])))
+    if own["profile"]:
+        print(profile(ours, work[0], own["profile"], device))
+
+
+def arguments(words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Return the words of train.py, and the values of `OWN`. Raises `UserError` for one that is no number."""
+    own, rest = dict(OWN), []
+    for word in words:
+        key, _, value = word.partition("=")
+        if key not in own:
+            rest.append(word)
+        elif key == "peer":
+            own[key] = value == "true"
+        elif value.isdigit():
+            own[key] = int(value)
+        else:
+            raise UserError(f"{word} must be a whole number.")
+    return rest, own
+
+
+def batches(config: Config, size: int, count: int) -> list[Batch]:
+    """Return `count` batches of `size` triples with one hard negative each, drawn without replacement.
+
+    No text occurs twice in a batch and none spells a special token, so every trainer computes the same loss.
+    Raises `UserError` where the data holds too few.
+    """
+    pool = [t for t in read_triples(config["data"], config["cache_dir"]) if t.negatives]
+    full, chosen, seen = list[Batch](), list[Triple](), set[str]()
+    for i in np.random.default_rng(0).permutation(len(pool)):
+        texts = set(texts_of([pool[i]]))
+        if len(texts) == 3 and seen.isdisjoint(texts) and not any("<|" in text for text in texts):
+            chosen.append(pool[i])
+            seen |= texts
+        if len(chosen) == size:
+            full.append(chosen)
+            chosen, seen = [], set()
+        if len(full) == count:
+            return full
+    raise UserError(f"The data holds {len(full)} batches of {size}, not {count}. Lower batch or rounds.")
+
+
+def in_turn(contestants: Mapping[str, Contestant], work: Sequence[Batch]) -> Rates:
+    """Give every batch to every contestant, each round starting with another one; the first goes untimed."""
+    names = list(contestants)
+    rates: Rates = {name: [] for name in names}
+    for number, batch in enumerate(work):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            gc.collect()
+            start = time.perf_counter()
+            done = contestants[name](batch)
+            if number:
+                rates[name].append(done / (time.perf_counter() - start))
+    return rates
+
+
+def encode(ours: OurStep, batch: Batch) -> int:
+    """Encode the texts of a batch as evaluation does, to float32 vectors on the CPU; return the real tokens."""
+    encoder, texts = ours.setup.text_encoder(), texts_of(batch)
+    ours.module.eval()
+    encoder.encode(texts)
+    ours.module.train()
+    return sum(map(len, encoder.tokenizer(texts)))
+
+
+def square_products(config: Config, device: torch.device) -> float:
+    """Multiply large square matrices in the format of the run's products; return the FLOPs."""
+    side = SIDES[device.type]
+    a = torch.randn(side, side, device=device, dtype=resolve_precision(config["precision"], device).compute)
+    for _ in range(PRODUCTS):
+        b = a @ a
+    b[0, 0].item()  # waits for a GPU
+    return 2.0 * PRODUCTS * side**3
+
+
+def flops_a_token(ours: OurStep, config: Config, batch: Batch) -> dict[str, float]:
+    """Return the FLOPs of a real token in training and in encoding; GradCache's second pass counts."""
+    run, spared = ours.work(batch)
+    work, flops = Work().plus(run), training_flops(config)
+    return {OURS: flops.of(work, Work().plus(spared)) / work.tokens, ENCODING: flops.forward(work) / work.tokens}
+
+
+def report(rates: Rates, flops: Mapping[str, float]) -> str:
+    """Return a Markdown table: tokens/s, the ratio of our training to it, and the share of the matrix rate."""
+    lines = ["| what | tokens/s | training / this | of matrix rate |", "|---|--:|--:|--:|"]
+    for name in (name for name in rates if name != MATRICES):
+        each = np.array(rates[name])
+        ratio = "" if name in (OURS, ENCODING) else spread(np.array(rates[OURS]) / each, ".2f")
+        share = spread(each * flops[name] / rates[MATRICES], ".2f") if name in flops else ""
+        lines.append(f"| {name} | {spread(each, ',.0f')} | {ratio} | {share} |")
+    return "\n".join([*lines, "", f"Matrix rate: {np.median(rates[MATRICES]) / 1e12:.3g} TFLOP/s."])
+
+
+def spread(values: Any, form: str) -> str:
+    """Return median, tenth and ninetieth percentile in words."""
+    low, median, high = (format(value, form) for value in np.percentile(values, [10, 50, 90]))
+    return f"{median} ({low} to {high})"
+
+
+def peak_memory(device: torch.device) -> str:
+    """Return the largest allocation of the GPU, or the largest size of this process so far, in words."""
+    if device.type == "cuda":
+        return f"{torch.cuda.max_memory_allocated() / 2**30:.2f} GiB on the GPU"
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB of the process"
+
+
+def described(device: torch.device) -> str:
+    """Return what computes, in words."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{torch.get_num_threads()} CPU thread{'s' * (torch.get_num_threads() > 1)}"
+
+
+def profile(step: Step, batch: Batch, rows: int, device: torch.device) -> str:
+    """Return the operations of one step that take most time of their own."""
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    kinds += [torch.profiler.ProfilerActivity.CUDA] if device.type == "cuda" else []
+    with torch.profiler.profile(activities=kinds) as seen:
+        step(batch)
+    sort = f"self_{device.type}_time_total"
+    table: str = seen.key_averages().table(sort_by=sort, row_limit=rows, max_name_column_width=40)
+    return table
+
+
+if __name__ == "__main__":
+    guard(main)

@@ -1,0 +1,119 @@
+"""What the benchmark of speed times has one loss; its tables and those of the divergences are what they say."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.statistics.wilcoxon import signed_rank
+from benchmarks import divergences, speed
+from benchmarks.contestants import DenseStep, OurStep, PeerStep, texts_of
+from cli.compose import composed, plain
+from cli.errors import UserError
+from tests.triples import WORDS
+
+LENGTHS = [1, 3, 50, 2, 9, 20, 5]
+WORKING = ["objective.hard_negatives=1", "precision=fp32", "accelerator=cpu", "lora.dropout=0", "max_length=48"]
+
+
+@pytest.fixture(scope="module")
+def batch():
+    """Seven triples, texts of one to fifty words; some are longer than 48 tokens."""
+    from corpora.triples import Triple
+
+    return [
+        Triple(
+            f"{WORDS[i]} of {WORDS[-i - 1]}",
+            " ".join(WORDS[(i + k) % 10] for k in range(n)) + f" {i}",
+            (" ".join(WORDS[(3 * i + k) % 10] for k in range(60 - n)) + f" not {i}",),
+        )
+        for i, n in enumerate(LENGTHS)
+    ]
+
+
+def config(small_model, *words):
+    return plain(composed("train", [f"model.path={small_model}", *WORKING, *words]))
+
+
+@pytest.mark.parametrize("pooler", ["eos", "multilayer"])
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_sentence_transformers_has_our_loss_and_tokens(small_model, batch, pooler, attn):
+    """At the start LoRA adds nothing, so that both compute the same function."""
+    cfg = config(small_model, f"pooler={pooler}", f"attn={attn}")
+    steps = OurStep(cfg), PeerStep(cfg)
+    (loss, tokens), (other, theirs) = (step.backward(batch) for step in steps)
+    assert float(other) == pytest.approx(float(loss), abs=1e-5)
+    assert tokens == theirs
+    for step in steps:
+        before = [p.detach().clone() for p in step.trained]
+        step(batch)
+        assert any((a != b).any() for a, b in zip(before, step.trained, strict=True))
+
+
+def test_the_dense_limit_has_about_as_many_tokens(small_model, batch):
+    step = DenseStep(config(small_model))
+    tokens = sum(map(len, step.tokenizer(texts_of(batch))))
+    assert step(batch) == pytest.approx(tokens, abs=3 * len(batch) / 2)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Words of train.py that read 30 triples, of which some share texts."""
+    path = tmp_path_factory.mktemp("data") / "pairs.jsonl"
+    rows = [{"query": f"the {k // 2} sum", "positive": f"sum {k}", "negative": f"no sum {k}"} for k in range(30)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return ["data=jsonl", f"data.path={path}", f"cache_dir={path.parent}"]
+
+
+def test_batches_repeat_no_text(data):
+    cfg = plain(composed("train", data))
+    work = speed.batches(cfg, 8, 2)
+    assert [len(set(texts_of(batch))) for batch in work] == [24] * 2
+    with pytest.raises(UserError, match="Lower batch or rounds"):
+        speed.batches(cfg, 16, 1)
+
+
+def test_report_has_ratios_round_by_round():
+    rates = {"training": [10.0, 20.0], "dense limit": [20.0, 20.0], "matrices": [100.0, 100.0]}
+    training, dense = speed.report(rates, {"training": 2.0}).splitlines()[2:4]
+    assert "0.30 (0.22 to 0.38)" in training
+    assert "0.75 (0.55 to 0.95)" in dense
+
+
+def test_one_cell_is_measured(small_model, data, monkeypatch, capsys):
+    words = [f"model.path={small_model}", *WORKING, *data]
+    monkeypatch.setattr("sys.argv", ["speed", *words, "batch=4", "rounds=1", "profile=3", "pooler=multilayer"])
+    monkeypatch.setitem(speed.SIDES, "cpu", 64)
+    speed.main()
+    said = capsys.readouterr().out
+    assert "tiny, multilayer x causal on 1 CPU thread" in said
+    assert all(f"| {name} |" in said for name in ("training", "sentence-transformers", "dense limit", "encoding"))
+    assert "Self CPU" in said
+
+
+def test_divergences_are_differences_by_task(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    scores = {name: rng.random((2, 6)) for name in ("half", "half+divergence-one_key", "half+lora.r-8")}
+    for study, of_seeds in scores.items():
+        for seed, values in enumerate(of_seeds):
+            place = tmp_path / study / "scores" / "results" / "x__eos-causal" / f"seed{seed}@0"
+            (place / "run").mkdir(parents=True)
+            manifest = {"status": "finished", "seed": seed, "pooler": "eos", "attn": "causal", "config": {}}
+            manifest["parameters"] = {"adapter": 5, "head": 7}
+            (place / "run" / "manifest.json").write_text(json.dumps(manifest))
+            for task, value in enumerate(values):
+                held = {"task_name": f"Docs{task}", "scores": {"test": [{"main_score": value, "hf_subset": "default"}]}}
+                (place / f"Docs{task}.json").write_text(json.dumps(held))
+    monkeypatch.setattr(divergences, "distance", lambda cell: 0.0)
+    monkeypatch.setattr("sys.argv", ["divergences", str(tmp_path / "half")])
+    divergences.main()
+    (usual, changed) = capsys.readouterr().out.splitlines()[2:]
+    apart = scores["half+divergence-one_key"] - scores["half"]
+    p = float(signed_rank(apart.mean(axis=0)[None]).p[0])
+    cells = [cell.strip() for cell in changed.split("|")]
+    assert usual.startswith("| nothing | eos-causal | 12 | 2 |")
+    assert cells[1] == "`divergence-one_key`"
+    assert float(cells[6].split(" ")[0]) == pytest.approx(apart.mean(), abs=1e-4)
+    assert float(cells[6].split(" ")[-1]) == pytest.approx(pd.Series(apart.mean(axis=1)).std(), abs=1e-4)
+    assert float(cells[7]) == pytest.approx(p, abs=1e-3)
