@@ -44,9 +44,7 @@ class LabelledReader(RecordReader):
 
 
 def file_classes(data: Config, cache_dir: str) -> list[Triple]:
-    """`data=classes`: return the examples of the records (text, label) of all files of `data.path`.
-    Raises `UserError` with file and line for the first record that cannot be used, and where no label is left to tell
-    from another."""
+    """`data=classes`: return the examples of the records (text, label) of all files of `data.path`."""
     return _examples(list(records(data, LabelledReader)), data)
 
 
@@ -72,14 +70,13 @@ def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) 
     """Return (text, another of its label, at most `negatives` of other labels) for each text of a label with at least
     `smallest` texts, and two; in the order of `texts`.
 
-    The order of the texts' sha256 chooses: the positive is the next text of the label, cyclically, so that each is a
-    positive once; the negatives are the next ones of another label in the source, or in all data where the source has
-    one label. Chance plays no part.
+    The order of the texts' sha256 chooses: the positive is the next text of the label, cyclically; the negatives are
+    the next ones of another label in the source, or in all data where the source has one label.
     """
     order = sorted(dict.fromkeys(texts), key=lambda t: (hashlib.sha256(t.text.encode()).hexdigest(), t.name))
-    of_label = _grouped(order, [t.name for t in order])
+    of_label = _grouped(order, "name")
     kept = [t for t in order if len(of_label[t.name]) >= max(2, smallest)]
-    of_source = _grouped(kept, [t.source for t in kept])
+    of_source = _grouped(kept, "source")
     one_label = {source for source, members in of_source.items() if len({t.name for t in members}) == 1}
     pools = {source: kept if source in one_label else members for source, members in of_source.items()}
     place = {id(group): {t: i for i, t in enumerate(group)} for group in (*of_label.values(), *pools.values())}
@@ -98,8 +95,8 @@ def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) 
     return [triples[t] for t in dict.fromkeys(texts) if t in triples]
 
 
-def _grouped(texts: Sequence[Labelled], names: Sequence[str]) -> dict[str, list[Labelled]]:
+def _grouped(texts: Sequence[Labelled], by: str) -> dict[str, list[Labelled]]:
     groups: dict[str, list[Labelled]] = defaultdict(list)
-    for text, name in zip(texts, names, strict=True):
-        groups[name].append(text)
+    for text in texts:
+        groups[getattr(text, by)].append(text)
     return groups

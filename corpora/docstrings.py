@@ -15,11 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION, split_docstring
-from records.atomic import replacing
+from records.atomic import write_text
+from records.lock import alone_in
 
 STDLIB = "stdlib"
 SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary
@@ -51,25 +50,21 @@ class Docstring:
 
 def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
     """Read all docstrings of `packages` ("stdlib" for the standard library), in order of package, path and line.
-    The result is cached under `cache_dir` by package version and cleaning version; the first reading of all packages
-    takes about a minute on two cores. Raises `UserError` for a package that is not installed."""
+    Cached by versions of package and cleaning; the first reading takes about a minute on two cores.
+    Raises `UserError` for a package that is not installed."""
     files = {package: _cache_file(package, cache_dir) for package in packages}
     if not all(file.exists() for file in files.values()):
-        folder = Path(cache_dir) / "docstrings"
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock"):  # another run may be at it
+        with alone_in(Path(cache_dir, "docstrings"), wait=True):  # another run may be at it
             missing = [package for package, file in files.items() if not file.exists()]
-            if missing:
-                with ProcessPoolExecutor(min(len(missing), os.cpu_count() or 1)) as pool:
-                    for package, docstrings in zip(missing, pool.map(_read_package, missing), strict=True):
-                        write_lines(files[package], map(asdict, docstrings))
+            with ProcessPoolExecutor(os.cpu_count()) as pool:
+                for package, docstrings in zip(missing, pool.map(_read_package, missing), strict=True):
+                    write_lines(files[package], map(asdict, docstrings))
     return [Docstring(**values) for package in packages for values in read_lines(files[package])]
 
 
 def write_lines(path: Path, values: Iterable[Any]) -> None:
     """Write each value as a line of JSON, all of them or none."""
-    with replacing(path) as draft:
-        draft.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    write_text(path, (json.dumps(value) + "\n" for value in values))
 
 
 def read_lines(path: Path) -> Iterator[Any]:
@@ -99,8 +94,7 @@ def _version(package: str) -> str:
 
 
 def _owner(package: str) -> importlib.metadata.Distribution:
-    names = _distributions().get(package)
-    if not names:
+    if not (names := _distributions().get(package)):
         raise UserError(
             f"The package '{package}', whose docstrings are asked for, is not installed. "
             f"Install it (pip install -c constraints.txt {package}) or take it off the list in conf/data."

@@ -117,9 +117,8 @@ def data_files(path: str | list[str] | None) -> list[Path]:
     """Return the files that `path` names: one, several by comma or as a list, or globs. Each occurs once."""
     if not path:
         raise UserError("data.path is empty. Name the files: data.path=a.jsonl.gz,b.csv")
-    words = path
-    if isinstance(path, str):
-        words = [path] if Path(path).exists() else path.split(",")  # a name may hold a comma
+    words = path.split(",") if isinstance(path, str) and not Path(path).exists() else path  # a name may hold a comma
+    words = [words] if isinstance(words, str) else words
     return list(dict.fromkeys(file for word in words if word.strip() for file in _matching(word.strip())))
 
 

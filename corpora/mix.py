@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.errors import UserError, nearest
 from corpora.readers import function_of
-from corpora.triples import Triple, described
+from corpora.triples import Triple, fingerprint
 
 Config = dict[str, Any]
 
@@ -16,16 +16,12 @@ def triples(data: Config, cache_dir: str) -> list[Triple]:
     """Return the examples of all sources, those of share 0 too: runs that differ in shares have the same data.
     The source of an example is that of the mix and its own: "pairs/torch"; it brings the instruction of its source."""
     check_mix(data)
-    return [
-        replace(
-            t,
-            source=f"{name}/{t.source}",
-            instruction=t.instruction or source["instruction"],
-            labels=tuple(f"{name}/{label}" for label in t.labels),
-        )
-        for name, source in sources(data).items()
-        for t in function_of(source["reader"])(source, cache_dir)
-    ]
+    mixed = []
+    for name, source in sources(data).items():
+        for t in function_of(source["reader"])(source, cache_dir):
+            labels, instruction = tuple(f"{name}/{label}" for label in t.labels), t.instruction or source["instruction"]
+            mixed.append(replace(t, source=f"{name}/{t.source}", instruction=instruction, labels=labels))
+    return mixed
 
 
 def sources(data: Config) -> dict[str, Config]:
@@ -68,10 +64,7 @@ def check_mix(data: Config) -> None:
             fault = "has no share in data.mix" if name not in given else f"is data={source['name']}, raw text"
             raise UserError(f"data.sources.{name} {fault}. Give it a share, pairs, classes or graded pairs.")
         if source["one_source"] and not data["one_source"]:
-            raise UserError(
-                f"data.sources.{name}.one_source=true needs batches of one source: data.one_source=true. "
-                "Give that, or leave the former out."
-            )
+            raise UserError(f"data.sources.{name}.one_source=true needs batches of one source: data.one_source=true.")
     if not any(source["validation"] for source in known.values()):
         raise UserError("No source of data=mix keeps examples for validation. Give data.sources.<name>.validation=128.")
 
@@ -79,16 +72,15 @@ def check_mix(data: Config) -> None:
 def facts(data: Config, examples: list[Triple], trained_on: list[Triple]) -> Config:
     """Return source -> what the manifest says of it: share, kind, sha256, how many examples, and of how many labels."""
     part, trained, share = by_source(examples), by_source(trained_on), shares(data)
-    by_name = {}
-    for name, numbers in part.items():
-        of_source = [examples[i] for i in numbers]
-        counted = described(of_source)
-        by_name[name] = {
+    of_source = {name: [examples[i] for i in numbers] for name, numbers in part.items()}
+    return {
+        name: {
             "share": share[name],
-            "kind": of_source[0].kind,
-            "sha256": counted["sha256"],
-            "examples": len(of_source),
+            "kind": some[0].kind,
+            "sha256": fingerprint(some),
+            "examples": len(some),
             "trained_on": len(trained.get(name, ())),
-            "labels": len({t.labels[0] for t in of_source if t.labels}),
+            "labels": len({t.labels[0] for t in some if t.labels}),
         }
-    return by_name
+        for name, some in of_source.items()
+    }

@@ -4,7 +4,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
 
 from corpora.words import words_of
 
@@ -14,19 +13,9 @@ SKETCH = 8  # smallest hashes by which candidates meet
 
 def shingles(text: str) -> frozenset[int]:
     """Return the hashes of the word 5-grams of `text` (of the whole text where it has fewer words, or none at all)."""
-    return grams_of(words_of(text) or [text.strip()])
-
-
-def grams_of(words: Sequence[str]) -> frozenset[int]:
-    """Return the hashes of the 5-grams of `words` (of all of them together where there are fewer)."""
-    text = " ".join(words)
-    joined = text.encode("utf-8", "replace")
-    if len(words) <= SHINGLE:
-        return frozenset((zlib.crc32(joined),))
-    sizes = map(len, words) if text.isascii() else (len(word.encode("utf-8", "replace")) for word in words)
-    after = list(accumulate(size + 1 for size in sizes))  # the byte at which the word after each begins
-    grams = zip([0, *after], after[SHINGLE - 1 :], strict=False)
-    return frozenset([zlib.crc32(joined[start : end - 1]) for start, end in grams])
+    words = words_of(text) or [text.strip()]
+    grams = (" ".join(words[k : k + SHINGLE]) for k in range(max(1, len(words) - SHINGLE + 1)))
+    return frozenset([zlib.crc32(gram.encode("utf-8", "replace")) for gram in grams])
 
 
 @lru_cache(maxsize=1)  # a text is looked for, then kept
@@ -37,9 +26,9 @@ def _sketched(text: str) -> tuple[frozenset[int], list[int]]:
 
 class NearCopies:
     """An index of texts that finds whether a new text nearly copies one of them.
-    Two texts are near-copies where the Jaccard similarity of their shingles reaches `threshold` (Broder 1997, "On the
-    resemblance and containment of documents"). Candidates are found by bottom-k sketches: at similarity .5 two sketches
-    of eight hashes fail to meet with a probability of about 2^-8."""
+    It does where the Jaccard similarity of their shingles reaches `threshold` (Broder 1997, "On the resemblance and
+    containment of documents"). Candidates are found by bottom-k sketches: at similarity .5 two of eight hashes fail to
+    meet with a probability of about 2^-8; on the docstrings here none did, by an exhaustive search."""
 
     def __init__(self, threshold: float = 0.5) -> None:
         self.threshold = threshold
