@@ -1,12 +1,10 @@
 """Train a head on a frozen backbone (`backbone.frozen=true`): compute the states of all rows before the first step."""
 
-import shutil
-import time
 from itertools import chain
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress
 
 from cli.errors import UserError
 from encoders.frozen.cached_encoder import CachedEncoder, compute_states
@@ -15,7 +13,6 @@ from poolers.shared.registry import pooler_class, pooler_names, reads_padding
 from training.module import StepModule
 
 Config = dict[str, Any]
-GIB = 2**30
 
 
 def check_frozen(config: Config) -> None:
@@ -50,39 +47,27 @@ def check_frozen(config: Config) -> None:
 
 
 def fill_states(module: StepModule) -> Config:
-    """Compute the states that the cache lacks of the rows of all steps, after printing how large they will be.
+    """Compute the states that the cache lacks of the rows of all steps; return facts for the manifest.
 
-    Returns facts for the manifest. Raises `UserError` where the disk lacks the room. Killed at any time, the same
-    command goes on from the last whole shard.
+    Killed at any time, the same command goes on from the last whole shard.
     """
-    encoder, tokenizer = module.encoder, module.objective.work.tokenizer
+    encoder, work = module.encoder, module.objective.work
     assert isinstance(encoder, CachedEncoder)
     steps = (module.prepared(step)[2] for step in range(module.cfg["trainer"]["max_steps"]))
     rows = {text_key(r.ids, r.roles): r for r in chain(module.objective.held_out_rows(), chain.from_iterable(steps))}
-    cache, texts = encoder.cache, len(rows)
+    cache = encoder.cache
     missing = cache.missing(list(rows.values()))
-    tokens = sum(map(len, missing))
-    size, free = tokens * cache.bytes_per_token, shutil.disk_usage(cache.folder).free
-    new = f"{texts - len(missing):,} there, {len(missing):,} ({tokens:,} tokens) to compute, {size / GIB:.2f} GiB"
-    what = f"States of {texts:,} texts ({cache.layers} layers x {cache.width}, {cache.dtype}) in {cache.folder}"
-    print(f"{what}: {new if missing else 'all there'}.", flush=True)
-    if size > free:
-        raise UserError(
-            f"The states need {size / GIB:.2f} GiB and {cache.folder} has {free / GIB:.2f} GiB free. Free some disk, "
-            "give cache_dir=<folder on a larger disk>, or lower trainer.max_steps or max_length."
-        )
-    start = time.perf_counter()
-    shown = module.cfg["trainer"]["progress"] is True and tokens > 0
-    counts = TextColumn("{task.completed:,} of {task.total:,} tokens")
-    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        line = bar.add_task("states", total=tokens)
-        budget = module.cfg["token_budget"]
-        compute_states(encoder, tokenizer, missing, budget, lambda count: bar.update(line, advance=count))
+    size = sum(map(len, missing)) * cache.bytes_per_token
+    print(
+        f"States of {len(rows):,} texts in {cache.folder}: {len(missing):,} to compute, {size / 2**30:.2f} GiB.",
+        flush=True,
+    )
+    with Progress(console=Console(stderr=True), disable=module.cfg["trainer"]["progress"] is not True) as bar:
+        line = bar.add_task("states", total=sum(map(len, missing)))
+        compute_states(encoder, work.tokenizer, missing, work.plan.token_budget, lambda n: bar.update(line, advance=n))
     return {
         "identity": cache.identity,
-        "texts": texts,
+        "texts": len(rows),
         "computed_texts": len(missing),
         "computed_bytes": size,
-        "seconds": round(time.perf_counter() - start, 1),
     }

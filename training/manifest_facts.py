@@ -116,7 +116,6 @@ def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str
         f"{folder.path}: {steps} steps of {len(numbers)} {objective.unit} ({len(rows)} rows) from "
         f"{len(objective.examples):,}, about {f'{tokens / 1e3:,.0f} k' if tokens >= 10_000 else f'{tokens:,}'} tokens; "
         f"{manifest['parameters']['adapter']:,} adapter and {manifest['parameters']['head']:,} head parameters train."
-        f"{objective.remark}"
     )
 
 

@@ -1,7 +1,6 @@
 """A head on cached states: equal to a plain loop with the live backbone, resumable, and quick to refuse."""
 
 import shutil
-from collections import namedtuple
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from encoders.loading import build_tokenizer, load_run
 from poolers.shared.registry import build_pooler
 from records.run_folder import RunFolder
 from records.streams import stream_seed
-from training import frozen_states, run, set_up
+from training import run, set_up
 from training.batches import BatchOrder
 from training.checks import check_sizes
 from training.cost import Work, empty_encoder, parameters, training_flops
@@ -253,15 +252,6 @@ def test_keys_that_a_pooler_does_not_read_stop_nothing(cell):
 def test_several_processes_are_refused(cell):
     with pytest.raises(UserError, match=r"one process, but trainer.devices=2. Set trainer.devices=1"):
         check_sizes(cell("multilayer", "bi", "trainer.devices=2"))
-
-
-def test_a_full_disk_is_refused_before_anything_is_computed(cell, tmp_path, monkeypatch, capsys):
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(frozen_states.shutil, "disk_usage", lambda _: usage(10**6, 10**6 - 100, 100))
-    with pytest.raises(UserError, match=r"states need 0.00 GiB and .* has 0.00 GiB free.*cache_dir="):
-        train_run(cell(), RunFolder(tmp_path / "run"))
-    assert "to compute, 0.00 GiB" in capsys.readouterr().out
-    assert not list((tmp_path / "cache").rglob("*.npy"))
 
 
 def test_no_adapter_is_counted(cell):

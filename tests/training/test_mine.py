@@ -12,7 +12,6 @@ from encoders.loading import load_run
 from records.manifest import read_manifest
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training import ranker
 from training.mine.command import run
 from training.run import train_run
 
@@ -134,7 +133,7 @@ def test_random_negatives_follow_the_seed_and_a_file_is_not_written_twice(mine, 
         (["run=null"], "run= is empty"),
         (["last_rank=3"], "Ranks 1 to 3 do not hold negatives=4"),
         (["percent=95"], "percent=95 must be a number, at least 0 and at most 1; null: no such rule"),
-        (["run=no/such/folder"], "there is no such folder"),
+        (["run=no/such/folder"], "run=no/such/folder has no manifest.json, and sentence-transformers says"),
         (["data=wikitext"], "holds raw text"),
         (["data=classes", "data.columns={text:query,label:negative}"], "holds classes; hard neg"),
     ],
@@ -142,9 +141,3 @@ def test_random_negatives_follow_the_seed_and_a_file_is_not_written_twice(mine, 
 def test_what_cannot_be_mined_is_one_line(mine, words, message):
     with pytest.raises(UserError, match=message):
         mine(*words)
-
-
-def test_a_model_without_its_library_is_one_line(mine, small_model, monkeypatch):
-    monkeypatch.setattr(ranker, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="pip install sentence-transformers"):
-        mine(run_of=small_model)

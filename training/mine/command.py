@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 import torch
 from datasets import Dataset
 from rich.console import Console
@@ -22,7 +21,7 @@ from encoders.precision import best_device
 from records.manifest import code
 from records.streams import stream_seed
 from training.pairs_file import check_out, write_pairs
-from training.ranker import Ranker, open_ranker, unit_vectors
+from training.ranker import Ranker, open_ranker
 
 Config = dict[str, Any]
 RULES = {"percent": "relative_margin", "margin": "absolute_margin", "threshold": "max_score"}  # ours: the library's
@@ -115,14 +114,12 @@ class Sides:
         return self.of_documents
 
     def _encoded(self, side: str, items: Sequence[Any]) -> Tensor:
-        parts, block = [], self.cfg["block"]
+        parts: list[Tensor] = []
+        block = self.cfg["block"]
         starts = range(0, len(items), block)
         shown = Console(stderr=True)
         for start in track(starts, description=side, console=shown, disable=not self.cfg["progress"]):
-            some = items[start : start + block]
-            vectors: np.ndarray = getattr(self.ranker, side)(some)
-            texts = [item if isinstance(item, str) else item.query for item in some]
-            parts.append(unit_vectors(texts, vectors, f"run={self.cfg['run']}").to(self.device))
+            parts.append(getattr(self.ranker, side)(items[start : start + block]).to(self.device))
         return torch.cat(parts)
 
     @staticmethod

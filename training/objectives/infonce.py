@@ -21,7 +21,7 @@ from training.validation import Validation
 
 LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 NDCG = "nDCG@10"
-CONTRASTIVE = {"objective.loss_queries": Limit(2, "the whole batch"), "objective.temperature": real(0)}
+CONTRASTIVE = {"objective.loss_queries": Limit(2, "the whole batch"), "objective.temperature": real(1e-6)}
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,6 @@ class Contrastive(Objective):
             raise UserError(
                 f"objective.loss_queries={micro} must be at least 2 and divide trainer.global_batch_size={batch}."
             )
-        if not o["temperature"] > 0:
-            raise UserError(f"objective.temperature={o['temperature']} must be above zero.")
         check_matryoshka(o)
 
     @staticmethod
@@ -84,9 +82,6 @@ class InfoNCE(Contrastive):
         self.counts = {}
         if any(t.kind == "graded" for t in examples):
             raise UserError("objective=infonce takes every pair for a positive; graded pairs need objective=mixed.")
-        unused = 0 if self.keys["hard_negatives"] != 0 else sum(bool(t.negatives) for t in examples)
-        if unused:
-            self.remark = f" {unused:,} have hard negatives, left out: objective.hard_negatives=1 uses them."
         held_out = [t for t in held_out if t.kind != "graded"]
         self.validation = Validation(setup.text_encoder(), held_out, self.instruction, setup.run)
 
@@ -216,14 +211,11 @@ def matryoshka(
 def check_matryoshka(objective: Config) -> None:
     """Refuse dimensions that are no rising whole numbers, and weights that do not go with them. Raises `UserError`."""
     dims, weights = objective["matryoshka"], objective["matryoshka_weights"]
-    if dims is None and weights is None:
-        return
-    check_dims("objective.matryoshka", dims)
-    if weights is None:
-        return
+    if dims is not None:
+        check_dims("objective.matryoshka", dims)
     numbers = isinstance(weights, list) and all(isinstance(w, int | float) and w > 0 for w in weights)
-    if not numbers or len(weights) != len(dims):
+    if weights is not None and (not numbers or len(weights) != len(dims or ())):
         raise UserError(
-            f"objective.matryoshka_weights={weights} must be {len(dims)} numbers above zero, one for each of "
-            f"objective.matryoshka={dims}; null: all alike."
+            f"objective.matryoshka_weights={weights} must be a number above zero for each of objective.matryoshka="
+            f"{dims}; null: all alike."
         )

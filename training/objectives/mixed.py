@@ -12,7 +12,6 @@ from torch.nn import functional as F
 
 from cli.errors import UserError, nearest
 from cli.limits import SWITCH, Limit, real
-from corpora.mix import shares
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.templates import Template
@@ -56,8 +55,12 @@ class Mixed(Objective):
         self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
         self.is_mix, self.instruction = "mix" in setup.config["data"], setup.config["data"].get("instruction")
         self.counts, self.encoder = {}, setup.text_encoder()
-        if not self.keys["in_batch"]:
-            self.remark = self._taught_nothing(shares(setup.config["data"]) if self.is_mix else None)
+        bare = sum(not t.negatives and t.kind != "graded" for t in examples)
+        if not self.keys["in_batch"] and bare:
+            raise UserError(
+                f"objective.in_batch=false compares a query with its own hard negatives, and {bare:,} examples have "
+                "none. Mine them with python -m training.mine, or leave objective.in_batch=true."
+            )
         ranked = [t for t in held_out if t.kind != "graded"]
         self.validation = Validation(self.encoder, ranked, self.instruction, setup.run) if ranked else None
         self.graded = [t for t in held_out if t.kind == "graded"]
@@ -78,24 +81,6 @@ class Mixed(Objective):
                 raise UserError(f"objective.weights.{name} is of no source. {nearest(name, data.get('mix', ()))}")
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
                 raise UserError(f"objective.weights.{name}={weight} must be a number above 0; data.mix sets the share.")
-
-    def _taught_nothing(self, of_source: dict[str, float] | None) -> str:
-        """Return what to say of the examples that in_batch=false leaves without a document to compare. Raises
-        `UserError` where a source that is trained has no other; of_source: source -> share, None without a mix."""
-        bare: dict[str, list[bool]] = defaultdict(list)
-        for t in self.examples:
-            source = t.source.partition("/")[0] if of_source else ""
-            if t.kind != "graded" and (of_source is None or of_source[source]):
-                bare[source].append(not t.negatives)
-        for source, without in bare.items():
-            if all(without):
-                whose = f"source {source!r}" if source else "the data"
-                raise UserError(
-                    f"objective.in_batch=false compares a query with its own hard negatives, and {whose} has none. "
-                    "Mine them with python -m training.mine, or leave objective.in_batch=true."
-                )
-        count = sum(map(sum, bare.values()))
-        return f" {count:,} have no hard negative and teach nothing: objective.in_batch=false." if count else ""
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Part], list[Tokens]]:
         """Return the parts of a batch, and the rows of its distinct texts."""

@@ -30,7 +30,7 @@ from corpora.words import first_words
 from records.manifest import code, read_manifest
 from records.streams import stream_seed
 from training.pairs_file import check_out, write_pairs
-from training.ranker import Ranker, of_start, open_ranker, unit_vectors
+from training.ranker import Ranker, of_start, open_ranker
 from training.specialise.generator import Generator, prompt_of, seed_examples, shown
 from training.specialise.sieve import DROPPED, Sieve, ranks, report
 
@@ -152,12 +152,9 @@ class Specialising:
 
     def _vectors(self, triples: Sequence[Triple]) -> torch.Tensor:
         """[2, N, E] unit vectors of queries and answers."""
-        name, width = f"run={self.cfg['run']}", self.ranker.width
         if not triples:
-            return torch.zeros(2, 0, width)
-        queries, answers = [t.query for t in triples], [t.positive for t in triples]
-        sides = (queries, self.ranker.queries(triples)), (answers, self.ranker.documents(answers))
-        return torch.stack([unit_vectors(texts, vectors, name) for texts, vectors in sides])
+            return torch.zeros(2, 0, self.ranker.width)
+        return torch.stack([self.ranker.queries(triples), self.ranker.documents([t.positive for t in triples])])
 
     @cached_property
     def seed_vectors(self) -> torch.Tensor:

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, GenerationConfig
+from transformers import GenerationConfig
 
 from cli.errors import UserError, nearest
 from corpora.triples import Triple
 from corpora.words import first_words
-from encoders.backbone import load_tokenizer, model_path
+from encoders.backbone import load_tokenizer
 from encoders.identity import base_fingerprints
 from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer
 from records.streams import stream_seed
 from training.mix_order import split
+from training.objectives.lm_head import causal_model
 
 Config = dict[str, Any]
 
@@ -72,17 +73,8 @@ class Generator:
     def __init__(self, model: Config, precision: str, accelerator: str) -> None:
         device = best_device(accelerator)
         formats = resolve_precision(precision, device)
-        self.tokenizer, path = load_tokenizer(model), model_path(model["path"])
-        settings: Config = {"dtype": formats.compute, "use_safetensors": True, "output_loading_info": True}
-        try:
-            loaded: Any = AutoModelForCausalLM.from_pretrained(
-                path, trust_remote_code=model["trust_remote_code"], **settings
-            )
-        except Exception as error:
-            raise UserError(f"generator={path} cannot be loaded: {(str(error).splitlines() or [''])[0]}") from error
-        self.model: Any = loaded[0]
-        if loaded[1]["missing_keys"]:
-            raise UserError(f"{path} has no language-model head, which is needed here. Name a base that has one.")
+        self.tokenizer = load_tokenizer(model)
+        self.model = causal_model(model, formats.compute)
         self.model.to(device).eval()
         self.model.generation_config = GenerationConfig()  # the base's own would add rules of its own
         self.positions = self.model.config.get_text_config().max_position_embeddings
