@@ -55,17 +55,15 @@ def complete(frame: pd.DataFrame, designs: list[str], policy: str) -> Complete:
 
 
 def _usable(frame: pd.DataFrame, policy: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return the scores that can be used, and a note on the others. A score of another split is a hole where the policy
-    drops; any other score with a problem is refused."""
+    """Return the scores that there are, and a note on files of tasks without one: a hole, which "fail" refuses."""
     odd = frame[frame["problem"] != ""]
-    refused = odd if policy == "fail" else odd[~odd["lacking"].astype(bool)]
-    if len(refused):
-        raise UserError(refused["problem"].iloc[0])
     if odd.empty:
         return frame, []
+    if policy == "fail":
+        raise UserError(odd["problem"].iloc[0])
     who = "; ".join(f"{task}: {listed(m.unique(), 3)}" for task, m in odd.groupby("task", sort=False)["model"])
-    note = f"Taken for not scored, since what counts (split, subsets) has no score there: {who}."
-    return frame[frame["problem"] == ""], [note]
+    first = f"The first: {odd['problem'].iloc[0]}"
+    return frame[frame["problem"] == ""], [f"Without a score of what counts (split, subsets): {who}. {first}"]
 
 
 def _without_parts(frame: pd.DataFrame, designs: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:

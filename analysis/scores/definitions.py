@@ -1,15 +1,12 @@
 """Splits and subsets of a task that count: those of a benchmark of mteb, or of mteb's own metadata of the task.
 
-conf/tables/benchmark.yaml names some tasks of such a benchmark, as evaluate.py takes them.
-
 `mteb_definitions.json.gz` is written by `python benchmarks/make_mteb_tasks.py`, which asks the installed mteb; this
-package itself imports no mteb.
+package itself imports no mteb. conf/tables/benchmark.yaml names some tasks of such a benchmark.
 """
 
 import gzip
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,32 +53,20 @@ def parts_of(task: str) -> tuple[str, ...]:
 
 
 def benchmark_of(name: str) -> Benchmark:
-    """Return the benchmark of that name or alias, ours before mteb's.
-
-    Raises UserError with the nearest names for an unknown one, and for a task of ours that mteb's benchmark lacks.
-    """
-    of_mteb = {key: about for key, about in options("benchmark").items() if about.get("kind") == "mteb"}
-    ours = {key: about for key, about in of_mteb.items() if about.get("tasks")}  # benchmark=mteb itself names none
-    if name not in ours:
-        return _of_mteb(name, ours)
-    whole, tasks = _of_mteb(ours[name]["name"], ours), ours[name]["tasks"]
-    for task in tasks:
-        if task not in whole.tasks:
-            where = f"{name} of conf/tables/benchmark.yaml"
-            raise UserError(f"{where}: {whole.name} has no task {task}. {suggest(task, whole.tasks)}")
-    return replace(whole, name=f"{name} of {whole.name}", tasks={task: whole.tasks[task] for task in tasks})
-
-
-def _of_mteb(name: str, ours: Iterable[str]) -> Benchmark:
-    every = _every()["benchmarks"]
-    aliases = {alias: known for known, about in every.items() for alias in about["aliases"]}
-    known = aliases.get(name, name)
-    if known not in every:
-        hint = suggest(name, [*every, *ours])
+    """Return the benchmark of that name or alias, ours before mteb's. Raises UserError for an unknown one."""
+    of_mteb, named = _every()["benchmarks"], options("benchmark")
+    ours = {key: about for key, about in named.items() if about.get("kind") == "mteb" and about.get("tasks")}
+    wanted = ours[name]["name"] if name in ours else name
+    known = next((key for key, about in of_mteb.items() if wanted in (key, *about["aliases"])), None)
+    if known is None:
+        hint = suggest(name, [*of_mteb, *ours])
         raise UserError(f"benchmark={name} is no benchmark of texts that mteb knows, nor a choice of its tasks. {hint}")
-    tasks = {}
-    for task, narrowed in every[known]["tasks"].items():
-        subsets = narrowed["subsets"]
-        subsets = _every()["tasks"][task]["subsets"] if subsets is None else subsets
-        tasks[task] = Definition(tuple(narrowed["splits"]), tuple(subsets))
-    return Benchmark(known, tasks, _every()["mteb"])
+    tasks = {task: _narrowed(task, about) for task, about in of_mteb[known]["tasks"].items()}
+    if name not in ours:
+        return Benchmark(known, tasks, _every()["mteb"])
+    return Benchmark(f"{name} of {known}", {task: tasks[task] for task in ours[name]["tasks"]}, _every()["mteb"])
+
+
+def _narrowed(task: str, about: dict[str, Any]) -> Definition:
+    subsets = _every()["tasks"][task]["subsets"] if about["subsets"] is None else about["subsets"]
+    return Definition(tuple(about["splits"]), tuple(subsets))

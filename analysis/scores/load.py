@@ -62,12 +62,10 @@ def _of_seeds(source: Source, wanted: Sequence[str]) -> Source:
 def _of_words(source: Source, settings: Settings) -> Source:
     """Return the source with the scores of `split=` and `subsets=` alone, where its columns say what a score is of."""
     frame = source.frame
-    if settings.split and "split" in source.chosen_by:
-        frame = frame[frame["split"] == settings.split]
-    if settings.subsets and "subsets" in source.chosen_by:
-        globs = settings.subsets
-        fits = [all(any(fnmatchcase(n, g) for g in globs) for n in names.split(";")) for names in frame["subsets"]]
-        frame = frame[fits]
+    for key, globs in (("split", [settings.split] if settings.split else []), ("subsets", settings.subsets)):
+        if globs and key in source.chosen_by:
+            fits = [all(any(fnmatchcase(n, g) for g in globs) for n in names.split(";")) for names in frame[key]]
+            frame = frame[fits]
     if frame.empty and len(source.frame):
         have = "; ".join(f"{key} {listed(source.frame[key].unique(), 8)}" for key in source.chosen_by)
         raise UserError(f"{source.path}: no score is of split= and subsets=. It has {have}. Change that.")

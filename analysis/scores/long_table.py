@@ -75,7 +75,6 @@ def join(sources: Sequence[Source], own_types: dict[str, str], allow: tuple[str,
     Raises UserError for a score that is there twice, or a task of unknown type.
     """
     designs: dict[str, Design] = {}
-    sources = _told_apart(sources)
     for model, design in (item for source in sources for item in source.designs.items()):
         known = designs.get(model)
         stays = known and (known.runs or not design.factors)
@@ -87,27 +86,13 @@ def join(sources: Sequence[Source], own_types: dict[str, str], allow: tuple[str,
         both = twice[(twice[["model", "seed", "task"]] == row[["model", "seed", "task"]]).all(axis=1)]["source"]
         seed = f" (seed {row['seed']})" if row["seed"] else ""
         where = f"{both.iloc[0]} and {both.iloc[1]}"
-        raise UserError(f"{row['model']}{seed} has two scores on {row['task']}: {where}. Remove one of them.")
+        mend = "Remove one of them, or give studies of other bases other names."
+        raise UserError(f"{row['model']}{seed} has two scores on {row['task']}: {where}. {mend}")
     label = labels(designs.values(), allow)
     types = _types(frame, {task: kind for source in sources for task, kind in source.types.items()} | own_types)
     frame = frame.assign(design=frame["model"].map(label), type=frame["task"].map(types))
     notes = tuple(note for source in sources for note in source.notes)
     return Scores(frame, gathered(designs, label), notes, tuple(usual_note(designs.values())))
-
-
-def _told_apart(sources: Sequence[Source]) -> list[Source]:
-    """Add its path to a model of other factors than an earlier source's of that name: two bases under one study."""
-    known: dict[str, dict[str, str]] = {}
-    apart = []
-    for source in sources:
-        new = {
-            name: f"{name} ({source.path})"
-            for name, design in source.designs.items()
-            if design.factors and known.setdefault(name, design.factors) != design.factors
-        }
-        designs = {new.get(name, name): replace(d, model=new.get(name, name)) for name, d in source.designs.items()}
-        apart.append(source.changed(designs=designs, frame=source.frame.replace({"model": new})) if new else source)
-    return apart
 
 
 def _types(frame: pd.DataFrame, known: dict[str, str]) -> dict[str, str]:

@@ -30,10 +30,6 @@ class _Folder:
     run: Run | None
     seed: str
 
-    @property
-    def unfinished(self) -> bool:
-        return self.run is not None and self.run.manifest["status"] == RUNNING
-
 
 def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = None) -> Source:
     """Read every score below `path`, which may be the results folder or any folder above it.
@@ -43,16 +39,17 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     """
     roots = _results_roots(path)
     found = [folder for root in roots for folder in _score_folders(root)]
-    wanted = [folder for folder in found if not settings.seeds or folder.seed in settings.seeds]
-    halves = [str(folder.path) for folder in wanted if folder.unfinished]
-    left_out = [f"Left out, since the run was not finished: {', '.join(halves)}."] if halves else []
     models: dict[str, list[_Folder]] = defaultdict(list)
     other_seeds: dict[str, set[str]] = defaultdict(set)
-    for folder in (folder for folder in found if not folder.unfinished):
-        if folder in wanted:
-            models[folder.model].append(folder)
-        else:
+    halves = []
+    for folder in found:
+        if settings.seeds and folder.seed not in settings.seeds:
             other_seeds[folder.model].add(folder.seed)
+        elif folder.run and folder.run.manifest["status"] == RUNNING:
+            halves.append(str(folder.path))
+        else:
+            models[folder.model].append(folder)
+    left_out = [f"Left out, since the run was not finished: {', '.join(halves)}."] if halves else []
     if not models and not other_seeds:
         expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
         raise UserError(f"No scores below {path}. {' '.join(left_out) or expected}")
@@ -67,13 +64,10 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
 
 
 def _results_roots(path: Path) -> list[Path]:
-    """Return the outermost folders named `results` in `path` (itself first), or `path` where none is so named."""
-    inside: list[Path] = []
-    for folder in [path, *sorted(p for p in path.rglob("results") if p.is_dir())]:
-        above = any(root in folder.parents for root in inside)
-        if folder.name == "results" and not above and any(_score_folders(folder)):
-            inside.append(folder)
-    return inside or [path]
+    """Return the folders named `results` in `path`, which may be one, or `path` where none is so named."""
+    if path.name == "results":
+        return [path]
+    return [folder for folder in sorted(path.rglob("results")) if folder.is_dir()] or [path]
 
 
 def _score_folders(root: Path) -> Iterator[_Folder]:

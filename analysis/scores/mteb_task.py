@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.names import listed
-from analysis.scores.definitions import Benchmark, Definition, definition_of
+from analysis.scores.definitions import Benchmark, definition_of
 from cli.errors import UserError
 from records.fingerprint import of_value
 from records.foreign_files import read_object
@@ -29,16 +29,11 @@ class Row:
     split: str = ""  # what it is a score of, "" where the source does not say; of several: validation;test
     subsets: str = ""  # of several, which are averaged: en-en;es-es
     dataset: str = ""  # revision of the data set
-    problem: str = ""  # why the score, NaN then, cannot be used; an error if the row is among those compared
-    lacking: bool = False  # the problem is that what counts was not scored: a hole
+    problem: str = ""  # why there is no score, which is NaN then: a hole in the table
 
 
-class _UnusableError(Exception):
-    """lacking: what counts was not scored."""
-
-    def __init__(self, message: str, lacking: bool = True) -> None:
-        super().__init__(message)
-        self.lacking = lacking
+class _NoScoreError(Exception):
+    """What counts was not scored, or its score is no number."""
 
 
 def read_task(
@@ -70,47 +65,42 @@ def read_task(
     row = Row(model, seed, task, math.nan, str(path), dataset=str(result.get("dataset_revision") or ""))
     try:
         if benchmark and task in benchmark.tasks:
-            chosen = _defined(splits, benchmark.tasks[task], f"{benchmark.name} scores {task} on")
+            chosen = _defined(task, splits, benchmark)
         else:
             name = _pick_split(task, splits, split)
             chosen = {name: _pick_subsets(splits[name], subsets)}
         values = [_main_score(entry) for entries in chosen.values() for entry in entries]
-    except _UnusableError as error:
-        mend = "Score the task so, or leave it out with tasks=."
-        return replace(row, problem=f"{path}: {error}. {mend}", lacking=error.lacking)
+    except _NoScoreError as error:
+        return replace(row, problem=f"{path}: {error}. Score the task so, or leave it out with tasks=.")
     names = sorted({_subset(entry) for entries in chosen.values() for entry in entries})
     return replace(row, score=math.fsum(values) / len(values), split=";".join(chosen), subsets=";".join(names))
 
 
-def _defined(splits: dict[str, Entries], definition: Definition, asks: str) -> dict[str, Entries]:
-    gone = [name for name in definition.splits if name not in splits]
-    if gone:
-        raise _UnusableError(f"{asks} {listed(gone)}, the file has {listed(splits)}")
-    chosen = {name: [e for e in splits[name] if _subset(e) in definition.subsets] for name in definition.splits}
-    lacking = {subset for entries in chosen.values() for subset in set(definition.subsets) - set(map(_subset, entries))}
+def _defined(task: str, splits: dict[str, Entries], benchmark: Benchmark) -> dict[str, Entries]:
+    definition = benchmark.tasks[task]
+    chosen = {s: [e for e in splits.get(s, []) if _subset(e) in definition.subsets] for s in definition.splits}
+    lacking = [split for split, entries in chosen.items() if len(entries) < len(definition.subsets)]
     if lacking:
-        raise _UnusableError(f"{asks} subsets of which the file has no score: {listed(sorted(lacking), 4)}")
+        asked = f"{benchmark.name} scores {len(definition.subsets)} subsets of {listed(definition.splits)}"
+        raise _NoScoreError(f"{asked}, and of {listed(lacking)} the file lacks some; it has {listed(splits)}")
     return chosen
 
 
 def _pick_split(task: str, splits: dict[str, Entries], wanted: str) -> str:
     if wanted and wanted not in splits:
-        raise _UnusableError(f"there is no split {wanted!r}, only {listed(splits)}")
+        raise _NoScoreError(f"there is no split {wanted!r}, only {listed(splits)}")
     definition = definition_of(task)
     known = [wanted] if wanted else [name for name in splits if definition and name in definition.splits]
     known = known or list(splits)
     if "test" not in known and len(known) > 1:
-        what = f"it has the splits {listed(splits)} and no test, so say split=<name> or benchmark=<name>"
-        raise _UnusableError(what, lacking=False)
+        raise _NoScoreError(f"it has the splits {listed(splits)} and no test, so say split= or benchmark=")
     return "test" if "test" in known else known[0]
 
 
 def _pick_subsets(entries: Entries, wanted: Sequence[str]) -> Entries:
     kept = [e for e in entries if not wanted or any(fnmatchcase(_subset(e), glob) for glob in wanted)]
-    if entries and not kept:
-        raise _UnusableError(f"it has none of subsets={','.join(wanted)}, only {listed(map(_subset, entries), 8)}")
     if not kept:
-        raise _UnusableError("it has an empty list of scores", lacking=False)
+        raise _NoScoreError(f"it has no score of these subsets, only {listed(map(_subset, entries), 8)}")
     return kept
 
 
@@ -121,5 +111,5 @@ def _subset(entry: dict[str, Any]) -> str:
 def _main_score(entry: dict[str, Any]) -> float:
     value = entry.get("main_score")
     if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise _UnusableError(f"main_score of subset {_subset(entry)!r} is {value}, not a number", lacking=False)
+        raise _NoScoreError(f"main_score of subset {_subset(entry)!r} is {value}, not a number")
     return float(value)

@@ -32,5 +32,4 @@ class Source:
 def table(rows: list[Row] | pd.DataFrame) -> pd.DataFrame:
     """Return the frame of a source; a column that is not there is empty."""
     frame = pd.DataFrame(rows, columns=COLUMNS) if isinstance(rows, list) else rows
-    absent = {name: name != "lacking" and "" for name in COLUMNS if name not in frame}
-    return frame.assign(**absent)[COLUMNS]
+    return frame.assign(**dict.fromkeys([name for name in COLUMNS if name not in frame], ""))[COLUMNS]

@@ -15,7 +15,7 @@ def frame(**have):
     """A long table; have: design -> its tasks, or "design@seed" -> its tasks."""
     rows = [(*unit.partition("@")[::2], task) for unit, tasks in have.items() for task in tasks]
     table = pd.DataFrame(rows, columns=["design", "seed", "task"])
-    return table.assign(type=table["task"].map(TYPES), score=0.5, problem="", lacking=False)
+    return table.assign(type=table["task"].map(TYPES), score=0.5, problem="")
 
 
 HOLED = frame(a=ALL, b=["s1", "s2", "r1"], c=ALL, d=["s1", "r1", "r2"])
@@ -73,15 +73,14 @@ def test_too_little_left(table, designs, policy, message):
         complete(table, list(designs), policy)
 
 
-def test_a_score_that_cannot_be_used_is_a_hole_where_what_counts_was_not_scored():
+def test_a_score_that_cannot_be_used_is_a_hole():
     odd = frame(a=ALL, b=ALL).assign(model="m")
-    odd.loc[7, ["problem", "lacking"]] = ["no test", True]
-    assert complete(odd, ["a", "b"], "drop_tasks").tasks == ALL[:3]
+    odd.loc[7, "problem"] = "b.json: no test."
+    found = complete(odd, ["a", "b"], "drop_tasks")
+    assert found.tasks == ALL[:3]
+    assert found.notes[0].endswith("r2: m. The first: b.json: no test.")
     with pytest.raises(UserError, match="no test"):
         complete(odd, ["a", "b"], "fail")
-    odd.loc[7, "lacking"] = False
-    with pytest.raises(UserError, match="no test"):
-        complete(odd, ["a", "b"], "drop_tasks")
 
 
 def test_auto_fails_for_our_own_runs_and_drops_tasks_of_published_scores(tmp_path):
