@@ -1,9 +1,7 @@
 """Files appear whole or not at all: written to a temporary name in the same folder, then renamed."""
 
-import errno
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,45 +18,21 @@ def replacing(path: Path) -> Iterator[Path]:
     On an error nothing remains and an older `path` stays as it was. A disk that is full, read-only or fails becomes a
     `UserError`. Whoever wrote the draft, its files and folders have the modes that the umask says.
     """
-    path = Path(path)
-    with _drafted(path) as draft:
-        yield draft
-        _open_to_umask(draft)
-        if path.is_dir():  # os.replace cannot put a folder over a full one: step the old one aside first
-            os.replace(path, draft.with_name(".old"))
-        os.replace(draft, path)
-
-
-@contextmanager
-def appearing(folder: Path) -> Iterator[Path]:
-    """As `replacing`, for a folder whose name says what is in it: where another process was first, its folder stays."""
-    with _drafted(folder) as draft:
-        yield draft
-        _open_to_umask(draft)
-        try:
-            os.rename(draft, folder)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-
-
-@contextmanager
-def _drafted(path: Path) -> Iterator[Path]:
-    """Yield a path of that name in a folder of its own next to `path`, which is removed at the end."""
-    shelf: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        shelf = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        yield shelf / path.name
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent, ignore_cleanup_errors=True) as shelf:
+            draft = Path(shelf, path.name)
+            yield draft
+            _open_to_umask(draft)
+            if path.is_dir():  # os.replace cannot put a folder over a full one: step the old one aside first
+                os.replace(path, draft.with_name(".old"))
+            os.replace(draft, path)
     except Exception as error:
         fault = disk_fault(error)
         if fault:
             mend = "Mend that and run the same command again."
             raise UserError(f"{fault} while writing {path}; what was there before is kept. {mend}") from error
         raise
-    finally:
-        if shelf is not None:
-            shutil.rmtree(shelf, ignore_errors=True)
 
 
 def _open_to_umask(draft: Path) -> None:

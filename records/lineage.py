@@ -48,8 +48,7 @@ class Stage:
 def texts_read(manifest: Mapping[str, Any], trained: bool = True) -> list[str]:
     """Return the sha256 of the data that a run's weights were trained on, those of the runs that it starts from first.
 
-    Of a mix, of each source that has a share. trained: whether the run's own count. What the base model read is not
-    known.
+    trained: whether the run's own count. What the base model read is not known.
     """
     earlier = [run for fact in OTHER_RUNS.values() for run in manifest.get(fact) or ()]
     own = data_parts(manifest.get("data") or {}).values() if trained else ()
@@ -57,10 +56,7 @@ def texts_read(manifest: Mapping[str, Any], trained: bool = True) -> list[str]:
 
 
 def data_parts(data: Mapping[str, Any]) -> dict[str, str]:
-    """Return source of a mix -> sha256, those without a share left out; "" -> sha256 of data that are no mix.
-
-    data: what a manifest says of them.
-    """
+    """Return source of a mix that has a share -> sha256; "" -> sha256 of data that are no mix, as a manifest says."""
     if "of_source" in data:
         return {name: facts["sha256"] for name, facts in data["of_source"].items() if facts["share"]}
     return {"": data.get("sha256", "")}
@@ -95,35 +91,31 @@ def read_starts(config: Mapping[str, Any]) -> list[Stage]:
 
 
 def read_experts(config: Mapping[str, Any]) -> list[Stage]:
-    """Return the runs of `adapter.experts=[...]`, as `read_starts`; none where experts are drawn, or there are none.
-
-    Raises `UserError` also for a run of another rank or scaling.
-    """
+    """Return the runs of `adapter.experts=[...]`, as `read_starts`, also alike in rank and scaling; none where experts
+    are drawn, or there are none."""
     words = config.get("adapter", {}).get("experts")
     return [] if isinstance(words, int) else _read_alike(config, "adapter.experts", words, OF_EXPERTS)
 
 
-def _read_alike(
-    config: Mapping[str, Any], key: str, words: Sequence[str] | None, alike: tuple[str, ...]
-) -> list[Stage]:
-    """The runs that `words` name, which agree with `config` in the keys `alike`."""
+def _read_alike(config: Mapping[str, Any], key: str, words: Sequence[str] | None, keys: tuple[str, ...]) -> list[Stage]:
+    """The runs that `words` name, which agree with `config` in `keys`."""
     before = read_stages(config.get("lineage")) if words else []
     runs = [_stage(word, before, key) for word in _listed(words, key)]
-    mine = _compared(config, alike)
+    mine = _compared(config, keys)
     for run in runs:
-        theirs = _compared(run.manifest["config"], alike)
-        for name in sorted(mine.keys() | theirs.keys()):
-            if mine.get(name) != theirs.get(name):
-                raise UserError(
-                    f"{key}: {run.folder} was trained with {name}={theirs.get(name)}, and here {name}="
-                    f"{mine.get(name)}. Name runs that have the same, or change it here."
-                )
+        theirs = _compared(run.manifest["config"], keys)
+        name = next((name for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name)), "")
+        if name:
+            raise UserError(
+                f"{key}: {run.folder} was trained with {name}={theirs.get(name)}, and here {name}={mine.get(name)}. "
+                "Name runs that have the same, or change it here."
+            )
     return runs
 
 
-def _compared(config: Mapping[str, Any], alike: tuple[str, ...]) -> dict[str, Any]:
-    keys = {**flat(dict(config)), "lora.targets": sorted(config["lora"]["targets"])}
-    return {key: value for key, value in keys.items() if below(key, alike) and key not in OF_HEADS}
+def _compared(config: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    values = {**flat(dict(config)), "lora.targets": sorted(config["lora"]["targets"])}
+    return {key: value for key, value in values.items() if below(key, keys) and key not in OF_HEADS}
 
 
 def _listed(words: Sequence[str] | None, key: str) -> Sequence[str]:
@@ -168,9 +160,8 @@ def label(stages: Sequence[Stage], seed: int) -> str:
     """
     names = []
     for stage in stages:
-        settings = numeric_config(stage.manifest["config"])
-        settings.pop("lineage", None)  # paths; the stages themselves are named before it
-        if settings.pop("lora.start", None):
+        settings = numeric_config(stage.manifest["config"]) | {"lineage": None}  # those stages are named before it
+        if settings["lora.start"]:
             settings["lora.start"] = [fact["run"].rpartition("/")[0] for fact in stage.manifest["start"]]
         other = stage.manifest["seed"]
         names.append(f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'.{other}'}")
@@ -201,10 +192,9 @@ def _folder(word: str, before: Sequence[Stage], key: str) -> Path:
     if len(runs) > 1 and OF_OBJECTIVE.match(word):
         wanted = [stage.adapter_sha256 for stage in before]
         runs = [folder for folder in runs if _adapters(read_manifest(folder)) == wanted] or runs
-    if len(runs) > 1:
-        raise UserError(f"{key}: {len(runs)} folders match {word} ({runs[0]}, {runs[1]}, ...). Name one run folder.")
-    if not runs:
-        raise UserError(f"{key}: there is no run folder {word}. Train that run first, or name another.")
+    if len(runs) != 1:
+        many = f"{len(runs)} folders match {word} ({runs[0]}, ...)" if runs else f"there is no run folder {word}"
+        raise UserError(f"{key}: {many}. Name one run folder, of a run that was trained.")
     return runs[0]
 
 

@@ -21,7 +21,6 @@ MANIFEST_VERSION = 2
 SEAL = "manifest_sha256"
 HELD_OUT = "held_out.csv"  # of a run that scores documents: domain, document, bytes, bits_per_byte
 LIBRARIES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
-STREAMS = ("data", "dropout", "adapter", "head")
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("cli", "records", "corpora", "poolers", "encoders", "training", "evaluation")  # what makes a number
 
@@ -88,7 +87,7 @@ def environment(**further: Any) -> dict[str, Any]:
 
 def stream_seeds(seed: int) -> dict[str, int]:
     """Return the seed of each random stream."""
-    return {name: stream_seed(seed, name) for name in STREAMS}
+    return {name: stream_seed(seed, name) for name in ("data", "dropout", "adapter", "head")}
 
 
 def peak_memory_bytes() -> int:

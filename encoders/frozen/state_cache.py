@@ -14,7 +14,7 @@ from torch import Tensor
 from cli.errors import reading
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import PAD
-from records.atomic import appearing, write_json
+from records.atomic import replacing, write_json
 from records.fingerprint import of_value
 
 STORED: dict[torch.dtype, Any] = {torch.float32: np.dtype(np.float32), torch.bfloat16: np.dtype(np.int16)}  # its bits
@@ -73,7 +73,7 @@ class StateCache:
     def write(self, rows: Sequence[Tokens], states: np.ndarray) -> None:
         """Add one shard. states: [L, N, D] in the stored format, the texts of `rows` one after another."""
         shard = self._shard(rows)
-        with appearing(shard) as draft:
+        with replacing(shard) as draft:
             draft.mkdir()
             write_json(draft / TEXTS, _texts(rows))
             with (draft / STATES).open("wb") as file:  # not np.save, which hides that the disk is full
