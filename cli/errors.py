@@ -26,10 +26,12 @@ class UserError(Exception):
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """Return the end of an error message: the nearest valid names, or all of them where none is near."""
+    """Return the end of an error message: the nearest valid names, or the first of all where none is near."""
     names = sorted(valid)
     near = get_close_matches(str(word), names, n=3, cutoff=0.5)
-    return f"Nearest: {', '.join(near)}." if near else f"Valid: {', '.join(names)}."
+    if near:
+        return f"Nearest: {', '.join(near)}."
+    return f"Valid: {', '.join(names[:40])}{f' and {len(names) - 40} more' * (len(names) > 40)}."
 
 
 def fail(error: BaseException) -> NoReturn:

@@ -56,11 +56,7 @@ def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
     try:
         benchmark = mteb.get_benchmark(name)  # knows short aliases too
     except KeyError as error:
-        ours = set(options("benchmark")) - {"mteb"}
-        hint = nearest(name, ours | names)
-        if not hint.startswith("Nearest"):
-            hint = f"Ours: {', '.join(sorted(ours))}; mteb has {len(names)} more, such as MTEB(eng, v2)."
-        raise UserError(f"There is no benchmark '{name}'. {hint}") from error
+        raise UserError(f"There is no benchmark '{name}'. {nearest(name, {*options('benchmark'), *names})}") from error
     return _narrowed({task.metadata.name: task for task in benchmark.tasks}, only, f"in {name}")
 
 
@@ -77,6 +73,5 @@ def _by_name(names: Sequence[str] | None) -> list[Any]:
 
 def _known(name: str, known: Any, where: str) -> str:
     if name not in known:
-        hint = nearest(name, known)
-        raise UserError(f"There is no task '{name}' {where}. {hint if len(hint) < 400 else 'No name is near.'}")
+        raise UserError(f"There is no task '{name}' {where}. {nearest(name, known)}")
     return name

@@ -5,8 +5,6 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +15,37 @@ from evaluation.tasks.task_data import TaskData
 from records.atomic import write_text
 from records.fingerprint import of_files, of_value
 
-RULES = (
-    *("corpora.cleaning", "corpora.docstrings", "corpora.near_copies", "corpora.subpackages", "corpora.words"),
-    *("evaluation.tasks.docs_documents", "evaluation.tasks.docs_graded", "evaluation.tasks.docs"),
-    "evaluation.tasks.task_data",
-)
+HERE = Path(__file__).resolve().parent
+CODE = (HERE, HERE.parent.parent / "corpora")  # an edit there builds the tasks anew
 
 
 def cached(key: Any, cache_dir: Path | str, build: Callable[[], list[TaskData]]) -> list[TaskData]:
-    """Return what `build` gives, from the file of (`key`, source of the modules that build) where there is one.
-    key: a JSON value, all that decides the tasks beside the code."""
-    path = Path(cache_dir) / "tasks" / f"{of_value([key, _rules()])[:16]}.json"
+    """Return what `build` gives, from the file of (`key`, code that builds) where there is one.
+
+    key: a JSON value, all that decides the tasks beside the code.
+    """
+    code = of_files(file for folder in CODE for file in folder.glob("*.py"))
+    path = Path(cache_dir) / "tasks" / f"{of_value([key, code])[:16]}.json"
     if not path.exists():
         write_text(path, json.dumps([asdict(task) for task in build()]))
     return [TaskData(**task) for task in json.loads(path.read_text(encoding="utf-8"))]
 
 
-@cache
-def _rules() -> str:
-    """sha256 of the code: an edit there builds the tasks anew, so that no version has to be remembered."""
-    return of_files(Path(str(import_module(name).__file__)) for name in RULES)
-
-
 def docs_tasks(packages: Sequence[str], sizes: Sizes, cache_dir: Path | str = "cache") -> list[TaskData]:
     """Return the tasks of each package, one of each of `TYPES`, in this order.
+
     All use the same documents, so that few texts are encoded; classification reads both halves of each as one.
-    Raises `UserError` for a package not installed."""
-    versions = package_versions(packages)
-    return [task for package in packages for task in _tasks_of(package, versions[package], sizes, cache_dir)]
+    Raises `UserError` for a package not installed.
+    """
+    tasks = []
+    for package, version in package_versions(packages).items():
 
+        def build(package: str = package, version: str = version) -> list[TaskData]:
+            documents = select(read_docstrings([package], cache_dir), sizes)
+            return package_tasks(package, f"docstrings of {package} {version}", documents, sizes)
 
-def _tasks_of(package: str, version: str, sizes: Sizes, cache_dir: Path | str) -> list[TaskData]:
-    def build() -> list[TaskData]:
-        documents = select(read_docstrings([package], cache_dir), sizes)
-        return package_tasks(package, f"docstrings of {package} {version}", documents, sizes)
-
-    return cached([package, version, asdict(sizes)], cache_dir, build)
+        tasks += cached([package, version, asdict(sizes)], cache_dir, build)
+    return tasks
 
 
 def package_tasks(package: str, source: str, documents: Sequence[Document], sizes: Sizes) -> list[TaskData]:

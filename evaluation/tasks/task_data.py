@@ -47,8 +47,10 @@ COLUMNS = {
 
 def texts_of_task(data: TaskData) -> Iterator[tuple[str, str]]:
     """Yield (side, text) as mteb hands them over, with repeats.
-    Some are never asked for: mteb draws shots from the training part of a classification, and documents of a clustering
-    where `settings` limit them. Symmetric tasks have queries only."""
+
+    Some are never asked for: mteb draws shots from the training part of a classification. Symmetric tasks have queries
+    only.
+    """
     if data.type in ("Retrieval", "Reranking"):
         for doc in data.content["corpus"].values():
             yield "document", joined(doc)

@@ -40,7 +40,7 @@ def test_tasks_are_built_once_for_a_key(tmp_path):
 
 def test_other_code_builds_anew(tmp_path, monkeypatch):
     cached("key", tmp_path, lambda: TASKS)
-    monkeypatch.setattr(docs, "_rules", lambda: "another")
+    monkeypatch.setattr(docs, "CODE", (tmp_path,))
     assert cached("key", tmp_path, lambda: TASKS[:1]) == TASKS[:1]
 
 
