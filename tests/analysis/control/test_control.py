@@ -1,14 +1,16 @@
 """The control rule on scores: each planted difference is refused and named, or becomes a footnote."""
 
+import json
 import re
-from itertools import combinations
 
 import pytest
 
+from analysis.aa import main as aa
 from analysis.control.rule import NotControlledError
 from analysis.grids.markdown import markdown_grid
 from analysis.write import document, latex_document, write_files
 from cli.errors import UserError
+from records.manifest import check_seal, sealed
 
 DESIGNS = ("eos-causal", "lastlayer-bi", "multilayer-causal")  # as `planted` writes them
 PLANTED = [  # (what, the change of one run, the keys that must be named)
@@ -169,13 +171,6 @@ def test_a_factor_covers_the_facts_that_it_moves(study, read_words, spread_score
         read_words(*words)
 
 
-def test_numbers_are_ordered_as_numbers(study, read_words, spread_scores):
-    for r in (16, 8, 128):
-        study.run("eos-bi", spread_scores(0.3 + r / 1000), study=f"s{r}", lora__r=r)
-    designs = read_words(f"scores={study.root}", "factors=[pooler,attn,lora.r]").material.designs
-    assert list(designs) == ["eos-bi r=8", "eos-bi r=16", "eos-bi r=128"]
-
-
 def test_seeds_of_two_studies_make_one_design(study, read_words, spread_scores):
     for design in ("eos-causal", "mean-bi"):
         study.run(design, spread_scores(0.3), seed=0)
@@ -213,17 +208,6 @@ def test_untrained_references_are_held_to_what_both_state(planted, study, read_w
     assert "eos-causal (untrained)" in markdown_grid(error.value.grid)
 
 
-def test_costs_are_a_mean_and_a_maximum_over_seeds(planted, analyse_words, tmp_path):
-    result = analyse_words(f"scores={planted(seeds=(0, 1)).root}")
-    costs = document(result).partition("\n## Costs")[2]
-    line = next(line for line in costs.splitlines() if line.startswith("| eos-causal"))
-    assert [cell.strip() for cell in line.split("|")[2:6]] == ["590 K", "2 T", "9,500", "501"]
-    write_files(result, tmp_path / "out")
-    head, first = (tmp_path / "out" / "by_type.csv").read_text().splitlines()[:2]
-    assert head.startswith("design,trainable,train_flops,train_tokens_per_second,peak_memory_bytes,")
-    assert first.startswith(f"eos-causal,590000,2000000000000.0,9500.0,{501 * 2**20},")
-
-
 def test_the_table_precedes_the_one_line(planted, monkeypatch, capsys):
     from analysis.__main__ import main
 
@@ -235,15 +219,6 @@ def test_the_table_precedes_the_one_line(planted, monkeypatch, capsys):
     assert shown.out == ""
     assert re.search(r"\| threads \| 4 +\| eos-causal, multilayer-causal \|\n\| +\| 2 +\| lastlayer-bi", shown.err)
     assert not (root / "analysis").exists()
-
-
-@pytest.mark.parametrize("pick", list(combinations(("objective.lr", "lora.r", "token_budget", "data.validation"), 2)))
-def test_two_plants_are_both_named(study, read_words, spread_scores, pick):
-    study.run("eos-causal", spread_scores(0.3))
-    study.run("mean-bi", spread_scores(0.3), **{key.replace(".", "__"): 1000 for key in pick})
-    with pytest.raises(NotControlledError) as error:
-        read_words(f"scores={study.root}")
-    assert {row[0].text for row in error.value.grid.rows} - {""} == set(pick)
 
 
 def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, read_words, spread_scores):
@@ -262,3 +237,76 @@ def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, read_
     study.run("eos-bi", spread_scores(0.4), study="t", **mix(0.3, sha="2" * 64))
     with pytest.raises(UserError, match=r"also in .*data\.of_source\.pairs\.sha256"):
         read_words(f"scores={study.root}", "factors=[pooler,attn,data.mix]")
+
+
+def test_foreign_scores_prove_nothing_and_need_a_word_beside_ours(planted, tmp_path, read_words, task_writer):
+    for model in ("one", "two"):
+        for k in range(3):
+            task_writer(tmp_path / "foreign" / model / "r", f"STS1{k + 2}", 0.1 * k + 0.1)
+    notes = read_words(f"scores={tmp_path / 'foreign'}", "allow=[foo]").notes
+    assert any("No manifest stands beside these scores" in note for note in notes)
+    assert "allow=[foo] let nothing through: there are no manifests." in notes
+    study = planted()
+    for task in {path.stem for path in study.root.rglob("*[0-9].json")}:
+        task_writer(study.root / "results" / "org__theirs" / "r1", task, 0.5)
+    with pytest.raises(UserError, match=r"also in manifest\. .*allow=\[manifest\]"):
+        read_words(f"scores={study.root}")
+    (note,) = read_words(f"scores={study.root}", "allow=manifest").material.footnotes
+    assert note.text == "uncontrolled, since no manifest shows how it was made: org__theirs (allowed)"
+    assert note.marked == {"org__theirs"}
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("foo", "There are "),
+        ("thread", "Nearest: .*threads"),
+        ("objective.temprature", "Nearest: objective.temperature."),
+    ],
+)
+def test_a_key_that_no_run_has_lets_nothing_through(planted, read_words, monkeypatch, key, near):
+    root = planted(_threads=2).root
+    said = rf"allow= names '{key}', a key that no run has\. {near}"
+    with pytest.raises(UserError, match=said):
+        read_words(f"scores={root}", f"allow=[threads,{key}]")
+    monkeypatch.setattr("sys.argv", ["", f"scores={root}", f"allow=[threads,{key}]"])
+    with pytest.raises(UserError, match=said):
+        aa()
+
+
+def test_what_a_run_may_have_is_no_unknown_key(planted, read_words):
+    """Groups of keys, keys that only some runs or none of these have, and what the rule itself names."""
+    keys = ["threads", "machine", "machine.instruction_sets", "manifest", "seed", "code.sha256", "code", "versions"]
+    keys += ["evaluation.inputs", "evaluation", "data", "data.sha256", "lora", "base_config_sha256"]
+    keys += ["batch_order_sha256", "trainer.max_steps", "study"]
+    (note,) = read_words(f"scores={planted(_threads=2).root}", f"allow=[{','.join(keys)}]").material.footnotes
+    assert note.keys == ("threads",)
+
+
+def test_a_missing_and_an_edited_manifest_are_named(planted, study, read_words):
+    planted()
+    (path,) = study.root.glob("results/s__eos-causal/*/run/manifest.json")
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(value | {"threads": 5}))
+    with pytest.raises(UserError, match=r"s__eos-causal.*manifest.json was edited by hand"):
+        read_words(f"scores={study.root}")
+    path.unlink()
+    with pytest.raises(UserError, match=r"s__eos-causal/seed0@.* has no manifest.json"):
+        read_words(f"scores={study.root}")
+
+
+def test_scores_of_a_half_finished_run_are_left_out_by_name(planted, read_words):
+    result = read_words(f"scores={planted(_status='running').root}")
+    assert list(result.material.designs) == ["eos-causal", "multilayer-causal"]
+    (note,) = [note for note in result.notes if note.startswith("Left out")]
+    assert "s__lastlayer-bi/seed0@" in note
+
+
+def test_the_seal_holds_for_any_change_and_survives_a_file(tmp_path):
+    value = {"a": {"b": [1, 2.5, None]}, "p": tmp_path}
+    whole = sealed(value)
+    assert sealed(whole) == whole == json.loads(json.dumps(whole))
+    check_seal(whole, tmp_path)
+    for key, new in (("a", {"b": [1, 2.5, 0]}), ("c", 1), ("p", "")):
+        with pytest.raises(UserError, match="edited by hand"):
+            check_seal(whole | {key: new}, tmp_path)
