@@ -30,6 +30,8 @@ def write_folder(exported: Exported, folder: Path) -> None:
     folder.mkdir()
     first: Config = {"max_seq_length": exported.text_encoder.max_length, "do_lower_case": False}
     first["config_kwargs"] = _write_decoder(exported, folder)
+    if not exported.merged:
+        first["model_kwargs"] = {"dtype": "float32"}  # also where the base is saved in fewer bits
     _write_tokenizer(exported, folder)
     if mode:
         names = ["sentence_transformers.models.Transformer", "sentence_transformers.models.Pooling"]

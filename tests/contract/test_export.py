@@ -1,6 +1,7 @@
 """Every cell leaves the program: sentence-transformers makes the run's vectors of the folder, without our packages."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from peft import AutoPeftModel
 from sentence_transformers import SentenceTransformer
+from transformers import AutoModel
 
 from encoders.attention.probe import sight
 from encoders.export.__main__ import main
@@ -106,6 +108,14 @@ def test_the_adapter_beside_its_base(awake_run, tmp_path, pooler, attn):
     exported, ours, model = loaded(awake_run(pooler, attn), tmp_path / "model", merged=False)
     assert (exported.mode is None) == (attn != "causal"), "the base's configuration is causal"
     assert not (tmp_path / "model" / "model.safetensors").exists()
+    assert cosines(ours.encode(TEXTS), model.encode(TEXTS)).min() > LEAST
+
+
+def test_the_adapter_beside_a_base_of_fewer_bits(awake_run, small_model, tmp_path):
+    shutil.copytree(small_model, tmp_path / "base")
+    AutoModel.from_pretrained(small_model, dtype=torch.bfloat16).save_pretrained(tmp_path / "base")
+    run = awake_run("eos", "causal", {"model.path": str(tmp_path / "base")})
+    _, ours, model = loaded(run, tmp_path / "model", merged=False)
     assert cosines(ours.encode(TEXTS), model.encode(TEXTS)).min() > LEAST
 
 
