@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ WORDS = ENCODER_WORDS | {
     "benchmark.kind": ("docs", "mteb"),
     **dict.fromkeys(("predictions", "embeddings", "progress"), SWITCH),
 }
+OF_OURS = ("run", "readings", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
 MULTIRUN = ("-m", "--multirun")
 
 
@@ -116,6 +118,9 @@ def check(cfg: Config) -> list[str]:
         read_instructions(cfg["instructions"])  # it names the nearest
     check_limits(cfg, LIMITS, WORDS)
     check_prefixes(cfg)
+    idle = [key for key in OF_OURS if cfg["foreign"] and cfg[key]]
+    if idle:
+        raise UserError(f"foreign= does not go with {idle[0]}=. Leave one of them out.")
     return check_readings(cfg["readings"])
 
 
@@ -145,9 +150,7 @@ def run(cfg: Config) -> list[Outcome]:
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     read_instructions(cfg["evaluation"]["instructions"])
-    if cfg["foreign"]:
-        return _run_foreign(cfg)
-    encoders = candidates(cfg)  # what is wrong in the command shows before anything slow is imported
+    encoders = [] if cfg["foreign"] else candidates(cfg)  # what is wrong shows before anything slow is imported
     encoders = read_by(encoders, readings) if readings else encoders
     import torch
 
@@ -158,91 +161,61 @@ def run(cfg: Config) -> list[Outcome]:
         torch.set_num_threads(cfg["threads"])
     with quiet():
         tasks = task_set(cfg).tasks
-    encoders = encoders if readings else share_starts(encoders)
-    print(f"{len(encoders)} encoders x {len(tasks)} tasks.", flush=True)
-    _name_uninstructed(encoders)
-    outcomes = _score_all(encoders, tasks, cfg)
+    if cfg["foreign"]:
+        from evaluation.foreign import score_foreign
+
+        outcomes = [score_foreign(cfg, tasks)]
+    else:
+        outcomes = _score_all(encoders if readings else share_starts(encoders), tasks, cfg)
     print(f"\n{score_table(outcomes)}\n")
-    for place in dict.fromkeys(str(candidate.results) for candidate in encoders):
-        print(f"Scores: {Path(place) / 'results'}. Compare them: python -m analysis scores={place}")
+    uncontrolled = " allow=[manifest]" if cfg["foreign"] else ""
+    for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):
+        print(f"Scores: {place / 'results'}. Compare them: python -m analysis scores={place}{uncontrolled}")
     over = overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
-    for note in (*task_notes(tasks), *over):
+    for note in (*task_notes(tasks), *over, *_uninstructed(encoders)):
         print(f"Note: {note}")
     return outcomes
-
-
-# of our own encoders
-IDLE = ("run", "readings", "untrained", "instructions", "predictions")
-
-
-def _run_foreign(cfg: Config) -> list[Outcome]:
-    """Score the model of `foreign`. Raises `UserError` for words that do not go with it."""
-    idle = [key for key in IDLE if cfg[key]]
-    if idle:
-        raise UserError(f"foreign= does not go with {idle[0]}=. Leave one of them out.")
-    import torch
-
-    from evaluation.foreign import score_foreign
-    from evaluation.tasks.chosen import task_set
-
-    if cfg["threads"] is not None:
-        torch.set_num_threads(cfg["threads"])
-    tasks = task_set(cfg).tasks
-    outcome = score_foreign(cfg, tasks)
-    print(f"{score_table([outcome])}\n")
-    place = outcome.folder.parents[2]
-    print(f"Scores: {place / 'results'}. Beside ours: python -m analysis scores={place} allow=[manifest]")
-    for note in task_notes(tasks):
-        print(f"Note: {note}")
-    return [outcome]
 
 
 def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list[Outcome]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
+    print(f"{len(encoders)} encoders x {len(tasks)} tasks.", flush=True)
     counts = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     columns = "{task.description}", *counts, "{task.fields[texts]:,} texts"
-    position = {task.metadata.name: n for n, task in enumerate(tasks)}
-    outcomes: dict[int, Outcome] = {}
     first = {candidate.checkpoint: i for i, candidate in reversed(list(enumerate(encoders)))}
     order = sorted(range(len(encoders)), key=lambda i: first[encoders[i].checkpoint])  # what shares a model, one by one
-    cache_dir = Path(cfg["cache_dir"])
+    cache_dir, done, outcomes = Path(cfg["cache_dir"]), count(), dict[int, Outcome]()
     with Progress(*columns, console=Console(stderr=True), disable=not cfg["progress"], transient=True) as bar:
         line = bar.add_task("", total=len(encoders) * len(tasks), texts=0)
 
-        def on_texts(count: int) -> None:
-            bar.update(line, texts=bar.tasks[0].fields["texts"] + count)
+        def on_texts(number: int) -> None:
+            bar.update(line, texts=bar.tasks[0].fields["texts"] + number)
 
-        for done, i in enumerate(order):
-            candidate = encoders[i]
-            bar.update(line, completed=done * len(tasks), texts=0)
+        for i in order:
 
-            def on_task(name: str, title: str = candidate.title, before: int = done * len(tasks)) -> None:
-                bar.update(line, description=f"{title} {name}", completed=before + position[name])
+            def on_task(name: str, title: str = encoders[i].title) -> None:
+                bar.update(line, description=f"{title} {name}", completed=next(done))
 
             options = Options(
-                read_instructions(candidate.manifest["config"]["evaluation"]["instructions"]),
+                read_instructions(encoders[i].manifest["config"]["evaluation"]["instructions"]),
                 predictions=cfg["predictions"],
                 cache_dir=cache_dir if cfg["embeddings"] else None,
                 overlap=None if cfg["overlap"] is None else cache_dir,
             )
-            outcomes[i] = score(candidate, tasks, options, on_task, on_texts)
+            outcomes[i] = score(encoders[i], tasks, options, on_task, on_texts)
             print(outcomes[i].cost, flush=True)
     return [outcomes[i] for i in range(len(encoders))]
 
 
-def _name_uninstructed(encoders: Sequence[Candidate]) -> None:
+def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
     """Say which runs are scored with instructions though they were trained without any."""
-    names = []
     for candidate in encoders:
         config, data = candidate.manifest["config"], candidate.manifest.get("data", {})
         learned = config.get("data", {}).get("instruction") or data.get("instructed", 1)  # a mix counts none
         if candidate.trained and config["evaluation"]["instructions"] != "none" and not learned:
-            names.append(candidate.title)
-    if names:
-        print(
-            f"Note: {', '.join(names)}: trained without instructions and scored with them (divergence 21 of "
-            "docs/reference_divergences.md). Give instructions=none, or train with data.instruction=...",
-            flush=True,
-        )
+            yield (
+                f"{candidate.title} was trained without instructions and is scored with them. Give instructions=none, "
+                "or train with data.instruction=..."
+            )
