@@ -19,7 +19,7 @@ VERSIONS = ("torch", "transformers")  # of the libraries that compute states
 # Keys that cannot change a number, so runs that differ in them are the same run.
 BOOKKEEPING = (
     *("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress"),
-    *("launcher", "trainer.loss_limit"),  # which stops a run, and moves none
+    "launcher",
 )
 
 

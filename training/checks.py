@@ -57,7 +57,6 @@ LIMITS = {
     **LAUNCHER,
     "trainer.threads": Limit(1, "one for each core"),
     "trainer.gradient_clip": real(0, "none"),
-    "trainer.loss_limit": real(1e-6, "none"),
     "objective.warmup": Limit(0),
     "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
     "objective.lr": real(0),

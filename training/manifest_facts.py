@@ -85,17 +85,12 @@ def continued(manifest: Config, interrupted: Config) -> Config:
 
 
 def check_same(now: Config, before: Config, when: str, remedy: str) -> None:
-    """Refuse data or a base other than those that the manifest `before` states, or does not state.
+    """Refuse data or a base other than those that the manifest `before` states.
 
     now: the facts of `SAME` as they are, nested as in a manifest. when, remedy: the end of the message's sentences.
     """
     current, stated = flat(now), flat(before)
     for key, what in SAME.items():
-        if key not in stated and key in current:
-            raise UserError(
-                f"The {what} was not written down when {when} ({key}): an older version of this program wrote the "
-                f"manifest, so nothing shows that it is the same. {remedy}"
-            )
         if current.get(key) != stated.get(key):
             raise UserError(f"The {what} changed since {when} ({key}). {remedy}")
 

@@ -16,7 +16,7 @@ from encoders.mixse import mixture_of
 from encoders.precision import best_device
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
-from training.finite import gradient_norm, refuse_state, refuse_step
+from training.finite import gradient_norm, refuse_step
 from training.flops import Work
 from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores
@@ -98,19 +98,17 @@ class StepModule(pl.LightningModule):
         return loss
 
     def _update(self, loss: Tensor, step: int, examples: Sequence[int]) -> None:
-        """Clip and step; nothing is changed where loss or gradient are refused, nothing kept that is not finite."""
+        """Clip and step; nothing is changed where loss or gradient are not finite."""
         optimizer, schedule = self.optimizers(), self.lr_schedulers()
         clip, trained = self.cfg["trainer"]["gradient_clip"], self.trained()
         norm = gradient_norm(trained.values())
         first = self.objective.examples[examples[0]].query[:40]
-        where, limit = f"examples {examples[:4]}..., first query {first!r}", self.cfg["trainer"]["loss_limit"]
-        refuse_step({"loss": loss, "gradient norm": norm}, step, limit, where)
+        refuse_step({"loss": loss, "gradient norm": norm}, step, f"; examples {examples[:4]}..., first query {first!r}")
         if clip:
             clip_grads_with_norm_(trained.values(), clip, norm)
         optimizer.step()  # type: ignore[union-attr]
         schedule.step()  # type: ignore[union-attr]
         optimizer.zero_grad()  # type: ignore[union-attr]
-        refuse_state(trained.items(), optimizer, step)
 
     def trained(self) -> dict[str, torch.nn.Parameter]:
         """Return the parameters that are trained, by name."""
@@ -145,12 +143,7 @@ class StepModule(pl.LightningModule):
         checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take up the position; refuse a checkpoint that lacks a trained parameter."""
-        lost = self.trained().keys() - checkpoint["state_dict"].keys()
-        if lost:
-            raise UserError(
-                f"The checkpoint lacks {len(lost)} trained parameters ({min(lost)}, ...). Delete it to start anew."
-            )
+        """Take up the position."""
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
         self.objective.counts.update(checkpoint["counts"])

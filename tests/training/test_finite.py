@@ -92,7 +92,7 @@ def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(
 ):
     step, value, clip = spoil
     cfg = config(objective, f"trainer.gradient_clip={clip}")
-    message = rf"gradient norm is (nan|inf) at step {step} \(examples .*loss \d.*Lower objective.lr"
+    message = rf"Step {step} is not finite in this process \(loss \d.*, gradient norm (nan|inf); examples .*Lower"
     with (
         bad_gradient(step, float(value)),
         pytest.raises(UserError, match=message),
@@ -104,27 +104,6 @@ def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], weight) for name, weight in expected.items())
     assert all(weight.isfinite().all() for weight in expected.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [1, 3])
-def test_weights_that_overflow_are_neither_saved_nor_called_finished(config, tmp_path, monkeypatch, step):
-    """Step 1 is followed by a checkpoint, step 3 is the run's last."""
-    cfg, real = config("infonce"), StepModule._update
-
-    def update(self, loss, at, examples):
-        if at == step:  # AdamW's own step overflows: its decay of the weight is 1 - 1e34
-            next(p for p in self.parameters() if p.grad is not None).data.view(-1)[0] = 3e38
-            self.optimizers().param_groups[0]["lr"] = 1e36
-        real(self, loss, at, examples)
-
-    with monkeypatch.context() as patch, pytest.raises(UserError, match=rf"Step {step} left .*lora_.* not finite"):
-        patch.setattr(StepModule, "_update", update)
-        train_run(cfg, RunFolder(tmp_path))
-    assert RunFolder(tmp_path).manifest()["status"] == "running"
-    assert (tmp_path / LAST).exists() == (step == 3)
-    train_run(cfg, RunFolder(tmp_path))
-    assert RunFolder(tmp_path).manifest()["status"] == "finished"
 
 
 DRIVER = """
@@ -175,8 +154,8 @@ def test_processes_stop_together_where_one_has_a_gradient_that_is_not_finite(sma
     stopped = run("1")
     assert stopped.returncode == 2, stopped.stderr[-2000:]
     errors = [line for line in stopped.stderr.splitlines() if line.startswith("error:")]
-    assert any("gradient norm is nan at step 3 (" in line for line in errors)
-    assert any("of another process is not finite at step 3 (" in line for line in errors)
+    assert any("Step 3 is not finite in this process (" in line for line in errors)
+    assert any("Step 3 is not finite in another process (" in line for line in errors)
     assert "Traceback" not in stopped.stderr
     (folder,) = (tmp_path / "runs").glob("*/lastlayer-bi/seed0")
     assert torch.load(folder / LAST, weights_only=True)["global_step"] == 3

@@ -20,7 +20,7 @@ from records.atomic import replacing, write_json, write_text
 from records.identity import different_keys
 from records.lock import alone_in
 from training.batches import PackedBatches
-from training.finite import gradient_norm, refuse_state, refuse_step
+from training.finite import gradient_norm, refuse_step
 from training.loop import fit
 from training.objectives.objective import Config, Pretraining
 from training.pretrain import balance_loss, base_model_card, bits_per_byte, train_bpe
@@ -61,14 +61,13 @@ class CausalLM(pl.LightningModule):
 
     def on_before_optimizer_step(self, _optimizer: Any) -> None:
         figures = {**self.nats, "gradient norm": gradient_norm(self.parameters())}
-        refuse_step(figures, self.global_step, self.cfg["trainer"]["loss_limit"])
+        refuse_step(figures, self.global_step)
 
     def optimizer_step(self, *words: Any, **named: Any) -> None:
-        step, start = self.global_step, time.perf_counter()
+        start = time.perf_counter()
         super().optimizer_step(*words, **named)  # the whole step, forward and backward passes too
         tokens = self.keys["batch"] * self.keys["sequence_length"]
         self.log("tokens/s", tokens / (time.perf_counter() - start), prog_bar=True)
-        refuse_state(self.named_parameters(), self.optimizers(), step)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["config"] = self.cfg

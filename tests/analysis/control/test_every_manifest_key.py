@@ -34,7 +34,7 @@ NOT_COMPARED = {  # and why
     **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "states", "files"), "outcomes"),
     **dict.fromkeys(("study", "config.study", "config.runs_dir", "config.cache_dir", "config.logging"), "bookkeeping"),
     **dict.fromkeys(("config.resume", "config.check", "config.axes", "config.trainer.progress"), "bookkeeping"),
-    **dict.fromkeys(("config.launcher", "config.trainer.loss_limit"), "bookkeeping"),
+    "config.launcher": "bookkeeping",
     **dict.fromkeys(
         ("config.precision", "config.accelerator", "config.trainer.threads"), "wishes: the fact is compared"
     ),
