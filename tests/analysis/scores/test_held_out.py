@@ -30,34 +30,25 @@ def runs(tmp_path):
                         rows.append([domain, name, 100 + k, level + shift + (0.01 * k + 0.001 * seed) * (level + 1)])
                 with (folder / HELD_OUT).open("w", newline="") as file:
                     csv.writer(file).writerows(rows)
-                own = {
-                    "lora__combine": combine,
-                    "objective__name": "next_token",
-                    "_files": {HELD_OUT: of_file(folder / HELD_OUT)},
-                }
-                value = manifest("eos", "causal", seed, **own, **(changes if combine == "merged" else {}))
-                (folder / "manifest.json").write_text(json.dumps(seal(value)))
+                own = {"lora__combine": combine, "objective__name": "next_token"}
+                own |= {"_files": {HELD_OUT: of_file(folder / HELD_OUT)}} | (changes if combine == "merged" else {})
+                (folder / "manifest.json").write_text(json.dumps(seal(manifest("eos", "causal", seed, **own))))
         return f"scores='{tmp_path}/lm*/*/seed*'", "factors=[pooler,attn,lora.combine]"
 
     return write
 
 
 def test_a_document_is_a_task_of_its_domain(runs, read_words):
-    result = read_words(*runs())
-    frame = result.material.frame
+    frame = read_words(*runs()).material.frame
     assert frame.groupby("type")["task"].nunique().to_dict() == {"stdlib": 8, "torch": 8}
     assert set(frame["seed"]) == {"0", "1"}
     row = frame[(frame["design"].str.contains("plain")) & (frame["seed"] == "1") & (frame["type"] == "torch")]
     assert sorted(row["score"]) == pytest.approx(sorted(1 - (1.2 + (0.01 * k + 0.001) * 2.2) / 8 for k in range(8)))
-    means = frame.groupby("design")["score"].mean()
-    assert len(means) == 2
-    assert means.max() == means[next(name for name in means.index if "merged" in name)]
 
 
 def test_the_control_rule_holds_for_documents_too(runs, read_words):
-    scores = runs(trainer__max_steps=41)
     with pytest.raises(UserError, match="max_steps"):
-        read_words(*scores)
+        read_words(*runs(trainer__max_steps=41))
 
 
 def test_a_changed_file_and_a_running_run(runs, read_words, tmp_path):
@@ -68,9 +59,6 @@ def test_a_changed_file_and_a_running_run(runs, read_words, tmp_path):
         read_words(*scores)
     for combine in BITS:
         file = tmp_path / f"lm+{combine}" / "eos-causal" / "seed1" / "manifest.json"
-        (file.parent / HELD_OUT).unlink()
-        with pytest.raises(UserError, match=r"(is not the file|is not there)"):
-            read_words(*scores)
         file.write_text(json.dumps(seal({**json.loads(file.read_text()), "status": "running"})))
     result = read_words(*scores)
     assert set(result.material.frame["seed"]) == {"0"}
