@@ -1,6 +1,6 @@
 """Refuse a run that cannot be, before anything is loaded, and a finished one that is not what the command asks for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -30,11 +30,9 @@ from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import refuse_unpadded
 from encoders.identity import base_fingerprints
 from encoders.mixse import LEARNED, ROUTERS
-from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
 from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder
-from training.batches import query_side
 from training.frozen_states import check_frozen
 from training.lora_start import COMBINE, check_start
 from training.manifest_facts import check_same
@@ -142,17 +140,6 @@ def _check_mixture(config: Config) -> None:
         raise UserError(f"adapter{fault}")
 
 
-def check_instructed(config: Config, triples: Sequence[Triple]) -> None:
-    """Refuse pooler.query=instruction where no query has words around its text. Raises `UserError`."""
-    instruction, template = config["data"].get("instruction"), template_of(config)
-    bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
-    if config["pooler"].get("query") == "instruction" and all(bare):
-        raise UserError(
-            "pooler.query=instruction, and no query of the data has an instruction: it would train as "
-            "pooler.query=fixed. Give data.instruction=<sentence>, or records that bring one."
-        )
-
-
 def _refuse_other_recipe(objective: Config) -> None:
     """Refuse keys that conf/objective/<name>.yaml has not: an experiment's recipe for another objective."""
     known = OmegaConf.load(CONF / "objective" / f"{objective['name']}.yaml")
@@ -160,8 +147,7 @@ def _refuse_other_recipe(objective: Config) -> None:
     if foreign:
         raise UserError(
             f"objective.{foreign[0]} is no key of objective={objective['name']}: an experiment= with the recipe of "
-            f"another objective set it. Leave that experiment out, or take one for {objective['name']}, such as "
-            "experiment=llm2vec/mntp or experiment=llm2vec/simcse with model= and study= of your own."
+            "another objective set it. Leave that experiment out."
         )
 
 
@@ -205,17 +191,10 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
     read: of the objective's data.
     """
     finished, manifest = f"{folder.path} was finished", folder.manifest()
-    try:
-        data = {"sha256": fingerprint(read(config["data"], config["cache_dir"]))}
-        now = {"data": data, **base_fingerprints(config["model"])}
-    except UserError as error:
-        raise UserError(f"{finished}, but what it was trained on cannot be compared: {error}") from error
+    data = {"sha256": fingerprint(read(config["data"], config["cache_dir"]))}
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
-    check_same(now, manifest, finished, remedy)
+    check_same({"data": data, **base_fingerprints(config["model"])}, manifest, finished, remedy)
     for key, runs in other_runs(config).items():
         facts = manifest.get(OTHER_RUNS[key], [])
         if [run.adapter_sha256 for run in runs] != [fact["adapter_sha256"] for fact in facts]:
-            raise UserError(
-                f"{folder.path} is finished, but the runs of {key}= that it was trained on have changed "
-                "since. Delete it to train it anew."
-            )
+            raise UserError(f"The runs of {key}= changed since {finished}. {remedy}")

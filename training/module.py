@@ -155,14 +155,11 @@ def decay_steps(cfg: dict[str, Any], steps_per_epoch: int) -> int:
 
     `objective.decay_epochs` is for recipes that stop long before their schedule ends.
     """
-    steps, epochs = cfg["trainer"]["max_steps"], cfg["objective"].get("decay_epochs")
-    if epochs is None:
-        return int(steps)
-    end = round(epochs * steps_per_epoch)
+    steps, epochs = int(cfg["trainer"]["max_steps"]), cfg["objective"].get("decay_epochs")
+    end = steps if epochs is None else round(epochs * steps_per_epoch)
     if end < steps:
         raise UserError(
-            f"objective.decay_epochs={epochs:g} ends at step {end:,} ({steps_per_epoch:,} steps an epoch), before "
-            f"trainer.max_steps={steps:,}: the rest would train at a rate of zero. Raise it, lower max_steps, or give "
-            "objective.decay_epochs=null."
+            f"objective.decay_epochs={epochs:g} ends at step {end:,}, before trainer.max_steps={steps:,}. Raise it, "
+            "lower max_steps, or give objective.decay_epochs=null."
         )
     return end

@@ -2,7 +2,6 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import pytest
 from transformers import AutoTokenizer
@@ -17,19 +16,6 @@ def test_each_step_is_made_once_and_none_beyond_the_last():
     prefetcher = Prefetcher(lambda step: asked.append(step) or step * step, steps=5)
     assert [prefetcher.take(step) for step in range(2, 5)] == [4, 9, 16]
     assert asked == [2, 3, 4]
-
-
-def test_any_step_can_be_taken_at_any_time():
-    """As a run does that is continued, or that starts again."""
-    prefetcher = Prefetcher(lambda step: step * step, steps=9)
-    assert [prefetcher.take(step) for step in (0, 1, 5, 6, 0, 8, 8)] == [0, 1, 25, 36, 0, 64, 64]
-
-
-def test_the_next_step_is_made_while_this_one_runs():
-    begun = Event()
-    prefetcher = Prefetcher(lambda step: step == 1 and begun.set(), steps=2)
-    prefetcher.take(0)
-    assert begun.wait(600)
 
 
 def test_an_error_is_raised_at_its_own_step():

@@ -10,7 +10,6 @@ from training import manifest_facts
 from training.loop import LAST
 from training.module import StepModule
 from training.objectives.infonce import InfoNCE
-from training.objectives.mntp import MNTP
 from training.run import train_run
 from training.validation import Validation
 
@@ -66,7 +65,6 @@ def test_a_failure_of_counting_is_a_gap_in_the_manifest(config, tmp_path, monkey
     [
         ("infonce", (Validation, "score")),  # within the last step: before the adapter is written
         ("infonce", (InfoNCE, "facts")),
-        ("mntp", (MNTP, "facts")),
     ],
 )
 def test_what_fails_after_the_last_step_is_done_again_without_it(config, tmp_path, monkeypatch, objective, failing):

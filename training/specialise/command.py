@@ -165,24 +165,17 @@ class Specialising:
         words = self.cfg["example_words"]
         return first_words(seed.query, words), first_words(seed.positive, words)
 
-    def _ranks(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """[N] and [S] the ranks of the answers of the records that come so far, and of the seeds, among all these."""
-        queries, answers = torch.cat([*self.vectors, self.seed_vectors], dim=1)
-        positions = ranks(queries, answers)
-        return positions[: -len(self.seeds)], positions[-len(self.seeds) :]
-
     def kept(self) -> list[Config]:
-        """Return the records that pass every filter, each with its rank."""
+        """Return the records that pass every filter, each with its rank among all new answers and the seeds'."""
         passed = [r for r in self.records if not r["dropped"]]
-        ranked = [{**r, "rank": int(k)} for r, k in zip(passed, self._ranks()[0], strict=True)]
+        queries, answers = torch.cat([*self.vectors, self.seed_vectors], dim=1)
+        ranked = [{**r, "rank": int(k)} for r, k in zip(passed, ranks(queries[: len(passed)], answers), strict=True)]
         return [r for r in ranked if r["rank"] <= self.cfg["top"]]
 
     def close(self) -> Config:
         """Write the pairs, the seeds and the facts, and return the facts."""
-        kept, (of_answers, of_seeds), top = self.kept(), self._ranks(), self.cfg["top"]
-        dropped = Counter(r["dropped"] for r in self.records if r["dropped"])
-        dropped["not_returned"] = len(of_answers) - len(kept)
-        share = [float((group <= top).float().mean()) if len(group) else 0.0 for group in (of_answers, of_seeds)]
+        kept, dropped = self.kept(), Counter(r["dropped"] for r in self.records)
+        dropped["not_returned"] = dropped.pop("", 0) - len(kept)
         chosen = kept[: self.cfg["pairs"]]
         facts = {
             "generator": self.generator.facts,
@@ -193,9 +186,6 @@ class Specialising:
             "dropped": {name: dropped[name] for name in DROPPED},
             "share_kept": round(len(kept) / len(self.records), 4),
             "kept": len(chosen),
-            "answers": len(of_answers) + len(of_seeds),
-            "returned": round(share[0], 4),
-            "seeds_returned": round(share[1], 4),
             "code": code(),
         }
         out = self.cfg["out"]

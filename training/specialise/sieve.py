@@ -66,15 +66,8 @@ def ranks(queries: Tensor, answers: Tensor, block: int = 1024) -> Tensor:
 
 def report(out: str, facts: Config) -> str:
     """Return the facts of `training.specialise.command` in words."""
-    n, settings = facts["generated"], facts["settings"]
+    n, wanted = facts["generated"], facts["settings"]["pairs"]
     dropped = ", ".join(f"{count:,} {DROPPED[name]}" for name, count in facts["dropped"].items() if count)
-    lines = [
-        f"{out}: {facts['kept']:,} pairs of {n:,} that were written; {facts['share_kept']:.1%} pass every filter.",
-        f"Dropped: {dropped or 'none'}.",
-        f"The answer is among the first {settings['top']} of {facts['answers']:,} for {facts['returned']:.1%} of the "
-        f"queries that come so far, and for {facts['seeds_returned']:.1%} of the seeds'.",
-    ]
-    if facts["kept"] < settings["pairs"]:
-        most = f"attempts={settings['attempts']:g} times pairs={settings['pairs']:,} are written"
-        lines.append(f"That is fewer than pairs={settings['pairs']:,}: {most}. Raise attempts, or loosen a filter.")
-    return "\n".join(lines)
+    few = f" Fewer than pairs={wanted:,}: raise attempts, or loosen a filter." if facts["kept"] < wanted else ""
+    kept = f"{facts['kept']:,} pairs of {n:,} that were written; {facts['share_kept']:.1%} pass every filter"
+    return f"{out}: {kept}. Dropped: {dropped or 'none'}.{few}"
